@@ -1,0 +1,353 @@
+//! A cgroup v2 of the trial's own, where one can be made. It ends and accounts the whole tree
+//! at once; where it is missing the slower ways of the other modules remain.
+
+use rustix::fs::{open, Mode, OFlags};
+use std::fs;
+use std::io::{self, Error, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// pids.max counts threads too, so a limit on processes needs room for theirs.
+const THREAD_ROOM: u64 = 32_768;
+
+pub struct Cgroup {
+    path: PathBuf,
+    folder: OwnedFd,
+    procs: OwnedFd,
+    cpu: OwnedFd,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    pub total_ns: u64,
+    pub user_ns: u64,
+    pub system_ns: u64,
+}
+
+impl Cgroup {
+    /// Makes a cgroup below the probe's own. What could be made but not used goes into `missing`.
+    pub fn make(
+        memory_bytes: u64,
+        processes: u64,
+        missing: &mut Vec<String>,
+    ) -> io::Result<Cgroup> {
+        let mounts = fs::read("/proc/self/mountinfo")?;
+        let own = fs::read("/proc/self/cgroup")?;
+        let parent = find(&mounts, &own).map_err(|why| Error::new(ErrorKind::NotFound, why))?;
+        let cgroup = Cgroup::make_below(&parent)?;
+        cgroup.limit("memory.max", memory_bytes, missing);
+        cgroup.limit("pids.max", processes.saturating_add(THREAD_ROOM), missing);
+        Ok(cgroup)
+    }
+
+    fn make_below(parent: &Path) -> io::Result<Cgroup> {
+        let pid = std::process::id();
+        let mut path = PathBuf::new();
+        for n in 0..100 {
+            path = parent.join(format!("ringside-{pid}-{n}"));
+            match fs::create_dir(&path) {
+                // Left by a probe that had the same number and was killed.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(said("make", &path, error)),
+                Ok(()) => break,
+            }
+        }
+        Cgroup::use_folder(&path).map_err(|error| {
+            let _ = fs::remove_dir(&path);
+            said("use", &path, error)
+        })
+    }
+
+    fn use_folder(path: &Path) -> io::Result<Cgroup> {
+        let file = |name: &str, flags| {
+            open(path.join(name), flags | OFlags::CLOEXEC, Mode::empty()).map_err(Error::from)
+        };
+        Ok(Cgroup {
+            folder: file("", OFlags::RDONLY | OFlags::DIRECTORY)?,
+            procs: file("cgroup.procs", OFlags::RDWR)?,
+            cpu: file("cpu.stat", OFlags::RDONLY)?,
+            path: path.to_owned(),
+        })
+    }
+
+    fn limit(&self, file: &str, value: u64, missing: &mut Vec<String>) {
+        let path = self.path.join(file);
+        let controller = file.split('.').next().unwrap_or(file);
+        if !path.exists() {
+            missing.push(format!(
+                "cgroup {controller} controller: not delegated to {}",
+                self.path.display()
+            ));
+        } else if let Err(error) = fs::write(&path, value.to_string()) {
+            missing.push(format!("cgroup {file}: {error}"));
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder and `cgroup.procs`, for the start of a process inside.
+    pub fn files(&self) -> (BorrowedFd<'_>, BorrowedFd<'_>) {
+        (self.folder.as_fd(), self.procs.as_fd())
+    }
+
+    pub fn cpu(&self) -> Option<Cpu> {
+        let mut buffer = [0; 1024];
+        let count = rustix::io::pread(&self.cpu, &mut buffer, 0).ok()?;
+        parse_cpu(&buffer[..count])
+    }
+
+    /// The processes inside, sub-groups apart.
+    pub fn processes(&self, into: &mut Vec<i32>) {
+        if let Ok(text) = fs::read_to_string(self.path.join("cgroup.procs")) {
+            into.extend(text.lines().filter_map(|line| line.parse::<i32>().ok()));
+        }
+    }
+
+    /// Kills all inside at once, those too that are being forked (Linux 5.14).
+    pub fn kill(&self) -> bool {
+        fs::write(self.path.join("cgroup.kill"), "1").is_ok()
+    }
+
+    pub fn memory_peak(&self) -> Option<u64> {
+        fs::read_to_string(self.path.join("memory.peak"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
+    }
+
+    /// Whether the kernel has killed a process inside for want of memory.
+    pub fn out_of_memory(&self) -> bool {
+        let events = fs::read(self.path.join("memory.events")).unwrap_or_default();
+        value(&events, "oom_kill").unwrap_or(0) > 0
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        for _ in 0..50 {
+            match remove_tree(&self.path) {
+                // A process that was just waited for may still count for a moment.
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                _ => break,
+            }
+        }
+    }
+}
+
+/// The program may have made cgroups of its own inside. Their files cannot be unlinked, only folders be removed, the innermost first.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    // Nearly always there is nothing inside.
+    if fs::remove_dir(path).is_ok() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_tree(&entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}
+
+fn said(what: &str, path: &Path, error: Error) -> Error {
+    Error::new(
+        error.kind(),
+        format!("cannot {what} {}: {error}", path.display()),
+    )
+}
+
+/// The folder of the probe's own cgroup v2.
+fn find(mountinfo: &[u8], own: &[u8]) -> Result<PathBuf, &'static str> {
+    let own = own
+        .split(|&byte| byte == b'\n')
+        .find_map(|line| line.strip_prefix(b"0::"))
+        .ok_or("this process is in no cgroup v2")?;
+    let (root, mount) = mountinfo
+        .split(|&byte| byte == b'\n')
+        .find_map(cgroup2_mount)
+        .ok_or("no cgroup v2 is mounted")?;
+    let own = Path::new(std::ffi::OsStr::from_bytes(own));
+    // In a container the mount may show only a part of the tree.
+    let below = own
+        .strip_prefix(&root)
+        .map_err(|_| "the mount of cgroup v2 does not show this process's own")?;
+    if below
+        .components()
+        .any(|part| part == std::path::Component::ParentDir)
+    {
+        return Err("this process's cgroup is outside the cgroup namespace");
+    }
+    Ok(mount.join(below))
+}
+
+/// Root and mount point of a line of mountinfo, when it is a cgroup v2.
+fn cgroup2_mount(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
+    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
+    let dash = fields.iter().position(|&field| field == b"-")?;
+    if *fields.get(dash + 1)? != b"cgroup2" || dash < 6 {
+        return None;
+    }
+    Some((unescaped(fields[3]), unescaped(fields[4])))
+}
+
+/// mountinfo writes white space and backslashes as three octal digits.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, after)) = rest.split_first() {
+        let octal = after
+            .get(..3)
+            .filter(|_| first == b'\\')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(octal.unwrap_or(first));
+        rest = if octal.is_some() { &after[3..] } else { after };
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
+}
+
+fn parse_cpu(text: &[u8]) -> Option<Cpu> {
+    let ns = |key| value(text, key).and_then(|us| us.checked_mul(1000));
+    Some(Cpu {
+        total_ns: ns("usage_usec")?,
+        user_ns: ns("user_usec")?,
+        system_ns: ns("system_usec")?,
+    })
+}
+
+/// The number after a key, in a file of lines `key number`.
+fn value(text: &[u8], key: &str) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut pairs = text.lines().filter_map(|line| line.split_once(' '));
+    pairs.find(|(own, _)| *own == key)?.1.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIFIED: &[u8] =
+        b"25 30 0:23 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const HYBRID: &[u8] = b"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+        35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+        41 31 0:38 / /sys/fs/cgroup/uni\\040fied rw - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn finds_its_own_group() {
+        let found = find(UNIFIED, b"0::/user.slice/a b\n").unwrap();
+        assert_eq!(found, Path::new("/sys/fs/cgroup/user.slice/a b"));
+        let found = find(HYBRID, b"4:memory:/x\n0::/\n").unwrap();
+        assert_eq!(found, Path::new("/sys/fs/cgroup/uni fied"));
+        let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(find(part, b"0::/docker/1/a\n").unwrap(), Path::new("/cg/a"));
+    }
+
+    #[test]
+    fn says_why_there_is_none() {
+        assert!(find(UNIFIED, b"4:memory:/x\n")
+            .unwrap_err()
+            .contains("no cgroup v2"));
+        assert!(find(b"", b"0::/\n").unwrap_err().contains("mounted"));
+        assert!(find(UNIFIED, b"0::/../other\n")
+            .unwrap_err()
+            .contains("namespace"));
+        let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
+        assert!(find(part, b"0::/other\n").is_err());
+        assert!(find(b"a - cgroup2\n - \n-\n", b"0::/\n").is_err());
+    }
+
+    #[test]
+    fn reads_cpu_stat() {
+        let text = b"usage_usec 30\nuser_usec 10\nsystem_usec 20\nnice_usec 0\n";
+        let cpu = Cpu {
+            total_ns: 30_000,
+            user_ns: 10_000,
+            system_ns: 20_000,
+        };
+        assert_eq!(parse_cpu(text), Some(cpu));
+        assert_eq!(parse_cpu(b"usage_usec 30\n"), None);
+        assert_eq!(
+            parse_cpu(b"usage_usec x\nuser_usec 1\nsystem_usec 1\n"),
+            None
+        );
+    }
+
+    /// A new folder, removed at the end.
+    struct Folder(std::path::PathBuf);
+
+    impl Folder {
+        fn new() -> Folder {
+            let name = format!("ringside-{}-{}", std::process::id(), fastrand::u64(..));
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir(&path).unwrap();
+            Folder(path)
+        }
+
+        fn path(&self) -> &std::path::Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    /// A folder of plain files stands for a cgroup with controllers.
+    fn fixture(files: &[(&str, &str)]) -> (Folder, Cgroup) {
+        let folder = Folder::new();
+        for (name, text) in [("cgroup.procs", "7\n8\n"), ("cpu.stat", "")]
+            .iter()
+            .chain(files)
+        {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let cgroup = Cgroup::use_folder(folder.path()).unwrap();
+        (folder, cgroup)
+    }
+
+    #[test]
+    fn uses_controllers() {
+        let (folder, cgroup) = fixture(&[
+            ("memory.max", "max\n"),
+            ("memory.peak", "4096\n"),
+            ("memory.events", "low 0\noom 2\noom_kill 1\n"),
+            ("pids.max", "max\n"),
+        ]);
+        let mut missing = Vec::new();
+        cgroup.limit("memory.max", 1234, &mut missing);
+        cgroup.limit("pids.max", 99, &mut missing);
+        assert!(missing.is_empty());
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(
+            (read("memory.max"), read("pids.max")),
+            ("1234".into(), "99".into())
+        );
+        assert_eq!(cgroup.memory_peak(), Some(4096));
+        assert!(cgroup.out_of_memory());
+        let mut processes = Vec::new();
+        cgroup.processes(&mut processes);
+        assert_eq!(processes, [7, 8]);
+    }
+
+    #[test]
+    fn misses_controllers() {
+        let (_folder, cgroup) = fixture(&[("memory.events", "oom_kill 0\n")]);
+        let mut missing = Vec::new();
+        cgroup.limit("memory.max", 1234, &mut missing);
+        assert!(
+            missing[0].starts_with("cgroup memory controller: "),
+            "{missing:?}"
+        );
+        assert_eq!(cgroup.memory_peak(), None);
+        assert!(!cgroup.out_of_memory());
+        assert_eq!(cgroup.cpu(), None);
+    }
+}

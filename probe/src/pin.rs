@@ -1,0 +1,54 @@
+//! CPUs: pins the probe, and sees beforehand whether the program can be pinned.
+
+use crate::request::Request;
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+
+/// Pins the probe. Gives the CPUs that the program is to be put back to when the request does
+/// not pin it; empty when the probe's own were not changed.
+pub fn pin(request: &Request) -> Result<Vec<usize>, String> {
+    if request.cpus.is_empty() && request.probe_cpus.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own = sched_getaffinity(None).map_err(|error| format!("CPU affinity: {error}"))?;
+    if !request.cpus.is_empty() {
+        try_on("cpus", &request.cpus)?;
+    }
+    if request.probe_cpus.is_empty() {
+        sched_setaffinity(None, &own).map_err(|error| format!("CPU affinity: {error}"))?;
+        return Ok(Vec::new());
+    }
+    try_on("probe_cpus", &request.probe_cpus)?;
+    Ok(listed(&own))
+}
+
+fn try_on(key: &str, cpus: &[usize]) -> Result<(), String> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    let done = sched_setaffinity(None, &set).and_then(|()| sched_getaffinity(None));
+    match done {
+        Ok(now) if now == set => Ok(()),
+        // The kernel drops those that this process may not use without a word.
+        Ok(now) => Err(format!(
+            "{key}: of {cpus:?} only {:?} can be used",
+            listed(&now)
+        )),
+        Err(error) => Err(format!("{key}: {cpus:?} cannot be used: {error}")),
+    }
+}
+
+fn listed(set: &CpuSet) -> Vec<usize> {
+    (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_named() {
+        let error = try_on("cpus", &[CpuSet::MAX_CPU - 1]).unwrap_err();
+        assert!(error.starts_with("cpus: [1023]"), "{error}");
+    }
+}

@@ -1,0 +1,222 @@
+//! The request: one JSON object on stdin. Whatever is wrong with it is said in one line.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub const PROTOCOL: u64 = 1;
+
+/// CPUs that an affinity mask can name.
+const MAX_CPUS: usize = rustix::thread::CpuSet::MAX_CPU;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Checked before the rest.
+    #[serde(rename = "version")]
+    _version: u64,
+    pub argv: Vec<String>,
+    pub cwd: String,
+    pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub cpus: Vec<usize>,
+    #[serde(default)]
+    pub probe_cpus: Vec<usize>,
+    pub limits: Limits,
+    #[serde(default = "twenty")]
+    pub sample_hz: f64,
+    #[serde(default)]
+    pub cgroup: CgroupUse,
+    #[serde(default)]
+    pub expect: Option<Expect>,
+    #[serde(default)]
+    pub service: Option<Service>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    pub wall_s: f64,
+    pub memory_bytes: u64,
+    pub output_bytes: u64,
+    pub processes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum CgroupUse {
+    #[default]
+    Auto,
+    Off,
+}
+
+/// The evidence that makes a trial `ok`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    #[serde(default)]
+    pub result: BTreeMap<String, String>,
+    #[serde(default)]
+    pub lines: Option<ExpectLines>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectLines {
+    #[serde(default)]
+    pub total: Option<u64>,
+    #[serde(default)]
+    pub starting: BTreeMap<char, u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    pub ready_s: f64,
+    pub idle_s: f64,
+}
+
+fn twenty() -> f64 {
+    20.0
+}
+
+impl Request {
+    pub fn parse(text: &[u8]) -> Result<Request, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u64,
+        }
+        // First, because a request of another version may have keys that are unknown here.
+        let Version { version } = serde_json::from_slice(text).map_err(one_line)?;
+        if version != PROTOCOL {
+            return Err(format!(
+                "version {version} is not spoken here, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
+            ));
+        }
+        let request: Request = serde_json::from_slice(text).map_err(one_line)?;
+        request.check()?;
+        Ok(request)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let first = self.argv.first().ok_or("argv: name a program")?;
+        if first.is_empty() {
+            return Err("argv: the program's name is empty".into());
+        }
+        if self.argv.iter().any(|text| text.contains('\0')) || self.cwd.contains('\0') {
+            return Err("argv, cwd: a NUL character cannot be passed to a program".into());
+        }
+        if self.cwd.is_empty() {
+            return Err("cwd: name a folder".into());
+        }
+        for (key, value) in &self.env {
+            if key.is_empty() || key.contains(&['=', '\0'][..]) || value.contains('\0') {
+                return Err(format!(
+                    "env: {key:?} cannot be a variable: no empty name, no = in it, no NUL"
+                ));
+            }
+        }
+        for (key, cpus) in [("cpus", &self.cpus), ("probe_cpus", &self.probe_cpus)] {
+            if let Some(cpu) = cpus.iter().find(|&&cpu| cpu >= MAX_CPUS) {
+                return Err(format!("{key}: {cpu} is over {}", MAX_CPUS - 1));
+            }
+        }
+        seconds("limits.wall_s", self.limits.wall_s)?;
+        if self.limits.wall_s == 0.0 {
+            return Err("limits.wall_s: must be more than 0".into());
+        }
+        if self.limits.processes == 0 {
+            return Err("limits.processes: must be 1 or more".into());
+        }
+        if !(0.0..=1000.0).contains(&self.sample_hz) {
+            return Err("sample_hz: must be from 0 to 1000".into());
+        }
+        if let Some(service) = &self.service {
+            seconds("service.ready_s", service.ready_s)?;
+            seconds("service.idle_s", service.idle_s)?;
+        }
+        Ok(())
+    }
+
+    /// None: no regular samples.
+    pub fn sample_interval(&self) -> Option<Duration> {
+        (self.sample_hz > 0.0).then(|| Duration::from_secs_f64((1.0 / self.sample_hz).min(1e6)))
+    }
+}
+
+fn seconds(key: &str, value: f64) -> Result<(), String> {
+    // Ten years: far below what a Duration or the kernel's clock can hold.
+    if (0.0..=3.2e8).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{key}: must be seconds, from 0 to 3.2e8"))
+    }
+}
+
+fn one_line(error: serde_json::Error) -> String {
+    error.to_string().replace(&['\n', '\r'][..], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn base() -> serde_json::Value {
+        json!({"version": 1, "argv": ["true"], "cwd": "/", "env": {}, "limits":
+            {"wall_s": 1, "memory_bytes": 1, "output_bytes": 1, "processes": 1}})
+    }
+
+    fn with(key: &str, value: serde_json::Value) -> Result<Request, String> {
+        let mut request = base();
+        *request.pointer_mut(key).unwrap() = value;
+        Request::parse(request.to_string().as_bytes())
+    }
+
+    #[test]
+    fn the_least_request() {
+        let request = Request::parse(base().to_string().as_bytes()).unwrap();
+        assert_eq!(request.sample_hz, 20.0);
+        assert_eq!(request.cgroup, CgroupUse::Auto);
+        assert!(request.expect.is_none() && request.service.is_none());
+    }
+
+    #[test]
+    fn refusals() {
+        let refused = |key: &str, value, word: &str| {
+            let error = with(key, value).unwrap_err();
+            assert!(error.contains(word) && !error.contains('\n'), "{error}");
+        };
+        refused("/version", json!(2), "version 2");
+        refused("/argv", json!([]), "argv");
+        refused("/argv", json!([""]), "argv");
+        refused("/argv", json!(["a\0b"]), "NUL");
+        refused("/env", json!({"A=B": ""}), "A=B");
+        refused("/limits/wall_s", json!(-1), "wall_s");
+        refused("/limits/wall_s", json!(0), "wall_s");
+        refused("/limits/wall_s", json!(1e300), "wall_s");
+        refused("/limits/processes", json!(-1), "-1");
+        let mut unknown = base();
+        unknown["surprise"] = json!(1);
+        let error = Request::parse(unknown.to_string().as_bytes()).unwrap_err();
+        assert!(error.contains("surprise"), "{error}");
+        assert!(Request::parse(b"").is_err());
+        assert!(Request::parse(b"[1").is_err());
+    }
+
+    #[test]
+    fn another_version_is_named_before_its_unknown_keys() {
+        let error = Request::parse(br#"{"new": 1, "version": 7}"#).unwrap_err();
+        assert!(error.contains("version 7"), "{error}");
+    }
+
+    #[test]
+    fn a_prefix_is_one_character() {
+        let mut request = base();
+        request["expect"] =
+            json!({"result": {}, "lines": {"total": 2, "starting": {":": 1, "→": 1}}});
+        assert!(Request::parse(request.to_string().as_bytes()).is_ok());
+        request["expect"] = json!({"result": {}, "lines": {"starting": {"ab": 1}}});
+        assert!(Request::parse(request.to_string().as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,338 @@
+//! Looks at the tree while it runs: how much memory, CPU, processes and threads it has.
+
+use crate::cgroup::Cgroup;
+use crate::governor::Governor;
+use crate::output::Sample;
+use crate::sys;
+use crate::threads::Threads;
+use crate::tree::{ProcFs, Process, Thoroughness, MANY_THREADS};
+use rustix::time::{clock_gettime, ClockId};
+
+// Shares of one core, each one in so many: 0.8 % together, what is left is for the rest.
+const TREE_SHARE: u64 = 250;
+const THREADS_SHARE: u64 = 500;
+const PSS_SHARE: u64 = 500;
+
+/// A start is watched closely, so that short programs have samples too.
+const FIRST_LOOKS_NS: [u64; 5] = [2_000_000, 5_000_000, 10_000_000, 20_000_000, 40_000_000];
+
+/// The close watch ends early where a look takes more CPU than this.
+const CHEAP_LOOK_NS: u64 = 300_000;
+
+/// Looks between two readings of all parents, where a tree has too many threads to ask each.
+const LOOKS_PER_SCAN: u64 = 8;
+
+pub struct Limits {
+    pub memory_bytes: u64,
+    pub processes: u64,
+}
+
+/// What one look found to be over its limit.
+#[derive(Debug)]
+pub enum Excess {
+    Memory(u64),
+    Processes(u64),
+}
+
+#[derive(Debug, Default)]
+pub struct Peaks {
+    pub pss_bytes: Option<u64>,
+    pub threads: u64,
+    pub processes: u64,
+}
+
+pub struct Sampler {
+    procfs: ProcFs,
+    probe: i32,
+    interval_ns: Option<u64>,
+    limits: Limits,
+    threads: Threads,
+    tree_governor: Governor,
+    threads_governor: Governor,
+    pss_governor: Governor,
+    known: Vec<i32>,
+    /// The tree has processes whose children are not read thread by thread.
+    wide: bool,
+    looks: u64,
+    /// The sum of RSS when PSS was read last.
+    rss_at_pss: u64,
+    last_cpu_ns: u64,
+    due_ns: Option<u64>,
+    regular: u64,
+    first_ns: u64,
+    last_ns: u64,
+    page_bytes: u64,
+    tick_ns: u64,
+    pub peaks: Peaks,
+}
+
+impl Sampler {
+    /// `interval_ns`: None for no regular samples.
+    pub fn new(procfs: ProcFs, interval_ns: Option<u64>, limits: Limits) -> Sampler {
+        Sampler {
+            procfs,
+            probe: std::process::id() as i32,
+            interval_ns,
+            limits,
+            threads: Threads::default(),
+            tree_governor: Governor::new(TREE_SHARE),
+            threads_governor: Governor::new(THREADS_SHARE),
+            pss_governor: Governor::new(PSS_SHARE),
+            known: Vec::new(),
+            wide: false,
+            looks: 0,
+            rss_at_pss: 0,
+            last_cpu_ns: 0,
+            due_ns: interval_ns.map(|interval| interval.min(FIRST_LOOKS_NS[0])),
+            regular: 0,
+            first_ns: 0,
+            last_ns: 0,
+            page_bytes: rustix::param::page_size() as u64,
+            tick_ns: 1_000_000_000 / sys::ticks_per_second(),
+            peaks: Peaks {
+                pss_bytes: None,
+                threads: 1,
+                processes: 1,
+            },
+        }
+    }
+
+    /// When the next regular sample is to be taken.
+    pub fn due_ns(&self) -> Option<u64> {
+        self.due_ns
+    }
+
+    /// How many regular samples there were, and their mean interval.
+    pub fn kept(&self) -> (u64, Option<u64>) {
+        let span = self.last_ns - self.first_ns;
+        let interval = (self.regular > 1).then(|| span / (self.regular - 1));
+        (self.regular, interval)
+    }
+
+    pub fn run_queue_ns(&self) -> u64 {
+        self.threads.total().run_queue_ns
+    }
+
+    /// A regular sample.
+    pub fn regular(&mut self, now_ns: u64, cgroup: Option<&Cgroup>) -> (Sample, Option<Excess>) {
+        let before = own_cpu_ns();
+        let seen = self.look(now_ns, None, cgroup);
+        let cost = own_cpu_ns().saturating_sub(before);
+        self.first_ns = if self.regular == 0 {
+            now_ns
+        } else {
+            self.first_ns
+        };
+        self.last_ns = now_ns;
+        self.regular += 1;
+        let interval = self.interval_ns.unwrap_or(u64::MAX);
+        let early = FIRST_LOOKS_NS.iter().find(|&&at| at > now_ns);
+        self.due_ns = Some(match early {
+            Some(&at) if cost < CHEAP_LOOK_NS && at - now_ns < interval => at,
+            _ => self
+                .tree_governor
+                .free_at_ns()
+                .max(now_ns.saturating_add(interval)),
+        });
+        seen
+    }
+
+    /// A sample at a mark: always with PSS, whatever it costs.
+    pub fn mark(
+        &mut self,
+        now_ns: u64,
+        name: &str,
+        cgroup: Option<&Cgroup>,
+    ) -> (Sample, Option<Excess>) {
+        self.look(now_ns, Some(name), cgroup)
+    }
+
+    fn look(
+        &mut self,
+        now_ns: u64,
+        mark: Option<&str>,
+        cgroup: Option<&Cgroup>,
+    ) -> (Sample, Option<Excess>) {
+        let start = own_cpu_ns();
+        let tree = self.tree(cgroup);
+        let mut sample = Sample {
+            t_ns: now_ns,
+            mark: mark.map(str::to_owned),
+            ..Sample::default()
+        };
+        // Zombies that nobody waits for fill the table of processes as well.
+        let over = tree.len() as u64 > self.limits.processes;
+        let mut excess = over.then(|| Excess::Processes(tree.len() as u64));
+        for process in tree.iter().filter(|process| process.alive) {
+            sample.processes += 1;
+            sample.threads += process.threads;
+            sample.rss_bytes += process.rss_pages * self.page_bytes;
+        }
+        self.peaks.processes = self.peaks.processes.max(sample.processes);
+        self.peaks.threads = self.peaks.threads.max(sample.threads);
+        if excess.is_none() {
+            self.last_cpu_ns = self.last_cpu_ns.max(self.cpu_ns(&tree, cgroup));
+        }
+        // A process that has just ended may be counted nowhere for a moment: it never falls.
+        sample.cpu_ns = self.last_cpu_ns;
+        let after_tree = own_cpu_ns();
+        self.tree_governor
+            .spent(now_ns, after_tree.saturating_sub(start));
+
+        let mut after_threads = after_tree;
+        if excess.is_none() && (mark.is_some() || self.threads_governor.allows(now_ns)) {
+            self.threads.look(&mut self.procfs, &tree);
+            after_threads = own_cpu_ns();
+            self.threads_governor
+                .spent(now_ns, after_threads - after_tree);
+        }
+        let figures = self.threads.total();
+        sample.voluntary_switches = figures.voluntary_switches;
+        sample.involuntary_switches = figures.involuntary_switches;
+        sample.run_queue_ns = figures.run_queue_ns;
+
+        let rss = sample.rss_bytes;
+        let grown = rss > self.rss_at_pss.saturating_add(self.rss_at_pss / 50);
+        // PSS is never more than RSS: below the limit it need not be known.
+        let in_doubt = rss > self.limits.memory_bytes;
+        let wanted = mark.is_some() || (grown && (in_doubt || self.pss_governor.allows(now_ns)));
+        let wanted = wanted || (in_doubt && self.pss_governor.allows(now_ns));
+        if excess.is_none() && wanted {
+            sample.pss_bytes = self.pss(&tree);
+            self.rss_at_pss = rss;
+            let cost = own_cpu_ns().saturating_sub(after_threads);
+            self.pss_governor.spent(now_ns, cost);
+            self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
+            // Where PSS may not be read, RSS has to do.
+            let memory = sample.pss_bytes.unwrap_or(rss);
+            if memory > self.limits.memory_bytes {
+                excess = Some(Excess::Memory(memory));
+            }
+        }
+        (sample, excess)
+    }
+
+    fn tree(&mut self, cgroup: Option<&Cgroup>) -> Vec<Process> {
+        self.looks += 1;
+        let blind = self.wide || !self.procfs.lists_children;
+        let thoroughness = match cgroup {
+            Some(cgroup) if blind => {
+                self.known.clear();
+                cgroup.processes(&mut self.known);
+                Thoroughness::Known(&self.known)
+            }
+            None if blind && (self.looks % LOOKS_PER_SCAN == 1 || !self.procfs.lists_children) => {
+                Thoroughness::All
+            }
+            _ => Thoroughness::Known(&self.known),
+        };
+        let most = usize::try_from(self.limits.processes)
+            .unwrap_or(usize::MAX)
+            .saturating_add(1);
+        let tree = self
+            .procfs
+            .walk(self.probe, thoroughness, most, &mut |_, _| {});
+        self.wide = tree.iter().any(|process| process.threads > MANY_THREADS);
+        self.known.clear();
+        if self.wide {
+            self.known.extend(tree.iter().map(|process| process.pid));
+        }
+        tree
+    }
+
+    fn cpu_ns(&self, tree: &[Process], cgroup: Option<&Cgroup>) -> u64 {
+        let cpu = cgroup.and_then(Cgroup::cpu).map(|cpu| cpu.total_ns);
+        cpu.unwrap_or_else(|| {
+            let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
+            let children = |process: &Process| process.child_ticks * self.tick_ns;
+            let gone = sys::children_usage();
+            tree.iter()
+                .map(|process| own(process) + children(process))
+                .sum::<u64>()
+                + gone.user_ns
+                + gone.system_ns
+        })
+    }
+
+    /// None when a process that is alive may not be looked into.
+    fn pss(&mut self, tree: &[Process]) -> Option<u64> {
+        let mut sum = 0;
+        for process in tree.iter().filter(|process| process.alive) {
+            let pid = process.pid;
+            let text = self.procfs.read(format_args!("{pid}/smaps_rollup"));
+            match text.and_then(parse_pss) {
+                Some(bytes) => sum += bytes,
+                None => {
+                    if self
+                        .procfs
+                        .process(pid)
+                        .map_or(false, |process| process.alive)
+                    {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(sum)
+    }
+}
+
+/// CPU time of this thread, which is all of the probe.
+fn own_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn parse_pss(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_smaps_rollup() {
+        let text = b"00400000-7ff [rollup]\nRss:     1234 kB\nPss:      567 kB\nPss_Dirty: 9 kB\n";
+        assert_eq!(parse_pss(text), Some(567 * 1024));
+        assert_eq!(parse_pss(b""), None);
+        assert_eq!(parse_pss(b"Pss: 18446744073709551615 kB"), None);
+    }
+
+    fn sampler(memory_bytes: u64, processes: u64) -> Sampler {
+        let limits = Limits {
+            memory_bytes,
+            processes,
+        };
+        let mut sampler = Sampler::new(ProcFs::open().unwrap(), Some(50_000_000), limits);
+        // The tree below the shell that runs the tests holds at least this process.
+        sampler.probe = rustix::process::getppid().unwrap().as_raw_nonzero().get();
+        sampler
+    }
+
+    #[test]
+    fn looks_at_a_tree() {
+        let mut sampler = sampler(u64::MAX, 10_000);
+        assert_eq!(sampler.due_ns(), Some(2_000_000));
+        let (sample, excess) = sampler.regular(2_000_000, None);
+        assert!(excess.is_none());
+        assert!(sample.processes >= 1 && sample.threads >= 1 && sample.cpu_ns > 0);
+        assert!(sample.pss_bytes.unwrap() <= sample.rss_bytes * 2);
+        assert!(sampler.due_ns().unwrap() >= 5_000_000);
+        let (sample, _) = sampler.mark(3_000_000, "spawned", None);
+        assert_eq!(sample.mark.as_deref(), Some("spawned"));
+        assert!(sample.pss_bytes.is_some());
+        assert_eq!(sampler.kept(), (1, None));
+    }
+
+    #[test]
+    fn sees_what_is_too_much() {
+        let (_, excess) = sampler(1, 10_000).regular(0, None);
+        assert!(matches!(excess, Some(Excess::Memory(_))));
+        let (_, excess) = sampler(u64::MAX, 0).regular(0, None);
+        assert!(matches!(excess, Some(Excess::Processes(_))));
+    }
+}

@@ -1,0 +1,116 @@
+//! A program that listens: it gets ready, is watched, and is ended by SIGTERM. Pure: it is told
+//! the times.
+
+use crate::request;
+use crate::verdict::Cause;
+
+/// What a server may take to end after SIGTERM.
+const GRACE_NS: u64 = 2_000_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Starting,
+    Idle,
+    Ending,
+}
+
+pub struct Service {
+    phase: Phase,
+    due_ns: u64,
+    idle_ns: u64,
+}
+
+/// What is to be done at a time.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing yet.
+    Wait,
+    /// It was watched for long enough: a sample, then SIGTERM.
+    Terminate,
+    /// It took too long.
+    GiveUp(Cause),
+}
+
+impl Service {
+    pub fn new(request: &request::Service) -> Service {
+        Service {
+            phase: Phase::Starting,
+            due_ns: nanoseconds(request.ready_s),
+            idle_ns: nanoseconds(request.idle_s),
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// When something is to be done.
+    pub fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// It printed `::ready`. False when it had done so before.
+    pub fn ready(&mut self, now_ns: u64) -> bool {
+        let first = self.phase == Phase::Starting;
+        if first {
+            self.phase = Phase::Idle;
+            self.due_ns = now_ns.saturating_add(self.idle_ns);
+        }
+        first
+    }
+
+    pub fn step(&mut self, now_ns: u64) -> Step {
+        if now_ns < self.due_ns {
+            return Step::Wait;
+        }
+        match self.phase {
+            Phase::Starting => Step::GiveUp(Cause::NeverReady),
+            Phase::Ending => Step::GiveUp(Cause::TimedOut("still ran 2 s after SIGTERM".into())),
+            Phase::Idle => {
+                self.phase = Phase::Ending;
+                self.due_ns = now_ns.saturating_add(GRACE_NS);
+                Step::Terminate
+            }
+        }
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service() -> Service {
+        Service::new(&request::Service {
+            ready_s: 5.0,
+            idle_s: 1.0,
+        })
+    }
+
+    #[test]
+    fn ready_idle_ended() {
+        let mut service = service();
+        assert_eq!(service.step(4_999_999_999), Step::Wait);
+        assert!(service.ready(10));
+        assert!(!service.ready(20));
+        assert_eq!(service.due_ns(), 1_000_000_010);
+        assert_eq!(service.step(1_000_000_010), Step::Terminate);
+        assert_eq!(service.phase(), Phase::Ending);
+        assert_eq!(service.step(3_000_000_009), Step::Wait);
+        assert!(matches!(
+            service.step(3_000_000_010),
+            Step::GiveUp(Cause::TimedOut(_))
+        ));
+    }
+
+    #[test]
+    fn never_ready() {
+        assert_eq!(
+            service().step(5_000_000_000),
+            Step::GiveUp(Cause::NeverReady)
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! One of the program's output pipes: reads it in large pieces, counts, keeps the tail.
+
+use rustix::io::Errno;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+
+const PIECE_BYTES: usize = 256 * 1024;
+const TAIL_BYTES: usize = 4096;
+
+/// Pieces read before the loop looks at the clock and the limits again.
+const MOST_PIECES: usize = 8;
+
+/// A program that writes line by line would wake the probe for each: where one read follows
+/// another within this time, the pipe is left to fill for as long.
+const QUIET_NS: u64 = 500_000;
+
+pub struct Stream {
+    /// None when the program has closed it.
+    file: Option<OwnedFd>,
+    buffer: Vec<u8>,
+    tail: Vec<u8>,
+    bytes: u64,
+    last_ns: Option<u64>,
+    quiet_until_ns: u64,
+}
+
+impl Stream {
+    pub fn new(file: OwnedFd) -> Stream {
+        Stream {
+            file: Some(file),
+            buffer: Vec::new(),
+            tail: Vec::new(),
+            bytes: 0,
+            last_ns: None,
+            quiet_until_ns: 0,
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The file to wait for, when it is open and not left alone.
+    pub fn waiting(&self, now_ns: u64) -> Option<BorrowedFd<'_>> {
+        let file = self.file.as_ref().filter(|_| now_ns >= self.quiet_until_ns);
+        file.map(AsFd::as_fd)
+    }
+
+    /// When it is to be waited for again.
+    pub fn quiet_until_ns(&self, now_ns: u64) -> Option<u64> {
+        let quiet = self.file.is_some() && self.quiet_until_ns > now_ns;
+        quiet.then_some(self.quiet_until_ns)
+    }
+
+    /// Reads what is there, in a bounded number of pieces. True when there may be more.
+    pub fn read(&mut self, now_ns: u64, on: &mut dyn FnMut(&[u8])) -> bool {
+        let file = match &self.file {
+            Some(file) => file,
+            None => return false,
+        };
+        self.buffer.resize(PIECE_BYTES, 0);
+        let mut more = true;
+        for _ in 0..MOST_PIECES {
+            match rustix::io::read(file, &mut self.buffer) {
+                Ok(0) => {
+                    self.file = None;
+                    more = false;
+                    break;
+                }
+                Ok(count) => {
+                    let piece = &self.buffer[..count];
+                    self.bytes += count as u64;
+                    keep_tail(&mut self.tail, piece);
+                    on(piece);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    more = false;
+                    break;
+                }
+                Err(_) => {
+                    self.file = None;
+                    more = false;
+                    break;
+                }
+            }
+        }
+        let busy = self
+            .last_ns
+            .map_or(false, |last| now_ns - last < 2 * QUIET_NS);
+        if busy && !more {
+            self.quiet_until_ns = now_ns + QUIET_NS;
+        }
+        self.last_ns = Some(now_ns);
+        more
+    }
+
+    /// The last 4 KiB as text.
+    pub fn tail(&self) -> String {
+        let mut tail = &self.tail[self.tail.len().saturating_sub(TAIL_BYTES)..];
+        if self.bytes > TAIL_BYTES as u64 {
+            // The cut may have gone through a character.
+            let rest = tail.iter().take(3).take_while(|&&byte| byte & 0xc0 == 0x80);
+            tail = &tail[rest.count()..];
+        }
+        String::from_utf8_lossy(tail).into_owned()
+    }
+}
+
+fn keep_tail(tail: &mut Vec<u8>, piece: &[u8]) {
+    let piece = &piece[piece.len().saturating_sub(TAIL_BYTES)..];
+    if tail.len() + piece.len() > 2 * TAIL_BYTES {
+        let keep = TAIL_BYTES - piece.len();
+        tail.drain(..tail.len().saturating_sub(keep));
+    }
+    tail.extend_from_slice(piece);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(text: &[u8]) -> Stream {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).unwrap();
+        let text = text.to_vec();
+        let mut stream = Stream::new(read);
+        let writer = std::thread::spawn(move || {
+            for piece in text.chunks(1000) {
+                rustix::io::write(&write, piece).unwrap();
+            }
+        });
+        while stream.waiting(u64::MAX).is_some() {
+            stream.read(0, &mut |_| {});
+        }
+        writer.join().unwrap();
+        stream
+    }
+
+    #[test]
+    fn the_tail_is_text() {
+        assert_eq!(stream(b"short \xff\n").tail(), "short \u{fffd}\n");
+        let long = "é".repeat(5000) + "x";
+        let tail = stream(long.as_bytes()).tail();
+        assert!(long.ends_with(&tail) && tail.len() == TAIL_BYTES - 1);
+        assert_eq!(stream(long.as_bytes()).bytes(), 10_001);
+    }
+
+    #[test]
+    fn a_busy_stream_is_left_alone() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).unwrap();
+        let mut stream = Stream::new(read);
+        rustix::io::write(&write, b"a\n").unwrap();
+        stream.read(0, &mut |_| {});
+        assert!(stream.waiting(1).is_some());
+        rustix::io::write(&write, b"a\n").unwrap();
+        stream.read(1, &mut |_| {});
+        assert!(stream.waiting(2).is_none());
+        let until = stream.quiet_until_ns(2).unwrap();
+        assert!(stream.waiting(until).is_some());
+        assert_eq!(stream.quiet_until_ns(until), None);
+    }
+
+    #[test]
+    fn tails_do_not_depend_on_pieces() {
+        for seed in 0..100 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let count = random.usize(..12);
+            let sizes: Vec<usize> = (0..count).map(|_| random.usize(..9000)).collect();
+            let total: usize = sizes.iter().sum();
+            let text: Vec<u8> = (0..total).map(|at| (at % 251) as u8).collect();
+            let mut tail = Vec::new();
+            let mut rest = text.as_slice();
+            for size in sizes {
+                let (piece, after) = rest.split_at(size);
+                keep_tail(&mut tail, piece);
+                rest = after;
+            }
+            let kept = &tail[tail.len().saturating_sub(TAIL_BYTES)..];
+            assert_eq!(kept, &text[total.saturating_sub(TAIL_BYTES)..], "seed {seed}");
+            assert!(tail.len() <= 2 * TAIL_BYTES, "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Starts the program, and ends it with all that it started, whatever it did to stay.
+
+use crate::cgroup::{Cgroup, Cpu};
+use crate::request::{CgroupUse, Request};
+use crate::sys::{self, Plan, Spawned};
+use crate::tree::{ProcFs, Process, Thoroughness};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fs::{fcntl_setfl, OFlags};
+use rustix::pipe::{pipe_with, PipeFlags};
+use rustix::process::{
+    getsid, kill_process_group, pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal,
+};
+use std::ffi::CString;
+use std::io;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// A larger pipe lets a program that prints much run on while the probe counts.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// A process that the kernel does not let die (it waits for a dead disk, say) is given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The probe's ends of the program's files.
+pub struct Streams {
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+    pub report: OwnedFd,
+}
+
+pub struct Supervisor {
+    pid: i32,
+    pidfd: OwnedFd,
+    pub cgroup: Option<Cgroup>,
+    signals: OwnedFd,
+    procfs: ProcFs,
+    /// The wait status of the program itself.
+    status: Option<i32>,
+    ended: bool,
+}
+
+/// What was still there when the end of a trial began.
+#[derive(Debug, Default)]
+pub struct Remains {
+    /// Processes besides the program itself.
+    pub left_behind: u64,
+    /// Processes that could not be ended.
+    pub unkillable: u64,
+}
+
+impl Supervisor {
+    /// `inherited`: the CPUs that the probe itself was given.
+    pub fn start(
+        request: &Request,
+        inherited: &[usize],
+        signals: OwnedFd,
+        missing: &mut Vec<String>,
+    ) -> io::Result<(Supervisor, Streams, Instant)> {
+        let procfs = ProcFs::open()?;
+        let limits = &request.limits;
+        let cgroup = match request.cgroup {
+            CgroupUse::Off => Err(io::Error::new(io::ErrorKind::Other, "off in the request")),
+            CgroupUse::Auto => Cgroup::make(limits.memory_bytes, limits.processes, missing),
+        };
+        let cgroup = cgroup
+            .map_err(|why| missing.push(format!("cgroup: {why}")))
+            .ok();
+
+        let pipe = || pipe_with(PipeFlags::CLOEXEC);
+        let (child_stdin, stdin) = pipe()?;
+        let (stdout, child_stdout) = pipe()?;
+        let (stderr, child_stderr) = pipe()?;
+        let (report, child_report) = pipe()?;
+        for file in [&stdin, &stdout, &stderr, &report] {
+            fcntl_setfl(file, OFlags::NONBLOCK)?;
+        }
+        if let Err(why) = rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES) {
+            missing.push(format!("stdout pipe of {PIPE_BYTES} bytes: {why}"));
+        }
+
+        let argv = texts(&request.argv)?;
+        let env: Vec<String> = request
+            .env
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let env = texts(&env)?;
+        let cwd = CString::new(request.cwd.as_str())?;
+        let path = request.env.get("PATH").map(String::as_str);
+        let candidates = texts(&candidates(&request.argv[0], path))?;
+        let pinned = !request.cpus.is_empty();
+        let plan = Plan {
+            candidates: &candidates,
+            argv: &argv,
+            env: &env,
+            cwd: &cwd,
+            cpus: if pinned { &request.cpus } else { inherited },
+            stdin: child_stdin.as_fd(),
+            stdout: child_stdout.as_fd(),
+            stderr: child_stderr.as_fd(),
+            report: child_report.as_fd(),
+            cgroup: cgroup.as_ref().map(Cgroup::files),
+        };
+        let start = Instant::now();
+        let (Spawned { pid, pidfd }, why) = sys::spawn(&plan)?;
+        if let Some(why) = why {
+            missing.push(format!("start inside the cgroup: {why}"));
+        }
+        let supervisor = Supervisor {
+            pid,
+            pidfd,
+            cgroup,
+            signals,
+            procfs,
+            status: None,
+            ended: false,
+        };
+        let streams = Streams {
+            stdin,
+            stdout,
+            stderr,
+            report,
+        };
+        Ok((supervisor, streams, start))
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    pub fn signals(&self) -> BorrowedFd<'_> {
+        self.signals.as_fd()
+    }
+
+    /// Exit status and signal of the program itself.
+    pub fn ending(&self) -> (Option<i32>, Option<i32>) {
+        self.status.map_or((None, None), sys::ending)
+    }
+
+    pub fn cpu(&self) -> Option<Cpu> {
+        self.cgroup.as_ref().and_then(Cgroup::cpu)
+    }
+
+    pub fn terminate(&self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
+    }
+
+    /// The number of the next signal that the probe was sent.
+    pub fn next_signal(&self) -> Option<i32> {
+        let mut buffer = [0; sys::SIGNAL_BYTES];
+        match rustix::io::read(&self.signals, &mut buffer) {
+            Ok(count) if count >= 4 => Some(i32::from_ne_bytes([
+                buffer[0], buffer[1], buffer[2], buffer[3],
+            ])),
+            _ => None,
+        }
+    }
+
+    /// Waits for orphans that have ended, so that they do not fill the table of processes.
+    /// True when the program itself was among them.
+    pub fn reap_some(&mut self) -> bool {
+        for _ in 0..256 {
+            match sys::reap() {
+                Ok(Some((pid, status))) if pid == self.pid => {
+                    self.status = Some(status);
+                    return true;
+                }
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
+        false
+    }
+
+    /// Waits for all that have ended. True when no child is left at all.
+    fn reap_all(&mut self) -> bool {
+        loop {
+            match sys::reap() {
+                Ok(Some((pid, status))) => {
+                    if pid == self.pid && self.status.is_none() {
+                        self.status = Some(status);
+                    }
+                }
+                Ok(None) => return false,
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Kills the program and all its descendants, and waits for them. Afterwards nothing of the
+    /// trial is alive, and the kernel's account of it is complete.
+    pub fn end(&mut self) -> Remains {
+        self.ended = true;
+        let mut remains = Remains::default();
+        let tree = self.tree(&mut |_, _| {});
+        let alive = tree.iter().filter(|process| process.alive);
+        remains.left_behind = alive
+            .clone()
+            .filter(|process| process.pid != self.pid)
+            .count() as u64;
+        if alive.count() > 0 {
+            if let Some(cgroup) = &self.cgroup {
+                cgroup.kill();
+            }
+            // Until it has been waited for, the program's number is its own and its group's.
+            if self.status.is_none() {
+                let group = Pid::from_raw(self.pid);
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            }
+            // Mostly that was all.
+            self.wait(Duration::from_millis(5));
+        }
+        let since = Instant::now();
+        while !self.reap_all() {
+            if since.elapsed() > PATIENCE {
+                remains.unkillable = self.tree(&mut |_, _| {}).len() as u64;
+                break;
+            }
+            // Orphans come to the probe: what escapes one round is found by the next.
+            let tree = self.tree(&mut kill);
+            if !tree.iter().any(|process| process.alive) {
+                self.wait(Duration::from_millis(5));
+            }
+        }
+        remains
+    }
+
+    /// Removes the cgroup, after its figures were read.
+    pub fn clean(&mut self) {
+        self.cgroup = None;
+    }
+
+    fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {
+        let probe = std::process::id() as i32;
+        self.procfs
+            .walk(probe, Thoroughness::All, usize::MAX, visit)
+    }
+
+    fn wait(&self, time: Duration) {
+        let time = Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        let mut ready = [PollFd::new(&self.signals, PollFlags::IN)];
+        let _ = poll(&mut ready, Some(&time));
+        while self.next_signal().is_some() {}
+    }
+}
+
+/// A panic, an error: however the probe leaves a trial, nothing of it stays.
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end();
+        }
+        self.clean();
+    }
+}
+
+/// Kills a process that was seen, with its group: a group dies at once, so that a process which
+/// forks and ends, again and again, cannot run away.
+fn kill(procfs: &mut ProcFs, process: &Process) {
+    let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    let pid = match Pid::from_raw(process.pid) {
+        Some(pid) if process.alive => pid,
+        _ => return,
+    };
+    // Each session below the probe was begun there, so its groups hold no stranger.
+    let group = Pid::from_raw(process.group);
+    if let Some(group) = group.filter(|_| process.session > 0 && process.session != own_session) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    // Not another process that has got the number since.
+    if let Ok(file) = pidfd_open(pid, PidfdFlags::empty()) {
+        let now = procfs.process(process.pid).map(|now| now.start_ticks);
+        if now == Some(process.start_ticks) {
+            let _ = pidfd_send_signal(file, Signal::KILL);
+        }
+    }
+}
+
+fn texts(texts: &[String]) -> io::Result<Vec<CString>> {
+    let own = |text: &String| CString::new(text.as_str()).map_err(io::Error::from);
+    texts.iter().map(own).collect()
+}
+
+/// Where the program may be: its own path when it has a slash, else below each folder of PATH.
+fn candidates(program: &str, path: Option<&str>) -> Vec<String> {
+    if program.contains('/') {
+        return vec![program.to_owned()];
+    }
+    let below = |folder: &str| match folder {
+        "" => format!("./{program}"),
+        folder => format!("{folder}/{program}"),
+    };
+    path.unwrap_or("/usr/bin:/bin")
+        .split(':')
+        .map(below)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_up_programs_as_execvp_does() {
+        assert_eq!(candidates("./a", Some("/x")), ["./a"]);
+        assert_eq!(candidates("a", Some("/x:/y z:")), ["/x/a", "/y z/a", "./a"]);
+        assert_eq!(candidates("a", None), ["/usr/bin/a", "/bin/a"]);
+    }
+}

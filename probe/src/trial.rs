@@ -1,0 +1,470 @@
+//! One trial: a loop on one thread that waits for the program's end, its output, signals and
+//! the time, until one of them ends the trial.
+
+use crate::evidence::Seen;
+use crate::lines::{Event, Lines, Parsed};
+use crate::output::{Answer, Ending, Output, ReaderGone, Sample, Writer};
+use crate::request::{Request, PROTOCOL};
+use crate::sample::{Excess, Limits, Sampler};
+use crate::service::{self, Service};
+use crate::stream::Stream;
+use crate::supervise::{Remains, Streams, Supervisor};
+use crate::sys::{self, Step};
+use crate::tree::ProcFs;
+use crate::verdict::{verdict, Cause, Facts};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::time::{clock_gettime, ClockId};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+struct Trial<'a, 'w> {
+    request: &'a Request,
+    writer: &'a mut Writer<'w>,
+    supervisor: Supervisor,
+    sampler: Sampler,
+    start: Instant,
+    missing: Vec<String>,
+    stdin: OwnedFd,
+    /// Open until the program has been executed.
+    report: Option<OwnedFd>,
+    stdout: Stream,
+    stderr: Stream,
+    lines: Lines,
+    service: Option<Service>,
+    result: Option<BTreeMap<String, String>>,
+    paused_ns: u64,
+    cause: Option<Cause>,
+}
+
+/// What the wait found.
+struct Ready {
+    signals: bool,
+    ended: bool,
+    reader_gone: bool,
+    report: bool,
+    stdout: bool,
+    stderr: bool,
+}
+
+/// Carries out the trial. An error of the outer result: it could not even begin.
+pub fn run(
+    request: &Request,
+    inherited: &[usize],
+    signals: OwnedFd,
+    writer: &mut Writer,
+) -> io::Result<Result<(), ReaderGone>> {
+    let mut missing = Vec::new();
+    let procfs = ProcFs::open()?;
+    if !procfs.lists_children {
+        missing.push("children in /proc: the kernel does not list them".into());
+    }
+    if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
+        missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
+    }
+    let (supervisor, streams, start) =
+        Supervisor::start(request, inherited, signals, &mut missing)?;
+    let Streams {
+        stdin,
+        stdout,
+        stderr,
+        report,
+    } = streams;
+    let interval = request.sample_interval();
+    let limits = Limits {
+        memory_bytes: request.limits.memory_bytes,
+        processes: request.limits.processes,
+    };
+    let lines = request.expect.iter().flat_map(|expect| &expect.lines);
+    let prefixes = lines.flat_map(|lines| lines.starting.keys().copied());
+    let mut trial = Trial {
+        request,
+        writer,
+        supervisor,
+        sampler: Sampler::new(
+            procfs,
+            interval.map(|interval| interval.as_nanos() as u64),
+            limits,
+        ),
+        start,
+        missing,
+        stdin,
+        report: Some(report),
+        stdout: Stream::new(stdout),
+        stderr: Stream::new(stderr),
+        lines: Lines::new(prefixes),
+        service: request.service.as_ref().map(Service::new),
+        result: None,
+        paused_ns: 0,
+        cause: None,
+    };
+    Ok(trial.carry_out())
+}
+
+impl Trial<'_, '_> {
+    fn carry_out(&mut self) -> Result<(), ReaderGone> {
+        let ended_ns = self.watch()?;
+        let remains = self.supervisor.end();
+        let cut_off = self.drain(ended_ns)?;
+        let ending = self.ending(ended_ns, &remains, cut_off.as_deref());
+        self.supervisor.clean();
+        self.writer
+            .answer(&Answer::Outcome(Box::new(ending)), false)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Until something ends the trial; gives the time at which it was seen.
+    fn watch(&mut self) -> Result<u64, ReaderGone> {
+        let wall_ns = (self.request.limits.wall_s * 1e9) as u64;
+        loop {
+            let now = self.now_ns();
+            self.serve(now)?;
+            if now >= wall_ns {
+                let limit = self.request.limits.wall_s;
+                self.stop(Cause::TimedOut(format!("still ran after {limit} s")));
+            }
+            let due = self.sampler.due_ns().filter(|_| self.report.is_none());
+            if due.map_or(false, |due| now >= due) {
+                let seen = self.sampler.regular(now, self.supervisor.cgroup.as_ref());
+                self.sampled(seen)?;
+            }
+            if self.cause.is_some() {
+                return Ok(now);
+            }
+
+            let due = self.sampler.due_ns().filter(|_| self.report.is_none());
+            let service = self.service.as_ref().map(Service::due_ns);
+            let quiet = [&self.stdout, &self.stderr].map(|stream| stream.quiet_until_ns(now));
+            let times = [due, service].into_iter().chain(quiet).flatten();
+            let next = times.fold(wall_ns, u64::min);
+            let ready = self.wait(now, next);
+            let now = self.now_ns();
+
+            if ready.reader_gone {
+                return Err(ReaderGone);
+            }
+            if ready.report {
+                self.read_report(now)?;
+            }
+            let reaped = ready.signals && self.read_signals();
+            if (ready.ended || reaped) && self.cause.is_none() {
+                self.cause = Some(Cause::Ended);
+                return Ok(now);
+            }
+            if ready.stdout {
+                self.read_stdout(now, true)?;
+            }
+            if ready.stderr {
+                self.stderr.read(now, &mut |_| {});
+            }
+            self.check_output();
+        }
+    }
+
+    /// The first cause is the one that counts.
+    fn stop(&mut self, cause: Cause) {
+        self.cause.get_or_insert(cause);
+    }
+
+    fn wait(&self, now_ns: u64, until_ns: u64) -> Ready {
+        let signals = self.supervisor.signals();
+        // A file that is not to be waited for is replaced by one that is asked for nothing.
+        let file = |file: Option<BorrowedFd<'_>>| match file {
+            Some(_) => PollFlags::IN,
+            None => PollFlags::empty(),
+        };
+        let report = self.report.as_ref().map(AsFd::as_fd);
+        let stdout = self.stdout.waiting(now_ns);
+        let stderr = self.stderr.waiting(now_ns);
+        let mut files = [
+            PollFd::from_borrowed_fd(signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.supervisor.pidfd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.writer.file(), PollFlags::empty()),
+            PollFd::from_borrowed_fd(report.unwrap_or(signals), file(report)),
+            PollFd::from_borrowed_fd(stdout.unwrap_or(signals), file(stdout)),
+            PollFd::from_borrowed_fd(stderr.unwrap_or(signals), file(stderr)),
+        ];
+        let time = until_ns.saturating_sub(self.now_ns());
+        let time = Timespec {
+            tv_sec: (time / 1_000_000_000) as i64,
+            tv_nsec: (time % 1_000_000_000) as i64,
+        };
+        // An error is a signal that came between, or want of memory: the loop comes again.
+        let _ = poll(&mut files, Some(&time));
+        let [signals, ended, reader_gone, report, stdout, stderr] =
+            files.map(|file| !file.revents().is_empty());
+        Ready {
+            signals,
+            ended,
+            reader_gone,
+            report,
+            stdout,
+            stderr,
+        }
+    }
+
+    fn serve(&mut self, now_ns: u64) -> Result<(), ReaderGone> {
+        let step = self.service.as_mut().map(|service| service.step(now_ns));
+        match step {
+            None | Some(service::Step::Wait) => {}
+            Some(service::Step::GiveUp(cause)) => self.stop(cause),
+            Some(service::Step::Terminate) => {
+                self.mark("idle")?;
+                self.supervisor.terminate();
+            }
+        }
+        Ok(())
+    }
+
+    /// The pipe for reports: its end means that the program has been executed.
+    fn read_report(&mut self, now_ns: u64) -> Result<(), ReaderGone> {
+        let file = match &self.report {
+            Some(file) => file,
+            None => return Ok(()),
+        };
+        let mut buffer = [0; sys::REPORT_BYTES];
+        match rustix::io::read(file, &mut buffer) {
+            Ok(0) => {
+                self.report = None;
+                let cgroup = self.supervisor.cgroup.as_ref();
+                let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
+                let started = Answer::Started {
+                    version: PROTOCOL,
+                    pid: self.supervisor.pid(),
+                    t_ns: now_ns,
+                    cgroup: cgroup.as_deref(),
+                    missing: &self.missing,
+                };
+                self.writer.answer(&started, true)
+            }
+            Ok(count) => {
+                match Step::parse(&buffer[..count]) {
+                    // It runs all the same, outside.
+                    Some((Step::Cgroup, error)) => {
+                        self.missing
+                            .push(format!("cgroup: cannot move the program into it: {error}"));
+                        self.supervisor.clean();
+                    }
+                    failed => self.stop(Cause::NotStarted(not_started(self.request, failed))),
+                }
+                Ok(())
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// True when the program itself has ended.
+    fn read_signals(&mut self) -> bool {
+        let mut ended = false;
+        while let Some(signal) = self.supervisor.next_signal() {
+            match signal {
+                libc::SIGCHLD => ended |= self.supervisor.reap_some(),
+                libc::SIGINT => self.stop(Cause::Interrupted("SIGINT".into())),
+                libc::SIGHUP => self.stop(Cause::Interrupted("SIGHUP".into())),
+                _ => self.stop(Cause::Interrupted("SIGTERM".into())),
+            }
+        }
+        ended
+    }
+
+    /// Reads and handles what the program printed. True when there may be more at once.
+    fn read_stdout(&mut self, now_ns: u64, alive: bool) -> Result<bool, ReaderGone> {
+        let mut events = Vec::new();
+        let lines = &mut self.lines;
+        let more = self.stdout.read(now_ns, &mut |piece| {
+            lines.feed(piece, &mut |event| events.push(event));
+        });
+        for event in events {
+            self.handle(event, now_ns, alive)?;
+        }
+        Ok(more)
+    }
+
+    fn handle(&mut self, event: Parsed, t_ns: u64, alive: bool) -> Result<(), ReaderGone> {
+        match event {
+            Err(why) => self.stop(Cause::WrongEvidence(why)),
+            Ok(Event::Phase { name, ns }) => {
+                let name = name.as_str();
+                self.writer
+                    .answer(&Answer::Phase { t_ns, name, ns }, false)?;
+            }
+            Ok(Event::Ready { port }) => {
+                self.writer.answer(&Answer::Ready { t_ns, port }, true)?;
+                let service = self.service.as_mut();
+                if service.map_or(false, |service| service.ready(t_ns)) && alive {
+                    self.mark("ready")?;
+                }
+            }
+            Ok(Event::Result(pairs)) => {
+                self.result = Some(pairs);
+                if alive {
+                    self.mark("result")?;
+                }
+            }
+            Ok(Event::Await { name }) => {
+                if alive {
+                    self.mark(&name)?;
+                    // A program that has closed its stdin waits for nothing.
+                    let _ = rustix::io::write(&self.stdin, b"\n");
+                    self.paused_ns += self.now_ns() - t_ns;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, name: &str) -> Result<(), ReaderGone> {
+        let now = self.now_ns();
+        let seen = self
+            .sampler
+            .mark(now, name, self.supervisor.cgroup.as_ref());
+        self.sampled(seen)
+    }
+
+    fn sampled(&mut self, (sample, excess): (Sample, Option<Excess>)) -> Result<(), ReaderGone> {
+        let limits = &self.request.limits;
+        match excess {
+            None => {}
+            Some(Excess::Memory(bytes)) => {
+                let limit = limits.memory_bytes;
+                self.stop(Cause::OutOfMemory(format!(
+                    "{bytes} bytes, the limit is {limit}"
+                )));
+            }
+            Some(Excess::Processes(count)) => {
+                let limit = limits.processes;
+                self.stop(Cause::Flooded(format!(
+                    "{count} processes, the limit is {limit}"
+                )));
+            }
+        }
+        self.writer.answer(&Answer::Sample(&sample), false)
+    }
+
+    fn check_output(&mut self) {
+        let bytes = self.stdout.bytes() + self.stderr.bytes();
+        let limit = self.request.limits.output_bytes;
+        if bytes > limit {
+            self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
+        }
+    }
+
+    /// Takes what the program wrote before its end. Gives what is wrong with a last line that has
+    /// no newline: no matter when the program did not end by itself.
+    fn drain(&mut self, now_ns: u64) -> Result<Option<String>, ReaderGone> {
+        if self.cause == Some(Cause::Ended) {
+            // What was written before the end counts as much as what was read before it.
+            self.cause = None;
+        }
+        let limit = self.request.limits.output_bytes;
+        let mut more = true;
+        while more && self.stdout.bytes() <= limit {
+            more = self.read_stdout(now_ns, false)?;
+        }
+        more = true;
+        while more && self.stderr.bytes() <= limit {
+            more = self.stderr.read(now_ns, &mut |_| {});
+        }
+        self.check_output();
+        let mut last = Vec::new();
+        self.lines.finish(&mut |event| last.push(event));
+        let mut cut_off = None;
+        for event in last {
+            match event {
+                Err(why) => cut_off = Some(format!("{why} (the last line has no newline)")),
+                event => self.handle(event, now_ns, false)?,
+            }
+        }
+        self.stop(Cause::Ended);
+        Ok(cut_off)
+    }
+
+    fn ending(&mut self, ended_ns: u64, remains: &Remains, cut_off: Option<&str>) -> Ending {
+        let cgroup = self.supervisor.cgroup.as_ref();
+        let usage = sys::children_usage();
+        let cpu = self.supervisor.cpu();
+        // What ended then was not yet the program.
+        let (exit_status, signal) = match self.cause {
+            Some(Cause::NotStarted(_)) => (None, None),
+            _ => self.supervisor.ending(),
+        };
+        let seen = Seen {
+            result: self.result.take(),
+            lines: self.lines.total(),
+            starting: self.lines.starting(),
+        };
+        let (outcome, mut detail) = verdict(&Facts {
+            cause: self.cause.as_ref().unwrap_or(&Cause::Ended),
+            exit_status,
+            signal,
+            out_of_memory: cgroup.map_or(false, |cgroup| cgroup.out_of_memory()),
+            cut_off,
+            service: self.service.as_ref().map(Service::phase),
+            expect: self.request.expect.as_ref(),
+            seen: &seen,
+        });
+        if remains.unkillable > 0 {
+            let count = remains.unkillable;
+            detail = format!("{detail} ({count} processes could not be ended)");
+        }
+        let (samples, sample_interval_ns) = self.sampler.kept();
+        let peaks = &self.sampler.peaks;
+        let probe_cpu = clock_gettime(ClockId::ProcessCPUTime);
+        Ending {
+            outcome,
+            detail,
+            exit_status,
+            signal,
+            wall_ns: ended_ns.saturating_sub(self.paused_ns),
+            paused_ns: self.paused_ns,
+            cpu_user_ns: cpu.map_or(usage.user_ns, |cpu| cpu.user_ns),
+            cpu_system_ns: cpu.map_or(usage.system_ns, |cpu| cpu.system_ns),
+            cpu_source: cpu.map_or("rusage", |_| "cgroup"),
+            peak_pss_bytes: peaks.pss_bytes,
+            memory_peak_bytes: cgroup.and_then(|cgroup| cgroup.memory_peak()),
+            peak_threads: peaks.threads,
+            peak_processes: peaks.processes,
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
+            minor_faults: usage.minor_faults,
+            major_faults: usage.major_faults,
+            run_queue_ns: self.sampler.run_queue_ns(),
+            result: seen.result,
+            output: Output {
+                stdout_bytes: self.stdout.bytes(),
+                stderr_bytes: self.stderr.bytes(),
+                lines: seen.lines,
+                starting: seen.starting,
+            },
+            stdout_tail: self.stdout.tail(),
+            stderr_tail: self.stderr.tail(),
+            left_behind: remains.left_behind,
+            probe_cpu_ns: probe_cpu.tv_sec as u64 * 1_000_000_000 + probe_cpu.tv_nsec as u64,
+            samples,
+            sample_interval_ns,
+        }
+    }
+}
+
+fn not_started(request: &Request, failed: Option<(Step, io::Error)>) -> String {
+    let program = crate::evidence::quoted(&request.argv[0]);
+    match failed {
+        Some((Step::Exec, error)) => format!("cannot run {program}: {error}"),
+        Some((Step::Folder, error)) => {
+            let cwd = crate::evidence::quoted(&request.cwd);
+            format!("cannot run {program} in {cwd}: {error}")
+        }
+        Some((Step::Affinity, error)) => {
+            format!(
+                "cannot pin {program} to the CPUs {:?}: {error}",
+                request.cpus
+            )
+        }
+        Some((_, error)) => format!("cannot start {program}: {error}"),
+        None => format!("cannot start {program}"),
+    }
+}

@@ -1,0 +1,175 @@
+//! Whatever a program does to stay, nothing of it is alive after its trial; `run` checks that.
+
+mod common;
+
+use common::*;
+use rustix::process::Signal;
+use serde_json::{json, Value};
+
+fn short(request: Value) -> [Value; 2] {
+    both_ways(with(request, "/limits/wall_s", json!(1.0)))
+}
+
+#[test]
+fn a_program_that_hangs() {
+    for request in short(request(&["sleep", "50"])) {
+        let trial = run(&request);
+        trial.is("timed-out", "1 s");
+        assert_eq!(trial.outcome["signal"], 9);
+        assert_eq!(trial.outcome["left_behind"], 0);
+        assert!(trial.outcome["samples"].as_u64().unwrap() > 1);
+        assert!(trial.outcome["wall_ns"].as_u64().unwrap() >= 1_000_000_000);
+    }
+}
+
+#[test]
+fn a_program_that_ignores_signals() {
+    for request in short(sh(
+        "trap '' TERM INT HUP QUIT; sleep 50 & sleep 50; sleep 50",
+    )) {
+        run(&request).is("timed-out", "");
+    }
+}
+
+#[test]
+fn a_program_that_stops_itself() {
+    for request in short(sh("sleep 50 & kill -STOP $! $$")) {
+        run(&request).is("timed-out", "");
+    }
+}
+
+#[test]
+fn daemons() {
+    for way in ["plain", "subreaper", "leave-cgroup"] {
+        for request in both_ways(python("daemon.py", &[way])) {
+            let trial = run(&request);
+            trial.is("ok", "");
+            assert_eq!(
+                trial.outcome["left_behind"], 1,
+                "{way}: {:#}",
+                trial.outcome
+            );
+        }
+    }
+}
+
+#[test]
+fn daemons_that_run_away() {
+    for way in ["runaway", "runaway-apart"] {
+        for request in both_ways(python("daemon.py", &[way])) {
+            run(&request).is("ok", "");
+        }
+    }
+}
+
+#[test]
+fn fork_bombs() {
+    for arguments in [&[][..], &["apart"]] {
+        for request in both_ways(python("bomb.py", arguments)) {
+            let trial = run(&with(request, "/limits/processes", json!(150)));
+            trial.is("flooded", "processes, the limit is 150");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_takes_too_much_memory() {
+    let limit = 100u64 << 20;
+    for request in both_ways(python("hog.py", &["1000"])) {
+        let trial = run(&with(request, "/limits/memory_bytes", json!(limit)));
+        trial.is("out-of-memory", "");
+        assert!(trial.outcome["peak_pss_bytes"].as_u64().unwrap() > limit);
+    }
+}
+
+#[test]
+fn a_program_that_prints_too_much() {
+    for script in ["exec yes", "exec yes >&2", "yes & yes >&2"] {
+        for request in both_ways(sh(script)) {
+            let trial = run(&with(request, "/limits/output_bytes", json!(10 << 20)));
+            trial.is("flooded", "bytes of output");
+        }
+    }
+}
+
+/// Starts a probe and gives it back when the program runs.
+fn started(
+    request: &Value,
+) -> (
+    std::process::Child,
+    std::io::BufReader<std::process::ChildStdout>,
+) {
+    let mut probe = start(request);
+    let mut reader = reader(&mut probe);
+    assert_eq!(answer(&mut reader)["type"], "started");
+    (probe, reader)
+}
+
+#[test]
+fn a_probe_that_is_told_to_end() {
+    for (number, name) in [(Signal::TERM, "SIGTERM"), (Signal::INT, "SIGINT")] {
+        for request in both_ways(sh("sleep 50 & sleep 50")) {
+            let (probe, mut reader) = started(&request);
+            signal(probe.id(), number);
+            let mut last = Value::Null;
+            while last["type"] != "outcome" {
+                last = answer(&mut reader);
+            }
+            assert_eq!(
+                (&last["outcome"], &last["detail"]),
+                (&json!("interrupted"), &json!(name))
+            );
+            assert_eq!(probe.wait_with_output().unwrap().status.code(), Some(0));
+            nothing_alive(&request);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away() {
+    for request in both_ways(sh("sleep 50 & sleep 50")) {
+        let (probe, reader) = started(&request);
+        drop(reader);
+        let output = probe.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        nothing_alive(&request);
+    }
+}
+
+#[test]
+fn a_parent_that_dies() {
+    for request in both_ways(sh("sleep 50 & sleep 50")) {
+        let folder = Folder::new();
+        let answers = folder.path().join("answers");
+        let file = std::fs::File::create(&answers).unwrap();
+        let text = request.to_string();
+        let mut parent = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "printf '%s\\n' \"$2\" | \"$1\" & wait",
+                "sh",
+                PROBE,
+                &text,
+            ])
+            .stdout(file)
+            .spawn()
+            .unwrap();
+        let told = || std::fs::read_to_string(&answers).unwrap();
+        eventually("it starts", || {
+            told().contains("\"started\"") && alive(&request).len() == 3
+        });
+        parent.kill().unwrap();
+        parent.wait().unwrap();
+        eventually("it is interrupted", || told().contains("\"interrupted\""));
+        eventually("nothing is alive", || alive(&request).is_empty());
+    }
+}
+
+#[test]
+fn a_probe_that_is_killed() {
+    let request = request(&["sleep", "50"]);
+    let (mut probe, _reader) = started(&request);
+    probe.kill().unwrap();
+    probe.wait().unwrap();
+    eventually("the program is alive", || alive(&request).is_empty());
+}

@@ -1,0 +1,183 @@
+//! Programs that run and end: how they are started, and what their ends are called.
+
+mod common;
+
+use common::*;
+use serde_json::json;
+
+#[test]
+fn a_program_that_does_nothing() {
+    for request in both_ways(request(&["true"])) {
+        let trial = run(&request);
+        trial.is("ok", "");
+        let started = trial.of("started")[0];
+        assert_eq!(started["version"], 1);
+        let missing = started["missing"].as_array().unwrap();
+        let cgroup = missing
+            .iter()
+            .any(|why| why.as_str().unwrap().starts_with("cgroup:"));
+        assert_eq!(cgroup, started["cgroup"].is_null());
+        let outcome = &trial.outcome;
+        assert_eq!(
+            (&outcome["exit_status"], &outcome["signal"]),
+            (&json!(0), &json!(null))
+        );
+        assert!(outcome["wall_ns"].as_u64().unwrap() > 0);
+        assert!(outcome["probe_cpu_ns"].as_u64().unwrap() > 0);
+        assert_eq!(outcome["left_behind"], 0);
+        let source = if started["cgroup"].is_null() {
+            "rusage"
+        } else {
+            "cgroup"
+        };
+        assert_eq!(outcome["cpu_source"], source);
+    }
+}
+
+#[test]
+fn exit_statuses_and_signals() {
+    for request in both_ways(sh("exit 3")) {
+        let trial = run(&request);
+        trial.is("crashed", "exit status 3");
+        assert_eq!(trial.outcome["exit_status"], 3);
+    }
+    let trial = run(&sh("kill -SEGV $$"));
+    trial.is("crashed", "signal 11 (SIGSEGV)");
+    assert_eq!(trial.outcome["signal"], 11);
+    assert!(trial.outcome["exit_status"].is_null());
+}
+
+#[test]
+fn programs_that_cannot_be_started() {
+    for argv in [["/no/such/file"], ["no-such-program"]] {
+        let trial = run(&request(&argv));
+        trial.is("crashed", "No such file");
+        trial.is("crashed", argv[0]);
+        assert!(trial.of("started").is_empty());
+        assert!(trial.outcome["exit_status"].is_null());
+    }
+    run(&request(&["/proc/version"])).is("crashed", "ermission denied");
+    run(&with(request(&["true"]), "/cwd", json!("/no/such/folder"))).is("crashed", "folder");
+    let folder = Folder::new();
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    run(&request(&[script.to_str().unwrap()])).is("crashed", "No such file");
+}
+
+#[test]
+fn the_program_gets_what_the_request_says_and_no_more() {
+    let folder = Folder::new();
+    let script = "env; pwd; ls /proc/self/fd; ulimit -c; grep -E '^(Sig(Blk|Ign)|Cpus_allowed_list)' /proc/self/status";
+    let request = with(sh(script), "/cwd", json!(folder.path()));
+    let request = with(request, "/cpus", json!([0]));
+    let request = with(
+        request,
+        "/env",
+        json!({"RINGSIDE_TEST_MARK": "own", "PATH": "/usr/bin:/bin", "A": "b\nc=é"}),
+    );
+    let trial = run(&request);
+    trial.is("ok", "");
+    let text = trial.outcome["stdout_tail"].as_str().unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| *line == folder.path().to_str().unwrap())
+        .unwrap();
+    let after = lines.split_off(at + 1);
+    assert!(lines.contains(&"A=b") && lines.contains(&"c=é"), "{text}");
+    // sh adds PWD, and some shells two more.
+    assert!(lines.len() <= 8, "{text}");
+    // 3 is the folder that ls itself reads.
+    assert_eq!(after[..5], ["0", "1", "2", "3", "0"]);
+    assert_eq!(
+        after[5..7],
+        ["SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"]
+    );
+    assert_eq!(after[7], "Cpus_allowed_list:\t0");
+}
+
+#[test]
+fn a_pinned_probe_does_not_pin_the_program() {
+    let script = "grep ^Cpus_allowed_list /proc/self/status";
+    let free = run(&sh(script));
+    let pinned = run(&with(sh(script), "/probe_cpus", json!([0])));
+    assert_eq!(free.outcome["stdout_tail"], pinned.outcome["stdout_tail"]);
+}
+
+#[test]
+fn cpu_time_of_the_whole_tree() {
+    let burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    for request in both_ways(sh(&format!("({burn}) & ({burn}); wait"))) {
+        let trial = run(&request);
+        trial.is("ok", "");
+        let user = trial.outcome["cpu_user_ns"].as_u64().unwrap();
+        let system = trial.outcome["cpu_system_ns"].as_u64().unwrap();
+        // Some 300 ms on a fast machine.
+        assert!(user + system > 20_000_000, "{:#}", trial.outcome);
+        let samples = trial.of("sample");
+        let cpu: Vec<u64> = samples
+            .iter()
+            .map(|one| one["cpu_ns"].as_u64().unwrap())
+            .collect();
+        assert!(cpu.windows(2).all(|pair| pair[0] <= pair[1]), "{cpu:?}");
+        let last = *cpu.last().unwrap();
+        assert!(
+            last > 0 && last <= (user + system) * 11 / 10 + 40_000_000,
+            "{last}"
+        );
+        assert!(trial.outcome["peak_processes"].as_u64().unwrap() >= 2);
+    }
+}
+
+#[test]
+fn samples_of_a_program_with_threads() {
+    let script = "import threading, time\nfor _ in range(99): threading.Thread(target=time.sleep, args=(2,), daemon=True).start()\nprint('::await name=spawned', flush=True)\ninput()\nprint('::result a=1', flush=True)";
+    for request in both_ways(request(&["python3", "-S", "-c", script])) {
+        let trial = run(&request);
+        trial.is("ok", "");
+        let spawned = trial.marked("spawned");
+        assert_eq!(
+            (&spawned["processes"], &spawned["threads"]),
+            (&json!(1), &json!(100))
+        );
+        let pss = spawned["pss_bytes"].as_u64().unwrap();
+        assert!(pss > 1 << 20 && pss <= spawned["rss_bytes"].as_u64().unwrap() + (4 << 20));
+        assert!(trial.outcome["peak_threads"].as_u64().unwrap() >= 100);
+        assert!(trial.outcome["peak_pss_bytes"].as_u64().unwrap() >= pss);
+        assert!(trial.outcome["voluntary_switches"].as_u64().unwrap() > 0);
+        trial.marked("result");
+    }
+}
+
+#[test]
+fn no_samples_when_none_are_wanted() {
+    let trial = run(&with(sh("sleep 0.3"), "/sample_hz", json!(0)));
+    trial.is("ok", "");
+    assert!(trial.of("sample").is_empty());
+    assert_eq!(trial.outcome["samples"], 0);
+    assert!(trial.outcome["sample_interval_ns"].is_null());
+}
+
+#[test]
+fn pauses_do_not_count() {
+    let script = "echo '::phase name=spawn ns=5'; echo '::await name=spawned'; read line; echo \"got:$line\"; echo '::result a=1'";
+    for request in both_ways(sh(script)) {
+        let trial = run(&request);
+        trial.is("ok", "");
+        let paused = trial.outcome["paused_ns"].as_u64().unwrap();
+        let wall = trial.outcome["wall_ns"].as_u64().unwrap();
+        assert!(paused > 0 && wall > 0);
+        // The end is later than the last sample, both counted with the pause.
+        let last = trial.marked("result")["t_ns"].as_u64().unwrap();
+        assert!(wall + paused >= last);
+        assert_eq!(trial.of("phase")[0]["ns"], 5);
+        assert_eq!(trial.outcome["output"]["lines"], 1);
+        assert!(trial.outcome["stdout_tail"]
+            .as_str()
+            .unwrap()
+            .contains("got:\n"));
+        assert_eq!(trial.outcome["result"], json!({"a": "1"}));
+    }
+}
