@@ -1,0 +1,127 @@
+%% The ring on plain processes: a mailbox each, spawn and receive.
+-module(ring).
+-export([main/0]).
+
+-define(MODULUS, 2147483647).
+
+main() ->
+    {Nodes, Messages, Mode, Trace, Hold} = settings(init:get_plain_arguments()),
+    Start = erlang:monotonic_time(nanosecond),
+    First = spawn_ring(Nodes, Mode, Trace),
+    Spawned = erlang:monotonic_time(nanosecond),
+    io:format("::phase name=spawn ns=~w~n", [Spawned - Start]),
+    hold(Hold),
+
+    Relaying = erlang:monotonic_time(nanosecond),
+    feed(Mode, First, Messages - 1),
+    {Arrived, Checksum, Order} = receive {ring_done, Evidence} -> Evidence end,
+    io:format("::phase name=relay ns=~w~n", [Arrived - Relaying]),
+    io:format("::result checksum=~w order=~w~n", [Checksum, Order]),
+    halt(0).
+
+%% Spawns the units from the last to the first, so that each knows its
+%% successor, and returns the first. Linked: an error in one ends the program.
+spawn_ring(Nodes, Mode, Trace) ->
+    Feeder = self(),
+    Last = spawn_link(fun() -> last_unit(Nodes, Mode, Trace, Feeder, 0, 0) end),
+    lists:foldl(
+        fun(I, Next) -> spawn_link(fun() -> relay(I, terminator(I), Next, Trace) end) end,
+        Last,
+        lists:seq(Nodes - 1, 1, -1)
+    ).
+
+%% Message 0, the one that ends the ring, as unit I receives it: the units
+%% before have added their numbers.
+terminator(I) -> I * (I - 1) div 2.
+
+%% The feeder.
+feed(_, _, -1) ->
+    ok;
+feed(pipelined, First, R) ->
+    First ! R,
+    feed(pipelined, First, R - 1);
+feed(token, First, R) ->
+    First ! R,
+    receive arrived -> feed(token, First, R - 1) end.
+
+%% Units 1 .. N-1.
+relay(I, Terminator, Next, Trace) ->
+    receive
+        Value when Value > Terminator ->
+            Trace andalso
+                io:format(": Proc: ~w, Seq#: ~w, Msg#: ~w ..~n", [self(), I, Value - Terminator]),
+            Next ! Value + I,
+            relay(I, Terminator, Next, Trace);
+        Terminator ->
+            Trace andalso io:format("* Proc: ~w, Seq#: ~w, Msg#: terminate!~n", [self(), I]),
+            Next ! Terminator + I
+    end.
+
+%% Unit N.
+last_unit(N, Mode, Trace, Feeder, Checksum, Order) ->
+    Terminator = terminator(N),
+    receive
+        Value when is_integer(Value) ->
+            NewChecksum = Checksum + Value,
+            NewOrder = (31 * Order + Value) rem ?MODULUS,
+            case Value > Terminator of
+                true ->
+                    Trace andalso
+                        io:format("> Proc: ~w, Seq#: ~w, Msg#: ~w ..~n", [self(), N, Value - Terminator]),
+                    acknowledge(Mode, Feeder),
+                    last_unit(N, Mode, Trace, Feeder, NewChecksum, NewOrder);
+                false ->
+                    Trace andalso io:format("@ Proc: ~w, Seq#: ~w, ring terminated.~n", [self(), N]),
+                    acknowledge(Mode, Feeder),
+                    Arrived = erlang:monotonic_time(nanosecond),
+                    Feeder ! {ring_done, {Arrived, NewChecksum, NewOrder}}
+            end
+    end.
+
+acknowledge(token, Feeder) -> Feeder ! arrived;
+acknowledge(pipelined, _) -> ok.
+
+hold(false) ->
+    ok;
+hold(true) ->
+    io:format("::await name=spawned~n"),
+    io:get_line("").
+
+%% Arguments.
+settings(Arguments) ->
+    Given = maps:from_list([split(Argument) || Argument <- Arguments]),
+    {
+        whole_number("nodes", 2, Given),
+        whole_number("messages", 1, Given),
+        list_to_atom(one_of("mode", ["pipelined", "token"], Given)),
+        one_of("trace", ["0", "1"], Given) =:= "1",
+        one_of("hold", ["0", "1"], Given) =:= "1"
+    }.
+
+split(Argument) ->
+    case string:split(Argument, "=") of
+        [Key, Value] -> {Key, Value};
+        [Key] -> {Key, ""}
+    end.
+
+whole_number(Key, Least, Given) ->
+    Text = maps:get(Key, Given, ""),
+    case re:run(Text, "\\A[0-9]{1,10}\\z") =/= nomatch andalso list_to_integer(Text) of
+        Number when is_integer(Number), Number >= Least, Number =< 1000000000 ->
+            Number;
+        _ ->
+            refuse(Key, io_lib:format("a whole number from ~w to 1000000000", [Least]), Text)
+    end.
+
+%% The first choice is the default.
+one_of(Key, [Default | _] = Choices, Given) ->
+    Text = maps:get(Key, Given, Default),
+    case lists:member(Text, Choices) of
+        true -> Text;
+        false -> refuse(Key, lists:join(" or ", Choices), Text)
+    end.
+
+refuse(Key, Wanted, Text) ->
+    Quoted = io_lib:write_string(Text),
+    io:format(standard_error, "ring: ~ts must be ~ts, not ~ts~n", [Key, Wanted, Quoted]),
+    halt(2).

@@ -1,0 +1,147 @@
+// The ring on goroutines and unbuffered channels.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const modulus = 2147483647
+
+// evidence is what unit N knows when the last message has arrived.
+type evidence struct {
+	arrived         time.Time
+	checksum, order int
+}
+
+// ring is what all units share.
+type ring struct {
+	nodes, messages int
+	trace           *tracer       // nil: no trace
+	arrived         chan struct{} // nil: the feeder does not wait
+	done            chan evidence
+}
+
+func main() {
+	s := parse(os.Args[1:])
+	runtime.GOMAXPROCS(s.cores)
+	out := bufio.NewWriter(os.Stdout)
+	r := ring{nodes: s.nodes, messages: s.messages, done: make(chan evidence)}
+	if s.token {
+		r.arrived = make(chan struct{})
+	}
+	if s.trace {
+		r.trace = &tracer{out: out}
+	}
+
+	start := time.Now()
+	first := r.spawn()
+	report(out, "::phase name=spawn ns=%d\n", time.Since(start).Nanoseconds())
+	if s.hold {
+		report(out, "::await name=spawned\n")
+		// The end of stdin is as good as a line.
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	}
+
+	start = time.Now()
+	r.feed(first)
+	e := <-r.done
+	report(out, "::phase name=relay ns=%d\n", e.arrived.Sub(start).Nanoseconds())
+	report(out, "::result checksum=%d order=%d\n", e.checksum, e.order)
+}
+
+// spawn starts the units and returns the channel into the first.
+func (r *ring) spawn() chan<- int {
+	first := make(chan int)
+	in := first
+	for i := 1; i < r.nodes; i++ {
+		out := make(chan int)
+		go r.relay(i, in, out)
+		in = out
+	}
+	go r.last(in)
+	return first
+}
+
+func (r *ring) feed(first chan<- int) {
+	for message := r.messages - 1; message >= 0; message-- {
+		first <- message
+		if r.arrived != nil {
+			<-r.arrived
+		}
+	}
+}
+
+// relay is unit i, one of 1 … N-1.
+func (r *ring) relay(i int, in <-chan int, out chan<- int) {
+	terminator := terminator(i)
+	for {
+		value := <-in
+		if r.trace != nil {
+			if value > terminator {
+				r.trace.printf(": Proc: %p, Seq#: %d, Msg#: %d ..\n", in, i, value-terminator)
+			} else {
+				r.trace.printf("* Proc: %p, Seq#: %d, Msg#: terminate!\n", in, i)
+			}
+		}
+		out <- value + i
+		if value == terminator {
+			return
+		}
+	}
+}
+
+// last is unit N.
+func (r *ring) last(in <-chan int) {
+	terminator := terminator(r.nodes)
+	var e evidence
+	for {
+		value := <-in
+		e.checksum += value
+		e.order = (31*e.order + value) % modulus
+		if r.trace != nil {
+			if value > terminator {
+				r.trace.printf("> Proc: %p, Seq#: %d, Msg#: %d ..\n", in, r.nodes, value-terminator)
+			} else {
+				r.trace.printf("@ Proc: %p, Seq#: %d, ring terminated.\n", in, r.nodes)
+			}
+		}
+		if r.arrived != nil {
+			r.arrived <- struct{}{}
+		}
+		if value == terminator {
+			e.arrived = time.Now()
+			r.done <- e
+			return
+		}
+	}
+}
+
+// terminator is message 0, the one that ends the ring, as unit i receives it:
+// the units before have added their numbers.
+func terminator(i int) int { return i * (i - 1) / 2 }
+
+// tracer lets goroutines share one buffered writer.
+type tracer struct {
+	mu  sync.Mutex
+	out *bufio.Writer
+}
+
+func (t *tracer) printf(format string, arguments ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, format, arguments...)
+}
+
+// report writes a protocol line. Only main calls it, while no unit is tracing.
+func report(out *bufio.Writer, format string, arguments ...any) {
+	fmt.Fprintf(out, format, arguments...)
+	if err := out.Flush(); err != nil {
+		fmt.Fprintf(os.Stderr, "ring: cannot write to stdout: %v\n", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,121 @@
+"""The ring on generators with a queue of one place between neighbours."""
+
+import sys
+import time
+
+from multitask import Queue, TaskManager, sleep
+
+MODULUS = 2147483647
+
+
+def ring(manager, nodes, messages, token, trace, hold):
+    start = time.monotonic_ns()
+    done = Queue()
+    arrived = Queue() if token else None
+    first = inbox = Queue(maxsize=1)
+    for i in range(1, nodes):
+        outbox = Queue(maxsize=1)
+        manager.add(relay(i, inbox, outbox, trace))
+        inbox = outbox
+    manager.add(last(nodes, inbox, arrived, done, trace))
+    yield sleep(0)  # every task runs up to its first get
+    report(f"::phase name=spawn ns={time.monotonic_ns() - start}")
+    if hold:
+        report("::await name=spawned")
+        sys.stdin.readline()
+
+    start = time.monotonic_ns()
+    for r in reversed(range(messages)):
+        yield first.put(r)
+        if arrived is not None:
+            yield arrived.get()
+    end, checksum, order = yield done.get()
+    report(f"::phase name=relay ns={end - start}")
+    report(f"::result checksum={checksum} order={order}")
+
+
+def relay(i, inbox, outbox, trace):
+    """Unit i, one of 1 … N-1."""
+    terminator = terminator_of(i)
+    while True:
+        value = yield inbox.get()
+        if trace:
+            if value > terminator:
+                print(f": Proc: {i}, Seq#: {i}, Msg#: {value - terminator} ..")
+            else:
+                print(f"* Proc: {i}, Seq#: {i}, Msg#: terminate!")
+        yield outbox.put(value + i)
+        if value == terminator:
+            return
+
+
+def last(n, inbox, arrived, done, trace):
+    """Unit N: puts when the last message came, and the evidence."""
+    terminator = terminator_of(n)
+    checksum = order = 0
+    while True:
+        value = yield inbox.get()
+        checksum += value
+        order = (31 * order + value) % MODULUS
+        if trace:
+            if value > terminator:
+                print(f"> Proc: {n}, Seq#: {n}, Msg#: {value - terminator} ..")
+            else:
+                print(f"@ Proc: {n}, Seq#: {n}, ring terminated.")
+        if arrived is not None:
+            yield arrived.put(value)
+        if value == terminator:
+            yield done.put((time.monotonic_ns(), checksum, order))
+            return
+
+
+def terminator_of(i):
+    """Message 0, which ends the ring, as unit i receives it: the units before
+    have added their numbers."""
+    return i * (i - 1) // 2
+
+
+def report(line):
+    print(line, flush=True)
+
+
+def settings(arguments):
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    return {
+        "nodes": whole_number(given, "nodes", 2),
+        "messages": whole_number(given, "messages", 1),
+        "token": one_of(given, "mode", "pipelined", "token") == "token",
+        "trace": one_of(given, "trace", "0", "1") == "1",
+        "hold": one_of(given, "hold", "0", "1") == "1",
+    }
+
+
+def whole_number(given, key, least, most=1_000_000_000):
+    text = given.get(key, "")
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def one_of(given, key, *choices):
+    """The first choice is the default."""
+    text = given.get(key, choices[0])
+    if text not in choices:
+        refuse(key, " or ".join(choices), text)
+    return text
+
+
+def refuse(key, wanted, text):
+    print(f"ring: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def main():
+    manager = TaskManager()
+    manager.add(ring(manager, **settings(sys.argv[1:])))
+    manager.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""The ring on asyncio tasks with a queue of one place between neighbours."""
+
+import asyncio
+import sys
+import time
+
+MODULUS = 2147483647
+
+
+async def ring(nodes, messages, token, trace, hold):
+    start = time.monotonic_ns()
+    arrived = asyncio.Semaphore(0) if token else None
+    first = inbox = asyncio.Queue(maxsize=1)
+    tasks = []
+    for i in range(1, nodes):
+        outbox = asyncio.Queue(maxsize=1)
+        tasks.append(asyncio.create_task(relay(i, inbox, outbox, trace)))
+        inbox = outbox
+    last = asyncio.create_task(last_unit(nodes, inbox, arrived, trace))
+    await asyncio.sleep(0)  # every task runs up to its first receive
+    report(f"::phase name=spawn ns={time.monotonic_ns() - start}")
+    if hold:
+        report("::await name=spawned")
+        sys.stdin.readline()
+
+    start = time.monotonic_ns()
+    for r in reversed(range(messages)):
+        await first.put(r)
+        if arrived:
+            await arrived.acquire()
+    end, checksum, order = await last
+    await asyncio.gather(*tasks)
+    report(f"::phase name=relay ns={end - start}")
+    report(f"::result checksum={checksum} order={order}")
+
+
+async def relay(i, inbox, outbox, trace):
+    """Unit i, one of 1 … N-1."""
+    terminator = terminator_of(i)
+    name = asyncio.current_task().get_name()
+    while True:
+        value = await inbox.get()
+        if trace:
+            if value > terminator:
+                print(f": Proc: {name}, Seq#: {i}, Msg#: {value - terminator} ..")
+            else:
+                print(f"* Proc: {name}, Seq#: {i}, Msg#: terminate!")
+        await outbox.put(value + i)
+        if value == terminator:
+            return
+
+
+async def last_unit(n, inbox, arrived, trace):
+    """Unit N: returns when the last message came, and the evidence."""
+    terminator = terminator_of(n)
+    name = asyncio.current_task().get_name()
+    checksum = order = 0
+    while True:
+        value = await inbox.get()
+        checksum += value
+        order = (31 * order + value) % MODULUS
+        if trace:
+            if value > terminator:
+                print(f"> Proc: {name}, Seq#: {n}, Msg#: {value - terminator} ..")
+            else:
+                print(f"@ Proc: {name}, Seq#: {n}, ring terminated.")
+        if arrived:
+            arrived.release()
+        if value == terminator:
+            return time.monotonic_ns(), checksum, order
+
+
+def terminator_of(i):
+    """Message 0, which ends the ring, as unit i receives it: the units before
+    have added their numbers."""
+    return i * (i - 1) // 2
+
+
+def report(line):
+    print(line, flush=True)
+
+
+def settings(arguments):
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    return {
+        "nodes": whole_number(given, "nodes", 2),
+        "messages": whole_number(given, "messages", 1),
+        "token": one_of(given, "mode", "pipelined", "token") == "token",
+        "trace": one_of(given, "trace", "0", "1") == "1",
+        "hold": one_of(given, "hold", "0", "1") == "1",
+    }
+
+
+def whole_number(given, key, least, most=1_000_000_000):
+    text = given.get(key, "")
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def one_of(given, key, *choices):
+    """The first choice is the default."""
+    text = given.get(key, choices[0])
+    if text not in choices:
+        refuse(key, " or ".join(choices), text)
+    return text
+
+
+def refuse(key, wanted, text):
+    print(f"ring: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    asyncio.run(ring(**settings(sys.argv[1:])))

@@ -1,0 +1,138 @@
+"""The ring on threads with a queue of one place between neighbours."""
+
+import sys
+import threading
+import time
+from queue import Queue
+
+MODULUS = 2147483647
+
+
+def ring(nodes, messages, token, trace, hold):
+    start = time.monotonic_ns()
+    done = Queue()
+    arrived = threading.Semaphore(0) if token else None
+    first = inbox = Queue(maxsize=1)
+    for i in range(1, nodes):
+        outbox = Queue(maxsize=1)
+        spawn(relay, i, inbox, outbox, trace)
+        inbox = outbox
+    spawn(last, nodes, inbox, arrived, done, trace)
+    report(f"::phase name=spawn ns={time.monotonic_ns() - start}")
+    if hold:
+        report("::await name=spawned")
+        sys.stdin.readline()
+
+    start = time.monotonic_ns()
+    for r in reversed(range(messages)):
+        first.put(r)
+        if arrived:
+            arrived.acquire()
+    end, checksum, order = done.get()
+    report(f"::phase name=relay ns={end - start}")
+    report(f"::result checksum={checksum} order={order}")
+
+
+def spawn(function, *arguments):
+    # Daemons: when the program has to give up, waiting threads do not hold it back.
+    threading.Thread(target=function, args=arguments, daemon=True).start()
+
+
+def relay(i, inbox, outbox, trace):
+    """Unit i, one of 1 … N-1."""
+    terminator = terminator_of(i)
+    name = threading.get_native_id()
+    while True:
+        value = inbox.get()
+        if trace:
+            if value > terminator:
+                write(f": Proc: {name}, Seq#: {i}, Msg#: {value - terminator} ..")
+            else:
+                write(f"* Proc: {name}, Seq#: {i}, Msg#: terminate!")
+        outbox.put(value + i)
+        if value == terminator:
+            return
+
+
+def last(n, inbox, arrived, done, trace):
+    """Unit N: puts when the last message came, and the evidence."""
+    terminator = terminator_of(n)
+    name = threading.get_native_id()
+    checksum = order = 0
+    while True:
+        value = inbox.get()
+        checksum += value
+        order = (31 * order + value) % MODULUS
+        if trace:
+            if value > terminator:
+                write(f"> Proc: {name}, Seq#: {n}, Msg#: {value - terminator} ..")
+            else:
+                write(f"@ Proc: {name}, Seq#: {n}, ring terminated.")
+        if arrived:
+            arrived.release()
+        if value == terminator:
+            done.put((time.monotonic_ns(), checksum, order))
+            return
+
+
+def terminator_of(i):
+    """Message 0, which ends the ring, as unit i receives it: the units before
+    have added their numbers."""
+    return i * (i - 1) // 2
+
+
+output_lock = threading.Lock()
+
+
+def write(line):
+    with output_lock:  # print() writes the line and its end apart
+        print(line)
+
+
+def report(line):
+    print(line, flush=True)
+
+
+def settings(arguments):
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    return {
+        "nodes": whole_number(given, "nodes", 2),
+        "messages": whole_number(given, "messages", 1),
+        "token": one_of(given, "mode", "pipelined", "token") == "token",
+        "trace": one_of(given, "trace", "0", "1") == "1",
+        "hold": one_of(given, "hold", "0", "1") == "1",
+    }
+
+
+def whole_number(given, key, least, most=1_000_000_000):
+    text = given.get(key, "")
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def one_of(given, key, *choices):
+    """The first choice is the default."""
+    text = given.get(key, choices[0])
+    if text not in choices:
+        refuse(key, " or ".join(choices), text)
+    return text
+
+
+def refuse(key, wanted, text):
+    print(f"ring: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def main():
+    given = settings(sys.argv[1:])
+    try:
+        ring(**given)
+    except (RuntimeError, MemoryError) as error:
+        print(f"ring: {threading.active_count()} threads, and no more: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
