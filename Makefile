@@ -1,0 +1,38 @@
+# The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
+.PHONY: help setup setup-dev showdown test lint bench soak clean
+
+help:
+	@echo "make showdown   run the ring on this machine: tables here, plots in report.html (minutes)"
+	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
+	@echo "make test       everything that CI checks"
+	@echo "make lint       format and types"
+	@echo "make bench      Ringside against its peers (a quiet machine helps)"
+
+setup:
+	@scripts/setup
+
+setup-dev:
+	@scripts/setup --dev
+
+showdown: setup
+	@.venv/bin/ringside run showdown; status=$$?; \
+	  if [ $$status -le 1 ]; then .venv/bin/ringside report -o report.html || exit $$?; fi; exit $$status
+
+lint: setup-dev
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
+
+test: lint
+	cd probe && cargo test --release --quiet --locked
+	.venv/bin/pytest
+
+bench: setup-dev
+	.venv/bin/python benchmarks/trial_cost.py
+	.venv/bin/python benchmarks/probe_share.py
+	.venv/bin/python benchmarks/command_line.py
+	.venv/bin/python benchmarks/ring_bare.py
+
+clean:
+	rm -rf .venv .ringside dist probe/target
