@@ -1,0 +1,292 @@
+"""Finds contenders, experiments and published figures, and reads them into the model's types.
+
+The catalogue that travels with ringside comes first; folders `contenders/`, `experiments/` and
+`published/` of the working directory, and those named in RINGSIDE_CATALOGUE (separated by `:`), add to it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ringside import tomlfile
+from ringside.errors import CatalogueError, UsageError
+from ringside.model import (
+    Claim,
+    Contender,
+    Entry,
+    Experiment,
+    Figure,
+    Level,
+    Limits,
+    Published,
+    Runtime,
+    Show,
+)
+from ringside.tomlfile import Table
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+def roots() -> list[Path]:
+    """The folders that hold a catalogue, those of ringside itself first."""
+    packaged = Path(__file__).parent / "catalogue"
+    own = packaged if packaged.is_dir() else Path(__file__).resolve().parents[2]
+    named = [Path(part) for part in os.environ.get("RINGSIDE_CATALOGUE", "").split(":") if part]
+    for folder in named:
+        if not folder.is_dir():
+            raise UsageError(f"RINGSIDE_CATALOGUE names {folder}, which is no folder: mend or unset it")
+    found: list[Path] = []
+    for folder in [own, *named, Path.cwd()]:
+        if folder.resolve() not in found:
+            found.append(folder.resolve())
+    return found
+
+
+class Catalogue:
+    """All that can be run. Files are read when they are asked for, so a broken one hurts only its users."""
+
+    def __init__(self, folders: Iterable[Path] | None = None) -> None:
+        self.folders = list(folders) if folders is not None else roots()
+
+    def contender_names(self) -> list[str]:
+        """Names of the folders that hold a `contender.toml`, sorted."""
+        return sorted(self._files("contenders", "*/contender.toml", lambda file: file.parent.name))
+
+    def experiment_names(self) -> list[str]:
+        return sorted(self._files("experiments", "*.toml", lambda file: file.stem))
+
+    def contender(self, name: str) -> Contender:
+        """The contender `name` or `name@runtime`. Raises UsageError for an unknown one."""
+        folder, _, runtime = name.partition("@")
+        files = self._files("contenders", "*/contender.toml", lambda file: file.parent.name)
+        if folder not in files:
+            raise unknown("contender", folder, files)
+        runtimes = read_contender(files[folder])
+        if not runtime:
+            return next(iter(runtimes.values()))
+        if name not in runtimes:
+            raise UsageError(
+                f"contender `{folder}` has no runtime `{runtime}`; it has: {', '.join(runtimes)}"
+            )
+        return runtimes[name]
+
+    def runtimes(self, folder: str) -> list[Contender]:
+        """The contender of a folder on each of its runtimes, the first runtime's first."""
+        files = self._files("contenders", "*/contender.toml", lambda file: file.parent.name)
+        return list(read_contender(files[folder]).values())
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment `name`, or the one in the file of that path."""
+        if name.endswith(".toml") or "/" in name:
+            if not Path(name).is_file():
+                raise UsageError(f"there is no experiment file {name}")
+            return read_experiment(Path(name))
+        files = self._files("experiments", "*.toml", lambda file: file.stem)
+        if name not in files:
+            raise unknown("experiment", name, files)
+        return read_experiment(files[name])
+
+    def published(self, name: str) -> Published:
+        files = self._files("published", "*.toml", lambda file: file.stem)
+        if name not in files:
+            raise unknown("source of published figures", name, files)
+        return read_published(files[name])
+
+    def _files(self, kind: str, pattern: str, name: Any) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for root in self.folders:
+            for file in sorted((root / kind).glob(pattern)):
+                found.setdefault(name(file), file)
+        return found
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """The error for a name that is not known, with the nearest ones."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
+    return UsageError(f"there is no {kind} `{name}`; {hint}")
+
+
+def read_contender(file: Path) -> dict[str, Contender]:
+    """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name."""
+    top = tomlfile.read(file)
+    folder = file.parent
+    if not NAME.fullmatch(folder.name):
+        raise CatalogueError(f"{file}: the folder's name may hold a-z, 0-9, `.`, `_` and `-` only")
+    title, model, queue = (top.get(key, str) for key in ("title", "model", "queue"))
+    language = top.get("language", str, "")
+    scheduler = top.get("scheduler", str, "")
+    parallel = top.get("parallel", bool, False)
+    builds = []
+    for table in top.tables("build"):
+        builds.append(table.texts("command", required=True))
+        table.done()
+    workloads = {}
+    entries = top.table("workload")
+    for name in entries.names():
+        entry = entries.table(name)
+        most = entry.table("most")
+        workloads[name] = Entry(
+            command=entry.texts("command", required=True),
+            most={factor: most.get(factor, int) for factor in most.names()},
+        )
+        entry.done()
+    runtimes = [_runtime(top.table("runtime").table(name), name) for name in top.table("runtime").names()]
+    if not runtimes:
+        raise top.error(None, "`[runtime.NAME]` is missing: a contender needs one")
+    if not workloads:
+        raise top.error(None, "`[workload.NAME]` is missing: a contender takes part in one at least")
+    top.done()
+    contenders = [
+        Contender(
+            name=folder.name if index == 0 else f"{folder.name}@{runtime.name}",
+            folder=folder.resolve(),
+            title=title,
+            model=model,
+            queue=queue,
+            language=language,
+            scheduler=scheduler,
+            parallel=parallel,
+            runtime=runtime,
+            builds=tuple(builds),
+            workloads=workloads,
+        )
+        for index, runtime in enumerate(runtimes)
+    ]
+    return {contender.name: contender for contender in contenders}
+
+
+def _runtime(table: Table, name: str) -> Runtime:
+    install = table.table("install")
+    runtime = Runtime(
+        name=name,
+        executable=table.texts("executable", required=True),
+        version=table.texts("version", required=True),
+        minimum=table.maybe("minimum", str),
+        locate=table.texts("locate"),
+        install={system: install.texts(system) for system in install.names()},
+    )
+    table.done()
+    return runtime
+
+
+def read_experiment(file: Path) -> Experiment:
+    """An experiment's file. Levels are checked against the workload later, by the plan."""
+    top = tomlfile.read(file)
+    contenders = top.texts("contenders", required=True)
+    if len(set(contenders)) != len(contenders):
+        raise top.error("contenders", "a contender is named twice in `contenders`")
+    baseline = top.get("baseline", str, contenders[0])
+    if baseline not in contenders:
+        raise top.error("baseline", f"the baseline `{baseline}` is not one of the contenders")
+    blocks = top.get("blocks", int, 7)
+    if not 1 <= blocks <= 10_000:
+        raise top.error("blocks", f"`blocks` must be 1 to 10000, not {blocks}")
+    limits, show = top.table("limits"), top.table("show")
+    experiment = Experiment(
+        name=file.stem,
+        title=top.get("title", str),
+        note=top.get("note", str, ""),
+        workload=top.get("workload", str),
+        contenders=contenders,
+        factors=_factors(top.table("factors")),
+        baseline=baseline,
+        blocks=blocks,
+        published=top.maybe("published", str),
+        limits=Limits(
+            wall_s=_positive(limits, "wall_s", 300.0),
+            memory_bytes=limits.maybe("memory_bytes", int),
+            output_bytes=limits.maybe("output_bytes", int),
+            processes=int(_positive(limits, "processes", 1024)),
+        ),
+        show=Show(
+            metrics=show.texts("metrics"),
+            sweep=show.maybe("sweep", str),
+            ratios=_ratios(show, contenders),
+        ),
+    )
+    for table in (limits, show, top):
+        table.done()
+    return experiment
+
+
+def _ratios(table: Table, contenders: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Pairs written as `A/B`."""
+    pairs = []
+    for text in table.texts("ratios"):
+        numerator, slash, denominator = text.partition("/")
+        if not slash or not {numerator, denominator} <= set(contenders):
+            raise table.error("ratios", f"`{text}` is not of the form A/B with two of the contenders")
+        pairs.append((numerator, denominator))
+    return tuple(pairs)
+
+
+def _positive(table: Table, key: str, default: float) -> float:
+    value = table.get(key, float, default)
+    if not value > 0:
+        raise table.error(key, f"`{key}` must be more than 0, not {value:g}")
+    return value
+
+
+def _factors(table: Table) -> dict[str, tuple[Level, ...]]:
+    factors: dict[str, tuple[Level, ...]] = {}
+    for factor in table.names():
+        raw = table.raw(factor)
+        levels = raw if isinstance(raw, list) else [raw]
+        if not levels or any(isinstance(level, bool) or not isinstance(level, int | str) for level in levels):
+            raise table.error(factor, f"the levels of `{factor}` must be whole numbers or text")
+        if len(set(levels)) != len(levels):
+            raise table.error(factor, f"a level of `{factor}` is given twice")
+        factors[factor] = tuple(levels)
+    return factors
+
+
+def read_published(file: Path) -> Published:
+    """Figures and claims of one source."""
+    top = tomlfile.read(file)
+    source = top.table("source")
+    figures = [figure for table in top.tables("figure") for figure in _figures(table)]
+    claims = tuple(Claim(table.get("text", str), table.get("test", str)) for table in top.tables("claim"))
+    return Published(
+        name=file.stem,
+        title=source.get("title", str),
+        date=source.get("date", str),
+        hardware=source.get("hardware", str, ""),
+        software=_texts(source.raw("software")) if source.has("software") else {},
+        metric_note=source.get("metric_note", str, ""),
+        figures=tuple(figures),
+        claims=claims,
+    )
+
+
+def _figures(table: Table) -> list[Figure]:
+    """One entry's figures: a value by itself, or one for each name (`{ p50 = 611, p90 = 790 }`), which
+    then belongs to the metric's name (`latency_ms.p50`)."""
+    value = table.raw("value") if table.has("value") else None
+    metric = table.get("metric", str)
+    named = {f"{metric}.{key}": item for key, item in value.items()} if isinstance(value, dict) else None
+    return [
+        Figure(
+            workload=table.get("workload", str),
+            point=_point(table),
+            contender=table.get("contender", str),
+            metric=name,
+            value=float(item),
+            as_published=table.maybe("as_published", str),
+        )
+        for name, item in (named or {metric: table.get("value", float)}).items()
+    ]
+
+
+def _point(table: Table) -> dict[str, Level]:
+    return {str(key): value for key, value in table.get("point", dict, {}).items()}
+
+
+def _texts(raw: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in raw.items()}

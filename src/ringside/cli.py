@@ -1,0 +1,153 @@
+"""The command line: a function for each verb, without logic. Imports wait until a verb is chosen, so that
+`--help` is quick."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from ringside import __version__
+from ringside.errors import RingsideError
+
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+class _Verbs(click.Group):
+    """A group that names the nearest verb when one is mistyped."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and self.get_command(ctx, args[0]) is None:
+            names = self.list_commands(ctx)
+            near = difflib.get_close_matches(args[0], names, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(names)}"
+            raise click.UsageError(f"there is no verb `{args[0]}`; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+_store = click.option("--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite].")
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="ringside %(version)s")
+def cli() -> None:
+    """Runs the same concurrency problems on programs in many languages, proves that each did the work,
+    and says which is faster, by how much, and how sure that is.
+
+    Begin with `ringside doctor`, then `ringside run showdown`.
+    """
+
+
+@cli.command()
+def doctor() -> int:
+    """What is here, what is missing and how to get it, how quiet the machine is."""
+    from ringside.verbs import doctor as verb
+
+    return verb.doctor()
+
+
+@cli.command()
+@click.argument("contenders", nargs=-1)
+def setup(contenders: tuple[str, ...]) -> int:
+    """Install missing runtimes (as root on Debian; else name the commands) and build contenders."""
+    from ringside.verbs import setup as verb
+
+    return verb.setup(contenders)
+
+
+@cli.command("list")
+@click.argument("kind", required=False, type=click.Choice(["workloads", "contenders", "experiments", "runs"]))
+@_store
+def list_(kind: str | None, store: str | None) -> int:
+    """The workloads, contenders and experiments of the catalogue, or the runs of the store."""
+    from ringside.verbs import listing
+
+    return listing.listing(kind, store=store)
+
+
+@cli.command()
+@click.argument("experiment", required=False)
+@click.option("--only", multiple=True, metavar="C[,C…]", help="Only these contenders.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="FACTOR=LEVEL[,…]", help="Other levels of a factor."
+)
+@click.option("--blocks", type=click.IntRange(1, 10_000), help="Passes over all cells.")
+@click.option("--time", metavar="5m", help="Begin no new block after this time.")
+@click.option("--seed", type=int, help="Seed of the random orders [default: a new one].")
+@click.option("--resume", metavar="RUN", help="Go on with a run that was cut off.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
+@_store
+def run(**options: Any) -> int:
+    """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables."""
+    from ringside.verbs import run as verb
+
+    return verb.run(options.pop("experiment"), **options)
+
+
+@cli.command()
+@click.argument("run", default="latest")
+@click.option("--json", "form", flag_value="json", help="One JSON document.")
+@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@click.option("--csv", "form", flag_value="csv", help="CSV, a row for each metric of each cell.")
+@_store
+def show(run: str, form: str | None, store: str | None) -> int:
+    """The tables of RUN, the latest if left out."""
+    from ringside.verbs import show as verb
+
+    return verb.show(run, form=form or "text", store=store)
+
+
+@cli.command()
+@click.argument("runs", nargs=-1)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True
+)
+@_store
+def report(runs: tuple[str, ...], output: Path, store: str | None) -> int:
+    """One self-contained HTML page of RUNS, the latest run if left out."""
+    from ringside.verbs import report as verb
+
+    return verb.report(runs, output=output, store=store)
+
+
+def main() -> None:
+    """Entry point: every known error is one line on stderr."""
+    # SIGTERM ends a run in the same order as Ctrl-C does.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        status = cli.main(standalone_mode=False, prog_name="ringside")
+        sys.stdout.flush()
+    except click.ClickException as error:
+        status = _complain(error.format_message(), error.exit_code)
+    except RingsideError as error:
+        status = _complain(str(error), EXIT_USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        status = _complain("interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader went away: not our error. The descriptor is replaced so that exit does not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        status = _complain(f"{what}{error.strerror or error}", EXIT_USAGE)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(text: str, status: int) -> int:
+    print(f"ringside: {' '.join(text.split())}", file=sys.stderr)
+    return status
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""What can go wrong, as types. Each error is one line that says what to do.
+
+::
+
+    RingsideError                  exit status 2 unless said otherwise
+    ├── UsageError                 a word on the command line is off
+    ├── CatalogueError             a manifest, experiment or published file is off (file and line)
+    ├── BuildError                 a contender cannot be built; carries the log
+    ├── StoreError                 the store cannot be opened, read or written
+    ├── ProbeError                 the probe is missing, of another version, or broke off
+    └── ReportError                a page or a plot cannot be made
+"""
+
+from __future__ import annotations
+
+
+class RingsideError(Exception):
+    """Base of all errors that a user may see: the text is one line with the way out."""
+
+
+class UsageError(RingsideError):
+    """The command line asks for something that does not exist or makes no sense."""
+
+
+class CatalogueError(RingsideError):
+    """A file of the catalogue is off. The text begins with the file and, where known, the line."""
+
+
+class BuildError(RingsideError):
+    """A contender's build failed. `log` is what the build printed: hostile text."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class StoreError(RingsideError):
+    """The store cannot be opened, read or written."""
+
+
+class ProbeError(RingsideError):
+    """The probe is missing, speaks another version, or ended without an outcome."""
+
+
+class ReportError(RingsideError):
+    """A page or a plot cannot be made."""

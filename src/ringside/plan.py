@@ -1,0 +1,93 @@
+"""From an experiment to blocks of cells. Pure: the same experiment, machine size and seed give the same
+plan, which is what lets a killed run be taken up again."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+
+from ringside.errors import UsageError
+from ringside.model import Block, Cell, Contender, Experiment, Level, Point
+from ringside.workloads.base import Cores, Workload
+
+
+def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> Experiment:
+    """The experiment with levels replaced (`--set nodes=10,100`). Levels are still text here."""
+    factors = {**experiment.factors, **{factor: tuple(levels) for factor, levels in settings.items()}}
+    return dataclasses.replace(experiment, factors=factors)
+
+
+def with_contenders(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """The experiment with only these contenders (`--only`), in its own order, others behind. The baseline
+    becomes the first one when the experiment's own is left out."""
+    chosen = [name for name in experiment.contenders if name in names]
+    chosen += [name for name in dict.fromkeys(names) if name not in chosen]
+    baseline = experiment.baseline if experiment.baseline in chosen else chosen[0]
+    ratios = tuple(pair for pair in experiment.show.ratios if set(pair) <= set(chosen))
+    show = dataclasses.replace(experiment.show, ratios=ratios)
+    return dataclasses.replace(experiment, contenders=tuple(chosen), baseline=baseline, show=show)
+
+
+def with_blocks(experiment: Experiment, count: int) -> Experiment:
+    """The experiment with so many blocks (`--blocks`)."""
+    return dataclasses.replace(experiment, blocks=count)
+
+
+def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point]:
+    """Every combination of the levels, factors in the workload's order, defaults where none is given.
+
+    `cores` is the number of CPUs of this machine. Raises UsageError for an unknown factor or a level out
+    of range. Levels that come to the same (`cores = [1, "all"]` on one CPU) make one point.
+    """
+    for name in experiment.factors:
+        workload.factor(name)
+    axes: list[list[Level]] = []
+    for factor in workload.factors:
+        given = experiment.factors.get(factor.name, (factor.default,))
+        if isinstance(factor, Cores):
+            levels: list[Level] = [factor.resolve(level, cores) for level in given]
+        else:
+            levels = [factor.check(level) for level in given]
+        axes.append(list(dict.fromkeys(levels)))
+    names = [factor.name for factor in workload.factors]
+    return [Point(tuple(zip(names, levels, strict=True))) for levels in itertools.product(*axes)]
+
+
+def blocks(all_points: Sequence[Point], contenders: Sequence[str], count: int, seed: int) -> Iterator[Block]:
+    """`count` blocks, counted from 1. In each the points come in a random order, and the contenders of a
+    point stand next to each other, in a random order too: drift of the machine then hits them alike."""
+    for index in range(1, count + 1):
+        generator = random.Random(f"{seed}/{index}")
+        cells: list[Cell] = []
+        for point in generator.sample(all_points, len(all_points)):
+            cells += [Cell(name, point) for name in generator.sample(contenders, len(contenders))]
+        yield Block(index, tuple(cells))
+
+
+def padding_bytes(seed: int, block: int, position: int) -> int:
+    """Length of an environment variable that only takes room: the size of the environment moves the stack
+    and with it results (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!",
+    ASPLOS 2009), so it varies at random instead of favouring someone."""
+    return random.Random(f"padding/{seed}/{block}/{position}").randrange(4096)
+
+
+def past_limit(contender: Contender, workload: str, point: Point) -> str | None:
+    """Why the contender does not take this point by its manifest, or None."""
+    entry = contender.workloads[workload]
+    for factor, most in entry.most.items():
+        level = dict(point.levels).get(factor)
+        if isinstance(level, int) and level > most:
+            return f"past this contender's limit: {factor} up to {most}"
+    return None
+
+
+def check_contenders(experiment: Experiment, contenders: Mapping[str, Contender], workload: Workload) -> None:
+    """Every contender must take part in the workload, and name its factors rightly."""
+    for name in experiment.contenders:
+        contender = contenders[name]
+        if workload.name not in contender.workloads:
+            raise UsageError(f"contender `{name}` takes no part in the workload `{workload.name}`")
+        for factor in contender.workloads[workload.name].most:
+            workload.factor(factor)

@@ -1,0 +1,14 @@
+"""Untrusted text made harmless for a line of a terminal or of Markdown."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def one_line(text: str, most: int = 400) -> str:
+    """The text in one line: control and direction characters become `·`, and it is cut at `most`."""
+    cleaned = "".join(
+        "·" if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs") else character
+        for character in text.replace("\n", " ").replace("\t", " ")[: most + 1]
+    )
+    return cleaned if len(cleaned) <= most else cleaned[: most - 1] + "…"

@@ -1,0 +1,79 @@
+"""What a source reported beside what this run found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ringside.model import Cell, Claim, Figure, Interval, Metric, Point, Published
+from ringside.report.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Then and now at one point: of a contender, in the metric's unit, or of a pair (`A / B`), as a ratio."""
+
+    point: Point
+    who: str
+    then: float
+    now: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThenAndNow:
+    """A source and what it shares with a run: figures of contenders, ratios of pairs."""
+
+    source: Published
+    metric: Metric
+    figures: tuple[Line, ...]
+    ratios: tuple[Line, ...]
+
+
+def source_of(summary: Summary) -> Published | None:
+    """The published source as it was when the run began."""
+    kept = summary.run.plan.get("published")
+    if not kept:
+        return None
+    fields = {**kept, "figures": tuple(Figure(**figure) for figure in kept["figures"])}
+    return Published(**{**fields, "claims": tuple(Claim(**claim) for claim in kept["claims"])})
+
+
+def then_and_now(summary: Summary) -> ThenAndNow | None:
+    """The figures of the run's source that belong to points and contenders of the run; None where there
+    are none."""
+    source = source_of(summary)
+    figures = [f for f in source.figures if f.workload == summary.workload.name] if source else []
+    names = {figure.metric for figure in figures}
+    metric = next((metric for metric in summary.workload.metrics if metric.name in names), None)
+    if source is None or metric is None:
+        return None
+    lines, ratios = [], []
+    for point in summary.points:
+        then = {name: _value(figures, metric, name, point) for name in summary.names()}
+        for contender, value in then.items():
+            if value is not None:
+                now = summary.cells[Cell(contender, point)].metrics.get(metric.name)
+                lines.append(Line(point, contender, value, now))
+        for one, other in summary.pairs():
+            above, below = then[one], then[other]
+            # A source that printed 0.0 for a time gives no ratio.
+            if above is not None and below:
+                compared = summary.compare(metric, one, other, point)
+                now = compared.ratio if compared else None
+                ratios.append(Line(point, f"{one} / {other}", above / below, now))
+    return ThenAndNow(source, metric, tuple(lines), tuple(ratios)) if lines else None
+
+
+def _value(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> float | None:
+    """The source's figure for a contender at a point. A source's name of a family (`stackless`) stands for
+    every contender of it (`stackless-pypy`)."""
+    levels = point.as_dict()
+    for figure in figures:
+        same = contender == figure.contender or contender.startswith(f"{figure.contender}-")
+        if figure.metric == metric.name and same and _holds(figure.point, levels):
+            return figure.value
+    return None
+
+
+def _holds(wanted: Mapping[str, object], levels: Mapping[str, object]) -> bool:
+    return all(levels.get(factor) == level for factor, level in wanted.items())

@@ -1,0 +1,264 @@
+"""The tables of a run as data, the same for the terminal, Markdown and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point, Verdict
+from ringside.report import numbers, published
+from ringside.report.summary import LIMIT, CellSummary, Summary
+
+# Up to so many points each has a table of its own; beyond, one table has a row for each point.
+_POINT_TABLES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet."""
+
+    text: str
+    kind: str = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class TableData:
+    """A table: its title, a line below the title, columns (the first holds names), rows, notes below.
+
+    `narrow` lists the columns that a narrow screen can do without, the first to go first.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    subtitle: str = ""
+    notes: tuple[str, ...] = ()
+    narrow: tuple[str, ...] = field(default=())
+
+
+def tables(summary: Summary) -> list[TableData]:
+    """All tables of a run, in the order in which they are read."""
+    found: list[TableData] = []
+    if len(summary.points) <= _POINT_TABLES:
+        found += [point_table(summary, point) for point in summary.points]
+    else:
+        for metric in summary.metrics():
+            found.append(metric_table(summary, metric))
+            found.append(ratio_table(summary, metric))
+    found += slope_tables(summary)
+    if then := published.then_and_now(summary):
+        found += then_tables(then, summary)
+    found.append(contender_table(summary))
+    if failures := failure_table(summary):
+        found.append(failures)
+    return found
+
+
+def point_table(summary: Summary, point: Point) -> TableData:
+    """All contenders at one point, the best first: headline with its interval, ratios, cost."""
+    metrics = summary.metrics()
+    headline, rest = metrics[0], metrics[1:]
+    extra = [
+        metric
+        for name in ("spawn_ns", "peak_pss_bytes", "peak_threads")
+        if name not in {metric.name for metric in metrics}
+        for metric in summary.workload.metrics
+        if metric.name == name
+    ]
+    baseline = summary.experiment.baseline
+    has_limit = LIMIT in summary.names() and baseline != LIMIT
+    columns = ["contender", headline.title, f"× {baseline}", "verdict"]
+    columns += ["× limit"] if has_limit else []
+    columns += [metric.title for metric in (*rest, *extra)]
+    rows = []
+    for name in ranked(summary, headline, point):
+        cell = summary.cells[Cell(name, point)]
+        row = [Entry(name, "text"), _figure(cell, headline, interval=True)]
+        comparison = summary.compare(headline, name, baseline, point) if name != baseline else None
+        row += [_ratio(comparison, name == baseline), _verdict(comparison, name == baseline)]
+        if has_limit:
+            times = summary.compare(headline, name, LIMIT, point) if name != LIMIT else None
+            row.append(_times(times, name == LIMIT))
+        row += [_figure(cell, metric) for metric in (*rest, *extra)]
+        rows.append(tuple(row))
+    return TableData(
+        title=summary.label(point),
+        columns=tuple(columns),
+        rows=tuple(rows),
+        narrow=tuple(metric.title for metric in reversed(extra)),
+    )
+
+
+def ranked(summary: Summary, metric: Metric, point: Point) -> list[str]:
+    """Contenders at a point by the metric, the best first; those without figures last."""
+
+    def key(name: str) -> tuple[bool, float]:
+        value = summary.cells[Cell(name, point)].metrics.get(metric.name)
+        if value is None:
+            return True, 0.0
+        return False, value.estimate if metric.smaller_is_better else -value.estimate
+
+    return sorted(summary.names(), key=key)
+
+
+def metric_table(summary: Summary, metric: Metric) -> TableData:
+    """One metric: a row for each point, a column for each contender."""
+    rows = tuple(
+        (
+            Entry(summary.label(point), "text"),
+            *(_figure(summary.cells[Cell(name, point)], metric) for name in summary.names()),
+        )
+        for point in summary.points
+    )
+    title = f"{metric.title}: {metric.explanation}"
+    return TableData(title, ("point", *summary.names()), rows, subtitle="medians over blocks")
+
+
+def ratio_table(summary: Summary, metric: Metric) -> TableData:
+    """The ratios of one metric: a row for each point, a column for each pair."""
+    rows = tuple(
+        (
+            Entry(summary.label(point), "text"),
+            *(_ratio(summary.compare(metric, one, other, point), False) for one, other in summary.pairs()),
+        )
+        for point in summary.points
+    )
+    columns = ("point", *(f"{one} / {other}" for one, other in summary.pairs()))
+    return TableData(
+        f"{metric.title}: ratios from pairs inside blocks", columns, rows, subtitle="with 95 % intervals"
+    )
+
+
+def slope_tables(summary: Summary) -> list[TableData]:
+    """A table for each slope of the workload: a row for each contender, a column for each setting."""
+    found = []
+    for slope in summary.workload.slopes:
+        mine = [one for one in summary.slopes if one.slope.name == slope.name]
+        settings = list(dict.fromkeys(one.fixed for one in mine))
+        if not settings:
+            continue
+        by_key = {(one.contender, one.fixed): one.value for one in mine}
+        order = sorted(
+            {one.contender for one in mine},
+            key=lambda name: min(value.estimate for (who, _), value in by_key.items() if who == name),
+        )
+        rows = tuple(
+            (Entry(name, "text"), *(_interval(by_key.get((name, fixed)), slope.unit) for fixed in settings))
+            for name in order
+        )
+        columns = tuple(str(fixed) if len(settings) > 1 else slope.title for fixed in settings)
+        found.append(TableData(slope.title, ("contender", *columns), rows, subtitle=slope.explanation))
+    return found
+
+
+def then_tables(then: published.ThenAndNow, summary: Summary) -> list[TableData]:
+    """What the source reported beside this run: figures of contenders, and ratios of pairs."""
+
+    def table(title: str, subtitle: str, first: str, lines: Sequence[published.Line], unit: str) -> TableData:
+        rows = tuple(
+            (
+                Entry(summary.label(line.point), "text"),
+                Entry(line.who, "text"),
+                Entry(numbers.quantity(line.then, unit) if unit else numbers.significant(line.then)),
+                _interval(line.now, unit),
+            )
+            for line in lines
+        )
+        return TableData(title, ("point", first, "then", "now"), rows, subtitle, notes)
+
+    source = then.source
+    notes = (
+        f"Then: {source.title} ({source.date}); {source.hardware}.",
+        *([f"The source's figure: {source.metric_note}."] if source.metric_note else []),
+    )
+    explained = f"{then.metric.title}: {then.metric.explanation}"
+    found = [table("Then and now", explained, "contender", then.figures, then.metric.unit)]
+    if then.ratios:
+        found.append(table("Ratios then and now", explained, "pair", then.ratios, ""))
+    return found
+
+
+def contender_table(summary: Summary) -> TableData:
+    """What the contenders are: their model, queue, scheduler and version."""
+    rows = tuple(
+        tuple(
+            Entry(str(text) or "–", "text")
+            for text in (
+                name,
+                described["model"],
+                described["queue"],
+                described["scheduler"],
+                " ".join(filter(None, (described["language"], described.get("version", "not here")))),
+            )
+        )
+        for name, described in summary.contenders.items()
+    )
+    return TableData("Contenders", ("contender", "model", "queue", "scheduler", "runs on"), rows)
+
+
+def failure_table(summary: Summary) -> TableData | None:
+    """Cells that have trials without figures, with the reason; None where there are none."""
+    rows = []
+    for point in summary.points:
+        for name in summary.names():
+            cell = summary.cells[Cell(name, point)]
+            bad = {outcome: n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK}
+            if bad or not cell.outcomes:
+                counts = ", ".join(f"{n} × {outcome}" for outcome, n in bad.items()) or "none made"
+                row = (name, summary.label(point), counts, cell.reason)
+                rows.append(tuple(Entry(text, "text") for text in row))
+    if not rows:
+        return None
+    return TableData("Without figures", ("contender", "point", "trials", "why"), tuple(rows))
+
+
+def _figure(cell: CellSummary, metric: Metric, *, interval: bool = False) -> Entry:
+    value = cell.metrics.get(metric.name)
+    if value is not None:
+        text = (
+            numbers.with_interval(value, metric.unit) if interval else numbers.metric_estimate(value, metric)
+        )
+        return Entry(text)
+    failed = next((outcome for outcome in cell.outcomes if outcome is not Outcome.OK), None)
+    return Entry(str(failed), "failed") if failed and not cell.has_figures else Entry("–", "quiet")
+
+
+def _ratio(comparison: Comparison | None, is_baseline: bool) -> Entry:
+    if is_baseline:
+        return Entry("1", "quiet")
+    if comparison is None:
+        return Entry("–", "quiet")
+    return Entry(numbers.ratio(comparison.ratio), _kind(comparison.verdict))
+
+
+def _times(comparison: Comparison | None, is_limit: bool) -> Entry:
+    if is_limit:
+        return Entry("1", "quiet")
+    return Entry(numbers.significant(comparison.ratio.estimate)) if comparison else Entry("–", "quiet")
+
+
+def _verdict(comparison: Comparison | None, is_baseline: bool) -> Entry:
+    if is_baseline:
+        return Entry("baseline", "quiet")
+    if comparison is None:
+        return Entry("–", "quiet")
+    return Entry(numbers.VERDICT_WORDS[comparison.verdict] or "–", _kind(comparison.verdict))
+
+
+def _kind(verdict: Verdict) -> str:
+    return {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}.get(
+        verdict, "number"
+    )
+
+
+def _interval(value: Interval | None, unit: str) -> Entry:
+    return Entry(numbers.with_interval(value, unit)) if value else Entry("–", "quiet")
+
+
+def column_kinds(table: TableData) -> Sequence[str]:
+    """For each column `text` or `number`: how it is aligned."""
+    kinds = []
+    for index, _ in enumerate(table.columns):
+        column = [row[index].kind for row in table.rows]
+        kinds.append("text" if column and all(kind == "text" for kind in column) else "number")
+    return kinds

@@ -1,0 +1,105 @@
+"""Tables on a terminal, by rich. Text from contenders is shown as text: control characters and markup in
+it do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ringside.report.plaintext import one_line
+from ringside.report.summary import Summary
+from ringside.report.tables import Entry, TableData, column_kinds, tables
+
+_STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
+
+
+def show(summary: Summary, console: Console) -> None:
+    """Print a run: what it was, its tables, its warnings."""
+    experiment, host = summary.experiment, summary.run.host
+    console.print(Text(experiment.title, style="bold"))
+    console.print(Text(heading(summary)))
+    console.print(Text(machine(host)), style="dim")
+    for table in tables(summary):
+        console.print()
+        render(table, console)
+    for warned in summary.warnings:
+        console.print()
+        console.print(Text.assemble(("Warning: ", "yellow"), f"{warned.text}. {warned.remedy}."))
+
+
+def heading(summary: Summary) -> str:
+    """The run in one line: id, blocks, trials, fixed factors."""
+    fixed = " ".join(f"{factor}={level}" for factor, level in summary.fixed().items())
+    done, planned = summary.blocks_done, summary.experiment.blocks
+    blocks = f"{done} block{'s' * (done != 1)}" if done == planned else f"{done} of {planned} blocks"
+    parts = [f"run {summary.run.id}", blocks, f"{summary.trials} trials", fixed]
+    return ", ".join(part for part in parts if part)
+
+
+def machine(host: dict[str, object] | object) -> str:
+    """The machine in one line."""
+    facts = host if isinstance(host, dict) else {}
+    memory = facts.get("memory_bytes")
+    parts = [
+        one_line(str(facts.get("cpu_model", "unknown CPU"))),
+        f"{facts.get('cpus', '?')} CPUs",
+        f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
+        f"Linux {facts.get('kernel', '?')}",
+        f"virtual ({facts['hypervisor']})" if facts.get("hypervisor") else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def render(table: TableData, console: Console) -> None:
+    """Print one table. Where the screen is too narrow, columns that can be done without go first; where
+    that is not enough, each row is printed as a small list of its own."""
+    kept = list(range(len(table.columns)))
+    for dropped in (None, *table.narrow):
+        if dropped is not None and dropped in table.columns:
+            kept.remove(table.columns.index(dropped))
+        drawn = _draw(table, kept)
+        # Text columns may wrap; numbers may not, so their width decides.
+        if console.measure(drawn).minimum <= console.width:
+            console.print(Text(one_line(table.title), style="bold"))
+            if table.subtitle:
+                console.print(Text(table.subtitle), style="dim")
+            console.print(drawn)
+            break
+    else:
+        _print_as_lists(table, console)
+    for note in table.notes:
+        console.print(Text(one_line(note)), style="dim")
+
+
+def _draw(table: TableData, kept: Sequence[int]) -> Table:
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    kinds = column_kinds(table)
+    for index in kept:
+        number = kinds[index] == "number"
+        drawn.add_column(
+            Text(table.columns[index]),
+            justify="right" if number else "left",
+            no_wrap=number or index == 0,
+            overflow="fold",
+        )
+    for row in table.rows:
+        drawn.add_row(*(_text(row[index]) for index in kept))
+    return drawn
+
+
+def _print_as_lists(table: TableData, console: Console) -> None:
+    console.print(Text(one_line(table.title), style="bold"))
+    if table.subtitle:
+        console.print(Text(table.subtitle), style="dim")
+    for row in table.rows:
+        console.print(_text(row[0]))
+        for column, entry in zip(table.columns[1:], row[1:], strict=True):
+            console.print(Text.assemble(f"  {column}: ", _text(entry)))
+
+
+def _text(entry: Entry) -> Text:
+    return Text(one_line(entry.text), style=_STYLES.get(entry.kind, ""))

@@ -1,0 +1,267 @@
+"""Carries out an experiment: blocks of cells through an executor, every trial kept before the next."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ringside import host, plan, store, trial
+from ringside.catalogue import Catalogue
+from ringside.errors import UsageError
+from ringside.executor import Executor
+from ringside.model import (
+    Cell,
+    Contender,
+    Experiment,
+    Outcome,
+    Point,
+    Ready,
+    Trial,
+    Unavailable,
+)
+from ringside.store import Run, Store
+from ringside.toolchain import Toolchain, source_files
+from ringside.workloads import workload as find_workload
+from ringside.workloads.base import Workload
+
+# A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
+_HOPELESS = {Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED}
+_PATIENCE = 2
+# Sources larger than this are not kept with a run.
+_SOURCE_BYTES = 256 * 1024
+
+
+class Watcher(Protocol):
+    """Is told what happens, to show it."""
+
+    def preparing(self, contender: str) -> None: ...
+
+    def prepared(self, found: Ready | Unavailable) -> None: ...
+
+    def begins(self, run: Run, blocks: int, cells: Sequence[Cell], workload: Workload) -> None: ...
+
+    def rehearses(self, cell: Cell) -> None: ...
+
+    def trial_begins(self, block: int, cell: Cell) -> None: ...
+
+    def tick(self) -> None: ...
+
+    def trial_ended(self, trial: Trial, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An experiment that can start: all that is needed is resolved and checked."""
+
+    experiment: Experiment
+    workload: Workload
+    points: tuple[Point, ...]
+    found: Mapping[str, Ready | Unavailable]
+
+    def ready(self) -> dict[str, Ready]:
+        return {name: one for name, one in self.found.items() if isinstance(one, Ready)}
+
+
+def prepare(
+    experiment: Experiment, catalogue: Catalogue, toolchain: Toolchain, executor: Executor, watcher: Watcher
+) -> Prepared:
+    """Check an experiment against catalogue and machine, then build what it needs. Raises UsageError
+    before anything is built when a name, factor or level is off."""
+    workload = find_workload(experiment.workload)
+    contenders: dict[str, Contender] = {name: catalogue.contender(name) for name in experiment.contenders}
+    plan.check_contenders(experiment, contenders, workload)
+    points = plan.points(experiment, workload, executor.available_cpus())
+    for name in experiment.show.metrics:
+        workload.metric(name)
+    if experiment.show.sweep:
+        workload.factor(experiment.show.sweep)
+    if experiment.published:
+        catalogue.published(experiment.published)
+    found = {}
+    for name, contender in contenders.items():
+        watcher.preparing(name)
+        found[name] = toolchain.prepare(contender)
+        watcher.prepared(found[name])
+    return Prepared(experiment, workload, tuple(points), found)
+
+
+def begin(prepared: Prepared, storage: Store, catalogue: Catalogue, seed: int | None) -> Run:
+    """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""
+    sources: dict[str, str] = {}
+    contenders: dict[str, Any] = {}
+    for name, found in prepared.found.items():
+        contender = found.contender
+        files = {}
+        for inside, data in source_files(contender.folder).items():
+            if len(data) <= _SOURCE_BYTES:
+                text = data.decode("utf-8", errors="replace")
+                files[inside] = store.text_hash(text)
+                sources[files[inside]] = text
+        described = {
+            "title": contender.title,
+            "model": contender.model,
+            "language": contender.language,
+            "queue": contender.queue,
+            "scheduler": contender.scheduler,
+            "parallel": contender.parallel,
+            "runtime": contender.runtime.name,
+            "command": list(contender.workloads[prepared.workload.name].command),
+            "files": files,
+        }
+        if isinstance(found, Ready):
+            described |= {
+                "version": found.receipt.version,
+                "receipt": found.receipt.text,
+                "executable": found.receipt.executable,
+                "content": found.content,
+            }
+        else:
+            described |= {"unavailable": found.reason, "remedy": found.remedy, "log": found.log[-20_000:]}
+        contenders[name] = described
+    experiment = prepared.experiment
+    planned = {
+        "experiment": store.plain(experiment),
+        "points": [point.as_dict() for point in prepared.points],
+        "contenders": contenders,
+        "published": (
+            store.plain(catalogue.published(experiment.published)) if experiment.published else None
+        ),
+    }
+    return storage.begin_run(
+        experiment.name,
+        random.SystemRandom().randrange(2**31) if seed is None else seed,
+        planned,
+        host.facts(catalogue.folders[0]),
+        sources,
+    )
+
+
+def resumed(run: Run, catalogue: Catalogue, toolchain: Toolchain, watcher: Watcher) -> Prepared:
+    """A run of the store, ready to be taken up. Raises UsageError where a contender has changed since:
+    its trials would not be of one kind."""
+    experiment = store.experiment_of(run)
+    found: dict[str, Ready | Unavailable] = {}
+    for name in experiment.contenders:
+        watcher.preparing(name)
+        kept = run.plan["contenders"][name]
+        one = toolchain.prepare(catalogue.contender(name))
+        if isinstance(one, Ready) and one.content != kept.get("content"):
+            if "content" in kept:
+                raise UsageError(f"contender `{name}` has changed since run {run.id} began: start a new run")
+            one = Unavailable(one.contender, kept["unavailable"], kept["remedy"])
+        found[name] = one
+        watcher.prepared(one)
+    points = tuple(Point(tuple(levels.items())) for levels in run.plan["points"])
+    return Prepared(experiment, find_workload(experiment.workload), points, found)
+
+
+def conduct(
+    run: Run,
+    prepared: Prepared,
+    storage: Store,
+    executor: Executor,
+    watcher: Watcher,
+    *,
+    time_limit_s: float | None = None,
+) -> bool:
+    """Make all trials of the run that the store does not have yet; True when all planned were made.
+
+    KeyboardInterrupt passes through after the trial under way has been ended and kept.
+    """
+    experiment, workload, ready = prepared.experiment, prepared.workload, prepared.ready()
+    done, failures = _already(storage.trials(run))
+    cells = [Cell(name, point) for point in prepared.points for name in experiment.contenders]
+    watcher.begins(run, experiment.blocks, cells, workload)
+    for position, cell in enumerate(cells):
+        reason = _why_unavailable(cell, prepared)
+        if reason and (0, cell) not in done:
+            row = Trial(0, position, cell, Outcome.UNAVAILABLE, reason, started_at=store.now())
+            storage.add_trial(run, row)
+    possible = {cell for cell in cells if _why_unavailable(cell, prepared) is None}
+    begun = time.monotonic()
+    session = _Session(run, prepared, executor, watcher)
+    # Once each before the first block: files come into memory, bytecode caches are written.
+    for name in ready:
+        smallest = min(prepared.points, key=workload.work)
+        if Cell(name, smallest) in possible:
+            watcher.rehearses(Cell(name, smallest))
+            session.make(0, 0, Cell(name, smallest))
+    for block in plan.blocks(prepared.points, experiment.contenders, experiment.blocks, run.seed):
+        if time_limit_s is not None and time.monotonic() - begun > time_limit_s:
+            return False
+        for position, cell in enumerate(block.cells):
+            if cell not in possible or (block.index, cell) in done:
+                continue
+            watcher.trial_begins(block.index, cell)
+            started = time.monotonic()
+            if len(failures.get(cell, [])) >= _PATIENCE:
+                made = session.left_out(block.index, position, cell, failures[cell][-1])
+            else:
+                made = session.make(block.index, position, cell)
+            storage.add_trial(run, made)
+            watcher.trial_ended(made, time.monotonic() - started)
+            if made.outcome in _HOPELESS:
+                failures.setdefault(cell, []).append(made.outcome)
+            if made.outcome is Outcome.INTERRUPTED:
+                raise KeyboardInterrupt
+    storage.end_run(run)
+    return True
+
+
+class _Session:
+    """What all trials of a run have in common."""
+
+    def __init__(self, run: Run, prepared: Prepared, executor: Executor, watcher: Watcher) -> None:
+        self.run = run
+        self.prepared = prepared
+        self.ready = prepared.ready()
+        self.executor = executor
+        self.watcher = watcher
+        self.environment = dict(os.environ)
+        self.memory_available_bytes = host.memory_available_bytes()
+
+    def make(self, block: int, position: int, cell: Cell) -> Trial:
+        """Carry out one trial."""
+        ready = self.ready[cell.contender]
+        cpus, probe_cpus = self.executor.cpus(int(dict(cell.point.levels).get("cores", 1)))
+        request = trial.request(
+            ready,
+            cell,
+            self.prepared.workload,
+            limits=self.prepared.experiment.limits,
+            cpus=cpus,
+            probe_cpus=probe_cpus,
+            environment=trial.environment(self.environment, ready.build, self.run.seed, block, position),
+            seed=self.run.seed,
+            memory_available_bytes=self.memory_available_bytes,
+        )
+        blank = Trial(block, position, cell, Outcome.INTERRUPTED, "", cpus=cpus, started_at=store.now())
+        return trial.parse(self.executor.run(request, self.watcher.tick), blank)
+
+    def left_out(self, block: int, position: int, cell: Cell, last: Outcome) -> Trial:
+        detail = f"left out: {_PATIENCE} trials of this cell were {last}"
+        return Trial(block, position, cell, Outcome.UNAVAILABLE, detail, started_at=store.now())
+
+
+def _why_unavailable(cell: Cell, prepared: Prepared) -> str | None:
+    found = prepared.found[cell.contender]
+    if isinstance(found, Unavailable):
+        return found.reason + (f"; {found.remedy}" if found.remedy else "")
+    return plan.past_limit(found.contender, prepared.workload.name, cell.point)
+
+
+def _already(trials: Sequence[Trial]) -> tuple[set[tuple[int, Cell]], dict[Cell, list[Outcome]]]:
+    """Which trials a run has (interrupted ones are made again), and the hopeless outcomes by cell."""
+    done: set[tuple[int, Cell]] = set()
+    failures: dict[Cell, list[Outcome]] = {}
+    for made in trials:
+        if made.outcome is Outcome.INTERRUPTED:
+            continue
+        done.add((made.block, made.cell))
+        if made.outcome in _HOPELESS:
+            failures.setdefault(made.cell, []).append(made.outcome)
+    return done, failures

@@ -1,0 +1,39 @@
+"""`ringside report`: one page from one or more runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringside.errors import ReportError
+from ringside.report import html, summary
+from ringside.verbs import context
+
+
+def report(runs: Sequence[str], *, output: Path, store: str | None = None) -> int:
+    """Write the page; nothing half-written is left when that fails."""
+    storage = context.open_store(store)
+    pages = []
+    for name in dict.fromkeys(runs or ["latest"]):
+        made = storage.run(name)
+        found = summary.summarise(made, storage.trials(made))
+        hashes = {
+            digest for described in made.plan["contenders"].values() for digest in described["files"].values()
+        }
+        pages.append(html.Page(found, storage.sources(sorted(hashes))))
+    write_whole(output, html.render(pages))
+    print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
+    return 0
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file, or leave what was there."""
+    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ReportError(f"{path} cannot be written: {error.strerror}; choose another with -o") from error

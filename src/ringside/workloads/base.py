@@ -1,0 +1,151 @@
+"""What every workload has: factors with their ranges, expected evidence, metrics. Pure: nothing here
+starts anything."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ringside.errors import UsageError
+from ringside.model import Expectation, Level, Metric, Point, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A parameter of a workload: either whole numbers from `least` to `most`, or one of `choices`."""
+
+    name: str
+    default: Level
+    explanation: str
+    least: int = 0
+    most: int = 0
+    choices: tuple[Level, ...] = ()
+
+    def check(self, level: Level) -> Level:
+        """The level itself. Raises UsageError when it is out of range."""
+        if self.choices:
+            for choice in self.choices:
+                if str(choice) == str(level):
+                    return choice
+            raise UsageError(f"{self.name}={level} is none of {', '.join(map(str, self.choices))}")
+        try:
+            number = int(level)
+        except ValueError:
+            raise UsageError(f"{self.name}={level} is no whole number") from None
+        if not self.least <= number <= self.most:
+            raise UsageError(f"{self.name}={number} is out of range: {self.least} to {self.most}")
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Cores(Factor):
+    """The number of CPUs: 1 to what the machine has, or `all`."""
+
+    def resolve(self, level: Level, available: int) -> int:
+        """The number of CPUs that `level` means on a machine with `available` of them."""
+        if level == "all":
+            return available
+        number = int(Factor("cores", 1, "", least=1, most=4096).check(level))
+        if number > available:
+            raise UsageError(f"cores={number}: this machine lends {available}; take that at most, or `all`")
+        return number
+
+
+CORES = Cores("cores", 1, "CPUs that the contender is pinned to and may use: a number or `all`")
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A metric that grows with a factor: what is wanted is the growth per unit of the factor."""
+
+    name: str
+    unit: str
+    title: str
+    explanation: str
+    over: str
+    figure: str
+    # Factors that the figure cannot depend on.
+    regardless_of: tuple[str, ...] = ()
+
+
+CPU_S = Metric("cpu_s", "s", "CPU", "CPU seconds of the whole process tree, start-up included")
+WALL_S = Metric("wall_s", "s", "Wall", "seconds from start to end of the process, start-up included")
+PEAK = Metric("peak_pss_bytes", "B", "Peak memory", "largest PSS of the process tree that was seen")
+THREADS = Metric("peak_threads", "", "Threads", "most threads of the kernel alive at one time")
+SWITCHES = Metric(
+    "context_switches", "", "Switches", "context switches by the kernel, voluntary and involuntary"
+)
+RUN_QUEUE = Metric(
+    "run_queue_s", "s", "Queued", "time in which threads waited for a CPU, sampled: a lower bound"
+)
+
+
+class Workload(ABC):
+    """A concurrency problem with a written contract (docs/PROTOCOL.md)."""
+
+    name: str
+    title: str
+    factors: tuple[Factor, ...]
+    metrics: tuple[Metric, ...]
+    compared: tuple[str, ...]
+    slopes: tuple[Slope, ...] = ()
+
+    def factor(self, name: str) -> Factor:
+        """The factor of that name. Raises UsageError for an unknown one."""
+        for factor in self.factors:
+            if factor.name == name:
+                return factor
+        known = ", ".join(factor.name for factor in self.factors)
+        raise UsageError(f"the workload `{self.name}` has no factor `{name}`; known: {known}")
+
+    def metric(self, name: str) -> Metric:
+        """The metric of that name. Raises UsageError for an unknown one."""
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        known = ", ".join(metric.name for metric in self.metrics)
+        raise UsageError(f"the workload `{self.name}` has no metric `{name}`; known: {known}")
+
+    @abstractmethod
+    def arguments(self, point: Point) -> dict[str, str]:
+        """What the contender is told besides the point's levels."""
+
+    @abstractmethod
+    def expectation(self, point: Point) -> Expectation:
+        """The evidence of a contender that did the work."""
+
+    @abstractmethod
+    def output_bytes(self, point: Point) -> int:
+        """More output than this is a flood."""
+
+    @abstractmethod
+    def work(self, point: Point) -> int:
+        """The size of the work, to guess how long a trial takes: only ratios matter."""
+
+    @abstractmethod
+    def figures(self, trial: Trial) -> dict[str, float]:
+        """The metrics of an `ok` trial, by name; one that was not seen is left out."""
+
+
+def process_figures(outcome: Mapping[str, object]) -> dict[str, float]:
+    """The figures that every trial of a program that ends has, from the probe's outcome line."""
+
+    def number(key: str) -> float | None:
+        value = outcome.get(key)
+        return float(value) if isinstance(value, int | float) else None
+
+    def total(first: str, second: str, scale: float) -> float | None:
+        one, two = number(first), number(second)
+        return None if one is None or two is None else (one + two) * scale
+
+    wall, queued = number("wall_ns"), number("run_queue_ns")
+    found = {
+        CPU_S.name: total("cpu_user_ns", "cpu_system_ns", 1e-9),
+        WALL_S.name: None if wall is None else wall * 1e-9,
+        PEAK.name: number("peak_pss_bytes"),
+        THREADS.name: number("peak_threads") or None,
+        SWITCHES.name: total("voluntary_switches", "involuntary_switches", 1),
+        RUN_QUEUE.name: None if queued is None else queued * 1e-9,
+    }
+    return {name: value for name, value in found.items() if value is not None}
