@@ -1,0 +1,49 @@
+"""`ringside --help` (target: 250 ms) and a report of 1,000 trials (target: 3 s), beside a bare Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from ringside.store import Store
+from tests.runs import experiment, make_run
+
+from pairs import take_turns, tell  # isort: skip
+
+RINGSIDE = str(Path(sys.executable).parent / "ringside")
+
+
+def timed(*command: str) -> float:
+    """Wall time of a command in ms."""
+    begun = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return (time.perf_counter() - begun) * 1e3
+
+
+def main() -> int:
+    bare = [sys.executable, "-c", "pass"]
+    print("`ringside --help`, whole process")
+    sides = {"ringside --help": lambda: timed(RINGSIDE, "--help"), "python -c pass": lambda: timed(*bare)}
+    tell(take_turns(sides, 15), "ms", "python -c pass")
+    with tempfile.TemporaryDirectory() as folder:
+        where = str(Path(folder) / "s.sqlite")
+        store = Store(where)
+        levels = {"nodes": tuple(range(100, 1000, 50)), "messages": (100,)}
+        run = make_run(store, experiment("showdown", factors=levels))
+        count = len(store.trials(run))
+        store.close()
+        page = str(Path(folder) / "page.html")
+        print(f"`ringside report` of {count} trials, whole process")
+        command = (RINGSIDE, "report", "--store", where, "-o", page)
+        sides = {"ringside report": lambda: timed(*command), "python -c pass": lambda: timed(*bare)}
+        tell(take_turns(sides, 7), "ms", "python -c pass")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

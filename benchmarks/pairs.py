@@ -1,0 +1,36 @@
+"""What the benchmark programs share: taking turns, and printing ratios with intervals."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from statistics import median
+
+from ringside.report.numbers import ratio as ratio_text
+from ringside.report.numbers import significant
+from ringside.stats.ratio import paired_ratio
+
+Sides = Mapping[str, Callable[[], float]]
+
+
+def take_turns(sides: Sides, rounds: int, seed: int = 1) -> dict[str, dict[int, float]]:
+    """Call every side once a round, in a random order; the values by side and round. One round before
+    the first is thrown away."""
+    generator = random.Random(seed)
+    values: dict[str, dict[int, float]] = {name: {} for name in sides}
+    for number in range(rounds + 1):
+        for name in generator.sample(list(sides), len(sides)):
+            value = sides[name]()
+            if number:
+                values[name][number] = value
+    return values
+
+
+def tell(values: Mapping[str, Mapping[int, float]], unit: str, peer: str) -> None:
+    """Print each side's median and smallest value, and its ratio to the peer from pairs."""
+    for name, found in values.items():
+        numbers = list(found.values())
+        text = f"  {name:<34} median {significant(median(numbers)):>8} {unit}, least {significant(min(numbers)):>8}"
+        if name != peer and (ratio := paired_ratio(found, values[peer])):
+            text += f"   {ratio_text(ratio)} × {peer}"
+        print(text)

@@ -1,0 +1,82 @@
+"""The cost of one trial of `true`, everything included and committed, beside hyperfine's own per run.
+
+Target: at most 3 ms. A round is 50 trials here and 50 runs of `hyperfine -N`, taking turns, since a
+machine that drifts makes every single figure a matter of luck: the ratio is what stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ringside import trial
+from ringside.executor.local import LocalExecutor
+from ringside.model import Cell, Outcome, Point, Trial
+from ringside.store import Store
+from ringside.verbs.run import with_probe_cpus
+
+from pairs import take_turns, tell  # isort: skip
+
+TRIALS, ROUNDS = 50, 10
+TRUE = shutil.which("true") or "/bin/true"
+
+
+def main() -> int:
+    executor = LocalExecutor()
+    with_probe_cpus(executor)
+    cpus, probe_cpus = executor.cpus(1)
+    request = {
+        "version": trial.PROTOCOL,
+        "argv": [TRUE],
+        "cwd": "/",
+        "env": {"PATH": os.environ["PATH"]},
+        "cpus": cpus,
+        "probe_cpus": probe_cpus,
+        "limits": {"wall_s": 10, "memory_bytes": 1 << 30, "output_bytes": 1 << 20, "processes": 64},
+        "sample_hz": trial.SAMPLE_HZ,
+        "cgroup": "auto",
+        "expect": None,
+        "service": None,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "s.sqlite")
+        run = store.begin_run("cost", 1, {}, {}, {})
+        cell = Cell("true", Point((("cores", 1),)))
+
+        def ours() -> float:
+            begun = time.perf_counter()
+            for position in range(TRIALS):
+                blank = Trial(1, position, cell, Outcome.INTERRUPTED, "")
+                made = trial.parse(executor.run(request, lambda: None), blank)
+                assert made.outcome is Outcome.OK, made
+                store.add_trial(run, made)
+            return (time.perf_counter() - begun) / TRIALS * 1e3
+
+        sides = {"ringside, a trial": ours}
+        if hyperfine := shutil.which("hyperfine"):
+            sides["hyperfine -N, a run"] = lambda: hyperfine_ms(hyperfine, Path(folder) / "h.json")
+        else:
+            print("hyperfine is not here: apt-get install hyperfine", file=sys.stderr)
+        print(f"one trial of `true`: {ROUNDS} rounds of {TRIALS}, taking turns")
+        tell(take_turns(sides, ROUNDS), "ms", "hyperfine -N, a run" if hyperfine else "ringside, a trial")
+    return 0
+
+
+def hyperfine_ms(program: str, export: Path) -> float:
+    """Wall time of one run in hyperfine, its own work included, in ms: what it adds to a measurement."""
+    begun = time.perf_counter()
+    words = ["-N", "--style", "none", "--warmup", "0", "--runs", str(TRIALS), "--export-json", str(export)]
+    subprocess.run([program, *words, TRUE], check=True, capture_output=True)
+    took = time.perf_counter() - begun
+    assert len(json.loads(export.read_text())["results"][0]["times"]) == TRIALS
+    return took / TRIALS * 1e3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
