@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.model import Experiment
+from ringside.report import charts
+from ringside.report.summary import Summary, summarise
+from ringside.store import Store
+from tests import runs
+
+Summaries = Callable[..., Summary]
+
+pytestmark = pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")
+
+
+@pytest.fixture
+def summary_of(tmp_path: Path) -> Summaries:
+    """Makes a run and summarises it."""
+
+    def make(of: Experiment, **options: Any) -> Summary:
+        store = Store(tmp_path / "store.sqlite")
+        run = runs.make_run(store, of, **options)
+        return summarise(run, store.trials(run))
+
+    return make
+
+
+def test_a_sweep_has_a_pair_of_panels_for_each_setting(summary_of: Summaries) -> None:
+    small = {"nodes": (10, 20, 40), "messages": 100, "trace": (0, 1)}
+    summary = summary_of(runs.experiment("ring-fixed-messages", factors=small, published=None))
+    wall, cpu, slope, held = charts.charts(summary)
+    assert [panel.title for panel in wall.panels] == [
+        "trace=0, linear",
+        "trace=0, logarithmic",
+        "trace=1, linear",
+        "trace=1, logarithmic",
+    ]
+    assert "Wall" in wall.title
+    assert "CPU" in cpu.title
+    assert len(slope.panels) == 1
+    assert len(held.panels) == 2
+    line = wall.panels[1].spec["layer"][1]["encoding"]
+    assert line["x"]["scale"]["type"] == line["y"]["scale"]["type"] == "log"
+    assert line["x"]["title"] == "nodes"
+    assert line["y"]["title"].endswith("s)")
+
+
+def test_points_have_dot_plots_with_the_best_on_top(summary_of: Summaries) -> None:
+    summary = summary_of(runs.experiment(published=None, blocks=6))
+    hop = charts.charts(summary)[0]
+    assert len(hop.panels) == len(summary.points)
+    rows = hop.panels[0].spec["datasets"]["rows"]
+    assert rows[0]["contender"] == "limit"
+    assert [row["median"] for row in rows] == sorted(row["median"] for row in rows)
+    assert all(row["low"] <= row["median"] <= row["high"] for row in rows)
+    assert rows[0]["n"] == "6 blocks"
+
+
+def test_a_contender_without_figures_is_a_row_that_says_why(summary_of: Summaries) -> None:
+    summary = summary_of(runs.experiment(published=None, blocks=1), unavailable=["go"])
+    rows = charts.charts(summary)[0].panels[0].spec["datasets"]["rows"]
+    assert rows[-1]["contender"] == "go"
+    assert rows[-1]["text"] == "unavailable"
+    assert rows[0]["low"] is None
+    assert rows[0]["interval"] == "too few blocks"
+
+
+def test_published_ratios_stand_beside_those_of_the_run(summary_of: Summaries) -> None:
+    last = charts.charts(summary_of(runs.experiment(blocks=1)))[-1]
+    assert "2007" in last.caption
+    assert "multitask / erlang" in [panel.title for panel in last.panels]
+    row = last.panels[-1].spec["datasets"]["rows"][0]
+    assert row["then"] > 1
+    assert row["median"] > 1
+
+
+def test_a_run_without_any_figures_has_no_plots(summary_of: Summaries) -> None:
+    few = runs.experiment(contenders=("erlang", "go"), published=None)
+    assert charts.charts(summary_of(few, blocks=0)) == []
+    sweep = runs.experiment("ring-fixed-nodes", contenders=("erlang",), published=None)
+    assert charts.charts(summary_of(sweep, blocks=0)) == []
+
+
+def test_colours_are_the_same_in_every_run_of_the_same_contenders(summary_of: Summaries) -> None:
+    summary = summary_of(runs.experiment(), blocks=0)
+    colours = {name: charts.colour(summary, name) for name in summary.names()}
+    assert len(set(colours.values())) == len(colours)
+    assert colours["limit"] == "var(--limit)"
+    assert colours["erlang"] == "var(--c0)"
+
+
+@given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=12))
+def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> None:
+    placed = charts.spread(wanted, 280)
+    assert placed.keys() == wanted.keys()
+    places = [placed[name] for name in sorted(wanted, key=lambda name: wanted[name])]
+    assert all(lower - upper > 13.99 for upper, lower in itertools.pairwise(places))
+    assert all(place <= 280 for place in places)
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1.05, 1e9))
+def test_logarithmic_ticks_are_few_and_inside(low: float, times: float) -> None:
+    ticks = charts.log_ticks(low, low * times)
+    assert 2 <= len(ticks) <= 8
+    assert all(low <= tick <= low * times for tick in ticks)
+    assert ticks == sorted(ticks)

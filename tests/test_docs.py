@@ -1,0 +1,82 @@
+"""What the documents say is there, is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from ringside.cli import cli
+from ringside.model import Outcome
+from ringside.workloads import WORKLOADS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_every_verb_and_option_is_documented() -> None:
+    page = (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        assert f"`ringside {name}" in page, name
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(), name
+        for parameter in command.params:
+            for option in parameter.opts if isinstance(parameter, click.Option) else []:
+                if option.startswith("--"):
+                    assert f"`{option}" in page, f"{name} {option}"
+
+
+def test_every_documented_verb_exists() -> None:
+    known = set(cli.list_commands(click.Context(cli)))
+    for document in DOCUMENTS:
+        for verb in re.findall(r"`(?:\.venv/bin/)?ringside ([a-z]+)", document.read_text(encoding="utf-8")):
+            assert verb in known, f"{document.name}: ringside {verb}"
+
+
+def test_every_make_target_in_the_documents_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in DOCUMENTS:
+        for target in re.findall(r"\bmake ([a-z-]+)`", document.read_text(encoding="utf-8")):
+            assert target in targets, f"{document.name}: make {target}"
+
+
+def test_every_link_inside_the_repository_leads_somewhere() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_outcomes_are_in_the_glossary_and_the_contract() -> None:
+    glossary = (ROOT / "docs" / "GLOSSARY.md").read_text(encoding="utf-8")
+    contract = (ROOT / "docs" / "PROTOCOL.md").read_text(encoding="utf-8")
+    for outcome in Outcome:
+        assert f"`{outcome}`" in glossary, outcome
+        assert f"`{outcome}`" in contract, outcome
+
+
+def test_metrics_are_in_the_methodology() -> None:
+    page = (ROOT / "docs" / "METHODOLOGY.md").read_text(encoding="utf-8")
+    for workload in WORKLOADS.values():
+        for metric in (*workload.metrics, *workload.slopes):
+            assert f"`{metric.name}`" in page, metric.name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_speak_of_the_project_alone(document: Path) -> None:
+    assert "/root/" not in document.read_text(encoding="utf-8")
+
+
+def test_no_path_of_a_machine_in_the_repository() -> None:
+    found = subprocess.run(
+        ["git", "grep", "-nIE", r"/(root|home|work)/[a-z.]", "--", ":!tests", ":!*.lock"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout == ""

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ringside.model import Cell, Outcome, Point, Trial
+from ringside.progress import Estimate, Progress, duration
+from ringside.store import Run
+from ringside.workloads.ring import RING
+
+
+def cell(name: str, nodes: int = 10) -> Cell:
+    levels = (("nodes", nodes), ("messages", 10), ("mode", "token"), ("trace", 0), ("cores", 1))
+    return Cell(name, Point(levels))
+
+
+def test_time_left_comes_from_what_was_seen() -> None:
+    cells = [cell("a"), cell("a", 1000), cell("b"), cell("b", 1000)]
+    estimate = Estimate(cells, 2, RING)
+    assert estimate.left_s() is None
+    estimate.ended(cells[0], 1.0)
+    # Cells that were not seen cost in proportion to the work: 1 + 2·100 for a, as much for b.
+    assert estimate.left_s() == pytest.approx(1 + 200 + 2 + 200)
+    for one in cells[1:]:
+        estimate.ended(one, 3.0)
+    assert estimate.left_s() == pytest.approx(1 + 3 * 3)
+    for one in cells:
+        estimate.ended(one, 1.0)
+    assert estimate.left_s() == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (200, "3 min 20 s"), (7500, "2 h 05 min")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=is_terminal, width=80, color_system=None)
+    run = Run("r", "e", "", None, 1, {}, {})
+    with Progress(console) as progress:
+        progress.begins(run, 2, [cell("a")], RING)
+        progress.trial_begins(1, cell("a"))
+        progress.tick()
+        failed = Trial(1, 0, cell("a"), Outcome.CRASHED, "it said \x1b[31mno")
+        progress.trial_ended(failed, 1.0)
+    shown = out.getvalue()
+    assert "block 1 of 2" in shown
+    assert "crashed: it said ·[31mno" in shown
+    assert "\x1b[31m" not in shown

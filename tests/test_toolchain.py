@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside import toolchain
+from ringside.model import Contender, Entry, Ready, Receipt, Runtime, Unavailable
+from ringside.toolchain import Toolchain
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def runtime(*executable: str, minimum: str | None = None, locate: tuple[str, ...] = ()) -> Runtime:
+    return Runtime("r", executable, ("{runtime}", "--version"), minimum, locate, {"debian": ("thing",)})
+
+
+def contender(folder: Path, one: Runtime, *builds: tuple[str, ...]) -> Contender:
+    folder.mkdir(exist_ok=True)
+    (folder / "main.txt").write_text("source", encoding="utf-8")
+    entry = Entry(("{build}/thing",))
+    return Contender("thing", folder, "T", "m", "q", "l", "s", False, one, builds, {"ring": entry})
+
+
+def test_the_first_executable_that_is_new_enough_is_taken(tmp_path: Path) -> None:
+    old = script(tmp_path / "old", "echo 'thing version 1.9.2'")
+    new = script(tmp_path / "new", "echo 'thing version 1.10 (2026)' >&2")
+    found = toolchain.find_receipt(runtime(str(old), str(new), minimum="1.10"))
+    assert isinstance(found, Receipt)
+    assert found.executable == str(new)
+    assert found.version == "1.10"
+
+
+def test_why_there_is_no_receipt(tmp_path: Path) -> None:
+    silent = script(tmp_path / "silent", "exit 0")
+    failing = script(tmp_path / "failing", "echo 9.9; exit 1")
+    old = script(tmp_path / "old", "echo 1.0")
+    found = toolchain.find_receipt(runtime(str(silent), str(failing), str(old), minimum="2"))
+    assert isinstance(found, str)
+    assert "silent tells no version" in found
+    assert "failing tells no version" in found
+    assert "old is 1.0, below 2" in found
+    missing = toolchain.find_receipt(runtime("no-such-thing-at-all"))
+    assert missing == "needs no-such-thing-at-all: not found"
+
+
+def test_names_are_looked_up_on_path_and_may_be_globs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(tmp_path / "thing-1", "echo 1.0")
+    script(tmp_path / "thing-2", "echo 2.0")
+    monkeypatch.setenv("PATH", f"/nowhere:{tmp_path}:{os.environ['PATH']}")
+    found = toolchain.find_receipt(runtime("thing-*"))
+    assert isinstance(found, Receipt)
+    assert found.version == "2.0"
+
+
+def test_a_shim_is_seen_through(tmp_path: Path) -> None:
+    real = script(tmp_path / "real", "echo 3.0")
+    shim = script(tmp_path / "shim", f'[ "$1" = where ] && echo {real} || exec {real}')
+    found = toolchain.find_receipt(runtime(str(shim), locate=("{runtime}", "where")))
+    assert isinstance(found, Receipt)
+    assert found.executable == str(real)
+
+
+def test_a_version_command_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "VERSION_TIMEOUT_S", 0.5)
+    marker = tmp_path / "pid"
+    hanging = script(tmp_path / "hang", f"sleep 1000 & echo $! > {marker}; wait")
+    found = toolchain.find_receipt(runtime(str(hanging)))
+    assert isinstance(found, str)
+    pid = int(marker.read_text())
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.kill(pid, 0)
+            threading.Event().wait(0.05)
+
+
+def test_a_build_is_made_once_and_again_when_the_sources_change(tmp_path: Path) -> None:
+    thing = script(tmp_path / "thing", "echo 1.0")
+    count = tmp_path / "count"
+    build = ("sh", "-c", f"echo x >> {count}; cp main.txt $0/thing", "{build}")
+    made = contender(tmp_path / "c", runtime(str(thing)), build)
+    tools = Toolchain(tmp_path / "builds")
+    first = tools.prepare(made)
+    assert isinstance(first, Ready)
+    assert (first.build / "thing").read_text() == "source"
+    assert tools.prepare(made) == first
+    assert tools.is_built(made, first.receipt)
+    assert count.read_text() == "x\n"
+    (made.folder / "main.txt").write_text("changed", encoding="utf-8")
+    second = tools.prepare(made)
+    assert isinstance(second, Ready)
+    assert second.build != first.build
+    assert (second.build / "thing").read_text() == "changed"
+    (made.folder / "__pycache__").mkdir()
+    (made.folder / "__pycache__" / "x.pyc").write_bytes(b"x")
+    assert tools.prepare(made) == second
+
+
+def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(tmp_path: Path) -> None:
+    thing = script(tmp_path / "thing", "echo 1.0")
+    made = contender(tmp_path / "c", runtime(str(thing)), ("sh", "-c", "echo broken here >&2; exit 3"))
+    tools = Toolchain(tmp_path / "builds")
+    for _ in range(2):
+        found = tools.prepare(made)
+        assert isinstance(found, Unavailable)
+        assert "ended with 3" in found.reason
+        assert "broken here" in found.log
+    missing = contender(tmp_path / "d", runtime(str(thing)), ("no-such-compiler",))
+    found = tools.prepare(missing)
+    assert isinstance(found, Unavailable)
+    assert "cannot be built: `no-such-compiler`: No such file" in found.reason
+
+
+def test_a_build_that_was_cut_off_is_made_anew(tmp_path: Path) -> None:
+    thing = script(tmp_path / "thing", "echo 1.0")
+    made = contender(tmp_path / "c", runtime(str(thing)), ("cp", "main.txt", "{build}/thing"))
+    tools = Toolchain(tmp_path / "builds")
+    ready = tools.prepare(made)
+    assert isinstance(ready, Ready)
+    (ready.build / ".built").unlink()
+    (ready.build / "rubbish").touch()
+    assert tools.prepare(made) == ready
+    assert not (ready.build / "rubbish").exists()
+
+
+def test_a_missing_runtime_comes_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "system_names", lambda: ["ubuntu", "debian"])
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    found = Toolchain(tmp_path).prepare(contender(tmp_path / "c", runtime("no-such-thing")))
+    assert isinstance(found, Unavailable)
+    assert found.remedy == "sudo apt-get install -y thing"
+
+
+def test_a_builds_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    thing = script(tmp_path / "thing", "echo 1.0")
+    (tmp_path / "file").touch()
+    found = Toolchain(tmp_path / "file" / "builds").prepare(contender(tmp_path / "c", runtime(str(thing))))
+    assert isinstance(found, Unavailable)
+    assert "failed: Not a directory" in found.reason
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=5), st.lists(st.integers(0, 99), min_size=1, max_size=5))
+def test_versions_compare_by_number(one: list[int], other: list[int]) -> None:
+    def padded(parts: list[int]) -> list[int]:
+        return parts + [0] * (5 - len(parts))
+
+    text, minimum = ".".join(map(str, one)), ".".join(map(str, other))
+    assert toolchain.at_least(text, minimum) == (padded(one) >= padded(other))
+
+
+def test_unknown_names_in_braces_stay() -> None:
+    assert toolchain.expand(["{runtime}", "a{b}c", "{x y}"], {"runtime": "r", "b": 1}) == [
+        "r",
+        "a1c",
+        "{x y}",
+    ]
