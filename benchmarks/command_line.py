@@ -10,8 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from ringside.store import Store
 from tests.runs import experiment, make_run
+
+from ringside.store import Store
 
 from pairs import take_turns, tell  # isort: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -165,7 +166,7 @@ def _ok(blank: Trial, rng: random.Random, noise: float, moved: float, samples: b
     start_s, hop_ns, spawn_ns, unit_bytes, base_bytes, *_ = _KINDS.get(blank.cell.contender, _OTHER)
 
     def about(value: float, times: float = 1.0) -> int:
-        return max(1, round(value * 2.718281828 ** (rng.gauss(0, noise * times) + moved)))
+        return max(1, round(value * math.exp(rng.gauss(0, noise * times) + moved)))
 
     hops = nodes * messages
     traced = 900 if point.as_dict().get("trace") == 1 else 0

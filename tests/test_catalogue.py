@@ -91,14 +91,15 @@ def test_a_manifest_gives_one_contender_for_each_runtime(tmp_path: Path) -> None
         (("title =", "titel ="), r"contender\.toml(:\d+)?: `title` is missing"),
         (('queue = "1"', 'queue = "1"\ncolour = 1'), r"contender\.toml:5: unknown key `colour`"),
         (("command =", "kommand ="), r"`workload\.ring\.command` must be a list with something in it"),
-        (('["{runtime}", "ring"]', '"ring"'), r"contender\.toml:12: `workload\.ring\.command` must be a list"),
+        (
+            ('["{runtime}", "ring"]', '"ring"'),
+            r"contender\.toml:12: `workload\.ring\.command` must be a list",
+        ),
         (("most = { nodes = 10 }", 'most = { nodes = "x" }'), "must be a whole number"),
         (("[workload.ring]", "[workload.ring"), r"contender\.toml:11: broken TOML"),
     ],
 )
-def test_a_bad_manifest_names_file_and_reason(
-    tmp_path: Path, change: tuple[str, str], message: str
-) -> None:
+def test_a_bad_manifest_names_file_and_reason(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     file = manifest(tmp_path, MANIFEST.replace(*change))
     with pytest.raises(CatalogueError, match=message):
         read_contender(file)
@@ -113,9 +114,7 @@ def test_a_manifest_without_runtime_or_workload(tmp_path: Path) -> None:
         read_contender(manifest(tmp_path, head + runtime, "b"))
 
 
-def test_a_folder_of_the_user_adds_to_the_catalogue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_the_user_adds_to_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest(tmp_path, MANIFEST)
     monkeypatch.chdir(tmp_path)
     assert {"thing", "go"} <= set(Catalogue().contender_names())

@@ -154,7 +154,9 @@ def test_a_missing_toolchain_is_a_row_with_the_way_out(
 ) -> None:
     add_fake("two", "two")
     manifest = workplace / "contenders" / "two" / "contender.toml"
-    text = manifest.read_text().replace('executable = ["python3.13", "python3.12", "python3.11", "python3"]', 'executable = ["nope-x"]')
+    text = manifest.read_text().replace(
+        'executable = ["python3.13", "python3.12", "python3.11", "python3"]', 'executable = ["nope-x"]'
+    )
     manifest.write_text(text)
     executor = FakeExecutor()
     prepared, store, run = started(executor)

@@ -77,7 +77,9 @@ def test_then_and_now(tmp_path: Path) -> None:
     then = published.then_and_now(found)
     assert then is not None
     assert len(then.figures) == 9 * 4
-    biggest = [line for line in then.ratios if line.point["nodes"] == 10000 and line.point["messages"] == 10000]
+    biggest = [
+        line for line in then.ratios if line.point["nodes"] == 10000 and line.point["messages"] == 10000
+    ]
     ratios = {line.who: line.then for line in biggest}
     # The ratios that the source printed follow from its figures.
     assert ratios["stackless-pypy / erlang"] == pytest.approx(12.1354003906)
@@ -91,15 +93,14 @@ def test_then_and_now(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("file", ["showdown", "ring-showdown", "ring-fixed-nodes", "ring-cores"])
-@pytest.mark.parametrize("width", [40, 80, 120, 200])
-def test_tables_fit_the_screen(tmp_path: Path, file: str, width: int) -> None:
+@pytest.mark.parametrize("file", ["showdown", "ring-showdown", "ring-cores"])
+def test_tables_fit_the_screen(tmp_path: Path, file: str) -> None:
     found = summary_of(tmp_path, file, blocks=6, crashed={"limit": 6})
-    out = io.StringIO()
-    terminal.show(found, Console(file=out, width=width, highlight=False, markup=False))
-    lines = out.getvalue().splitlines()
-    assert max(len(line) for line in lines) <= width
-    assert found.experiment.baseline in out.getvalue()
+    for width in (40, 80, 120, 200):
+        out = io.StringIO()
+        terminal.show(found, Console(file=out, width=width, highlight=False, markup=False))
+        assert max(len(line) for line in out.getvalue().splitlines()) <= width
+        assert found.experiment.baseline in out.getvalue()
 
 
 def test_hostile_text_does_nothing(tmp_path: Path) -> None:
@@ -120,7 +121,8 @@ def test_csv_has_a_row_for_each_metric_of_each_cell(tmp_path: Path) -> None:
     (row,) = [
         row
         for row in rows
-        if (row["contender"], row["nodes"], row["messages"], row["metric"]) == ("limit", "100", "100", "hop_ns")
+        if (row["contender"], row["nodes"], row["messages"], row["metric"])
+        == ("limit", "100", "100", "hop_ns")
     ]
     cell = next(cell for cell in found.cells if cell.contender == "limit" and cell.point["messages"] == 100)
     assert float(row["median"]) == found.cells[cell].metrics["hop_ns"].estimate

@@ -150,7 +150,9 @@ def test_a_builds_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert "failed: Not a directory" in found.reason
 
 
-@given(st.lists(st.integers(0, 99), min_size=1, max_size=5), st.lists(st.integers(0, 99), min_size=1, max_size=5))
+@given(
+    st.lists(st.integers(0, 99), min_size=1, max_size=5), st.lists(st.integers(0, 99), min_size=1, max_size=5)
+)
 def test_versions_compare_by_number(one: list[int], other: list[int]) -> None:
     def padded(parts: list[int]) -> list[int]:
         return parts + [0] * (5 - len(parts))

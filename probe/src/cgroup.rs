@@ -76,10 +76,7 @@ impl Cgroup {
         let path = self.path.join(file);
         let controller = file.split('.').next().unwrap_or(file);
         if !path.exists() {
-            missing.push(format!(
-                "cgroup {controller} controller: not delegated to {}",
-                self.path.display()
-            ));
+            missing.push(format!("cgroup {controller} controller: not delegated"));
         } else if let Err(error) = fs::write(&path, value.to_string()) {
             missing.push(format!("cgroup {file}: {error}"));
         }

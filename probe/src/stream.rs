@@ -177,7 +177,11 @@ mod tests {
                 rest = after;
             }
             let kept = &tail[tail.len().saturating_sub(TAIL_BYTES)..];
-            assert_eq!(kept, &text[total.saturating_sub(TAIL_BYTES)..], "seed {seed}");
+            assert_eq!(
+                kept,
+                &text[total.saturating_sub(TAIL_BYTES)..],
+                "seed {seed}"
+            );
             assert!(tail.len() <= 2 * TAIL_BYTES, "seed {seed}");
         }
     }

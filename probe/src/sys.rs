@@ -298,10 +298,17 @@ fn child(
             rlim_max: 0,
         };
         libc::setrlimit(libc::RLIMIT_CORE, &no_core);
-        let mut default = std::mem::zeroed::<libc::sigaction>();
-        default.sa_sigaction = libc::SIG_DFL;
+        // Zeroes are SIG_DFL in the kernel's own struct, which is shorter than this. libc's call
+        // would refuse two signals that it keeps for itself, and they may be ignored too.
+        let default = [0u64; 8];
         for signal in 1..=64 {
-            libc::sigaction(signal, &default, ptr::null_mut());
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                ptr::null_mut::<u64>(),
+                std::mem::size_of::<u64>(),
+            );
         }
         let mut none = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut none);

@@ -162,13 +162,13 @@ mod tests {
             judge(|facts| facts.cut_off = Some("half")).0,
             Verdict::WrongEvidence
         );
-        let timed_out = Cause::TimedOut("x".into());
+        // How it ended says nothing when it was the probe that killed it.
         let judged = judge(|facts| {
-            facts.cause = &timed_out;
+            facts.cause = &Cause::NeverReady;
             facts.exit_status = None;
             facts.signal = Some(9);
         });
-        assert_eq!(judged, (Verdict::TimedOut, "x".into()));
+        assert_eq!(judged, (Verdict::NeverReady, "no ::ready in time".into()));
     }
 
     #[test]

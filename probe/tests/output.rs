@@ -91,10 +91,7 @@ fn hostile_text() {
     assert_eq!(trial.of("phase").len(), 1000);
     let trial = case("name");
     trial.is("ok", "");
-    assert_eq!(
-        trial.of("phase")[0]["name"],
-        "\u{202e}\u{2028}\"\\é</script>"
-    );
+    assert_eq!(trial.of("phase")[0]["name"], "\u{202e}\"\\é</script>");
     assert_eq!(trial.of("phase")[0]["ns"], u64::MAX);
     case("closed").is("ok", "");
     let trial = case("tail");

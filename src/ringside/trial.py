@@ -68,14 +68,15 @@ def expectation_json(expected: Expectation) -> dict[str, Any]:
 def environment(base: Mapping[str, str], build: Path, seed: int, block: int, position: int) -> dict[str, str]:
     """A contender's whole environment: little, the same for all, and of a random size.
 
-    HOME lies in the build folder and bytecode caches do too, so that nothing is written elsewhere.
+    HOME lies in the build folder and Python writes no bytecode beside the sources (a build may compile
+    it), so that nothing is written elsewhere.
     """
     return {
         "PATH": base.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
         "HOME": str(build),
         "LANG": "C.UTF-8",
         "TMPDIR": base.get("TMPDIR", "/tmp"),
-        "PYTHONPYCACHEPREFIX": str(build / "pycache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
         "ERL_CRASH_DUMP_BYTES": "0",
         "RINGSIDE_PADDING": "." * padding_bytes(seed, block, position),
     }

@@ -1,4 +1,5 @@
 """Forks without end, in every child too. A count that all share keeps the machine safe."""
+
 import mmap
 import os
 import signal

@@ -1,4 +1,5 @@
 """Leaves daemons behind, in one of several ways, and ends with status 0."""
+
 import ctypes
 import os
 import signal

@@ -1,4 +1,5 @@
 """Takes memory in steps of 8 MiB, each page written to; the argument is the most, in MiB."""
+
 import sys
 import time
 

@@ -1,4 +1,5 @@
 """Prints lines as a ring with trace=1 does; `apart` writes each by itself."""
+
 import os
 import sys
 

@@ -59,6 +59,7 @@ class LocalExecutor:
             with suppress(BrokenPipeError):
                 process.stdin.write(json.dumps(request).encode() + b"\n")
                 process.stdin.close()
+            process.stdin = None  # closed: `communicate` below must not flush it
             output = _read_all(process, tick)
         except BaseException:
             process.send_signal(signal.SIGTERM)

@@ -24,8 +24,6 @@ _HEIGHT = 280
 _ROW = 24
 _LABEL_SPACE = 14
 _SWEEP_LEVELS = 3
-# Labels stand in this margin: names beside lines, figures beside dots.
-_MARGIN_AT_LEAST, _CHARACTER = 60, 6.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +127,8 @@ def _sweep(summary: Summary, metric: Metric, factor: str) -> Chart:
         panels += _pair(summary, metric, factor, points)
     return Chart(
         f"{metric.title} over {factor}",
-        f"{_sentence(metric.explanation)} Medians over blocks, with 95 % intervals as bands where they are "
-        "wide enough to be seen. Left linear axes, right logarithmic ones.",
+        f"{_sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each twice, on "
+        "linear and on logarithmic axes.",
         tuple(panels),
     )
 
@@ -159,8 +157,9 @@ def _lines(
     summary: Summary, metric: Metric, factor: str, marks: Sequence[_Mark], *, log: bool
 ) -> dict[str, Any]:
     alt = _altair()
-    unit, name = _unit(marks, metric.unit)
-    highest = max(_ends(mark)[1] for mark in marks) / unit
+    highest = max(_ends(mark)[1] for mark in marks)
+    unit, name = numbers.scale(highest, metric.unit)
+    highest /= unit
     low, high = (_least(marks) / unit / 1.15, highest * 1.15) if log else (0.0, highest * 1.06)
     across = sorted({mark.x for mark in marks})
     y_scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False)
@@ -169,6 +168,7 @@ def _lines(
     x_axis = alt.Axis(
         format="~s",
         grid=False,
+        labelFlush=False,
         **({"values": log_ticks(across[0], across[-1])} if log else {"tickCount": 5}),
     )
     x = alt.X("x:Q", title=factor, scale=x_scale, axis=x_axis)
@@ -211,7 +211,7 @@ def _lines(
     with_band = any(mark.value and mark.value.low is not None for mark in marks)
     layers = [*([band] if with_band else []), line, dots, labels]
     data = {"rows": _rows(marks, metric, unit), "labels": placed}
-    return _spec(layers, _HEIGHT, _margin(names), data)
+    return _spec(layers, _HEIGHT, data)
 
 
 def _dots(summary: Summary, metric: Metric) -> Chart:
@@ -265,7 +265,7 @@ def _dot_plot(summary: Summary, metric: Metric, marks: Sequence[_Mark]) -> dict[
         x=alt.XValue("width"), color=alt.ColorValue("var(--ink)"), text=alt.Text("text:N")
     )
     data = {"rows": rows, "floor": [{"median": floor.estimate / unit}] if floor else []}
-    return _spec([*layers, beside], _ROW * len(order), _margin(row["text"] for row in rows), data)
+    return _spec([*layers, beside], _ROW * len(order), data)
 
 
 def _slopes(summary: Summary) -> list[Chart]:
@@ -341,7 +341,7 @@ def _dumbbells(tint: str, marks: Sequence[_Mark]) -> dict[str, Any]:
         one = _chart("one").mark_rule(color="var(--quiet)", strokeDash=[2, 3])
         layers.insert(0, one.encode(x=x("then")))
     data = {"rows": _rows(marks, metric, 1.0), "one": [{"then": 1.0}]}
-    return _spec(layers, _ROW * len(marks), 14, data)
+    return _spec(layers, _ROW * len(marks), data)
 
 
 def _row_axis(names: Sequence[str]) -> Any:
@@ -422,7 +422,7 @@ def _exactly(value: float | None) -> Interval | None:
 
 
 def _unit(marks: Sequence[_Mark], unit: str) -> tuple[float, str]:
-    """One unit for a whole panel: that of the middle between the smallest and the largest."""
+    """One unit for a dot plot: that of the middle between the smallest and the largest."""
     values = [abs(mark.value.estimate) for mark in marks if mark.value and mark.value.estimate]
     middle = math.sqrt(min(values)) * math.sqrt(max(values)) if values else 1.0
     return numbers.scale(middle, unit)
@@ -436,7 +436,7 @@ def log_ticks(low: float, high: float) -> list[float]:
         found = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]
         if len(found) >= 3:
             break
-    return found[:: math.ceil(len(found) / 8)] if found else [low, high]
+    return found[:: math.ceil(len(found) / 8)] if len(found) > 1 else [low, high]
 
 
 def spread(wanted: Mapping[str, float], height: float) -> dict[str, float]:
@@ -461,18 +461,13 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _margin(texts: Iterable[str]) -> int:
-    """Room for the longest of the texts, whose font is the reader's own."""
-    return round(max(_MARGIN_AT_LEAST, 14 + _CHARACTER * max(map(len, texts), default=0)))
-
-
 def _chart(data: str) -> Any:
     # Data by name: Altair copies what it holds many times over, which took most of a report's time.
     alt = _altair()
     return alt.Chart(alt.NamedData(data))
 
 
-def _spec(layers: Sequence[Any], height: int, margin: int, data: Mapping[str, Any]) -> dict[str, Any]:
+def _spec(layers: Sequence[Any], height: int, data: Mapping[str, Any]) -> dict[str, Any]:
     drawn = [layer.to_dict(validate=False) for layer in layers]
     for layer in drawn:
         # All plots have the page's configuration, not Altair's own.
@@ -482,7 +477,8 @@ def _spec(layers: Sequence[Any], height: int, margin: int, data: Mapping[str, An
         "$schema": drawn[0].pop("$schema"),
         "width": "container",
         "height": height,
-        "padding": {"left": 4, "top": 8, "right": margin, "bottom": 4},
+        "padding": {"left": 4, "top": 8, "right": 8, "bottom": 4},
+        # Text beside the plot counts as a part of it, so it has its room.
         "autosize": {"type": "fit-x", "contains": "padding"},
         "layer": [{key: value for key, value in layer.items() if key != "$schema"} for layer in drawn],
         "datasets": dict(data),

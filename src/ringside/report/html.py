@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import importlib
 import importlib.metadata
 import json
 import os
@@ -62,6 +63,7 @@ def render(pages: Sequence[Page]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = _code
     return environment.get_template("page.html.j2").render(
         title=" · ".join(dict.fromkeys(page.summary.experiment.title for page in pages)),
         sections=sections,
@@ -157,24 +159,20 @@ def _highlighted(path: str, text: str) -> Markup:
     text = _clean(text)
     if len(text) > _HIGHLIGHTED_CHARACTERS:
         return Markup("{}").format(text)
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import get_lexer_for_filename
-    from pygments.lexers.special import TextLexer
-    from pygments.util import ClassNotFound
+    from pygments import formatters, highlight, lexers, util  # type: ignore[import-untyped]
 
     try:
-        lexer = get_lexer_for_filename(path)
-    except ClassNotFound:
-        lexer = TextLexer()
-    return Markup(highlight(text, lexer, HtmlFormatter(nowrap=True)))
+        lexer = lexers.get_lexer_for_filename(path)
+    except util.ClassNotFound:
+        lexer = lexers.TextLexer()
+    return Markup(highlight(text, lexer, formatters.HtmlFormatter(nowrap=True)))
 
 
 def _highlighting_css() -> str:
-    from pygments.formatters import HtmlFormatter
+    from pygments import formatters
 
     def rules(style: str) -> str:
-        lines = HtmlFormatter(style=style).get_style_defs(".code").splitlines()
+        lines = formatters.HtmlFormatter(style=style).get_style_defs(".code").splitlines()
         return "\n".join(line for line in lines if line.startswith(".code ."))
 
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{rules(_DARK_STYLE)}\n}}"
@@ -189,6 +187,14 @@ def _clean(text: str) -> str:
 
 def _visible(value: Any) -> Any:
     return _clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _code(text: str) -> Markup:
+    """A sentence of ours with what stands in backquotes as code."""
+    parts = _clean(text).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>" if i % 2 else "{}").format(p) for i, p in enumerate(parts)
+    )
 
 
 def _machine(host: Mapping[str, Any]) -> str:
@@ -268,14 +274,14 @@ def _vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, from vl-convert. To bundle them takes it seconds, so
     the result is kept in the user's cache, by vl-convert's version."""
     version = importlib.metadata.version("vl-convert-python")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     kept = Path(base) / "ringside" / f"vega-{version}.js"
     with contextlib.suppress(OSError):
         return kept.read_text(encoding="utf-8")
-    import vl_convert
-
+    # By name, as its stub demands an argument that it does without.
+    bundle: str = importlib.import_module("vl_convert").javascript_bundle()
     # Names at its top level stay its own.
-    text = f"(() => {{{vl_convert.javascript_bundle()}\n}})();"
+    text = f"(() => {{{bundle}\n}})();"
     # A page can be made without a cache, so whatever goes wrong with it goes by.
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -50,11 +50,11 @@
     );
     boxes.forEach((box) => near.observe(box));
   }
-  const later = window.requestIdleCallback || ((work) => window.setTimeout(work, 30));
+  // One at a time, with room for clicks in between.
   const rest = () => {
     const next = boxes.find((box) => !drawings.has(box));
-    if (next) draw(next).then(() => later(rest));
+    if (next) draw(next).then(() => window.setTimeout(rest, 0));
   };
-  later(rest);
+  window.setTimeout(rest, 0);
   window.addEventListener("beforeprint", () => boxes.forEach(draw));
 })();

@@ -20,15 +20,17 @@ _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold
 def show(summary: Summary, console: Console) -> None:
     """Print a run: what it was, its tables, its warnings."""
     experiment, host = summary.experiment, summary.run.host
-    console.print(Text(experiment.title, style="bold"))
-    console.print(Text(heading(summary)))
+    console.print(Text(one_line(experiment.title), style="bold"))
+    console.print(Text(one_line(heading(summary))))
     console.print(Text(machine(host)), style="dim")
     for table in tables(summary):
         console.print()
         render(table, console)
     for warned in summary.warnings:
         console.print()
-        console.print(Text.assemble(("Warning: ", "yellow"), f"{warned.text}. {warned.remedy}."))
+        console.print(
+            Text.assemble(("Warning: ", "yellow"), one_line(f"{warned.text}. {warned.remedy}.", most=1000))
+        )
 
 
 def heading(summary: Summary) -> str:
@@ -66,7 +68,7 @@ def render(table: TableData, console: Console) -> None:
         if console.measure(drawn).minimum <= console.width:
             console.print(Text(one_line(table.title), style="bold"))
             if table.subtitle:
-                console.print(Text(table.subtitle), style="dim")
+                console.print(Text(one_line(table.subtitle)), style="dim")
             console.print(drawn)
             break
     else:
@@ -94,7 +96,7 @@ def _draw(table: TableData, kept: Sequence[int]) -> Table:
 def _print_as_lists(table: TableData, console: Console) -> None:
     console.print(Text(one_line(table.title), style="bold"))
     if table.subtitle:
-        console.print(Text(table.subtitle), style="dim")
+        console.print(Text(one_line(table.subtitle)), style="dim")
     for row in table.rows:
         console.print(_text(row[0]))
         for column, entry in zip(table.columns[1:], row[1:], strict=True):
