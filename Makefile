@@ -1,11 +1,11 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
-.PHONY: help setup setup-dev showdown test lint bench soak clean
+.PHONY: help setup setup-dev showdown test ruff lint bench clean
 
 help:
 	@echo "make showdown   run the ring on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test       everything that CI checks"
-	@echo "make lint       format and types"
+	@echo "make lint       format, types, and what the compilers warn of"
 	@echo "make bench      Ringside against its peers (a quiet machine helps)"
 
 setup:
@@ -18,13 +18,15 @@ showdown: setup
 	@.venv/bin/ringside run showdown; status=$$?; \
 	  if [ $$status -le 1 ]; then .venv/bin/ringside report -o report.html || exit $$?; fi; exit $$status
 
-lint: setup-dev
+ruff: setup-dev
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
+
+lint: ruff
 	.venv/bin/mypy
 	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
 
-test: lint
+test: ruff
 	cd probe && cargo test --release --quiet --locked
 	.venv/bin/pytest
 

@@ -30,7 +30,8 @@ def tell(values: Mapping[str, Mapping[int, float]], unit: str, peer: str) -> Non
     """Print each side's median and smallest value, and its ratio to the peer from pairs."""
     for name, found in values.items():
         numbers = list(found.values())
-        text = f"  {name:<34} median {significant(median(numbers)):>8} {unit}, least {significant(min(numbers)):>8}"
+        middle, least = significant(median(numbers)), significant(min(numbers))
+        text = f"  {name:<34} median {middle:>8} {unit}, least {least:>8}"
         if name != peer and (ratio := paired_ratio(found, values[peer])):
             text += f"   {ratio_text(ratio)} × {peer}"
         print(text)

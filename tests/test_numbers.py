@@ -24,7 +24,8 @@ def test_three_digits_that_count(value: float, text: str) -> None:
     ("value", "unit", "text"),
     [
         (123.4, "ns", "123 ns"), (1234, "ns", "1.23 µs"), (0.5, "ns", "0.500 ns"), (2.5e9, "ns", "2.50 s"),
-        (0.0123, "s", "12.3 ms"), (90, "s", "90.0 s"), (3 << 20, "B", "3.00 MiB"), (17, "", "17"), (17.5, "", "17.5"),
+        (0.0123, "s", "12.3 ms"), (90, "s", "90.0 s"), (3 << 20, "B", "3.00 MiB"),
+        (17, "", "17"), (17.5, "", "17.5"),
     ],
 )  # fmt: skip
 def test_units_scale(value: float, unit: str, text: str) -> None:

@@ -19,6 +19,11 @@ const FIRST_LOOKS_NS: [u64; 5] = [2_000_000, 5_000_000, 10_000_000, 20_000_000, 
 /// The close watch ends early where a look takes more CPU than this.
 const CHEAP_LOOK_NS: u64 = 300_000;
 
+/// A tree of many processes that grows quickly may be a fork bomb: it is looked at again after
+/// this time, whatever that costs, for as long as it grows by a quarter from look to look.
+const GROWING_NS: u64 = 5_000_000;
+const GROWING_PROCESSES: usize = 32;
+
 /// Looks between two readings of all parents, where a tree has too many threads to ask each.
 const LOOKS_PER_SCAN: u64 = 8;
 
@@ -53,6 +58,9 @@ pub struct Sampler {
     known: Vec<i32>,
     /// The tree has processes whose children are not read thread by thread.
     wide: bool,
+    /// Processes of the last look, and whether they have become many more.
+    processes: usize,
+    growing: bool,
     looks: u64,
     /// The sum of RSS when PSS was read last.
     rss_at_pss: u64,
@@ -80,6 +88,8 @@ impl Sampler {
             pss_governor: Governor::new(PSS_SHARE),
             known: Vec::new(),
             wide: false,
+            processes: 0,
+            growing: false,
             looks: 0,
             rss_at_pss: 0,
             last_cpu_ns: 0,
@@ -128,6 +138,7 @@ impl Sampler {
         let interval = self.interval_ns.unwrap_or(u64::MAX);
         let early = FIRST_LOOKS_NS.iter().find(|&&at| at > now_ns);
         self.due_ns = Some(match early {
+            _ if self.growing => now_ns + GROWING_NS,
             Some(&at) if cost < CHEAP_LOOK_NS && at - now_ns < interval => at,
             _ => self
                 .tree_governor
@@ -160,6 +171,8 @@ impl Sampler {
             mark: mark.map(str::to_owned),
             ..Sample::default()
         };
+        self.growing = tree.len() >= GROWING_PROCESSES && tree.len() > self.processes * 5 / 4;
+        self.processes = tree.len();
         // Zombies that nobody waits for fill the table of processes as well.
         let over = tree.len() as u64 > self.limits.processes;
         let mut excess = over.then(|| Excess::Processes(tree.len() as u64));

@@ -35,6 +35,8 @@ struct Trial<'a, 'w> {
     service: Option<Service>,
     result: Option<BTreeMap<String, String>>,
     paused_ns: u64,
+    /// How many processes there were, when they were too many.
+    crowd: Option<u64>,
     cause: Option<Cause>,
 }
 
@@ -97,6 +99,7 @@ pub fn run(
         service: request.service.as_ref().map(Service::new),
         result: None,
         paused_ns: 0,
+        crowd: None,
         cause: None,
     };
     Ok(trial.carry_out())
@@ -105,7 +108,7 @@ pub fn run(
 impl Trial<'_, '_> {
     fn carry_out(&mut self) -> Result<(), ReaderGone> {
         let ended_ns = self.watch()?;
-        let remains = self.supervisor.end();
+        let remains = self.supervisor.end(self.crowd);
         let cut_off = self.drain(ended_ns)?;
         let ending = self.ending(ended_ns, &remains, cut_off.as_deref());
         self.supervisor.clean();
@@ -337,6 +340,7 @@ impl Trial<'_, '_> {
             }
             Some(Excess::Processes(count)) => {
                 let limit = limits.processes;
+                self.crowd = Some(count);
                 self.stop(Cause::Flooded(format!(
                     "{count} processes, the limit is {limit}"
                 )));

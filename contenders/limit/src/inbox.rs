@@ -26,8 +26,13 @@ impl Inbox {
     }
 
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.length as usize == PLACES
+    pub fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    #[inline]
+    pub fn room(&self) -> usize {
+        PLACES - self.len()
     }
 
     /// The caller has checked that there is room.
@@ -38,15 +43,13 @@ impl Inbox {
         self.length += 1;
     }
 
+    /// The caller has checked that there is a message.
     #[inline]
-    pub fn pop(&mut self) -> Option<i64> {
-        if self.is_empty() {
-            return None;
-        }
+    pub fn pop(&mut self) -> i64 {
         let value = self.places[self.head as usize];
         self.head = wrap(self.head as usize + 1) as u32;
         self.length -= 1;
-        Some(value)
+        value
     }
 }
 
@@ -72,9 +75,9 @@ mod tests {
                 inbox.push(sent);
                 sent += 1;
             }
-            assert_eq!(inbox.is_full(), burst == PLACES);
-            while let Some(value) = inbox.pop() {
-                assert_eq!(value, received);
+            assert_eq!((inbox.len(), inbox.room()), (burst, PLACES - burst));
+            while !inbox.is_empty() {
+                assert_eq!(inbox.pop(), received);
                 received += 1;
             }
             assert!(inbox.is_empty());

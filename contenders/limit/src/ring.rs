@@ -99,10 +99,13 @@ impl Ring {
     fn feed(&mut self) {
         let (feeder, first) = pair(&mut self.units, 0);
         feeder.state = State::NeedsRoom;
-        while self.unsent > 0 && !first.inbox.is_full() {
-            if self.token && feeder.inbox.pop().is_none() {
-                feeder.state = State::NeedsMessage;
-                break;
+        while self.unsent > 0 && first.inbox.room() > 0 {
+            if self.token {
+                if feeder.inbox.is_empty() {
+                    feeder.state = State::NeedsMessage;
+                    break;
+                }
+                feeder.inbox.pop();
             }
             self.unsent -= 1;
             first.inbox.push(self.unsent);
@@ -120,21 +123,18 @@ impl Ring {
     fn relay<const TRACE: bool>(&mut self, i: usize) -> io::Result<()> {
         let number = i as i64;
         let (unit, next) = pair(&mut self.units, i);
-        unit.state = State::NeedsRoom;
-        while !next.inbox.is_full() {
-            match unit.inbox.pop() {
-                Some(value) => {
-                    if TRACE {
-                        trace(&mut self.out, [':', '*'], number, value)?;
-                    }
-                    next.inbox.push(value + number);
-                }
-                None => {
-                    unit.state = State::NeedsMessage;
-                    break;
-                }
+        for _ in 0..unit.inbox.len().min(next.inbox.room()) {
+            let value = unit.inbox.pop();
+            if TRACE {
+                trace(&mut self.out, [':', '*'], number, value)?;
             }
+            next.inbox.push(value + number);
         }
+        unit.state = if unit.inbox.is_empty() {
+            State::NeedsMessage
+        } else {
+            State::NeedsRoom
+        };
         self.wake_next(i);
         self.wake_previous(i);
         Ok(())
@@ -145,7 +145,8 @@ impl Ring {
         let last = self.units.len() - 1;
         let number = last as i64;
         self.units[last].state = State::NeedsMessage;
-        while let Some(value) = self.units[last].inbox.pop() {
+        while !self.units[last].inbox.is_empty() {
+            let value = self.units[last].inbox.pop();
             evidence.checksum += value;
             evidence.order = (31 * evidence.order + value) % MODULUS;
             if TRACE {
