@@ -49,18 +49,23 @@ class Reader(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: tuple[str, dict[str, str | None]] = ("", {})
         self.texts: list[str] = []
         self.scripts: list[tuple[dict[str, str | None], str]] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
+        self.inside = (tag, dict(attrs))
+        self.elements.append(self.inside)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ("", {})
 
     def handle_data(self, data: str) -> None:
-        tag, attributes = self.elements[-1]
+        tag, attributes = self.inside
         if tag == "script":
             self.scripts.append((attributes, data))
-        else:
+        elif tag != "style":
             self.texts.append(data)
 
     def text(self) -> str:
