@@ -8,8 +8,8 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{fcntl_setfl, OFlags};
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{
-    getsid, kill_process_group, pidfd_open, pidfd_send_signal, setpriority_process, Pid, PidfdFlags,
-    Signal,
+    getsid, kill_process_group, pidfd_open, pidfd_send_signal, setpriority_process, Pid,
+    PidfdFlags, Signal,
 };
 use std::ffi::CString;
 use std::io;
