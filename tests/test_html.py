@@ -212,7 +212,7 @@ def test_a_browser_draws_every_plot_without_an_error(page_of: Pages, tmp_path: P
     command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
     command += ["--disable-background-networking", "--disable-component-update"]
     command += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=60000", "--dump-dom"]
-    done = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run([*command, file.as_uri()], capture_output=True, text=True, timeout=600, check=True)
     read = Reader(done.stdout)
     root = dict(read.elements)["html"]
     assert "data-errors" not in root, root["data-errors"]
