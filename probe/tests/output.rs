@@ -96,7 +96,7 @@ fn hostile_text() {
     case("closed").is("ok", "");
     let trial = case("tail");
     let tail = |name: &str| trial.outcome[name].as_str().unwrap().chars().count();
-    assert_eq!((tail("stdout_tail"), tail("stderr_tail")), (2048, 4093));
+    assert_eq!((tail("stdout_tail"), tail("stderr_tail")), (2048, 4096));
 }
 
 #[test]
