@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -79,6 +80,14 @@ def test_published_ratios_stand_beside_those_of_the_run(summary_of: Summaries) -
     row = last.panels[-1].spec["datasets"]["rows"][0]
     assert row["then"] > 1
     assert row["median"] > 1
+
+
+@pytest.mark.parametrize("name", ["showdown", "ring-fixed-nodes"])
+def test_specifications_follow_the_schema(summary_of: Summaries, name: str) -> None:
+    layered = importlib.import_module("altair").LayerChart
+    for chart in charts.charts(summary_of(runs.experiment(name, blocks=1))):
+        for panel in chart.panels:
+            layered.from_dict(panel.spec, validate=True)
 
 
 def test_a_run_without_any_figures_has_no_plots(summary_of: Summaries) -> None:

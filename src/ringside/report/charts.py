@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,18 +91,21 @@ def config() -> dict[str, Any]:
 
 def charts(summary: Summary) -> list[Chart]:
     """All plots of a run, in the order in which they are read."""
+    # Altair checks each part against a schema as it is made: a third of the time. A test checks the whole.
+    with importlib.import_module("altair.utils.schemapi").debug_mode(False):
+        return [chart for chart in _charts(summary) if chart.panels]
+
+
+def _charts(summary: Summary) -> Iterator[Chart]:
     metrics = summary.metrics()
-    known = {metric.name for metric in (*metrics, *summary.workload.metrics)}
-    if CPU_S.name in known and CPU_S not in metrics:
+    if CPU_S in summary.workload.metrics and CPU_S not in metrics:
         metrics = [*metrics, CPU_S]
     sweep = swept(summary)
-    found = []
     for metric in metrics:
-        found.append(_sweep(summary, metric, sweep) if sweep else _dots(summary, metric))
-    found += _slopes(summary)
+        yield _sweep(summary, metric, sweep) if sweep else _dots(summary, metric)
+    yield from _slopes(summary)
     if then := published.then_and_now(summary):
-        found.append(_then_and_now(summary, then))
-    return [chart for chart in found if chart.panels]
+        yield _then_and_now(summary, then)
 
 
 def swept(summary: Summary) -> str | None:

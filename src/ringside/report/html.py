@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import hashlib
 import importlib
 import importlib.metadata
@@ -159,13 +160,20 @@ def _highlighted(path: str, text: str) -> Markup:
     text = _clean(text)
     if len(text) > _HIGHLIGHTED_CHARACTERS:
         return Markup("{}").format(text)
-    from pygments import formatters, highlight, lexers, util  # type: ignore[import-untyped]
+    from pygments import formatters, highlight
+
+    return Markup(highlight(text, _lexer(Path(path).name), formatters.HtmlFormatter(nowrap=True)))
+
+
+@functools.cache
+def _lexer(name: str) -> Any:
+    # Kept, as it goes through some five hundred languages' patterns each time.
+    from pygments import lexers, util  # type: ignore[import-untyped]
 
     try:
-        lexer = lexers.get_lexer_for_filename(path)
+        return lexers.get_lexer_for_filename(name)
     except util.ClassNotFound:
-        lexer = lexers.TextLexer()
-    return Markup(highlight(text, lexer, formatters.HtmlFormatter(nowrap=True)))
+        return lexers.TextLexer()
 
 
 def _highlighting_css() -> str:
