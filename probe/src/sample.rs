@@ -269,24 +269,24 @@ impl Sampler {
 
     /// None when a process that is alive may not be looked into.
     fn pss(&mut self, tree: &[Process]) -> Option<u64> {
-        let mut sum = 0;
-        for process in tree.iter().filter(|process| process.alive) {
-            let pid = process.pid;
+        let alive = tree.iter().filter(|process| process.alive);
+        alive.map(|process| self.pss_of(process.pid)).sum()
+    }
+
+    fn pss_of(&mut self, pid: i32) -> Option<u64> {
+        // A process that is just executing another program cannot be read for a moment.
+        for _ in 0..3 {
             let text = self.procfs.read(format_args!("{pid}/smaps_rollup"));
-            match text.and_then(parse_pss) {
-                Some(bytes) => sum += bytes,
-                None => {
-                    if self
-                        .procfs
-                        .process(pid)
-                        .map_or(false, |process| process.alive)
-                    {
-                        return None;
-                    }
-                }
+            if let Some(bytes) = text.and_then(parse_pss) {
+                return Some(bytes);
+            }
+            // One that is ending has given up its memory some time before it is a zombie.
+            let process = self.procfs.process(pid);
+            if process.map_or(true, |process| !process.alive || process.rss_pages == 0) {
+                return Some(0);
             }
         }
-        Some(sum)
+        None
     }
 }
 

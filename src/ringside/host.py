@@ -88,7 +88,7 @@ def _hypervisor(cpu: dict[str, str]) -> str | None:
     if "hypervisor" not in cpu.get("flags", "").split():
         return None
     vendor = _read("/sys/class/dmi/id/sys_vendor")
-    return vendor or "yes, of an unknown kind"
+    return vendor or "vendor unknown"
 
 
 def _turbo() -> str | None:

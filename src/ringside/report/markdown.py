@@ -18,7 +18,7 @@ def render(summary: Summary) -> str:
         escape(machine(summary.run.host)),
     ]
     parts += [table_markdown(table) for table in tables(summary)]
-    parts += [f"**Warning:** {escape(one.text)}. {escape(one.remedy)}." for one in summary.warnings]
+    parts += [f"**Warning:** {escape(one.sentences())}" for one in summary.warnings]
     return "\n\n".join(parts) + "\n"
 
 

@@ -54,6 +54,10 @@ class Warned:
     text: str
     remedy: str
 
+    def sentences(self) -> str:
+        """Both, as sentences."""
+        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in (self.text, self.remedy))
+
 
 @dataclass(frozen=True)
 class Summary:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -28,9 +29,7 @@ def show(summary: Summary, console: Console) -> None:
         render(table, console)
     for warned in summary.warnings:
         console.print()
-        console.print(
-            Text.assemble(("Warning: ", "yellow"), one_line(f"{warned.text}. {warned.remedy}.", most=1000))
-        )
+        console.print(Text.assemble(("Warning: ", "yellow"), one_line(warned.sentences(), most=1000)))
 
 
 def heading(summary: Summary) -> str:
@@ -64,8 +63,9 @@ def render(table: TableData, console: Console) -> None:
         if dropped is not None and dropped in table.columns:
             kept.remove(table.columns.index(dropped))
         drawn = _draw(table, kept)
-        # Text columns may wrap; numbers may not, so their width decides.
-        if console.measure(drawn).minimum <= console.width:
+        # What it needs at least is asked for without the screen's limit, which would cap the answer.
+        needed = console.measure(drawn, options=console.options.update(max_width=10_000)).minimum
+        if needed <= console.width:
             console.print(Text(one_line(table.title), style="bold"))
             if table.subtitle:
                 console.print(Text(one_line(table.subtitle)), style="dim")
@@ -82,11 +82,15 @@ def _draw(table: TableData, kept: Sequence[int]) -> Table:
     kinds = column_kinds(table)
     for index in kept:
         number = kinds[index] == "number"
+        whole = number or index == 0
+        texts = [table.columns[index], *(one_line(row[index].text) for row in table.rows)]
         drawn.add_column(
             Text(table.columns[index]),
             justify="right" if number else "left",
-            no_wrap=number or index == 0,
+            no_wrap=whole,
             overflow="fold",
+            # Rich would cut what may not wrap, and break words, before it said that it needs more room.
+            min_width=max(cell_len(part) for text in texts for part in ([text] if whole else text.split())),
         )
     for row in table.rows:
         drawn.add_row(*(_text(row[index]) for index in kept))
