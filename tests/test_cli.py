@@ -191,25 +191,31 @@ def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
     add_experiment("pair", "one", "slow", blocks=1, more="[limits]\nwall_s = 20\n")
     # A session of its own, so that the signal reaches ringside alone, as a terminal's group would.
     process = subprocess.Popen([*RINGSIDE, "run", "pair"], stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
+    assert process.stderr
+    while not process.stderr.readline().startswith("block 1 of 1"):
+        assert process.poll() is None
+    until = time.monotonic() + 30
+    while not alive(workplace / "contenders" / "slow"):
+        assert time.monotonic() < until
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     (resume,) = re.findall(r"`ringside run --resume (\S+)`", said)
-    assert not alive(workplace)
+    assert not alive(workplace / "contenders")
     done = ringside("run", "--resume", resume, "--json", status=1)
     cells = {cell["contender"]: cell["outcomes"] for cell in json.loads(done.stdout)["cells"]}
     assert cells == {"one": {"ok": 1}, "slow": {"timed-out": 1}}
 
 
-def alive(workplace: Path) -> list[str]:
-    """Programs whose command line names a file of the workplace."""
+def alive(folder: Path) -> list[str]:
+    """Processes that work in a folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if Path(os.readlink(entry / "cwd")).is_relative_to(workplace / "contenders"):
+                if Path(os.readlink(entry / "cwd")).is_relative_to(folder):
                     found.append(entry.name)
             except OSError:
                 continue
@@ -221,6 +227,10 @@ def test_a_reader_that_goes_away_is_no_error(workplace: Path) -> None:
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
+
+
+def test_no_words_show_the_help() -> None:
+    assert "Commands:" in ringside(status=2).stderr
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(workplace: Path) -> None:

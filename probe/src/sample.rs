@@ -175,7 +175,7 @@ impl Sampler {
         self.processes = tree.len();
         // Zombies that nobody waits for fill the table of processes as well.
         let over = tree.len() as u64 > self.limits.processes;
-        let mut excess = over.then(|| Excess::Processes(tree.len() as u64));
+        let mut excess = over.then_some(Excess::Processes(tree.len() as u64));
         for process in tree.iter().filter(|process| process.alive) {
             sample.processes += 1;
             sample.threads += process.threads;

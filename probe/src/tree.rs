@@ -93,7 +93,7 @@ impl ProcFs {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let file = openat(&self.root, self.path.as_slice(), flags, Mode::empty());
-        let folder = file.and_then(|file| rustix::fs::Dir::new(file));
+        let folder = file.and_then(rustix::fs::Dir::new);
         if let Ok(folder) = folder {
             for entry in folder.flatten() {
                 let name = entry.file_name().to_str().ok();
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn refuses_half_a_line() {
         for end in 0..STAT.find("77").unwrap() {
-            assert_eq!(parse_stat(STAT[..end].as_bytes()), None);
+            assert_eq!(parse_stat(&STAT.as_bytes()[..end]), None);
         }
     }
 

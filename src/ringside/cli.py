@@ -122,14 +122,23 @@ def main() -> None:
     # SIGTERM ends a run in the same order as Ctrl-C does.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        status = cli.main(standalone_mode=False, prog_name="ringside")
+        if "_RINGSIDE_COMPLETE" in os.environ:
+            cli.main(prog_name="ringside")
+        # Not `cli.main`: that one answers a reader that went away with status 1.
+        with cli.make_context("ringside", sys.argv[1:]) as context:
+            status = cli.invoke(context)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        status = error.exit_code
     except click.ClickException as error:
         status = _complain(error.format_message(), error.exit_code)
     except RingsideError as error:
         status = _complain(str(error), EXIT_USAGE)
     except (KeyboardInterrupt, click.Abort):
         status = _complain("interrupted", EXIT_INTERRUPTED)
+    except click.exceptions.Exit as left:
+        status = left.exit_code
     except BrokenPipeError:
         # The reader went away: not our error. The descriptor is replaced so that exit does not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -189,7 +189,8 @@ def conduct(
         smallest = min(prepared.points, key=workload.work)
         if Cell(name, smallest) in possible:
             watcher.rehearses(Cell(name, smallest))
-            session.make(0, 0, Cell(name, smallest))
+            if session.make(0, 0, Cell(name, smallest)).outcome is Outcome.INTERRUPTED:
+                raise KeyboardInterrupt
     for block in plan.blocks(prepared.points, experiment.contenders, experiment.blocks, run.seed):
         if time_limit_s is not None and time.monotonic() - begun > time_limit_s:
             return False

@@ -210,11 +210,9 @@ class Store:
                     missing=json.dumps(trial.missing),
                 )
             )
-            if trial.samples:
+            if (key := result.inserted_primary_key) and trial.samples:
                 connection.execute(
-                    _timeline.insert().values(
-                        trial_id=result.inserted_primary_key[0], samples=json.dumps(trial.samples)
-                    )
+                    _timeline.insert().values(trial_id=key[0], samples=json.dumps(trial.samples))
                 )
 
     def trials(self, run: Run) -> list[Trial]:

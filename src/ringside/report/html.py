@@ -160,7 +160,7 @@ def _highlighted(path: str, text: str) -> Markup:
     text = _clean(text)
     if len(text) > _HIGHLIGHTED_CHARACTERS:
         return Markup("{}").format(text)
-    from pygments import formatters, highlight
+    from pygments import formatters, highlight  # type: ignore[import-untyped]
 
     return Markup(highlight(text, _lexer(Path(path).name), formatters.HtmlFormatter(nowrap=True)))
 
@@ -168,7 +168,7 @@ def _highlighted(path: str, text: str) -> Markup:
 @functools.cache
 def _lexer(name: str) -> Any:
     # Kept, as it goes through some five hundred languages' patterns each time.
-    from pygments import lexers, util  # type: ignore[import-untyped]
+    from pygments import lexers, util
 
     try:
         return lexers.get_lexer_for_filename(name)

@@ -91,13 +91,17 @@ class Summary:
             ratio = None
             if one and other:
                 ratio = paired_ratio(one.by_block.get(metric.name, {}), other.by_block.get(metric.name, {}))
-            self._ratios[key] = ratio and Comparison(
-                point,
-                metric.name,
-                contender,
-                baseline,
-                ratio,
-                verdict(ratio, smaller_is_better=metric.smaller_is_better),
+            self._ratios[key] = (
+                None
+                if ratio is None
+                else Comparison(
+                    point,
+                    metric.name,
+                    contender,
+                    baseline,
+                    ratio,
+                    verdict(ratio, smaller_is_better=metric.smaller_is_better),
+                )
             )
         return self._ratios[key]
 

@@ -18,6 +18,12 @@ FOLDER = Path(".ringside")
 _PIPE_WIDTH = 160
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let the error through, as for all other output; rich would end with status 1."""
+        raise
+
+
 def open_store(where: str | None) -> Store:
     """The store given by --store, else RINGSIDE_STORE, else the one of this folder."""
     return Store(where or os.environ.get("RINGSIDE_STORE") or FOLDER / "ringside.sqlite")
@@ -29,7 +35,7 @@ def toolchain() -> Toolchain:
 
 def out() -> Console:
     """stdout, for data. rich honours NO_COLOR and COLUMNS."""
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = _Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _PIPE_WIDTH
     return console
@@ -37,7 +43,7 @@ def out() -> Console:
 
 def talk() -> Console:
     """stderr, for talk."""
-    return Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def contenders(names: Sequence[str]) -> list[Contender]:

@@ -24,8 +24,8 @@ def listing(kind: str | None, *, store: str | None = None) -> int:
 def _table(kind: str, store: str | None) -> TableData:
     catalogue = Catalogue()
     if kind == "workloads":
-        columns = ("workload", "factor", "default", "levels", "meaning")
-        rows = [
+        columns: tuple[str, ...] = ("workload", "factor", "default", "levels", "meaning")
+        rows: list[tuple[str, ...]] = [
             (
                 workload.name if index == 0 else "",
                 factor.name,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ringside.model import Contender, Unavailable
 from ringside.report.plaintext import one_line
@@ -47,7 +48,7 @@ def _install(contenders: Sequence[Contender]) -> None:
     _say(f"installing runtimes on this system with apt-get: {' '.join(wanted)}")
     retry(lambda: _apt("update", "-qq"))
     for name in wanted:  # one by one: a package that this system lacks must not keep the others out
-        if not retry(lambda name=name: _apt("install", "-y", "-qq", "--no-install-recommends", name)):
+        if not retry(partial(_apt, "install", "-y", "-qq", "--no-install-recommends", name)):
             _say(f"{name} could not be installed")
 
 
