@@ -58,7 +58,10 @@ HOST: dict[str, Any] = {
 
 def experiment(file: str = "showdown", /, **changes: Any) -> Experiment:
     """One of ringside's own experiments, with fields replaced: `experiment("showdown", blocks=3)`. Factors
-    are given as in a file: `factors={"nodes": (10, 100), "messages": 5}`."""
+    are given as in a file: `factors={"nodes": (10, 100), "messages": 5}`. The showdown has four points here,
+    all in the post's table."""
+    if file == "showdown":
+        changes.setdefault("factors", {"nodes": (100, 1000), "messages": (100, 1000)})
     if "factors" in changes:
         given = changes["factors"].items()
         changes["factors"] = {name: one if isinstance(one, tuple) else (one,) for name, one in given}

@@ -268,7 +268,7 @@ def _warnings(run: Run, experiment: Experiment, trials: Sequence[Trial]) -> list
             Warned(
                 "accounting",
                 "not available here: " + "; ".join(missing),
-                "figures come from /proc and process groups instead",
+                "nothing need be done: what they would tell or hold is sampled from /proc instead",
             )
         )
     return found
