@@ -20,6 +20,7 @@ LAYERS: list[set[str]] = [
     {"runner"},
     {"report"},
     {"progress"},
+    {"load"},
     {"verbs"},
     {"cli"},
 ]

@@ -5,7 +5,9 @@
 mod cgroup;
 mod evidence;
 mod governor;
+mod io;
 mod lines;
+mod load;
 mod output;
 mod pin;
 mod request;
@@ -20,11 +22,11 @@ mod trial;
 mod verdict;
 
 use output::Writer;
-use request::{Request, PROTOCOL};
+use request::{Work, PROTOCOL};
 use rustix::process::{
     getpid, getppid, set_child_subreaper, set_parent_process_death_signal, Signal,
 };
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 use std::os::unix::io::AsFd;
 use std::process::ExitCode;
 
@@ -62,11 +64,15 @@ fn carry_out() -> ExitCode {
 /// The error is why no trial took place.
 fn prepare_and_run() -> Result<ExitCode, String> {
     let parent = getppid();
-    let system = |what: &str, error: io::Error| format!("{what}: {error}");
+    let system = |what: &str, error: std::io::Error| format!("{what}: {error}");
     set_parent_process_death_signal(Some(Signal::TERM))
         .map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
-    let request = Request::parse(&read_request()?)?;
-    let inherited = pin::pin(&request)?;
+    let work = Work::parse(&read_request()?)?;
+    let request = match &work {
+        Work::Trial(request) => request,
+        Work::Load(plan) => return drive_load(plan),
+    };
+    let inherited = pin::pin(request)?;
     let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
     set_child_subreaper(Some(getpid()))
         .map_err(|error| system("PR_SET_CHILD_SUBREAPER", error.into()))?;
@@ -75,22 +81,34 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         return Err("the process that started the probe has ended".into());
     }
 
-    let stdout = io::stdout();
+    let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
-    let done = trial::run(&request, &inherited, signals, &mut writer)
+    let done = trial::run(request, &inherited, signals, &mut writer)
         .map_err(|error| system("cannot begin the trial", error))?;
+    Ok(close(done, writer))
+}
+
+fn drive_load(plan: &load::plan::Plan) -> Result<ExitCode, String> {
+    let signals = sys::signal_file().map_err(|error| format!("signalfd: {error}"))?;
+    let stdout = std::io::stdout();
+    let mut writer = Writer::new(stdout.as_fd());
+    let done = load::run(plan, &signals, &mut writer)?;
+    Ok(close(done, writer))
+}
+
+fn close(done: Result<(), output::ReaderGone>, writer: Writer) -> ExitCode {
     match done.and_then(|()| writer.finish()) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
+        Ok(()) => ExitCode::SUCCESS,
         Err(output::ReaderGone) => {
-            eprintln!("ringside-probe: nobody reads the answers any more: the trial was ended");
-            Ok(ExitCode::FAILURE)
+            eprintln!("ringside-probe: nobody reads the answers any more: it was ended");
+            ExitCode::FAILURE
         }
     }
 }
 
 fn read_request() -> Result<Vec<u8>, String> {
     let mut line = Vec::new();
-    let mut stdin = io::stdin().lock().take(MOST_REQUEST_BYTES);
+    let mut stdin = std::io::stdin().lock().take(MOST_REQUEST_BYTES);
     stdin
         .read_until(b'\n', &mut line)
         .map_err(|error| format!("stdin: {error}"))?;
@@ -102,7 +120,7 @@ fn read_request() -> Result<Vec<u8>, String> {
 
 fn say(text: &str) -> ExitCode {
     use std::io::Write;
-    match io::stdout().write_all(text.as_bytes()) {
+    match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

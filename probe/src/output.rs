@@ -121,7 +121,7 @@ impl<'a> Writer<'a> {
 
     /// Holds an answer; writes what is held when it is urgent or has become much. Never blocks:
     /// a reader that is slow must not keep the probe from its limits.
-    pub fn answer(&mut self, answer: &Answer, urgent: bool) -> Result<(), ReaderGone> {
+    pub fn answer(&mut self, answer: &impl Serialize, urgent: bool) -> Result<(), ReaderGone> {
         serde_json::to_writer(&mut self.held, answer).expect("an answer has only text keys");
         self.held.push(b'\n');
         if urgent || self.held.len() >= HOLD_BYTES {

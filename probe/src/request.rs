@@ -1,5 +1,6 @@
 //! The request: one JSON object on stdin. Whatever is wrong with it is said in one line.
 
+use crate::load::plan::Plan;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -80,19 +81,45 @@ fn twenty() -> f64 {
     20.0
 }
 
-impl Request {
-    pub fn parse(text: &[u8]) -> Result<Request, String> {
+/// What a request asks for.
+#[derive(Debug)]
+pub enum Work {
+    Trial(Box<Request>),
+    Load(Box<Plan>),
+}
+
+impl Work {
+    pub fn parse(text: &[u8]) -> Result<Work, String> {
         #[derive(Deserialize)]
         struct Version {
             version: u64,
+            load: Option<serde::de::IgnoredAny>,
         }
         // First, because a request of another version may have keys that are unknown here.
-        let Version { version } = serde_json::from_slice(text).map_err(one_line)?;
+        let Version { version, load } = serde_json::from_slice(text).map_err(one_line)?;
         if version != PROTOCOL {
             return Err(format!(
                 "version {version} is not spoken here, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
             ));
         }
+        if load.is_none() {
+            return Request::parse(text).map(|request| Work::Trial(Box::new(request)));
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Load {
+            #[serde(rename = "version")]
+            _version: u64,
+            load: Box<Plan>,
+        }
+        let Load { load, .. } = serde_json::from_slice(text).map_err(one_line)?;
+        load.check()?;
+        Ok(Work::Load(load))
+    }
+}
+
+impl Request {
+    pub fn parse(text: &[u8]) -> Result<Request, String> {
         let request: Request = serde_json::from_slice(text).map_err(one_line)?;
         request.check()?;
         Ok(request)

@@ -117,6 +117,52 @@ def report(runs: tuple[str, ...], output: Path, store: str | None) -> int:
     return verb.report(runs, output=output, store=store)
 
 
+_count = click.IntRange(1, 1_000_000)
+
+
+@cli.command()
+@click.argument("target")
+@click.option("--connections", type=_count, help="Open at one time [default: 64; 100 streams].")
+@click.option("--rate", metavar="N", help="Requests per second, whatever the server does (open loop).")
+@click.option("--poisson", is_flag=True, help="Random instants at that rate.")
+@click.option("--staircase", metavar="RATE:TIME,…", help="One rate after another: 100:5s,200:5s.")
+@click.option("--duration", metavar="10s", help="How long [default: 10s, unless --requests ends it].")
+@click.option("--requests", type=click.IntRange(1, 10**15), help="End after so many requests.")
+@click.option("--ramp", metavar="N/s", help="Connections opened per second [default: all at once].")
+@click.option("--threads", type=click.IntRange(1, 256), default=1, show_default=True, help="Of the engine.")
+@click.option("--cpus", metavar="LIST", help="CPUs for these threads, in turn: 0,2-3.")
+@click.option("--io", type=click.Choice(["auto", "uring", "epoll"]), default="auto", show_default=True)
+@click.option("--timeout", metavar="5s", help="For a connect, a reply, a stream's silence [default: 5s].")
+@click.option("--method", metavar="NAME", help="[default: GET; POST with --body]")
+@click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="May be repeated.")
+@click.option("--body", metavar="TEXT|@FILE", help="What each request carries.")
+@click.option("--close", is_flag=True, help="A connection for each request.")
+@click.option("--line", metavar="TEXT", help="What a tcp target is sent [default: 1].")
+@click.option("--expect-status", type=click.IntRange(200, 599), help="[default: any 2xx or 3xx]")
+@click.option("--expect-body", metavar="TEXT", help="What body or line must be.")
+@click.option("--expect-contains", metavar="TEXT", help="What body or line must hold.")
+@click.option("--framing", type=click.Choice(["chunk", "line"]), help="A stream's message [default: chunk].")
+@click.option("--first", metavar="TEXT", help="A stream's first message: 'Welcome: {id}'.")
+@click.option("--chunk", metavar="TEXT", help="Its others, from k = 1: 'Chunk {k} for {id}'.")
+@click.option("--interval", metavar="1s", help="A message is due so long after the one before.")
+@click.option("--due-field", metavar="TEXT", help="Text before the nanoseconds at which a message is due.")
+@click.option("--vs", "versus", metavar="TARGET2", help="Compare two targets in alternating short runs.")
+@click.option("--blocks", type=click.IntRange(1, 1000), help="With --vs: pairs of runs [default: 10].")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Of --poisson, of --vs's order.")
+@click.option(
+    "--hdr", "hdr_file", type=click.Path(path_type=Path), help="HdrHistogram's text of percentiles."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
+def load(**options: Any) -> int:
+    """Drive load at TARGET: http://…, stream+http://… (held-open responses) or tcp://host:port (lines).
+
+    Without --rate each connection sends its next request when the reply has come (closed loop).
+    """
+    from ringside.verbs import load as verb
+
+    return verb.load(options.pop("target"), **options)
+
+
 def main() -> None:
     """Entry point: every known error is one line on stderr."""
     # SIGTERM ends a run in the same order as Ctrl-C does.

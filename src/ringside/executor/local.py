@@ -39,27 +39,9 @@ class LocalExecutor:
         return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
 
     def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
+        process = start_probe(self.probe)
         try:
-            process = subprocess.Popen(
-                [self.probe],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                # A group of its own: Ctrl-C reaches ringside alone, which then ends the probe in order.
-                process_group=0,
-                # Nothing of ours is inheritable, so the search for open descriptors is not needed.
-                close_fds=False,
-            )
-        except OSError as error:
-            raise ProbeError(f"the probe {self.probe} cannot be started: {error.strerror}") from error
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        try:
-            with suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(request).encode() + b"\n")
-                process.stdin.close()
-            process.stdin = None  # closed: `communicate` below must not flush it
+            send_request(process, request)
             output = _read_all(process, tick)
         except BaseException:
             process.send_signal(signal.SIGTERM)
@@ -70,16 +52,52 @@ class LocalExecutor:
                 output, _ = process.communicate()
             _clean_up(output.splitlines())
             raise
-        complaint = process.stderr.read().decode(errors="replace").strip()
-        process.stderr.close()
-        process.stdout.close()
-        status = process.wait()
         lines = output.splitlines()
-        if status != 0 or not lines or b'"outcome"' not in lines[-1]:
+        try:
+            end_probe(process, lines)
+        except ProbeError:
             _clean_up(lines)
-            reason = complaint.splitlines()[-1] if complaint else f"exit status {status}"
-            raise ProbeError(f"the probe ended without an outcome: {reason}")
+            raise
         return lines
+
+
+def start_probe(probe: str) -> subprocess.Popen[bytes]:
+    """Start the probe, which waits for its request. Raises ProbeError."""
+    try:
+        return subprocess.Popen(
+            [probe],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # A group of its own: Ctrl-C reaches ringside alone, which then ends the probe in order.
+            process_group=0,
+            # Nothing of ours is inheritable, so the search for open descriptors is not needed.
+            close_fds=False,
+        )
+    except OSError as error:
+        raise ProbeError(f"the probe {probe} cannot be started: {error.strerror}") from error
+
+
+def send_request(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
+    """Give the probe its request. One that ended before it read it says why on its stderr."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.close()
+    process.stdin = None  # closed: `communicate` must not flush it
+
+
+def end_probe(process: subprocess.Popen[bytes], lines: list[bytes]) -> None:
+    """Wait for a probe whose output has ended. Raises ProbeError unless its last line is an outcome."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    complaint = process.stderr.read().decode(errors="replace").strip()
+    process.stderr.close()
+    process.stdout.close()
+    status = process.wait()
+    if status != 0 or not lines or b'"outcome"' not in lines[-1]:
+        reason = complaint.splitlines()[-1] if complaint else f"exit status {status}"
+        raise ProbeError(f"the probe ended without an outcome: {reason}")
 
 
 def _read_all(process: subprocess.Popen[bytes], tick: Callable[[], None] | None) -> bytes:

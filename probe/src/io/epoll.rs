@@ -1,0 +1,207 @@
+//! The back-end that always works: epoll, edge-triggered. A connection is registered once; a reply
+//! is read and the next request written without another call.
+
+use super::{Fate, Handler, Io, Next, Slot};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, SocketAddrAny};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+const EVENTS: usize = 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
+
+struct Entry {
+    socket: OwnedFd,
+    connecting: bool,
+    /// Told apart from an earlier connection of the same slot.
+    generation: u32,
+    /// What could not be sent at once, and how much of it has gone.
+    left: Option<(Rc<[u8]>, usize)>,
+}
+
+pub struct Epoll {
+    file: OwnedFd,
+    entries: Vec<Option<Entry>>,
+    events: Vec<Event>,
+    buffer: Box<[u8]>,
+    generation: u32,
+}
+
+impl Epoll {
+    pub fn new(slots: usize) -> io::Result<Epoll> {
+        Ok(Epoll {
+            file: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            entries: (0..slots).map(|_| None).collect(),
+            events: Vec::with_capacity(EVENTS),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            generation: 0,
+        })
+    }
+
+    fn happened(&mut self, event: Event, buffer: &mut [u8], handler: &mut impl Handler) {
+        let data = event.data.u64();
+        let slot = (data & 0xffff_ffff) as Slot;
+        let flags = event.flags;
+        let known = self.entries[slot].as_mut();
+        let entry = match known.filter(|entry| u64::from(entry.generation) == data >> 32) {
+            Some(entry) => entry,
+            None => return,
+        };
+        if entry.connecting {
+            let failed = match net::sockopt::socket_error(&entry.socket) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) | Err(error) => Some(error),
+            };
+            if let Some(error) = failed {
+                return self.end(slot, Fate::NotConnected(error.raw_os_error()), handler);
+            }
+            if !flags.contains(EventFlags::OUT) {
+                return;
+            }
+            entry.connecting = false;
+            let next = handler.connected(slot);
+            self.follow(slot, next, handler);
+        } else if flags.contains(EventFlags::OUT) {
+            self.send_left(slot, handler);
+        }
+        let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(EventFlags::IN | over) {
+            let generation = (data >> 32) as u32;
+            self.receive(slot, generation, flags.intersects(over), buffer, handler);
+        }
+    }
+
+    /// Reads what there is. A short read means that there is no more, unless the end is near.
+    fn receive(
+        &mut self,
+        slot: Slot,
+        generation: u32,
+        ending: bool,
+        buffer: &mut [u8],
+        handler: &mut impl Handler,
+    ) {
+        loop {
+            let known = self.entries[slot].as_ref();
+            let entry = match known.filter(|entry| entry.generation == generation) {
+                Some(entry) => entry,
+                None => return,
+            };
+            match net::recv(&entry.socket, &mut buffer[..], RecvFlags::empty()) {
+                Ok((0, _)) => return self.end(slot, Fate::Finished, handler),
+                Ok((count, _)) => {
+                    let next = handler.received(slot, &buffer[..count]);
+                    self.follow(slot, next, handler);
+                    if count < buffer.len() && !ending {
+                        return;
+                    }
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    let fate = Fate::ReceiveFailed(error.raw_os_error());
+                    return self.end(slot, fate, handler);
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, slot: Slot, next: Next, handler: &mut impl Handler) {
+        match next {
+            Next::Wait => {}
+            Next::Send(bytes) => self.send(slot, bytes, handler),
+            Next::Close => self.close(slot),
+        }
+    }
+
+    fn send_left(&mut self, slot: Slot, handler: &mut impl Handler) {
+        let entry = match &mut self.entries[slot] {
+            Some(entry) => entry,
+            None => return,
+        };
+        while let Some((bytes, sent)) = &mut entry.left {
+            match net::send(&entry.socket, &bytes[*sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => {
+                    *sent += count;
+                    if *sent == bytes.len() {
+                        entry.left = None;
+                    }
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    let fate = Fate::SendFailed(error.raw_os_error());
+                    return self.end(slot, fate, handler);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, slot: Slot, fate: Fate, handler: &mut impl Handler) {
+        self.entries[slot] = None;
+        handler.ended(slot, fate);
+    }
+}
+
+impl Io for Epoll {
+    const NONBLOCKING: bool = true;
+
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
+        debug_assert!(self.entries[slot].is_none());
+        match net::connect(&socket, address) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let data = EventData::new_u64(u64::from(self.generation) << 32 | slot as u64);
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.file, socket.as_fd(), data, flags)?;
+        self.entries[slot] = Some(Entry {
+            socket,
+            connecting: true,
+            generation: self.generation,
+            left: None,
+        });
+        Ok(())
+    }
+
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
+        if let Some(entry) = &mut self.entries[slot] {
+            debug_assert!(entry.left.is_none());
+            entry.left = Some((bytes, 0));
+            self.send_left(slot, handler);
+        }
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.entries[slot] = None;
+    }
+
+    fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
+        self.entries[slot].as_ref().map(|entry| &entry.socket)
+    }
+
+    fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for &event in &events {
+            self.happened(event, &mut buffer, handler);
+        }
+        self.buffer = buffer;
+        self.events = events;
+        match waited {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The chunked coding (RFC 9112, 7.1), strictly: httparse's own takes an empty size for 0.
+
+use super::record::Kind;
+use memchr::memchr;
+
+/// Sizes with extensions, and all trailers together, may be as long as this.
+const MOST_HEAD_BYTES: usize = 16 * 1024;
+
+#[derive(Debug, Default)]
+pub struct Chunked {
+    state: State,
+    /// Bytes of the present size line, or of all trailers.
+    head_bytes: usize,
+    left: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Size,
+    Extension,
+    SizeEnd,
+    Data,
+    DataReturn,
+    DataEnd,
+    TrailerStart,
+    Trailer,
+    TrailerEnd,
+    LastEnd,
+    Done,
+}
+
+/// A part of a chunk's data; `last` when the chunk ends with it.
+pub struct Piece<'a> {
+    pub bytes: &'a [u8],
+    pub last: bool,
+}
+
+impl Chunked {
+    /// Reads from the bytes; gives what is left of them once the body has ended.
+    pub fn feed<'a>(
+        &mut self,
+        mut bytes: &'a [u8],
+        sink: &mut impl FnMut(Piece<'a>),
+    ) -> Result<Option<&'a [u8]>, Kind> {
+        while let Some((&byte, rest)) = bytes.split_first() {
+            match self.state {
+                State::Data => {
+                    let count = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                    self.left -= count as u64;
+                    let last = self.left == 0;
+                    sink(Piece {
+                        bytes: &bytes[..count],
+                        last,
+                    });
+                    if last {
+                        self.state = State::DataReturn;
+                    }
+                    bytes = &bytes[count..];
+                    continue;
+                }
+                State::Extension | State::Trailer => {
+                    // Neither is of interest: up to the end of the line, but not without end.
+                    let end = memchr(b'\r', bytes).unwrap_or(bytes.len());
+                    self.head_bytes += end;
+                    if self.head_bytes > MOST_HEAD_BYTES {
+                        return Err(Kind::TooLarge);
+                    }
+                    if memchr(b'\n', &bytes[..end]).is_some() {
+                        return Err(Kind::Protocol);
+                    }
+                    bytes = &bytes[end..];
+                    if !bytes.is_empty() {
+                        bytes = &bytes[1..];
+                        self.state = match self.state {
+                            State::Trailer => State::TrailerEnd,
+                            _ => State::SizeEnd,
+                        };
+                    }
+                    continue;
+                }
+                State::Size => self.size(byte)?,
+                State::SizeEnd => {
+                    self.state = match self.left {
+                        0 => State::TrailerStart,
+                        _ => State::Data,
+                    };
+                    self.head_bytes = 0;
+                    expect(byte, b'\n')?;
+                }
+                State::DataReturn => {
+                    expect(byte, b'\r')?;
+                    self.state = State::DataEnd;
+                }
+                State::DataEnd => {
+                    expect(byte, b'\n')?;
+                    self.state = State::Size;
+                }
+                State::TrailerStart => {
+                    self.state = match byte {
+                        b'\r' => State::LastEnd,
+                        b'\n' => return Err(Kind::Protocol),
+                        _ => State::Trailer,
+                    };
+                }
+                State::TrailerEnd => {
+                    expect(byte, b'\n')?;
+                    self.head_bytes += 2;
+                    self.state = State::TrailerStart;
+                }
+                State::LastEnd => {
+                    expect(byte, b'\n')?;
+                    self.state = State::Done;
+                    return Ok(Some(rest));
+                }
+                State::Done => return Ok(Some(bytes)),
+            }
+            bytes = rest;
+        }
+        Ok(None)
+    }
+
+    fn size(&mut self, byte: u8) -> Result<(), Kind> {
+        let digits = self.head_bytes;
+        match (byte as char).to_digit(16) {
+            Some(_) if digits == 16 => return Err(Kind::Protocol),
+            Some(digit) => {
+                self.left = if digits == 0 { 0 } else { self.left };
+                self.left = self.left << 4 | u64::from(digit);
+                self.head_bytes += 1;
+            }
+            None if digits == 0 => return Err(Kind::Protocol),
+            None if byte == b'\r' => self.state = State::SizeEnd,
+            None if b"; \t".contains(&byte) => self.state = State::Extension,
+            None => return Err(Kind::Protocol),
+        }
+        Ok(())
+    }
+}
+
+fn expect(byte: u8, expected: u8) -> Result<(), Kind> {
+    match byte == expected {
+        true => Ok(()),
+        false => Err(Kind::Protocol),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Read = Result<(Vec<Vec<u8>>, Vec<u8>), Kind>;
+
+    /// Chunks and what is left, read in pieces of `step` bytes; Protocol where the body does not end.
+    fn read(text: &[u8], step: usize) -> Read {
+        let mut chunked = Chunked::default();
+        let (mut chunks, mut open) = (Vec::new(), Vec::new());
+        let mut done = 0;
+        for piece in text.chunks(step) {
+            done += piece.len();
+            let rest = chunked.feed(piece, &mut |one| {
+                open.extend_from_slice(one.bytes);
+                if one.last {
+                    chunks.push(std::mem::take(&mut open));
+                }
+            })?;
+            if let Some(rest) = rest {
+                let mut left = rest.to_vec();
+                left.extend_from_slice(&text[done..]);
+                return Ok((chunks, left));
+            }
+        }
+        Err(Kind::Truncated)
+    }
+
+    #[test]
+    fn reads_whole_and_in_any_pieces() {
+        let text = b"5\r\nhello\r\n00b;x=\"y\"\r\n, old world\r\nA \r\n0123456789\r\n0\r\nTrailer: 1\r\nB: 2\r\n\r\nHTTP";
+        let right = (
+            vec![b"hello".to_vec(), b", old world".to_vec(), b"0123456789".to_vec()],
+            b"HTTP".to_vec(),
+        );
+        for step in 1..=text.len() {
+            assert_eq!(read(text, step).unwrap(), right, "{step}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_chunk() {
+        let bad: [&[u8]; 13] = [
+            b"\r\n",
+            b";x\r\n",
+            b"-1\r\n",
+            b"+1\r\n",
+            b"0x1\r\n",
+            b" 1\r\n",
+            b"1\n",
+            b"1\rx",
+            b"00000000000000001\r\n",
+            b"1\r\nab\r\n",
+            b"1\r\na\n",
+            b"0\r\n\n",
+            b"0\r\nA: b\n\r\n",
+        ];
+        for text in bad {
+            for step in 1..=text.len() {
+                assert_eq!(read(text, step), Err(Kind::Protocol), "{text:?} {step}");
+            }
+        }
+        let mut bomb = b"1;".to_vec();
+        bomb.resize(MOST_HEAD_BYTES + 10, b'x');
+        assert_eq!(read(&bomb, 1000), Err(Kind::TooLarge));
+        let mut bomb = b"0\r\n".to_vec();
+        for _ in 0..5000 {
+            bomb.extend_from_slice(b"A: b\r\n");
+        }
+        assert_eq!(read(&bomb, 1000), Err(Kind::TooLarge));
+        let largest = b"ffffffffffffffff\r\nabc";
+        assert_eq!(read(largest, 3), Err(Kind::Truncated));
+    }
+
+    #[test]
+    fn never_panics() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..20_000 {
+            let alphabet = b"\r\n\r\n0123456789abcdefF; x-";
+            let text: Vec<u8> = (0..random.usize(1..40))
+                .map(|_| alphabet[random.usize(..alphabet.len())])
+                .collect();
+            let whole = read(&text, text.len());
+            assert_eq!(read(&text, 1), whole, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! One HTTP/1.1 response after another on a connection: the head, then a body by its framing.
+
+use super::chunked::{Chunked, Piece};
+use super::record::Kind;
+
+/// Heads may be as long as this, and have so many fields.
+const MOST_HEAD_BYTES: usize = 16 * 1024;
+const MOST_FIELDS: usize = 100;
+/// Interim responses before a final one.
+const MOST_INTERIM: u8 = 16;
+
+#[derive(Debug)]
+enum State {
+    Head,
+    Length(u64),
+    Chunked(Chunked),
+    /// Until the connection ends.
+    Open,
+}
+
+/// Reads one response.
+#[derive(Debug)]
+pub struct Response {
+    state: State,
+    /// The part of a head that came before the present bytes.
+    held: Vec<u8>,
+    interim: u8,
+    no_body: bool,
+    status: u16,
+    keep_alive: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    pub status: u16,
+    pub keep_alive: bool,
+}
+
+/// What was read so far.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Read<'a> {
+    More,
+    /// It is whole; these bytes came after it.
+    Done(Done, &'a [u8]),
+}
+
+impl Response {
+    /// `no_body`: of a request HEAD.
+    pub fn new(no_body: bool) -> Response {
+        Response {
+            state: State::Head,
+            held: Vec::new(),
+            interim: 0,
+            no_body,
+            status: 0,
+            keep_alive: true,
+        }
+    }
+
+    /// Whether a byte of it has come.
+    pub fn begun(&self) -> bool {
+        !self.held.is_empty() || !matches!(self.state, State::Head)
+    }
+
+    /// The status, once the head has come.
+    pub fn status(&self) -> Option<u16> {
+        match self.state {
+            State::Head => None,
+            _ => Some(self.status),
+        }
+    }
+
+    /// Reads bytes; parts of the body go to the sink. `last` is true at the end of a chunk.
+    pub fn feed<'a>(
+        &mut self,
+        mut bytes: &'a [u8],
+        sink: &mut impl FnMut(Piece<'a>),
+    ) -> Result<Read<'a>, Kind> {
+        while let State::Head = self.state {
+            match self.head(bytes)? {
+                None => return Ok(Read::More),
+                Some(used) => bytes = &bytes[used..],
+            }
+        }
+        match &mut self.state {
+            State::Head => Ok(Read::More),
+            State::Open => {
+                sink(Piece { bytes, last: false });
+                Ok(Read::More)
+            }
+            State::Length(left) => {
+                let count = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let (body, rest) = bytes.split_at(count);
+                *left -= count as u64;
+                let last = *left == 0;
+                if count > 0 {
+                    sink(Piece { bytes: body, last });
+                }
+                Ok(self.read(last.then(|| rest)))
+            }
+            State::Chunked(chunked) => {
+                let rest = chunked.feed(bytes, sink)?;
+                Ok(self.read(rest))
+            }
+        }
+    }
+
+    fn read<'a>(&self, rest: Option<&'a [u8]>) -> Read<'a> {
+        let done = Done {
+            status: self.status,
+            keep_alive: self.keep_alive,
+        };
+        rest.map_or(Read::More, |rest| Read::Done(done, rest))
+    }
+
+    /// The connection has ended. Some when that completes the response.
+    pub fn ended(&self) -> Option<Done> {
+        matches!(self.state, State::Open).then(|| Done {
+            status: self.status,
+            keep_alive: false,
+        })
+    }
+
+    /// Reads a head; gives how many of the bytes belong to it, None when it is not whole.
+    fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Kind> {
+        if self.held.is_empty() {
+            let (parsed, used) = match parse(bytes)? {
+                Some(found) => found,
+                None => {
+                    self.held.extend_from_slice(bytes);
+                    return short(&self.held);
+                }
+            };
+            self.accept(parsed)?;
+            return Ok(Some(used));
+        }
+        let before = self.held.len();
+        self.held.extend_from_slice(&bytes[..bytes.len().min(MOST_HEAD_BYTES + 1)]);
+        let (parsed, used) = match parse(&self.held)? {
+            Some(found) => found,
+            None => return short(&self.held),
+        };
+        self.held = Vec::new();
+        self.accept(parsed)?;
+        Ok(Some(used - before))
+    }
+
+    fn accept(&mut self, head: Head) -> Result<(), Kind> {
+        if head.status == 101 {
+            return Err(Kind::Protocol);
+        }
+        if head.status < 200 {
+            self.interim += 1;
+            return match self.interim > MOST_INTERIM {
+                true => Err(Kind::Protocol),
+                false => Ok(()),
+            };
+        }
+        self.status = head.status;
+        self.keep_alive = head.keep_alive;
+        self.state = match head.body {
+            _ if self.no_body || head.status == 204 || head.status == 304 => State::Length(0),
+            Body::Length(length) => State::Length(length),
+            Body::Chunked => State::Chunked(Chunked::default()),
+            Body::Open => {
+                self.keep_alive = false;
+                State::Open
+            }
+        };
+        Ok(())
+    }
+}
+
+fn short(held: &[u8]) -> Result<Option<usize>, Kind> {
+    match held.len() > MOST_HEAD_BYTES {
+        true => Err(Kind::TooLarge),
+        false => Ok(None),
+    }
+}
+
+struct Head {
+    status: u16,
+    keep_alive: bool,
+    body: Body,
+}
+
+enum Body {
+    Length(u64),
+    Chunked,
+    Open,
+}
+
+fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Kind> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut response = httparse::Response::new(&mut fields);
+    let used = match response.parse(bytes) {
+        Ok(httparse::Status::Complete(used)) if used > MOST_HEAD_BYTES => return Err(Kind::TooLarge),
+        Ok(httparse::Status::Complete(used)) => used,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Kind::TooLarge),
+        Err(_) => return Err(Kind::Protocol),
+    };
+    let status = response.code.filter(|&code| (100..=999).contains(&code));
+    let status = status.ok_or(Kind::Protocol)?;
+    let mut keep_alive = response.version == Some(1);
+    let mut length = None;
+    let mut coding: Option<bool> = None;
+    for field in response.headers.iter() {
+        if field.name.eq_ignore_ascii_case("content-length") {
+            let found = number(field.value).ok_or(Kind::Protocol)?;
+            if length.map_or(false, |length| length != found) {
+                return Err(Kind::Protocol);
+            }
+            length = Some(found);
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            let chunked = field.value.trim_ascii_both().eq_ignore_ascii_case(b"chunked");
+            // No other coding was asked for, and twice chunked is none.
+            coding = Some(chunked && coding.is_none());
+        } else if field.name.eq_ignore_ascii_case("connection") {
+            for option in field.value.split(|&byte| byte == b',') {
+                let option = option.trim_ascii_both();
+                if option.eq_ignore_ascii_case(b"close") {
+                    keep_alive = false;
+                } else if option.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0) {
+                    keep_alive = true;
+                }
+            }
+        }
+    }
+    let body = match (coding, length) {
+        (None, Some(length)) => Body::Length(length),
+        (None, None) => Body::Open,
+        (Some(true), None) => Body::Chunked,
+        _ => return Err(Kind::Protocol),
+    };
+    let head = Head {
+        status,
+        keep_alive,
+        body,
+    };
+    Ok(Some((head, used)))
+}
+
+/// Digits only.
+fn number(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text.trim_ascii_both()).ok()?;
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+/// What newer compilers have as `trim_ascii`.
+trait Trim {
+    fn trim_ascii_both(&self) -> &[u8];
+}
+
+impl Trim for [u8] {
+    fn trim_ascii_both(&self) -> &[u8] {
+        let kept = |byte: &u8| !byte.is_ascii_whitespace();
+        let start = self.iter().position(kept).unwrap_or(self.len());
+        let end = self.iter().rposition(kept).map_or(start, |last| last + 1);
+        &self[start..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Status, body and rest; Truncated where it is not whole. `ends`: the connection ends after it.
+    fn read(text: &[u8], step: usize, ends: bool) -> Result<(u16, bool, Vec<u8>, usize), Kind> {
+        let mut response = Response::new(false);
+        let mut body = Vec::new();
+        let mut done = 0;
+        for piece in text.chunks(step) {
+            done += piece.len();
+            let read = response.feed(piece, &mut |one| body.extend_from_slice(one.bytes))?;
+            if let Read::Done(found, rest) = read {
+                let left = rest.len() + text.len() - done;
+                return Ok((found.status, found.keep_alive, body, left));
+            }
+        }
+        match response.ended().filter(|_| ends) {
+            Some(found) => Ok((found.status, found.keep_alive, body, 0)),
+            None => Err(Kind::Truncated),
+        }
+    }
+
+    #[test]
+    fn reads_bodies_in_any_pieces() {
+        let cases: [(&[u8], bool, u16, bool, &[u8], usize); 9] = [
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHT", false, 200, true, b"ok", 2),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, 200, true, b"", 0),
+            (b"HTTP/1.1 404 No\r\nConnection: a, Close\r\ncontent-length:1\r\n\r\nx", false, 404, false, b"x", 0),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", false, 200, true, b"ok", 0),
+            (b"HTTP/1.1 204 No\r\n\r\nHTTP", false, 204, true, b"", 4),
+            (b"HTTP/1.1 304 No\r\nContent-Length: 9\r\n\r\n", false, 304, true, b"", 0),
+            (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 E\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", false, 200, true, b"x", 0),
+            (b"HTTP/1.0 200 OK\r\n\r\nall of it", true, 200, false, b"all of it", 0),
+            (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", false, 200, true, b"x", 0),
+        ];
+        for (text, ends, status, keep_alive, body, left) in cases {
+            for step in 1..=text.len() {
+                let right = (status, keep_alive, body.to_vec(), left);
+                let shown = String::from_utf8_lossy(text);
+                assert_eq!(read(text, step, ends), Ok(right), "{step}: {shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_ambiguous() {
+        let bad: [&[u8]; 11] = [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            b"HTTP/2 200 OK\r\n\r\n",
+            b"garbage\r\n\r\n",
+        ];
+        for text in bad {
+            for step in 1..=text.len() {
+                assert_eq!(read(text, step, true), Err(Kind::Protocol), "{}", String::from_utf8_lossy(text));
+            }
+        }
+        let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(17);
+        assert_eq!(read(&interim, 40, false), Err(Kind::Protocol));
+        let mut bomb = b"HTTP/1.1 200 OK\r\nA: ".to_vec();
+        bomb.resize(100_000, b'x');
+        for step in [1, 1000, 100_000] {
+            assert_eq!(read(&bomb, step, false), Err(Kind::TooLarge));
+        }
+        let many = [b"HTTP/1.1 200 OK\r\n".to_vec(), b"A: b\r\n".repeat(101)].concat();
+        assert_eq!(read(&many, many.len(), false), Err(Kind::TooLarge));
+        let short = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc";
+        assert_eq!(read(short, 7, true), Err(Kind::Truncated));
+    }
+}

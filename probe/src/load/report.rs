@@ -1,0 +1,122 @@
+//! What a load leaves: histograms, then the outcome.
+
+use super::plan::{PacingPlan, Plan, Protocol};
+use super::record::{Times, KINDS};
+use super::{warn, Outcome};
+use crate::output::{ReaderGone, Writer};
+use serde_json::{json, Map, Value};
+
+/// Writes the last lines.
+pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
+    let record = &outcome.record;
+    let held = record.histograms();
+    let held = held.iter().filter(|(_, times)| !times.0.is_empty());
+    let mut summaries = Map::new();
+    for (name, times) in held {
+        let counts: Vec<_> = times
+            .0
+            .iter_recorded()
+            .map(|one| (one.value_iterated_to(), one.count_since_last_iteration()))
+            .collect();
+        writer.answer(&json!({"type": "histogram", "name": name, "counts": counts}), false)?;
+        summaries.insert((*name).into(), summary(times));
+    }
+    let errors: Map<String, Value> = KINDS
+        .iter()
+        .zip(record.errors)
+        .filter(|(_, count)| *count > 0)
+        .map(|(kind, count)| ((*kind).into(), count.into()))
+        .collect();
+    let statuses: Map<String, Value> = record
+        .statuses
+        .iter()
+        .map(|(status, count)| (status.to_string(), (*count).into()))
+        .collect();
+    let series: Vec<Value> = record
+        .series
+        .iter()
+        .enumerate()
+        .map(|(t_s, second)| {
+            json!({"t_s": t_s, "requests": second.requests, "errors": second.errors, "max_ns": second.max_ns})
+        })
+        .collect();
+    let seconds = outcome.duration_ns as f64 / 1e9;
+    let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let open_loop = !matches!(plan.pacing, PacingPlan::Closed {});
+    let (kind, detail) = verdict(plan, outcome);
+    let sequence = record.sequence;
+    let cpu_share = if seconds > 0.0 { record.cpu_most_ns as f64 / 1e9 / seconds } else { 0.0 };
+    let line = json!({
+        "type": "outcome", "outcome": kind, "detail": detail,
+        "duration_ns": outcome.duration_ns,
+        "intended": open_loop.then(|| record.intended),
+        "intended_rate_per_s": open_loop.then(|| per_s(record.intended)),
+        "requests": record.requests,
+        "achieved_rate_per_s": per_s(record.requests),
+        "late_requests": record.late_requests,
+        "unfinished": record.unfinished,
+        "errors": errors,
+        "statuses": statuses,
+        "histograms": summaries,
+        "largest_lag_ns": record.largest_lag_ns,
+        "bytes_in": record.bytes_in,
+        "bytes_out": record.bytes_out,
+        "connections": {
+            "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
+            "idle_closes": record.idle_closes,
+        },
+        "concurrency": record.concurrency(),
+        "messages": record.messages,
+        "sequence": {
+            "gaps": sequence.gaps, "repeats": sequence.repeats, "swaps": sequence.swaps,
+            "foreign": sequence.foreign, "malformed": sequence.malformed, "early": sequence.early,
+        },
+        "cpu_ns": record.cpu_ns,
+        "cpu_share_most": cpu_share,
+        "peak_memory_bytes": peak_memory_bytes(),
+        "series": series,
+        "warnings": warn::warnings(plan, outcome),
+    });
+    writer.answer(&line, false)
+}
+
+fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
+    let record = &outcome.record;
+    if let Some(why) = &outcome.failed {
+        return ("load-failed", why.clone());
+    }
+    if outcome.interrupted {
+        return ("interrupted", String::new());
+    }
+    let answered = match plan.protocol {
+        Protocol::Stream => record.messages,
+        _ => record.requests + record.late_requests,
+    };
+    if answered > 0 {
+        return ("ok", String::new());
+    }
+    let most = KINDS.iter().zip(record.errors).max_by_key(|(_, count)| *count);
+    let why = match most {
+        Some((kind, count)) if count > 0 => format!("nothing was answered as expected: {kind} {count} times"),
+        _ => "nothing was answered".into(),
+    };
+    ("load-failed", why)
+}
+
+fn summary(times: &Times) -> Value {
+    let held = &times.0;
+    json!({
+        "count": held.len(), "mean_ns": held.mean(), "stdev_ns": held.stdev(), "min_ns": held.min(),
+        "p50_ns": held.value_at_quantile(0.5), "p90_ns": held.value_at_quantile(0.9),
+        "p95_ns": held.value_at_quantile(0.95), "p99_ns": held.value_at_quantile(0.99),
+        "p99_9_ns": held.value_at_quantile(0.999), "max_ns": held.max(),
+    })
+}
+
+/// VmHWM of this process.
+fn peak_memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

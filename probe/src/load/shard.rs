@@ -1,0 +1,626 @@
+//! One shard: a thread with its own connections, clock and record. Shares nothing with the others but
+//! the flag that stops it and the numbers of the live view.
+
+use super::clock::{now_ns, thread_cpu_ns};
+use super::pacer::{share, Pacer, Pacing};
+use super::plan::{nanoseconds, Plan};
+use super::record::{Interval, Kind, Record};
+use super::reply::{Exchange, Progress, Reply};
+use super::source::Sources;
+use crate::io::{socket, Fate, Handler, Io, Next, Slot};
+use rustix::net::SocketAddrAny;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How often deadlines are looked at and the live view gets its numbers.
+const SWEEP_NS: u64 = 100_000_000;
+/// After a connection failed, before it is tried again.
+const PAUSE_NS: u64 = 100_000_000;
+/// Connects under way at one time, over all shards: below the half of a usual backlog.
+const MOST_CONNECTING: usize = 512;
+
+/// What a shard is told.
+pub struct Orders<'a> {
+    pub plan: &'a Plan,
+    pub shard: usize,
+    pub start_ns: u64,
+    pub stop: &'a AtomicBool,
+    pub live: &'a Mutex<Interval>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Not connected, and not asked to be.
+    Closed,
+    Connecting,
+    Free,
+    Busy,
+}
+
+struct Connection {
+    stage: Stage,
+    /// Start of the connect; since when it is free; the last byte of a stream.
+    since_ns: u64,
+    /// A request that waits for the connect.
+    pending_ns: Option<u64>,
+    intended_ns: u64,
+    sent_ns: u64,
+    answered: bool,
+    reply: Reply,
+}
+
+struct Shard<'a> {
+    orders: Orders<'a>,
+    exchange: Exchange,
+    connections: Vec<Connection>,
+    free: VecDeque<Slot>,
+    to_open: VecDeque<Slot>,
+    /// To be opened again after a pause.
+    later: VecDeque<(u64, Slot)>,
+    ramp: Pacer,
+    ramped: usize,
+    connecting: usize,
+    open: usize,
+    in_flight: u64,
+    pacer: Pacer,
+    closed_loop: bool,
+    /// What may still be sent in a closed loop.
+    left: u64,
+    end_ns: Option<u64>,
+    stopping: bool,
+    /// The last time at which something came.
+    heard_ns: u64,
+    interval: Interval,
+    record: Record,
+}
+
+/// Drives the shard's part of the load; gives what it saw and when it stopped sending.
+pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
+    let cpu_before = thread_cpu_ns();
+    let mut sources = Sources::new(&orders.plan.addresses, orders.plan.connections);
+    let mut shard = Shard::new(orders);
+    let mut sweep_ns = shard.orders.start_ns + SWEEP_NS;
+    let mut stopped_ns = None;
+    loop {
+        let now = now_ns();
+        if shard.over(now) {
+            let stopped = *stopped_ns.get_or_insert_with(|| shard.stop(now));
+            if shard.drained(now, stopped) {
+                break;
+            }
+        } else {
+            shard.dispatch(now, &mut io);
+        }
+        shard.open_due(now, &mut io, &mut sources);
+        if now >= sweep_ns {
+            shard.sweep(now, &mut io);
+            shard.publish();
+            sweep_ns = now + SWEEP_NS;
+        }
+        let wake = shard.wake_ns(sweep_ns);
+        io.turn(Duration::from_nanos(wake.saturating_sub(now_ns())), &mut shard)?;
+    }
+    let now = now_ns();
+    let stopped = stopped_ns.unwrap_or(now);
+    shard.count_unfinished(now);
+    shard.record.open_at_end = shard.open as u64;
+    for slot in 0..shard.connections.len() {
+        if shard.exchange.streams() {
+            io.reset(slot);
+        } else {
+            io.close(slot);
+        }
+    }
+    shard.publish();
+    shard.record.cpu_ns = thread_cpu_ns() - cpu_before;
+    shard.record.cpu_most_ns = shard.record.cpu_ns;
+    Ok((shard.record, stopped))
+}
+
+/// How many connections a shard has.
+pub fn slots(plan: &Plan, shard: usize) -> usize {
+    share(plan.connections as u64, shard as u64, plan.threads as u64) as usize
+}
+
+impl<'a> Shard<'a> {
+    fn new(orders: Orders<'a>) -> Shard<'a> {
+        let plan = orders.plan;
+        let (number, shards) = (orders.shard as u64, plan.threads as u64);
+        let pacing = plan.pacing();
+        let exchange = Exchange::new(plan);
+        let count = slots(plan, orders.shard);
+        let connection = || Connection {
+            stage: Stage::Closed,
+            since_ns: 0,
+            pending_ns: None,
+            intended_ns: 0,
+            sent_ns: 0,
+            answered: false,
+            reply: Reply::None,
+        };
+        // Without a ramp all are due at once.
+        let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18));
+        let closed_loop = pacing == Pacing::Closed && !exchange.streams();
+        let left = plan.requests.map_or(u64::MAX, |total| share(total, number, shards));
+        Shard {
+            connections: (0..count).map(|_| connection()).collect(),
+            free: VecDeque::with_capacity(count),
+            to_open: VecDeque::new(),
+            later: VecDeque::new(),
+            ramp: Pacer::new(&ramp, number, shards, None, Some(plan.connections as u64)),
+            ramped: 0,
+            connecting: 0,
+            open: 0,
+            in_flight: 0,
+            pacer: Pacer::new(&pacing, number, shards, plan.duration_ns(), plan.requests),
+            closed_loop,
+            left,
+            end_ns: plan.duration_ns().map(|duration| orders.start_ns + duration),
+            stopping: false,
+            heard_ns: orders.start_ns,
+            interval: Interval::new(),
+            record: Record::new(),
+            exchange,
+            orders,
+        }
+    }
+
+    fn id(&self, slot: Slot) -> u64 {
+        (slot * self.orders.plan.threads + self.orders.shard) as u64 + 1
+    }
+
+    /// Whether no more is to be sent.
+    fn over(&self, now: u64) -> bool {
+        if self.orders.stop.load(Ordering::Relaxed) || self.end_ns.map_or(false, |end| now >= end) {
+            return true;
+        }
+        let timeout = nanoseconds(self.orders.plan.timeout_s);
+        if self.record.opened == 0 && now > self.orders.start_ns + timeout {
+            return true;
+        }
+        if self.exchange.streams() || self.orders.plan.requests.is_none() {
+            return false;
+        }
+        // A server that is gone would keep us for good.
+        if self.end_ns.is_none() && now > self.heard_ns + 2 * timeout {
+            return true;
+        }
+        let all_sent = match self.closed_loop {
+            true => self.left == 0,
+            false => self.pacer.peek().is_none(),
+        };
+        all_sent && self.in_flight == 0 && self.connections.iter().all(|one| one.pending_ns.is_none())
+    }
+
+    fn stop(&mut self, now: u64) -> u64 {
+        self.stopping = true;
+        self.end_ns.map_or(now, |end| end.min(now))
+    }
+
+    /// Whether nothing is worth waiting for any more.
+    fn drained(&self, now: u64, stopped: u64) -> bool {
+        let most = nanoseconds(self.orders.plan.timeout_s);
+        self.exchange.streams()
+            || self.in_flight == 0
+            || self.orders.stop.load(Ordering::Relaxed)
+            || now > stopped + most
+    }
+
+    fn wake_ns(&self, sweep_ns: u64) -> u64 {
+        let start = self.orders.start_ns;
+        let mut wake = sweep_ns;
+        if !self.stopping {
+            wake = self.end_ns.map_or(wake, |end| wake.min(end));
+            if let (false, Some(due)) = (self.free.is_empty(), self.pacer.peek()) {
+                wake = wake.min(start + due);
+            }
+            if self.connecting < self.most_connecting() {
+                wake = self.ramp.peek().map_or(wake, |due| wake.min(start + due));
+                wake = self.later.front().map_or(wake, |&(due, _)| wake.min(due));
+                if !self.to_open.is_empty() {
+                    wake = 0;
+                }
+            }
+        }
+        wake
+    }
+
+    fn most_connecting(&self) -> usize {
+        (MOST_CONNECTING / self.orders.plan.threads).max(1)
+    }
+
+    /// Open loop: gives requests that are due to connections that are free.
+    fn dispatch<I: Io>(&mut self, now: u64, io: &mut I) {
+        let start = self.orders.start_ns;
+        while self.pacer.peek().map_or(false, |due| start + due <= now) {
+            let slot = match self.free.pop_front() {
+                Some(slot) => slot,
+                None => return,
+            };
+            let wanted = if self.exchange.close { Stage::Closed } else { Stage::Free };
+            if self.connections[slot].stage != wanted || self.connections[slot].pending_ns.is_some() {
+                continue;
+            }
+            let intended = start + self.pacer.take().unwrap_or(0);
+            let lag = now - intended.max(self.connections[slot].since_ns).min(now);
+            self.record.largest_lag_ns = self.record.largest_lag_ns.max(lag);
+            if self.exchange.close {
+                self.connections[slot].pending_ns = Some(intended);
+                self.to_open.push_back(slot);
+            } else if let Next::Send(bytes) = self.start(slot, intended, now) {
+                io.send(slot, bytes, self);
+            }
+        }
+    }
+
+    fn open_due<I: Io>(&mut self, now: u64, io: &mut I, sources: &mut Sources) {
+        if self.stopping {
+            return;
+        }
+        let start = self.orders.start_ns;
+        while self.later.front().map_or(false, |&(due, _)| due <= now) {
+            let slot = self.later.pop_front().map_or(0, |(_, slot)| slot);
+            self.again(slot, now);
+        }
+        while self.ramp.peek().map_or(false, |due| start + due <= now) {
+            self.ramp.take();
+            let slot = self.ramped;
+            self.ramped += 1;
+            self.again(slot, now);
+        }
+        while self.connecting < self.most_connecting() {
+            let slot = match self.to_open.pop_front() {
+                Some(slot) => slot,
+                None => return,
+            };
+            let number = self.id(slot) - 1;
+            let (address, source) = sources.of(number);
+            let address = SocketAddrAny::from(address);
+            let opened = socket::<I>(address.address_family())
+                .map_err(io::Error::from)
+                .and_then(|socket| {
+                    source.map_or(Ok(()), |source| super::source::bind(&socket, source))?;
+                    io.open(slot, socket, &address)
+                });
+            self.connections[slot].since_ns = now;
+            match opened {
+                Ok(()) => {
+                    self.connections[slot].stage = Stage::Connecting;
+                    self.connecting += 1;
+                }
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(0);
+                    if errno == libc::EADDRNOTAVAIL {
+                        sources.exhausted(number);
+                    }
+                    self.connections[slot].pending_ns = None;
+                    self.failed(slot, now, connect_error(errno));
+                }
+            }
+        }
+    }
+
+    /// A slot that is not connected: what comes next for it.
+    fn again(&mut self, slot: Slot, now: u64) {
+        if !self.exchange.close {
+            self.to_open.push_back(slot);
+            return;
+        }
+        // A connection is made when there is a request for it.
+        if self.closed_loop {
+            if self.left > 0 {
+                self.left -= 1;
+                self.connections[slot].pending_ns = Some(now);
+                self.to_open.push_back(slot);
+            }
+        } else {
+            self.connections[slot].since_ns = now;
+            self.free.push_back(slot);
+        }
+    }
+
+    /// An error, after which the connection is tried again when some time has gone.
+    fn failed(&mut self, slot: Slot, now: u64, kind: Kind) {
+        self.error(now, kind);
+        self.connections[slot].stage = Stage::Closed;
+        self.later.push_back((now + PAUSE_NS, slot));
+    }
+
+    fn error(&mut self, now: u64, kind: Kind) {
+        self.record.errors[kind as usize] += 1;
+        self.interval.errors += 1;
+        let at = now - self.orders.start_ns;
+        self.record.second(at).errors += 1;
+    }
+
+    /// What a connection does that has nothing to do.
+    fn next(&mut self, slot: Slot, now: u64) -> Next {
+        if !self.stopping {
+            if self.exchange.streams() {
+                let since = self.connections[slot].since_ns;
+                return self.start(slot, since, now);
+            }
+            if self.closed_loop {
+                if self.left > 0 && self.end_ns.map_or(true, |end| now < end) {
+                    self.left -= 1;
+                    return self.start(slot, now, now);
+                }
+            } else if let Some(due) = self.pacer.peek() {
+                let intended = self.orders.start_ns + due;
+                if intended <= now {
+                    self.pacer.take();
+                    return self.start(slot, intended, now);
+                }
+            }
+        }
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Free;
+        connection.since_ns = now;
+        if !self.closed_loop {
+            self.free.push_back(slot);
+        }
+        Next::Wait
+    }
+
+    fn start(&mut self, slot: Slot, intended: u64, now: u64) -> Next {
+        let id = self.id(slot);
+        let (bytes, reply) = self.exchange.begin(self.orders.plan, id, now);
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Busy;
+        connection.intended_ns = intended;
+        connection.sent_ns = now;
+        connection.since_ns = now;
+        connection.answered = false;
+        connection.reply = reply;
+        self.in_flight += 1;
+        self.record.bytes_out += bytes.len() as u64;
+        if !self.exchange.streams() {
+            self.record.intended += 1;
+            self.interval.intended += 1;
+            if !self.closed_loop {
+                self.record.queue.add(now - intended);
+            }
+        }
+        Next::Send(bytes)
+    }
+
+    /// A reply is whole.
+    fn done(&mut self, slot: Slot, now: u64, verdict: Result<(), Kind>, keep: bool) -> Next {
+        let connection = &mut self.connections[slot];
+        connection.reply = Reply::None;
+        let (intended, sent) = (connection.intended_ns, connection.sent_ns);
+        self.in_flight -= 1;
+        match verdict {
+            Err(kind) => self.error(now, kind),
+            Ok(()) => {
+                let latency = now - intended;
+                self.record.latency.add(latency);
+                self.record.service.add(now - sent);
+                self.interval.add(latency);
+                if self.end_ns.map_or(false, |end| now > end) {
+                    self.record.late_requests += 1;
+                } else {
+                    self.record.requests += 1;
+                    self.interval.requests += 1;
+                    let at = now - self.orders.start_ns;
+                    let second = self.record.second(at);
+                    second.requests += 1;
+                    second.max_ns = second.max_ns.max(latency);
+                }
+            }
+        }
+        if keep {
+            return self.next(slot, now);
+        }
+        self.close(slot, now);
+        Next::Close
+    }
+
+    /// After a connection was closed in good order.
+    fn close(&mut self, slot: Slot, now: u64) {
+        self.connections[slot].stage = Stage::Closed;
+        self.open -= 1;
+        if !self.stopping {
+            self.again(slot, now);
+        }
+    }
+
+    /// A connection that was in use is lost.
+    fn broken(&mut self, slot: Slot, now: u64, kind: Kind) {
+        self.connections[slot].reply = Reply::None;
+        self.in_flight -= 1;
+        self.open -= 1;
+        self.failed(slot, now, kind);
+    }
+
+    /// Deadlines; and how many are in flight.
+    fn sweep<I: Io>(&mut self, now: u64, io: &mut I) {
+        if !self.stopping {
+            self.record.looks += 1;
+            self.record.in_flight_sum += self.in_flight;
+        }
+        let timeout = nanoseconds(self.orders.plan.timeout_s);
+        for slot in 0..self.connections.len() {
+            let connection = &self.connections[slot];
+            if now.saturating_sub(connection.since_ns) <= timeout {
+                continue;
+            }
+            match connection.stage {
+                Stage::Connecting => {
+                    io.close(slot);
+                    self.connecting -= 1;
+                    self.connections[slot].pending_ns = None;
+                    self.failed(slot, now, Kind::ConnectTimeout);
+                }
+                Stage::Busy => {
+                    io.close(slot);
+                    // Somebody has waited for so long, at least.
+                    if !self.exchange.streams() {
+                        let age = now - connection.intended_ns;
+                        self.record.latency.add(age);
+                        self.interval.add(age);
+                    }
+                    self.broken(slot, now, Kind::Timeout);
+                }
+                Stage::Closed | Stage::Free => {}
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        self.interval.open = self.open as u64;
+        self.interval.in_flight = self.in_flight;
+        if let Ok(mut live) = self.orders.live.lock() {
+            live.merge(&self.interval);
+            live.open = self.interval.open;
+            live.in_flight = self.interval.in_flight;
+        }
+        self.interval = Interval::new();
+    }
+
+    /// At the end: what was sent and not answered, and what was never sent.
+    fn count_unfinished(&mut self, now: u64) {
+        if self.exchange.streams() {
+            return;
+        }
+        for connection in &mut self.connections {
+            let intended = match connection.stage {
+                Stage::Busy => connection.intended_ns,
+                _ => match connection.pending_ns.take() {
+                    Some(intended) => {
+                        self.record.intended += 1;
+                        intended
+                    }
+                    None => continue,
+                },
+            };
+            self.record.unfinished += 1;
+            if !self.closed_loop {
+                self.record.latency.add(now - intended);
+            }
+        }
+        let start = self.orders.start_ns;
+        while let Some(due) = self.pacer.take() {
+            // Interrupted: what lay in the future was not due.
+            if start + due >= now {
+                break;
+            }
+            self.record.intended += 1;
+            self.record.unfinished += 1;
+            self.record.latency.add(now - start - due);
+        }
+    }
+}
+
+fn connect_error(errno: i32) -> Kind {
+    match errno {
+        libc::ECONNREFUSED => Kind::ConnectRefused,
+        libc::ETIMEDOUT => Kind::ConnectTimeout,
+        libc::EADDRNOTAVAIL => Kind::PortsExhausted,
+        libc::EMFILE | libc::ENFILE => Kind::DescriptorsExhausted,
+        _ => Kind::ConnectFailed,
+    }
+}
+
+impl Handler for Shard<'_> {
+    fn connected(&mut self, slot: Slot) -> Next {
+        let now = now_ns();
+        self.connecting -= 1;
+        self.open += 1;
+        self.record.opened += 1;
+        self.record.most_open = self.record.most_open.max(self.open as u64);
+        let connection = &mut self.connections[slot];
+        self.record.connect.add(now - connection.since_ns);
+        match connection.pending_ns.take() {
+            Some(intended) => self.start(slot, intended, now),
+            None => self.next(slot, now),
+        }
+    }
+
+    fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next {
+        let now = now_ns();
+        self.record.bytes_in += bytes.len() as u64;
+        self.heard_ns = now;
+        let id = self.id(slot);
+        let start_ns = self.orders.start_ns;
+        let connection = &mut self.connections[slot];
+        if connection.stage != Stage::Busy {
+            self.open -= 1;
+            self.failed(slot, now, Kind::Unsolicited);
+            return Next::Close;
+        }
+        if !connection.answered {
+            connection.answered = true;
+            self.record.first_byte.add(now - connection.sent_ns);
+        }
+        if self.exchange.streams() {
+            connection.since_ns = now;
+        }
+        let interval = &mut self.interval;
+        let mut late = |record: &mut Record, late_ns: Option<u64>| {
+            record.messages += 1;
+            interval.requests += 1;
+            let second = record.second(now - start_ns);
+            second.requests += 1;
+            if let Some(late_ns) = late_ns {
+                second.max_ns = second.max_ns.max(late_ns);
+                record.lateness.add(late_ns);
+                interval.add(late_ns);
+            }
+        };
+        let reply = &mut connection.reply;
+        let progress = self.exchange.read(reply, bytes, id, now, &mut self.record, &mut late);
+        match progress {
+            Progress::More => Next::Wait,
+            Progress::Done(verdict, keep) => self.done(slot, now, verdict, keep),
+            Progress::Broken(kind) => {
+                self.broken(slot, now, kind);
+                Next::Close
+            }
+            Progress::Unsolicited(verdict) => {
+                let _ = self.done(slot, now, verdict, false);
+                self.error(now, Kind::Unsolicited);
+                Next::Close
+            }
+        }
+    }
+
+    fn ended(&mut self, slot: Slot, fate: Fate) {
+        let now = now_ns();
+        let stage = self.connections[slot].stage;
+        let kind = match fate {
+            Fate::NotConnected(errno) => {
+                self.connecting -= 1;
+                self.connections[slot].pending_ns = None;
+                return self.failed(slot, now, connect_error(errno));
+            }
+            Fate::Finished => None,
+            Fate::ReceiveFailed(libc::ECONNRESET | libc::EPIPE) => Some(Kind::Reset),
+            Fate::SendFailed(libc::ECONNRESET | libc::EPIPE) => Some(Kind::Reset),
+            Fate::ReceiveFailed(_) => Some(Kind::Reset),
+            Fate::SendFailed(_) => Some(Kind::Send),
+        };
+        match (stage, kind) {
+            (Stage::Free, _) => {
+                // The server may close what nobody uses.
+                self.record.idle_closes += 1;
+                self.close(slot, now);
+            }
+            (Stage::Busy, Some(kind)) => self.broken(slot, now, kind),
+            (Stage::Busy, None) => {
+                let reply = &self.connections[slot].reply;
+                match self.exchange.ended(reply, &mut self.record) {
+                    Progress::Done(verdict, _) => {
+                        let _ = self.done(slot, now, verdict, false);
+                    }
+                    Progress::Broken(kind) => self.broken(slot, now, kind),
+                    Progress::More | Progress::Unsolicited(_) => {}
+                }
+            }
+            (Stage::Closed | Stage::Connecting, _) => {}
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Where connections go to and come from. A source address has some 28,000 ports for one target; on
+//! loopback there are many addresses.
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Connections from one source address, below the usual range of ports.
+const PER_SOURCE: u64 = 20_000;
+
+pub struct Sources {
+    targets: Vec<SocketAddr>,
+    /// More than one source address is needed, and can be had.
+    spread: bool,
+    /// Sources whose ports have run out are passed over.
+    shift: u64,
+}
+
+impl Sources {
+    pub fn new(targets: &[SocketAddr], connections: usize) -> Sources {
+        let loopback = targets.iter().all(|target| match target.ip() {
+            IpAddr::V4(address) => address.is_loopback(),
+            IpAddr::V6(_) => false,
+        });
+        Sources {
+            targets: targets.to_vec(),
+            spread: loopback && connections as u64 > PER_SOURCE * targets.len() as u64,
+            shift: 0,
+        }
+    }
+
+    /// Target and source of connection `number`, from 0.
+    pub fn of(&self, number: u64) -> (SocketAddr, Option<Ipv4Addr>) {
+        let count = self.targets.len() as u64;
+        let target = self.targets[(number % count) as usize];
+        let place = number / count / PER_SOURCE + self.shift;
+        let spread = self.spread || self.shift > 0;
+        // 127.0.0.1 to 127.0.255.254
+        let source = Ipv4Addr::from(0x7f00_0001 + (place % 0xfffd) as u32);
+        (target, Some(source).filter(|_| spread))
+    }
+
+    /// The source of this connection has no ports left.
+    pub fn exhausted(&mut self, number: u64) {
+        let loopback = matches!(self.of(number).0.ip(), IpAddr::V4(address) if address.is_loopback());
+        self.shift += u64::from(loopback);
+    }
+}
+
+/// Binds a socket to a source address; the port is chosen at the connect, where its target is known, so
+/// that the same port can serve several targets.
+#[allow(unsafe_code)]
+pub fn bind(socket: &OwnedFd, source: Ipv4Addr) -> io::Result<()> {
+    let yes: libc::c_int = 1;
+    // SAFETY: the pointer and the length describe `yes`.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&yes as *const libc::c_int).cast(),
+            std::mem::size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(rustix::net::bind(socket, &SocketAddr::from((source, 0)))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_spread_where_they_must() {
+        let target: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        let few = Sources::new(&[target], 20_000);
+        assert_eq!(few.of(19_999), (target, None));
+        let many = Sources::new(&[target], 20_001);
+        assert_eq!(many.of(19_999).1, Some(Ipv4Addr::new(127, 0, 0, 1)));
+        assert_eq!(many.of(20_000).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
+        let far = Sources::new(&["192.0.2.1:80".parse().unwrap()], 100_000);
+        assert_eq!(far.of(50_000).1, None);
+    }
+
+    #[test]
+    fn exhausted_sources_are_passed_over() {
+        let target: SocketAddr = "127.0.0.1:80".parse().unwrap();
+        let mut sources = Sources::new(&[target], 10);
+        sources.exhausted(3);
+        assert_eq!(sources.of(3).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
+        let mut far = Sources::new(&["192.0.2.1:80".parse().unwrap()], 10);
+        far.exhausted(3);
+        assert_eq!(far.of(3).1, None);
+    }
+
+    #[test]
+    fn a_bound_socket_connects() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        let socket = crate::io::socket::<crate::io::uring::Uring>(rustix::net::AddressFamily::INET);
+        let socket = socket.unwrap();
+        bind(&socket, Ipv4Addr::new(127, 0, 0, 77)).unwrap();
+        rustix::net::connect(&socket, &target).unwrap();
+        let (_, peer) = listener.accept().unwrap();
+        assert_eq!(peer.ip(), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77)));
+    }
+}

@@ -1,0 +1,108 @@
+//! When a figure is weak: why, and what to do. A closed list.
+
+use super::plan::{PacingPlan, Plan, Protocol};
+use super::Outcome;
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub struct Warning {
+    pub code: &'static str,
+    pub text: String,
+    pub remedy: &'static str,
+}
+
+/// A thread that is busy for more than this share of the time is likely what limits the load.
+const BUSY_SHARE: f64 = 0.9;
+/// An open loop that keeps less of its rate than this was not the load that was asked for.
+const RATE_KEPT: f64 = 0.99;
+/// Of a stall: latency's maximum against its median in a closed loop.
+const STALL_NS: u64 = 100_000_000;
+const STALL_FACTOR: u64 = 20;
+const LITTLE_LOOKS: u64 = 20;
+
+pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
+    let record = &outcome.record;
+    let seconds = outcome.duration_ns as f64 / 1e9;
+    let mut found = Vec::new();
+    let mut warn = |code, text: String, remedy| found.push(Warning { code, text, remedy });
+    let share = record.cpu_most_ns as f64 / 1e9 / seconds.max(1e-9);
+    if share > BUSY_SHARE {
+        warn(
+            "generator-bound",
+            format!("a thread of the engine was busy for {:.0} % of the time: the figures may be its own limit", share * 100.0),
+            "give it more --threads, or CPUs of its own",
+        );
+    }
+    let open_loop = !matches!(plan.pacing, PacingPlan::Closed {});
+    if open_loop && record.intended > 0 {
+        let kept = record.requests as f64 / record.intended as f64;
+        if kept < RATE_KEPT {
+            warn(
+                "rate-not-kept",
+                format!("{:.1} % of the intended requests were answered in time", kept * 100.0),
+                "ask for a lower rate, or more connections when the queue's times are long",
+            );
+        }
+    }
+    let service = &record.service.0;
+    if record.looks >= LITTLE_LOOKS && plan.protocol != Protocol::Stream && service.len() > 1000 {
+        let expected = service.mean() * service.len() as f64 / outcome.duration_ns as f64;
+        let seen = record.concurrency();
+        if (seen - expected).abs() > 0.2 * expected.max(seen) + 1.0 {
+            warn(
+                "little",
+                format!("{seen:.1} requests were in flight on average, but rate and service time make {expected:.1}"),
+                "some replies are missing from the figures: look at the errors",
+            );
+        }
+    }
+    if !open_loop && plan.protocol != Protocol::Stream && service.len() > 1000 {
+        let (most, median) = (service.max(), service.value_at_quantile(0.5));
+        if most > STALL_NS && most > median * STALL_FACTOR {
+            warn(
+                "closed-loop-stalls",
+                format!("a reply took {:.0} ms while the others waited unsent: a closed loop hides such stalls", most as f64 / 1e6),
+                "look at latency with --rate",
+            );
+        }
+    }
+    if seconds < 1.0 {
+        warn(
+            "short-run",
+            format!("the load lasted {seconds:.2} s"),
+            "let it run for some seconds",
+        );
+    }
+    let errors = record.errors_total();
+    if errors > 0 {
+        warn(
+            "errors",
+            format!("{errors} errors: their requests are in no latency but timeouts'"),
+            "look at their kinds before the figures",
+        );
+    }
+    if record.unfinished > 0 {
+        warn(
+            "unfinished",
+            format!("{} requests were without an answer at the end", record.unfinished),
+            "percentiles are lower bounds: ask for a lower rate or a longer run",
+        );
+    }
+    let ports = 20_000 * plan.addresses.len() as u64;
+    let wide = plan.connections as u64 <= 20_000;
+    if wide && record.opened > ports {
+        warn(
+            "near-ports",
+            format!("{} connections were opened one after the other to {} addresses", record.opened, plan.addresses.len()),
+            "ports wait for a minute after their use: a shorter run, or more addresses",
+        );
+    }
+    if plan.connections as u64 * 10 > outcome.descriptors * 9 {
+        warn(
+            "near-descriptors",
+            format!("{} connections of {} descriptors", plan.connections, outcome.descriptors),
+            "raise the limit: ulimit -n",
+        );
+    }
+    found
+}

@@ -1,0 +1,163 @@
+"""A load while it runs, on a terminal: figures, and a strip of latency over time."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from ringside.load import bands
+from ringside.report import numbers
+from ringside.report.plaintext import one_line
+
+_STYLES = ("", "blue", "cyan", "yellow", "bright_red")
+_LABEL = 8
+_MOST_ROWS = 12
+# What stands above and below the strip, and the line in which the cursor waits.
+_OTHER_LINES = 7
+# The middle of a bucket of which four make a doubling, as a share of its upper end.
+_MIDDLE = 2 ** (-1 / 8)
+
+
+class View:
+    """What progress lines said so far, as text for a screen of any size."""
+
+    def __init__(self, title: str, *, total_s: float | None, requests: int | None, streams: bool) -> None:
+        self._title = title
+        self._total_s = total_s
+        self._requests = requests
+        self._streams = streams
+        self._columns: list[tuple[float, Counter[float]]] = []
+        self._answered = self._errors = 0
+        self._last: Mapping[str, Any] = {}
+
+    def add(self, progress: Mapping[str, Any]) -> None:
+        """Take a `progress` line of the contract."""
+        self._last = progress
+        self._answered += progress["requests"]
+        self._errors += progress["errors"]
+        counts = Counter({float(upper) * _MIDDLE: int(count) for upper, count in progress["buckets"]})
+        self._columns.append((progress["t_ns"] / 1e9, counts))
+
+    def render(self, width: int, height: int) -> Text:
+        """The view in so many columns and lines."""
+        lines = [Text(_cut(one_line(self._title), width), style="bold")]
+        lines += [Text(line) for line in pack(self._fields(), width)]
+        room = min(_MOST_ROWS, height - _OTHER_LINES)
+        if room >= 2 and width > _LABEL + 2:
+            lines += self._strip(width - _LABEL - 1, room)
+        return Text("\n").join(lines)
+
+    def _fields(self) -> list[str]:
+        last = self._last
+        if not last:
+            return ["waiting for the first replies"]
+        elapsed = last["t_ns"] / 1e9
+        interval_s = max(1e-9, last["interval_ns"] / 1e9)
+        fields = [f"{elapsed:.0f} of {self._total_s:g} s" if self._total_s else f"{elapsed:.0f} s"]
+        if self._requests:
+            fields.append(f"{self._answered:,} of {self._requests:,}")
+        rate = f"{numbers.significant(last['requests'] / interval_s)}/s"
+        if last.get("intended"):
+            rate += f" (intended {numbers.significant(last['intended'] / interval_s)}/s)"
+        fields.append(rate)
+        what = "late " if self._streams else ""
+        for name in ("p50", "p99", "max"):
+            value = last.get(f"{name}_ns")
+            fields.append(f"{what}{name} {numbers.quantity(value, 'ns') if value is not None else '–'}")
+        fields.append(f"{last['open']:,} open")
+        if not self._streams:
+            fields.append(f"{last['in_flight']:,} in flight")
+        fields.append(f"{self._errors:,} error{'s' * (self._errors != 1)}")
+        return fields
+
+    def _strip(self, width: int, most: int) -> list[Text]:
+        """Rows of latency, the slowest above; columns of time, several merged where they do not fit."""
+        every = math.ceil(len(self._columns) / width) or 1
+        merged: list[Counter[float]] = []
+        for index, (_, counts) in enumerate(self._columns):
+            if index % every == 0:
+                merged.append(Counter())
+            merged[-1].update(counts)
+        seen = [value for counts in merged for value in counts]
+        if not seen:
+            return []
+        edges = bands.edges(min(seen), max(seen), most, fine=False)
+        cells = [bands.spread(counts.items(), edges) for counts in merged]
+        darkest = max(max(column) for column in cells)
+        rows = []
+        for band in reversed(range(len(edges))):
+            row = Text(f"{bands.label(edges[band]):>{_LABEL}} ")
+            for column in cells:
+                level = bands.shade(column[band], darkest)
+                row.append(bands.SHADES[level], style=_STYLES[level])
+            rows.append(row)
+        return [*rows, self._axis(len(merged), every, width)]
+
+    def _axis(self, columns: int, every: int, width: int) -> Text:
+        ends = f"{self._columns[min(len(self._columns), columns * every) - 1][0]:.0f} s"
+        return Text(f"{'':{_LABEL}} 0{ends:>{max(len(ends) + 1, min(width, columns) - 1)}}", style="dim")
+
+
+def pack(fields: list[str], width: int) -> list[str]:
+    """Fields into lines of this width, two spaces between; a field that is longer is cut."""
+    lines: list[str] = []
+    for field in (_cut(one, width) for one in fields):
+        if lines and len(lines[-1]) + 2 + len(field) <= width:
+            lines[-1] += f"  {field}"
+        else:
+            lines.append(field)
+    return lines
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+class Screen:
+    """Draws views on a terminal, each time a progress line comes; draws nothing elsewhere."""
+
+    def __init__(self, console: Console, *, wanted: bool) -> None:
+        self._console = console
+        # No thread of its own: nothing but the engine should run beside a load.
+        self._live = (
+            Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
+            if wanted and console.is_terminal
+            else None
+        )
+        self._view: View | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        return self._live is not None
+
+    def __enter__(self) -> Screen:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def begin(self, view: View) -> None:
+        """Show another load from now on."""
+        self._view = view
+        self._draw()
+
+    def seen(self, line: bytes) -> None:
+        """Take one of the probe's lines."""
+        if self._live and self._view and b'"progress"' in line[:40]:
+            self._view.add(json.loads(line))
+            self._draw()
+
+    def _draw(self) -> None:
+        if self._live and self._view:
+            width, height = self._console.size
+            self._live.update(self._view.render(width, height), refresh=True)
