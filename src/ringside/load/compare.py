@@ -93,7 +93,7 @@ def _percentile(histogram: str, field: str) -> Callable[[Result], float | None]:
 
 
 def compare(runs: Sequence[Run], measured: Sequence[Measure]) -> list[Found]:
-    """The ratio of each measure from pairs inside blocks. A block in which one of the two failed drops out."""
+    """The ratio of each measure from pairs inside blocks; one in which either target failed drops out."""
     found = []
     for measure in measured:
         values: dict[str, dict[int, float]] = {name: {} for name in NAMES}

@@ -98,18 +98,18 @@ def how(target: Target, options: Options, result: Result) -> str:
     connections = f"{options.connections:,} connection{'s' * (options.connections != 1)}"
     pacing = options.pacing
     if target.protocol == "stream":
-        ramp = f", opened at {significant(options.ramp_per_s)} per second" if options.ramp_per_s else ""
+        ramp = f", opened at {options.ramp_per_s:,.10g} per second" if options.ramp_per_s else ""
         first = f"{options.connections:,} stream{'s' * (options.connections != 1)}{ramp}"
     elif pacing["kind"] == "closed":
         first = f"closed loop, {connections}"
     elif pacing["kind"] == "staircase":
         steps = ", ".join(
-            f"{significant(one['rate_per_s'])}/s for {one['duration_s']:g} s" for one in pacing["steps"]
+            f"{one['rate_per_s']:,.10g}/s for {one['duration_s']:g} s" for one in pacing["steps"]
         )
         first = f"open loop, {steps}; {connections}"
     else:
         spacing = "at even intervals" if pacing["kind"] == "constant" else f"Poisson, seed {pacing['seed']}"
-        first = f"open loop, {significant(pacing['rate_per_s'])} requests per second {spacing}; {connections}"
+        first = f"open loop, {pacing['rate_per_s']:,.10g} requests per second {spacing}; {connections}"
     threads = result.threads or options.threads
     parts = [first, f"{significant(result.duration_ns / 1e9)} s", f"{threads} thread{'s' * (threads != 1)}"]
     if options.close:

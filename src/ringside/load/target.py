@@ -117,9 +117,9 @@ def resolve(target: Target) -> list[str]:
         if family == socket.AF_INET6:
             scope = address[3] if len(address) == 4 else 0
             host = str(address[0]).partition("%")[0]
-            addresses.append(f"[{host}%{scope}]:{address[1]}" if scope else f"[{host}]:{address[1]}")
+            addresses.append(f"[{host}%{scope}]:{target.port}" if scope else f"[{host}]:{target.port}")
         elif family == socket.AF_INET:
-            addresses.append(f"{address[0]}:{address[1]}")
+            addresses.append(f"{address[0]!s}:{target.port}")
     if not addresses:
         raise UsageError(f"the host {one_line(target.host)} has no IPv4 or IPv6 address")
     return list(dict.fromkeys(addresses))

@@ -90,7 +90,7 @@ def headers(texts: Sequence[str]) -> list[tuple[str, str]]:
     for text in texts:
         name, colon, value = text.partition(":")
         value = value.strip(" \t")
-        if not colon or not is_token(name) or any(c < " " and c != "\t" or c == "\x7f" for c in value):
+        if not colon or not is_token(name) or any((c < " " and c != "\t") or c == "\x7f" for c in value):
             raise UsageError(f"--header {one_line(text, 60)}: write it as 'Name: value'")
         if name.lower() in ("content-length", "transfer-encoding"):
             raise UsageError(f"--header {name}: leave it out, the length of --body is sent by itself")
