@@ -30,7 +30,7 @@ struct Entry {
     /// None when it was closed, and only waits for its operations to complete.
     slot: Option<Slot>,
     /// The kernel reads it until the connect has completed.
-    address: Box<SocketAddrAny>,
+    _address: Box<SocketAddrAny>,
     /// The kernel reads these bytes until the send has completed.
     out: Option<(Rc<[u8]>, usize)>,
     /// What is to be sent after that.
@@ -256,7 +256,7 @@ impl Io for Uring {
         self.entries[index as usize] = Some(Entry {
             socket,
             slot: Some(slot),
-            address,
+            _address: address,
             out: None,
             next_out: None,
             operations: 0,

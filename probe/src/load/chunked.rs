@@ -46,7 +46,9 @@ impl Chunked {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.state {
                 State::Data => {
-                    let count = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                    let count = bytes
+                        .len()
+                        .min(usize::try_from(self.left).unwrap_or(usize::MAX));
                     self.left -= count as u64;
                     let last = self.left == 0;
                     sink(Piece {
@@ -177,7 +179,11 @@ mod tests {
     fn reads_whole_and_in_any_pieces() {
         let text = b"5\r\nhello\r\n00b;x=\"y\"\r\n, old world\r\nA \r\n0123456789\r\n0\r\nTrailer: 1\r\nB: 2\r\n\r\nHTTP";
         let right = (
-            vec![b"hello".to_vec(), b", old world".to_vec(), b"0123456789".to_vec()],
+            vec![
+                b"hello".to_vec(),
+                b", old world".to_vec(),
+                b"0123456789".to_vec(),
+            ],
             b"HTTP".to_vec(),
         );
         for step in 1..=text.len() {

@@ -301,7 +301,8 @@ mod tests {
         };
         let run = |check: &Check, body: &[u8], step: usize| {
             let mut checked = Checked::default();
-            body.chunks(step).for_each(|piece| check.feed(&mut checked, piece));
+            body.chunks(step)
+                .for_each(|piece| check.feed(&mut checked, piece));
             check.end(&checked, Some(200))
         };
         for step in 1..8 {
@@ -324,7 +325,13 @@ mod tests {
     fn templates() {
         let chunk = Template::parse("Chunk {k} for {id}");
         assert_eq!(chunk.read(b"Chunk 3 for 12"), Some((Some(3), Some(12))));
-        for wrong in ["Chunk 03 for 12", "Chunk  for 12", "Chunk -3 for 12", "Chunk 3 for 12 ", "Chunk 3 for"] {
+        for wrong in [
+            "Chunk 03 for 12",
+            "Chunk  for 12",
+            "Chunk -3 for 12",
+            "Chunk 3 for 12 ",
+            "Chunk 3 for",
+        ] {
             assert_eq!(chunk.read(wrong.as_bytes()), None, "{wrong}");
         }
         assert_eq!(chunk.read(b"Chunk 99999999999999999999999 for 1"), None);
@@ -349,7 +356,8 @@ mod tests {
         let mut found = Sequence::default();
         let second = 1_000_000_000;
         let mut at = |message: &str, now: u64| {
-            form.check(&mut stream, message.as_bytes(), 7, now, &mut found).late_ns
+            form.check(&mut stream, message.as_bytes(), 7, now, &mut found)
+                .late_ns
         };
         assert_eq!(at("Welcome: 7", second), None);
         assert_eq!(at("Chunk 1 for 7", 2 * second + 5), Some(5));
@@ -385,7 +393,12 @@ mod tests {
         }
         let form = form(Framing::Chunk, None);
         let (mut stream, mut seen) = (form.begin(0), Vec::new());
-        let pieces: [(&[u8], bool); 4] = [(b"ab\n", true), (b"c", false), (b"d", false), (b"e\n", true)];
+        let pieces: [(&[u8], bool); 4] = [
+            (b"ab\n", true),
+            (b"c", false),
+            (b"d", false),
+            (b"e\n", true),
+        ];
         for (piece, last) in pieces {
             let mut take = |_: &mut Stream, one: &[u8]| seen.push(one.to_vec());
             form.feed(&mut stream, piece, last, &mut take).unwrap();
@@ -393,7 +406,10 @@ mod tests {
         assert_eq!(seen, [b"ab".to_vec(), b"cde".to_vec()]);
         let bomb = vec![b'x'; MOST_MESSAGE_BYTES + 1];
         let mut nobody = |_: &mut Stream, _: &[u8]| {};
-        assert_eq!(form.feed(&mut stream, &bomb, false, &mut nobody), Err(Kind::TooLarge));
+        assert_eq!(
+            form.feed(&mut stream, &bomb, false, &mut nobody),
+            Err(Kind::TooLarge)
+        );
     }
 
     #[test]
@@ -403,6 +419,10 @@ mod tests {
         let mut stream = form.begin(0);
         let told = form.check(&mut stream, b"x due=100 y", 1, 150, &mut found);
         assert_eq!(told.late_ns, Some(50));
-        assert_eq!(form.check(&mut stream, b"x due=", 1, 150, &mut found).late_ns, None);
+        assert_eq!(
+            form.check(&mut stream, b"x due=", 1, 150, &mut found)
+                .late_ns,
+            None
+        );
     }
 }

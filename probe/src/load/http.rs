@@ -89,7 +89,9 @@ impl Response {
                 Ok(Read::More)
             }
             State::Length(left) => {
-                let count = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let count = bytes
+                    .len()
+                    .min(usize::try_from(*left).unwrap_or(usize::MAX));
                 let (body, rest) = bytes.split_at(count);
                 *left -= count as u64;
                 let last = *left == 0;
@@ -135,7 +137,8 @@ impl Response {
             return Ok(Some(used));
         }
         let before = self.held.len();
-        self.held.extend_from_slice(&bytes[..bytes.len().min(MOST_HEAD_BYTES + 1)]);
+        self.held
+            .extend_from_slice(&bytes[..bytes.len().min(MOST_HEAD_BYTES + 1)]);
         let (parsed, used) = match parse(&self.held)? {
             Some(found) => found,
             None => return short(&self.held),
@@ -194,7 +197,9 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Kind> {
     let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
     let used = match response.parse(bytes) {
-        Ok(httparse::Status::Complete(used)) if used > MOST_HEAD_BYTES => return Err(Kind::TooLarge),
+        Ok(httparse::Status::Complete(used)) if used > MOST_HEAD_BYTES => {
+            return Err(Kind::TooLarge)
+        }
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => return Err(Kind::TooLarge),
@@ -213,7 +218,10 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Kind> {
             }
             length = Some(found);
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            let chunked = field.value.trim_ascii_both().eq_ignore_ascii_case(b"chunked");
+            let chunked = field
+                .value
+                .trim_ascii_both()
+                .eq_ignore_ascii_case(b"chunked");
             // No other coding was asked for, and twice chunked is none.
             coding = Some(chunked && coding.is_none());
         } else if field.name.eq_ignore_ascii_case("connection") {
@@ -221,7 +229,8 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Kind> {
                 let option = option.trim_ascii_both();
                 if option.eq_ignore_ascii_case(b"close") {
                     keep_alive = false;
-                } else if option.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0) {
+                } else if option.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0)
+                {
                     keep_alive = true;
                 }
             }
@@ -324,7 +333,12 @@ mod tests {
         ];
         for text in bad {
             for step in 1..=text.len() {
-                assert_eq!(read(text, step, true), Err(Kind::Protocol), "{}", String::from_utf8_lossy(text));
+                assert_eq!(
+                    read(text, step, true),
+                    Err(Kind::Protocol),
+                    "{}",
+                    String::from_utf8_lossy(text)
+                );
             }
         }
         let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(17);

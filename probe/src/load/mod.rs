@@ -42,13 +42,18 @@ pub struct Outcome {
 }
 
 /// Carries out a load. The error is why it could not begin.
-pub fn run(plan: &Plan, signals: &OwnedFd, writer: &mut Writer) -> Result<Result<(), ReaderGone>, String> {
+pub fn run(
+    plan: &Plan,
+    signals: &OwnedFd,
+    writer: &mut Writer,
+) -> Result<Result<(), ReaderGone>, String> {
     let descriptors = raise_descriptors(plan)?;
     let mut missing = Vec::new();
     let io = back_end(plan, &mut missing)?;
     let start_ns = clock::now_ns();
     let started = json!({
         "type": "started", "version": crate::request::PROTOCOL, "t_ns": 0, "missing": missing,
+        "monotonic_ns": start_ns,
         "io": match io { BackEnd::Uring => "uring", _ => "epoll" },
         "threads": plan.threads, "connections": plan.connections,
     });
@@ -69,7 +74,9 @@ fn drive(
     writer: &mut Writer,
 ) -> (Outcome, Result<(), ReaderGone>) {
     let stop = AtomicBool::new(false);
-    let lives: Vec<_> = (0..plan.threads).map(|_| Mutex::new(Interval::new())).collect();
+    let lives: Vec<_> = (0..plan.threads)
+        .map(|_| Mutex::new(Interval::new()))
+        .collect();
     let mut outcome = Outcome {
         record: Record::new(),
         duration_ns: 0,
@@ -162,7 +169,9 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
             missing.push(format!("io_uring: {error}"));
             Ok(BackEnd::Epoll)
         }
-        Ok(Err(error)) => Err(format!("io_uring is not allowed here: {error}; leave out --io or take epoll")),
+        Ok(Err(error)) => Err(format!(
+            "io_uring is not allowed here: {error}; leave out --io or take epoll"
+        )),
         Err(_) => Err("io_uring: the attempt to use it panicked".into()),
     }
 }
@@ -230,7 +239,9 @@ impl View {
     fn interrupted(&mut self, signals: &OwnedFd) -> bool {
         let mut buffer = [0; sys::SIGNAL_BYTES];
         let mut interrupted = false;
-        while self.signalled && matches!(rustix::io::read(signals, &mut buffer), Ok(count) if count >= 4) {
+        while self.signalled
+            && matches!(rustix::io::read(signals, &mut buffer), Ok(count) if count >= 4)
+        {
             let signal = i32::from_ne_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]);
             interrupted |= signal != libc::SIGCHLD;
         }
@@ -240,7 +251,10 @@ impl View {
 
     fn tell(&mut self, lives: &[Mutex<Interval>], writer: &mut Writer) -> Result<(), ReaderGone> {
         let now = clock::now_ns();
-        if self.every_ns.map_or(true, |every| now < self.last_ns + every) {
+        if self
+            .every_ns
+            .map_or(true, |every| now < self.last_ns + every)
+        {
             return Ok(());
         }
         let mut all = Interval::new();
@@ -266,4 +280,3 @@ impl View {
         writer.answer(&line, true)
     }
 }
-

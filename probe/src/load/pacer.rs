@@ -55,7 +55,13 @@ enum Kind {
 impl Pacer {
     /// For shard `shard` of `shards`. Instants lie before `until_ns`, and there are `most` in all shards
     /// together at most.
-    pub fn new(pacing: &Pacing, shard: u64, shards: u64, until_ns: Option<u64>, most: Option<u64>) -> Pacer {
+    pub fn new(
+        pacing: &Pacing,
+        shard: u64,
+        shards: u64,
+        until_ns: Option<u64>,
+        most: Option<u64>,
+    ) -> Pacer {
         let kind = match pacing {
             Pacing::Closed => Kind::Never,
             Pacing::Constant(rate_per_s) => Kind::Even {
@@ -102,7 +108,11 @@ impl Pacer {
     }
 
     fn find(&mut self) {
-        let found = if self.left == 0 { None } else { self.kind.next() };
+        let found = if self.left == 0 {
+            None
+        } else {
+            self.kind.next()
+        };
         self.next_ns = found.filter(|&at| at < self.until_ns);
     }
 }
@@ -205,12 +215,21 @@ mod tests {
             let found = all(&pacing, shards, Some(100 * SECOND), None);
             let count = found.len() as f64;
             // Five standard deviations.
-            assert!((count - 100_000.0).abs() < 5.0 * 100_000f64.sqrt(), "{count}");
-            let gaps: Vec<f64> = found.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+            assert!(
+                (count - 100_000.0).abs() < 5.0 * 100_000f64.sqrt(),
+                "{count}"
+            );
+            let gaps: Vec<f64> = found
+                .windows(2)
+                .map(|pair| (pair[1] - pair[0]) as f64)
+                .collect();
             let long = gaps.iter().filter(|&&gap| gap > 1e6).count() as f64 / gaps.len() as f64;
             assert!((long - (-1f64).exp()).abs() < 0.01, "{long}");
         }
-        assert_eq!(all(&pacing, 2, Some(SECOND), None), all(&pacing, 2, Some(SECOND), None));
+        assert_eq!(
+            all(&pacing, 2, Some(SECOND), None),
+            all(&pacing, 2, Some(SECOND), None)
+        );
     }
 
     #[test]

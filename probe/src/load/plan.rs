@@ -151,7 +151,9 @@ fn positive(key: &str, value: f64, most: f64) -> Result<(), String> {
     if value > 0.0 && value <= most {
         return Ok(());
     }
-    Err(format!("load: {key}: {value} is not in the range 0 < x ≤ {most}"))
+    Err(format!(
+        "load: {key}: {value} is not in the range 0 < x ≤ {most}"
+    ))
 }
 
 impl Plan {
@@ -191,7 +193,11 @@ impl Plan {
             _ => return Err("load: http and stream need `request`, and no `line`".into()),
         }
         let texts = [&self.expect.equals, &self.expect.contains];
-        if texts.into_iter().flatten().any(|text| bytes_of(text).is_none()) {
+        if texts
+            .into_iter()
+            .flatten()
+            .any(|text| bytes_of(text).is_none())
+        {
             return Err("load: expect: a character above U+00FF".into());
         }
         Ok(())
@@ -267,8 +273,10 @@ impl RequestPlan {
             if name.is_empty() || !name.bytes().all(token) {
                 return Err(format!("load: request: {name:?} is no header's name"));
             }
-            let value = bytes_of(value).filter(|value| !value.iter().any(|b| b"\r\n\0".contains(b)));
-            let value = value.ok_or_else(|| format!("load: request: the value of {name} cannot be sent"))?;
+            let value =
+                bytes_of(value).filter(|value| !value.iter().any(|b| b"\r\n\0".contains(b)));
+            let value = value
+                .ok_or_else(|| format!("load: request: the value of {name} cannot be sent"))?;
             for own in ["content-length", "transfer-encoding", "connection"] {
                 if name.eq_ignore_ascii_case(own) {
                     return Err(format!("load: request: {name} is set by the engine"));
@@ -298,7 +306,9 @@ impl RequestPlan {
 
 /// A character for each byte; None where one is above U+00FF.
 pub fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    text.chars().map(|one| u8::try_from(u32::from(one)).ok()).collect()
+    text.chars()
+        .map(|one| u8::try_from(u32::from(one)).ok())
+        .collect()
 }
 
 pub fn nanoseconds(seconds: f64) -> u64 {

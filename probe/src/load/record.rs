@@ -269,8 +269,13 @@ impl Interval {
 
     /// `(upper_ns, count)` of the buckets that hold something.
     pub fn buckets(&self) -> Vec<(u64, u32)> {
-        let held = self.counts.iter().enumerate().filter(|(_, &count)| count > 0);
-        held.map(|(bucket, &count)| (upper_ns(bucket), count)).collect()
+        let held = self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, &count)| count > 0);
+        held.map(|(bucket, &count)| (upper_ns(bucket), count))
+            .collect()
     }
 
     /// An upper bound of the quantile, None when nothing was added.

@@ -55,7 +55,8 @@ impl Exchange {
             check: Check::new(&plan.expect),
             form: Form::new(&plan.stream),
             no_body: request.map_or(false, |request| request.method == "HEAD"),
-            close: request.map_or(false, |request| request.close) && plan.protocol == Protocol::Http,
+            close: request.map_or(false, |request| request.close)
+                && plan.protocol == Protocol::Http,
             plan_bytes: bytes.into(),
             target_has_id: request.map_or(false, |request| request.target.contains("{id}")),
         }
@@ -113,10 +114,18 @@ impl Exchange {
                 let known = response.status().is_some();
                 let mut wrong = Ok(());
                 let read = response.feed(bytes, &mut |piece| {
-                    let fed = self.form.feed(stream, piece.bytes, piece.last, &mut |stream, message| {
-                        let told = self.form.check(stream, message, id, now_ns, &mut record.sequence);
-                        late(record, told.late_ns);
-                    });
+                    let fed =
+                        self.form
+                            .feed(stream, piece.bytes, piece.last, &mut |stream, message| {
+                                let told = self.form.check(
+                                    stream,
+                                    message,
+                                    id,
+                                    now_ns,
+                                    &mut record.sequence,
+                                );
+                                late(record, told.late_ns);
+                            });
                     wrong = wrong.and(fed);
                 });
                 if let (false, Some(status)) = (known, response.status()) {
@@ -169,6 +178,10 @@ impl Exchange {
                 None => both.0.begun(),
             },
         };
-        Progress::Broken(if begun { Kind::Truncated } else { Kind::ClosedEarly })
+        Progress::Broken(if begun {
+            Kind::Truncated
+        } else {
+            Kind::ClosedEarly
+        })
     }
 }

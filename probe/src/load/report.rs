@@ -18,7 +18,10 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
             .iter_recorded()
             .map(|one| (one.value_iterated_to(), one.count_since_last_iteration()))
             .collect();
-        writer.answer(&json!({"type": "histogram", "name": name, "counts": counts}), false)?;
+        writer.answer(
+            &json!({"type": "histogram", "name": name, "counts": counts}),
+            false,
+        )?;
         summaries.insert((*name).into(), summary(times));
     }
     let errors: Map<String, Value> = KINDS
@@ -41,18 +44,32 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
         })
         .collect();
     let seconds = outcome.duration_ns as f64 / 1e9;
-    let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+    let per_s = |count: u64| {
+        if seconds > 0.0 {
+            count as f64 / seconds
+        } else {
+            0.0
+        }
+    };
     let open_loop = !matches!(plan.pacing, PacingPlan::Closed {});
+    let answered = match plan.protocol {
+        Protocol::Stream => record.messages,
+        _ => record.requests,
+    };
     let (kind, detail) = verdict(plan, outcome);
     let sequence = record.sequence;
-    let cpu_share = if seconds > 0.0 { record.cpu_most_ns as f64 / 1e9 / seconds } else { 0.0 };
+    let cpu_share = if seconds > 0.0 {
+        record.cpu_most_ns as f64 / 1e9 / seconds
+    } else {
+        0.0
+    };
     let line = json!({
         "type": "outcome", "outcome": kind, "detail": detail,
         "duration_ns": outcome.duration_ns,
         "intended": open_loop.then(|| record.intended),
         "intended_rate_per_s": open_loop.then(|| per_s(record.intended)),
         "requests": record.requests,
-        "achieved_rate_per_s": per_s(record.requests),
+        "achieved_rate_per_s": per_s(answered),
         "late_requests": record.late_requests,
         "unfinished": record.unfinished,
         "errors": errors,
@@ -95,9 +112,14 @@ fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if answered > 0 {
         return ("ok", String::new());
     }
-    let most = KINDS.iter().zip(record.errors).max_by_key(|(_, count)| *count);
+    let most = KINDS
+        .iter()
+        .zip(record.errors)
+        .max_by_key(|(_, count)| *count);
     let why = match most {
-        Some((kind, count)) if count > 0 => format!("nothing was answered as expected: {kind} {count} times"),
+        Some((kind, count)) if count > 0 => {
+            format!("nothing was answered as expected: {kind} {count} times")
+        }
         _ => "nothing was answered".into(),
     };
     ("load-failed", why)

@@ -101,7 +101,10 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
             sweep_ns = now + SWEEP_NS;
         }
         let wake = shard.wake_ns(sweep_ns);
-        io.turn(Duration::from_nanos(wake.saturating_sub(now_ns())), &mut shard)?;
+        io.turn(
+            Duration::from_nanos(wake.saturating_sub(now_ns())),
+            &mut shard,
+        )?;
     }
     let now = now_ns();
     let stopped = stopped_ns.unwrap_or(now);
@@ -144,7 +147,9 @@ impl<'a> Shard<'a> {
         // Without a ramp all are due at once.
         let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18));
         let closed_loop = pacing == Pacing::Closed && !exchange.streams();
-        let left = plan.requests.map_or(u64::MAX, |total| share(total, number, shards));
+        let left = plan
+            .requests
+            .map_or(u64::MAX, |total| share(total, number, shards));
         Shard {
             connections: (0..count).map(|_| connection()).collect(),
             free: VecDeque::with_capacity(count),
@@ -158,7 +163,9 @@ impl<'a> Shard<'a> {
             pacer: Pacer::new(&pacing, number, shards, plan.duration_ns(), plan.requests),
             closed_loop,
             left,
-            end_ns: plan.duration_ns().map(|duration| orders.start_ns + duration),
+            end_ns: plan
+                .duration_ns()
+                .map(|duration| orders.start_ns + duration),
             stopping: false,
             heard_ns: orders.start_ns,
             interval: Interval::new(),
@@ -192,7 +199,9 @@ impl<'a> Shard<'a> {
             true => self.left == 0,
             false => self.pacer.peek().is_none(),
         };
-        all_sent && self.in_flight == 0 && self.connections.iter().all(|one| one.pending_ns.is_none())
+        all_sent
+            && self.in_flight == 0
+            && self.connections.iter().all(|one| one.pending_ns.is_none())
     }
 
     fn stop(&mut self, now: u64) -> u64 {
@@ -240,8 +249,13 @@ impl<'a> Shard<'a> {
                 Some(slot) => slot,
                 None => return,
             };
-            let wanted = if self.exchange.close { Stage::Closed } else { Stage::Free };
-            if self.connections[slot].stage != wanted || self.connections[slot].pending_ns.is_some() {
+            let wanted = if self.exchange.close {
+                Stage::Closed
+            } else {
+                Stage::Free
+            };
+            if self.connections[slot].stage != wanted || self.connections[slot].pending_ns.is_some()
+            {
                 continue;
             }
             let intended = start + self.pacer.take().unwrap_or(0);
@@ -572,7 +586,9 @@ impl Handler for Shard<'_> {
             }
         };
         let reply = &mut connection.reply;
-        let progress = self.exchange.read(reply, bytes, id, now, &mut self.record, &mut late);
+        let progress = self
+            .exchange
+            .read(reply, bytes, id, now, &mut self.record, &mut late);
         match progress {
             Progress::More => Next::Wait,
             Progress::Done(verdict, keep) => self.done(slot, now, verdict, keep),

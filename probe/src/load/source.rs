@@ -42,7 +42,8 @@ impl Sources {
 
     /// The source of this connection has no ports left.
     pub fn exhausted(&mut self, number: u64) {
-        let loopback = matches!(self.of(number).0.ip(), IpAddr::V4(address) if address.is_loopback());
+        let loopback =
+            matches!(self.of(number).0.ip(), IpAddr::V4(address) if address.is_loopback());
         self.shift += u64::from(loopback);
     }
 }

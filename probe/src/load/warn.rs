@@ -39,7 +39,10 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         if kept < RATE_KEPT {
             warn(
                 "rate-not-kept",
-                format!("{:.1} % of the intended requests were answered in time", kept * 100.0),
+                format!(
+                    "{:.1} % of the intended requests were answered in time",
+                    kept * 100.0
+                ),
                 "ask for a lower rate, or more connections when the queue's times are long",
             );
         }
@@ -84,7 +87,10 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     if record.unfinished > 0 {
         warn(
             "unfinished",
-            format!("{} requests were without an answer at the end", record.unfinished),
+            format!(
+                "{} requests were without an answer at the end",
+                record.unfinished
+            ),
             "percentiles are lower bounds: ask for a lower rate or a longer run",
         );
     }
@@ -93,14 +99,21 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     if wide && record.opened > ports {
         warn(
             "near-ports",
-            format!("{} connections were opened one after the other to {} addresses", record.opened, plan.addresses.len()),
+            format!(
+                "{} connections were opened one after the other to {} addresses",
+                record.opened,
+                plan.addresses.len()
+            ),
             "ports wait for a minute after their use: a shorter run, or more addresses",
         );
     }
     if plan.connections as u64 * 10 > outcome.descriptors * 9 {
         warn(
             "near-descriptors",
-            format!("{} connections of {} descriptors", plan.connections, outcome.descriptors),
+            format!(
+                "{} connections of {} descriptors",
+                plan.connections, outcome.descriptors
+            ),
             "raise the limit: ulimit -n",
         );
     }

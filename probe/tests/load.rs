@@ -1,0 +1,654 @@
+//! The load engine against real servers, good ones and bad ones. Both back-ends must count the same.
+
+mod common;
+#[path = "common/server.rs"]
+mod server;
+
+use common::*;
+use serde_json::{json, Value};
+use server::{dribble, request, reset, Server};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+/// A plan for a server, with changes.
+fn plan(server: &Server, changes: Value) -> Value {
+    let mut plan = json!({
+        "protocol": "http", "addresses": [server.address.to_string()], "connections": 2,
+        "requests": 20, "timeout_s": 20, "request": {"headers": [["Host", "here"]]},
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        plan[key] = value.clone();
+    }
+    if plan["protocol"] == "tcp" {
+        plan.as_object_mut().unwrap().remove("request");
+    }
+    json!({"version": 1, "load": plan})
+}
+
+fn load(request: &Value) -> Trial {
+    parse(start(request).wait_with_output().unwrap())
+}
+
+/// Outcomes by epoll and by io_uring; without the latter where the kernel has none.
+fn both(request: &Value) -> Vec<Value> {
+    let mut found = vec![load(&with(request.clone(), "/load/io", json!("epoll"))).outcome];
+    let auto = load(&with(request.clone(), "/load/io", json!("auto")));
+    let streams = request["load"]["protocol"] == "stream";
+    if auto.of("started")[0]["io"] == "uring" || streams {
+        found.push(load(&with(request.clone(), "/load/io", json!("uring"))).outcome);
+    } else {
+        let missing = auto.of("started")[0]["missing"].to_string();
+        assert!(missing.contains("io_uring"), "{missing}");
+    }
+    found
+}
+
+#[test]
+fn a_closed_loop_sends_as_many_as_were_asked_for() {
+    for (connections, threads, requests) in [(1, 1, 1), (3, 1, 100), (7, 3, 101), (5, 2, 3)] {
+        let server = Server::replying(OK, false);
+        let changes = json!({
+            "connections": connections, "threads": threads, "requests": requests,
+            "expect": {"status": 200, "equals": "hello"},
+        });
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+            assert_eq!(outcome["requests"], requests);
+            assert_eq!(outcome["errors"], json!({}));
+            assert_eq!(outcome["statuses"], json!({"200": requests}));
+            assert_eq!(outcome["histograms"]["latency"]["count"], requests);
+            assert_eq!(outcome["bytes_in"], requests * OK.len());
+            assert_eq!(outcome["intended"], Value::Null);
+        }
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_the_schedule_and_the_count() {
+    let server = Server::replying(OK, false);
+    for pacing in [
+        json!({"kind": "constant", "rate_per_s": 200}),
+        json!({"kind": "staircase", "steps": [
+            {"rate_per_s": 100, "duration_s": 0.5}, {"rate_per_s": 300, "duration_s": 0.5}]}),
+    ] {
+        let changes = json!({"pacing": pacing, "requests": null, "duration_s": 1, "threads": 2});
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["intended"], 200, "{outcome:#}");
+            let sum = ["requests", "late_requests", "unfinished"];
+            let sum: u64 = sum.iter().map(|key| outcome[key].as_u64().unwrap()).sum();
+            assert_eq!(sum, 200);
+            assert_eq!(outcome["histograms"]["latency"]["count"], 200);
+            assert!(outcome["duration_ns"].as_u64().unwrap() >= 1_000_000_000);
+        }
+    }
+}
+
+#[test]
+fn a_connection_for_each_request() {
+    for pacing in [
+        json!({"kind": "closed"}),
+        json!({"kind": "constant", "rate_per_s": 500}),
+    ] {
+        let server = Server::replying(OK, true);
+        let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+        let told = Server::replying(closing, true);
+        let own =
+            json!({"request": {"headers": [["Host", "here"]], "close": true}, "pacing": pacing});
+        let theirs = json!({ "pacing": pacing });
+        for (server, changes) in [(&server, own), (&told, theirs)] {
+            let outcomes = both(&plan(server, changes));
+            for outcome in &outcomes {
+                assert_eq!(outcome["requests"], 20, "{outcome:#}");
+                assert_eq!(outcome["errors"], json!({}));
+                assert!(outcome["connections"]["opened"].as_u64().unwrap() >= 20);
+            }
+        }
+    }
+}
+
+/// What is wrong, and what the server sends before it waits or closes.
+#[test]
+fn bad_servers_are_told_apart() {
+    let long_head = [b"HTTP/1.1 200 OK\r\nA: ".to_vec(), vec![b'x'; 40_000]].concat();
+    let unasked = [OK, OK].concat();
+    let cases: Vec<(&str, &[u8], bool)> = vec![
+        ("protocol", b"garbage\r\n\r\n", false),
+        (
+            "protocol",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n",
+            false,
+        ),
+        (
+            "protocol",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+            false,
+        ),
+        ("too-large", &long_head, false),
+        (
+            "truncated",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
+            true,
+        ),
+        (
+            "truncated",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            true,
+        ),
+        ("truncated", b"HTTP/1.1 200", true),
+        ("closed-early", b"", true),
+        (
+            "status",
+            b"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nhello",
+            false,
+        ),
+        (
+            "content",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhallo",
+            false,
+        ),
+        ("unsolicited", &unasked, false),
+    ];
+    for (kind, reply, close) in cases {
+        let server = Server::replying(reply, close);
+        let changes = json!({"requests": 6, "expect": {"status": 200, "equals": "hello"}});
+        let outcomes = both(&plan(&server, changes));
+        for outcome in &outcomes {
+            let mut errors = outcome["errors"].clone();
+            if kind == "unsolicited" {
+                // Each of them came after a good reply, that counts.
+                assert!(outcome["requests"].as_u64().unwrap() <= 6, "{outcome:#}");
+                assert!(errors[kind].as_u64().unwrap() > 0, "{outcome:#}");
+                continue;
+            }
+            assert_eq!(outcome["outcome"], "load-failed", "{kind}: {outcome:#}");
+            assert_eq!(outcome["requests"], 0);
+            let count = errors.as_object_mut().unwrap().remove(kind);
+            assert_eq!(count, Some(json!(6)), "{kind}: {outcome:#}");
+            assert_eq!(errors, json!({}), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn hung_servers_are_given_up() {
+    for reply in [
+        &b""[..],
+        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
+    ] {
+        let server = Server::replying(reply, false);
+        let changes = json!({"requests": 4, "timeout_s": 0.3});
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
+            // Whoever waited is not forgotten.
+            assert_eq!(outcome["histograms"]["latency"]["count"], 4);
+            assert!(outcome["histograms"]["latency"]["min_ns"].as_u64().unwrap() >= 300_000_000);
+        }
+    }
+    let deaf = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_secs(20));
+        drop(stream);
+    });
+    let body = "x".repeat(8 << 20);
+    let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": body});
+    let changes = json!({"requests": 2, "timeout_s": 0.5, "request": request});
+    for outcome in both(&plan(&deaf, changes)) {
+        assert_eq!(outcome["errors"], json!({"timeout": 2}), "{outcome:#}");
+    }
+}
+
+#[test]
+fn resets_and_idle_closes() {
+    let server = Server::start(|mut stream, _| {
+        if request(&mut stream).is_some() {
+            reset(stream);
+        }
+    });
+    for outcome in both(&plan(&server, json!({"requests": 4}))) {
+        assert_eq!(outcome["errors"], json!({"reset": 4}), "{outcome:#}");
+    }
+    // Closes what it has answered. That is nobody's error, unless the next request meets the close
+    // halfway, when this process was kept from running for as long as the gap between two.
+    let polite = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(OK);
+    });
+    let pacing = json!({"kind": "constant", "rate_per_s": 10});
+    let changes = json!({"requests": 10, "connections": 1, "pacing": pacing});
+    for outcome in both(&plan(&polite, changes)) {
+        let errors = outcome["errors"].as_object().unwrap();
+        let met: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(
+            outcome["requests"].as_u64().unwrap() + met,
+            10,
+            "{outcome:#}"
+        );
+        assert!(
+            errors
+                .keys()
+                .all(|kind| kind == "closed-early" || kind == "reset"),
+            "{outcome:#}"
+        );
+        // Every close is one or the other; the last may not have been seen.
+        let idle = outcome["connections"]["idle_closes"].as_u64().unwrap();
+        assert!(idle + met >= 9, "{outcome:#}");
+    }
+}
+
+#[test]
+fn nobody_listens() {
+    let address = {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        server.local_addr().unwrap()
+    };
+    let server = Server::replying(OK, false);
+    let changes = json!({"addresses": [address.to_string()], "timeout_s": 0.5});
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["outcome"], "load-failed");
+        let detail = outcome["detail"].as_str().unwrap();
+        assert!(detail.contains("connect-refused"), "{detail}");
+    }
+}
+
+#[test]
+fn replies_byte_by_byte() {
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nA: b\r\n\r\n";
+    for reply in [OK.to_vec(), chunked.to_vec()] {
+        let server = Server::start(move |mut stream, number| {
+            while request(&mut stream).is_some() {
+                dribble(&mut stream, &reply, 1 + number as usize);
+            }
+        });
+        let changes = json!({"requests": 6, "expect": {"equals": "hello"}});
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["requests"], 6, "{outcome:#}");
+            assert_eq!(outcome["errors"], json!({}));
+        }
+    }
+}
+
+#[test]
+fn large_replies_and_large_requests() {
+    let body = "y".repeat(3 << 20);
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let server = Server::start(move |mut stream, _| {
+        while let Some(head) = request(&mut stream) {
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("Content-Length: "));
+            let mut sent = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+            stream.read_exact(&mut sent).unwrap();
+            assert!(sent.iter().all(|&byte| byte == 0xe9));
+            stream.write_all(reply.as_bytes()).unwrap();
+        }
+    });
+    let request =
+        json!({"method": "POST", "headers": [["Host", "here"]], "body": "é".repeat(2 << 20)});
+    let changes = json!({"requests": 6, "request": request, "expect": {"equals": body}});
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["requests"], 6, "{:#}", outcome["errors"]);
+    }
+}
+
+#[test]
+fn a_redirect_is_an_answer_and_is_not_followed() {
+    let other = Server::replying(OK, false);
+    let reply = format!(
+        "HTTP/1.1 302 Found\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n",
+        other.address
+    );
+    let server = Server::replying(reply.as_bytes(), false);
+    for outcome in both(&plan(&server, json!({}))) {
+        assert_eq!(outcome["statuses"], json!({"302": 20}));
+    }
+    assert_eq!(other.accepted.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn lines_over_tcp() {
+    let fibonacci = |wrong: bool| {
+        Server::start(move |mut stream, number| {
+            while let Some(line) = request(&mut stream) {
+                assert_eq!(line, "30 and 1\n");
+                let answer = if wrong { "832041\n" } else { "832040\n" };
+                dribble(&mut stream, answer.as_bytes(), 1 + number as usize * 7);
+            }
+        })
+    };
+    let changes = json!({"protocol": "tcp", "line": "30 and 1", "expect": {"equals": "832040"}});
+    for outcome in both(&plan(&fibonacci(false), changes.clone())) {
+        assert_eq!(outcome["requests"], 20, "{outcome:#}");
+    }
+    for outcome in both(&plan(&fibonacci(true), changes.clone())) {
+        assert_eq!(outcome["errors"], json!({"content": 20}), "{outcome:#}");
+    }
+    let endless = Server::start(|mut stream, _| while stream.write_all(&[b'x'; 4096]).is_ok() {});
+    for outcome in both(&plan(&endless, with(changes, "/requests", json!(4)))) {
+        let errors = outcome["errors"].as_object().unwrap();
+        assert!(
+            errors
+                .keys()
+                .all(|kind| kind == "too-large" || kind == "unsolicited"),
+            "{outcome:#}"
+        );
+    }
+}
+
+/// A stream of messages, each a chunk.
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+fn stream_changes() -> Value {
+    json!({
+        "protocol": "stream", "connections": 3, "requests": null, "duration_s": 1.5,
+        "request": {"target": "/test/{id}", "headers": [["Host", "here"]]},
+        "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.1},
+    })
+}
+
+/// Serves what `messages` gives for an id, one after another, then waits.
+fn streaming(messages: impl Fn(u64) -> Vec<String> + Send + Sync + 'static) -> Server {
+    Server::start(move |mut stream, _| {
+        let head = request(&mut stream).unwrap_or_default();
+        let id = head
+            .split(&['/', ' '][..])
+            .nth(3)
+            .and_then(|id| id.parse().ok())
+            .unwrap();
+        let mut bytes = STREAM.to_string();
+        for message in messages(id) {
+            bytes.push_str(&chunk(&message));
+        }
+        dribble(&mut stream, bytes.as_bytes(), 11);
+        let _ = stream.read(&mut [0]);
+    })
+}
+
+#[test]
+fn streams_are_checked_message_by_message() {
+    let good = |id| {
+        vec![
+            format!("Welcome: {id}\n"),
+            format!("Chunk 1 for {id}"),
+            format!("Chunk 2 for {id}\n"),
+        ]
+    };
+    let bad = |id| {
+        vec![
+            format!("Welcome: {id}"),
+            format!("Chunk 1 for {id}"),
+            format!("Chunk 1 for {id}"),
+            format!("Chunk 5 for {id}"),
+            format!("Chunk 3 for {id}"),
+            format!("Chunk 6 for {}", id + 1),
+            format!("Chunk six for {id}"),
+        ]
+    };
+    for outcome in both(&plan(&streaming(good), stream_changes())) {
+        assert_eq!(outcome["messages"], 9, "{outcome:#}");
+        let faults = outcome["sequence"].as_object().unwrap();
+        let wrong = faults
+            .iter()
+            .find(|(kind, count)| *kind != "early" && **count != 0);
+        assert_eq!(wrong, None, "{outcome:#}");
+        assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
+        assert_eq!(outcome["errors"], json!({}));
+        assert_eq!(outcome["connections"]["open_at_end"], 3);
+    }
+    for outcome in both(&plan(&streaming(bad), stream_changes())) {
+        let found = &outcome["sequence"];
+        for (kind, count) in [
+            ("repeats", 3),
+            ("gaps", 9),
+            ("swaps", 3),
+            ("foreign", 3),
+            ("malformed", 3),
+        ] {
+            assert_eq!(found[kind], count, "{kind}: {found}");
+        }
+    }
+}
+
+#[test]
+fn streams_that_end_or_fall_silent() {
+    let ends = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(format!("{STREAM}{}0\r\n\r\n", chunk("Welcome: 1")).as_bytes());
+    });
+    let truncated = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(format!("{STREAM}{}5\r\nCh", chunk("Welcome: 1")).as_bytes());
+    });
+    let silent = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(STREAM.as_bytes());
+        let _ = stream.read(&mut [0]);
+    });
+    let refused = Server::replying(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false);
+    let cases = [
+        (ends, "closed-early"),
+        (truncated, "truncated"),
+        (silent, "timeout"),
+        (refused, "status"),
+    ];
+    for (server, kind) in cases {
+        let changes = with(stream_changes(), "/timeout_s", json!(0.4));
+        for outcome in both(&plan(&server, changes)) {
+            let errors = outcome["errors"].as_object().unwrap();
+            assert!(errors.keys().eq([kind]), "{kind}: {outcome:#}");
+        }
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The server says when each message was due, and keeps what it knows of its own lateness.
+#[test]
+fn lateness_is_what_the_server_made_it() {
+    let known = Arc::new(Mutex::new(Vec::new()));
+    let own = known.clone();
+    let late = Server::start(move |mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(STREAM.as_bytes());
+        for k in 1..=20u64 {
+            let due = monotonic_ns();
+            std::thread::sleep(Duration::from_millis(k * 2));
+            own.lock().unwrap().push(monotonic_ns() - due);
+            let _ = stream.write_all(chunk(&format!("k due={due}")).as_bytes());
+        }
+        let _ = stream.read(&mut [0]);
+    });
+    let mut changes = with(stream_changes(), "/stream", json!({"due_field": "due="}));
+    changes["connections"] = json!(1);
+    changes["duration_s"] = json!(3);
+    let request = plan(&late, changes);
+    for io in ["epoll", "auto"] {
+        let outcome = load(&with(request.clone(), "/load/io", json!(io))).outcome;
+        let found = &outcome["histograms"]["lateness"];
+        let mut truth: Vec<u64> = known.lock().unwrap().drain(..).collect();
+        truth.sort_unstable();
+        assert_eq!(found["count"], 20, "{outcome:#}");
+        // Never less than the server's, by more than the histogram's three digits.
+        let below =
+            |found: &Value, truth: u64| (found.as_u64().unwrap() as f64) < truth as f64 * 0.998;
+        assert!(!below(&found["min_ns"], truth[0]), "{found} {truth:?}");
+        assert!(!below(&found["p50_ns"], truth[9]), "{found} {truth:?}");
+        assert!(!below(&found["max_ns"], truth[19]), "{found} {truth:?}");
+    }
+}
+
+/// Latency counts from the intended instant: the server notes when it answered which request, and the
+/// instants are known, so no latency may be below the difference, whatever stalls.
+#[test]
+fn latency_counts_from_the_intended_instant() {
+    let answered = Arc::new(Mutex::new(Vec::new()));
+    let notes = answered.clone();
+    let freezing = Server::start(move |mut stream, _| {
+        let mut count = 0;
+        while request(&mut stream).is_some() {
+            count += 1;
+            if count % 100 == 50 {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            notes.lock().unwrap().push(monotonic_ns());
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let pacing = json!({"kind": "constant", "rate_per_s": 200});
+    let changes = json!({"connections": 1, "requests": 200, "pacing": pacing});
+    let request = plan(&freezing, changes);
+    for io in ["epoll", "auto"] {
+        let trial = load(&with(request.clone(), "/load/io", json!(io)));
+        let begun = trial.of("started")[0]["monotonic_ns"].as_u64().unwrap();
+        let times: Vec<u64> = answered.lock().unwrap().drain(..).collect();
+        let mut least: Vec<u64> = times
+            .iter()
+            .enumerate()
+            .map(|(number, at)| at.saturating_sub(begun + number as u64 * 5_000_000))
+            .collect();
+        least.sort_unstable();
+        let latency = &trial.outcome["histograms"]["latency"];
+        assert_eq!(latency["count"], 200);
+        for (key, place) in [
+            ("p50_ns", 99),
+            ("p90_ns", 179),
+            ("p95_ns", 189),
+            ("max_ns", 199),
+        ] {
+            let found = latency[key].as_u64().unwrap() as f64;
+            assert!(
+                found >= least[place] as f64 * 0.998,
+                "{key}: {found} {}",
+                least[place]
+            );
+        }
+        // A freeze of 200 ms at 200 a second reaches 40 requests: two freezes in 200.
+        assert!(
+            latency["p90_ns"].as_u64().unwrap() > 50_000_000,
+            "{latency}"
+        );
+        // The client's own queue is told apart: there is one connection only.
+        assert!(
+            trial.outcome["histograms"]["queue"]["max_ns"]
+                .as_u64()
+                .unwrap()
+                > 100_000_000
+        );
+    }
+}
+
+#[test]
+fn a_server_that_freezes_for_good() {
+    let count = Arc::new(AtomicU64::new(0));
+    let seen = count.clone();
+    let server = Server::start(move |mut stream, _| {
+        while request(&mut stream).is_some() {
+            if seen.fetch_add(1, Ordering::Relaxed) >= 100 {
+                std::thread::sleep(Duration::from_secs(30));
+                return;
+            }
+            let _ = stream.write_all(OK);
+        }
+    });
+    let pacing = json!({"kind": "constant", "rate_per_s": 200});
+    let changes = json!({"connections": 4, "requests": null, "duration_s": 1, "pacing": pacing, "timeout_s": 2});
+    for io in ["epoll", "auto"] {
+        count.store(0, Ordering::Relaxed);
+        let request = with(plan(&server, changes.clone()), "/load/io", json!(io));
+        let outcome = load(&request).outcome;
+        assert_eq!(outcome["intended"], 200);
+        let lost = outcome["unfinished"].as_u64().unwrap()
+            + outcome["errors"]["timeout"].as_u64().unwrap_or(0);
+        assert_eq!(lost, 100, "{outcome:#}");
+        // All of them are in the latencies, with their ages.
+        assert_eq!(outcome["histograms"]["latency"]["count"], 200);
+        let codes = outcome["warnings"].to_string();
+        assert!(
+            codes.contains("rate-not-kept") && codes.contains("unfinished"),
+            "{codes}"
+        );
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    let server = Server::replying(OK, false);
+    let changes = json!({"requests": null, "duration_s": 600, "progress_s": 0.2});
+    for io in ["epoll", "auto"] {
+        let mut probe = start(&with(plan(&server, changes.clone()), "/load/io", json!(io)));
+        let mut lines = reader(&mut probe);
+        while answer(&mut lines)["requests"].as_u64().unwrap_or(0) == 0 {}
+        signal(probe.id(), rustix::process::Signal::INT);
+        let mut rest = String::new();
+        lines.read_to_string(&mut rest).unwrap();
+        let outcome: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+        assert_eq!(outcome["outcome"], "interrupted");
+        assert!(outcome["requests"].as_u64().unwrap() > 0);
+        assert!(probe.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn bad_plans_get_one_line() {
+    let server = Server::replying(OK, false);
+    for (key, value, said) in [
+        ("connections", json!(0), "connections"),
+        ("connections", json!(900_000), "descriptors"),
+        ("addresses", json!([]), "addresses"),
+        ("addresses", json!(["nowhere"]), "address"),
+        ("requests", json!(null), "an end is needed"),
+        ("timeout_s", json!(0), "timeout_s"),
+        (
+            "pacing",
+            json!({"kind": "constant", "rate_per_s": -1}),
+            "rate_per_s",
+        ),
+        ("pacing", json!({"kind": "sometimes"}), "unknown variant"),
+        ("request", json!({}), "Host"),
+        (
+            "request",
+            json!({"method": "GE T", "headers": [["Host", "x"]]}),
+            "method",
+        ),
+        (
+            "request",
+            json!({"target": "/a b", "headers": [["Host", "x"]]}),
+            "target",
+        ),
+        (
+            "request",
+            json!({"headers": [["Host", "x\r\nA: b"]]}),
+            "Host",
+        ),
+        (
+            "request",
+            json!({"headers": [["Host", "x"], ["Connection", "close"]]}),
+            "set by the engine",
+        ),
+        (
+            "request",
+            json!({"headers": [["Host", "x"]], "body": "…"}),
+            "U+00FF",
+        ),
+        ("line", json!("x"), "no `line`"),
+        ("colour", json!(1), "colour"),
+    ] {
+        let request = plan(&server, json!({ key: value }));
+        let talk = refused(&format!("{request}\n"));
+        assert!(talk.contains(said), "{key}: {talk}");
+    }
+}
