@@ -388,7 +388,7 @@ def test_a_comparison_fits(width: int) -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(cell_len(line) <= width for line in text.splitlines())
     assert "faster" in text
-    assert "B, 6 runs: gone·" in " ".join(text.split())
+    assert "B, in 6 runs, first so: gone·" in " ".join(text.split())
 
 
 def test_orders_are_random_and_repeatable() -> None:

@@ -11,14 +11,16 @@ from ringside.report import numbers
 # Steps within ten: the finest that gives few enough bands is taken.
 _FINE = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
 _ONE_TWO_FIVE = (1.0, 2.0, 5.0)
+_ONE_THREE = (1.0, 3.0)
 _TENS = (1.0,)
+_COARSE = (_ONE_TWO_FIVE, _ONE_THREE, _TENS)
 SHADES = " ░▒▓█"
 
 
 def edges(low_ns: float, high_ns: float, most: int, *, fine: bool = True) -> list[float]:
     """Upper edges in nanoseconds of up to `most` bands that hold all values from low to high."""
     low_ns, high_ns = max(1.0, low_ns), max(1.0, low_ns, high_ns)
-    for steps in (_FINE, _ONE_TWO_FIVE, _TENS) if fine else (_ONE_TWO_FIVE, _TENS):
+    for steps in (_FINE, *_COARSE) if fine else _COARSE:
         first, last = math.floor(math.log10(low_ns)) - 1, math.ceil(math.log10(high_ns)) + 1
         # Powers of ten with a negative exponent are not exact, and edges are not below 1 ns.
         series = [step * 10**power for power in range(max(0, first), last + 1) for step in steps]

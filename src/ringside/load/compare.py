@@ -191,9 +191,10 @@ def warnings(runs: Sequence[Run]) -> list[str]:
             found.setdefault((run.name, "load-failed"), []).append(run.result.detail or "the load failed")
         for warned in run.result.warnings:
             if warned.code not in ("short-run", "closed-loop-stalls"):
-                found.setdefault((run.name, warned.code), []).append(f"{warned.text} {warned.remedy}".strip())
+                found.setdefault((run.name, warned.code), []).append(warned.sentences())
     return [
-        f"{name}, {len(texts)} run{'s' * (len(texts) != 1)}: {texts[0]}" for (name, _), texts in found.items()
+        f"{name}, in {len(texts)} run{'s' * (len(texts) != 1)}, first so: {texts[0]}"
+        for (name, _), texts in found.items()
     ]
 
 

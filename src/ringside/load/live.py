@@ -28,11 +28,14 @@ _MIDDLE = 2 ** (-1 / 8)
 class View:
     """What progress lines said so far, as text for a screen of any size."""
 
-    def __init__(self, title: str, *, total_s: float | None, requests: int | None, streams: bool) -> None:
+    def __init__(
+        self, title: str, *, total_s: float | None, requests: int | None, streams: bool, column_s: float = 1.0
+    ) -> None:
         self._title = title
         self._total_s = total_s
         self._requests = requests
         self._streams = streams
+        self._column_s = column_s
         self._columns: list[tuple[float, Counter[float]]] = []
         self._answered = self._errors = 0
         self._last: Mapping[str, Any] = {}
@@ -78,13 +81,13 @@ class View:
         return fields
 
     def _strip(self, width: int, most: int) -> list[Text]:
-        """Rows of latency, the slowest above; columns of time, several merged where they do not fit."""
-        every = math.ceil(len(self._columns) / width) or 1
-        merged: list[Counter[float]] = []
-        for index, (_, counts) in enumerate(self._columns):
-            if index % every == 0:
-                merged.append(Counter())
-            merged[-1].update(counts)
+        """Rows of latency, the slowest above; columns of time, wider ones where there are too many."""
+        last_s = self._columns[-1][0] if self._columns else 0.0
+        column_s = self._column_s * max(1, math.ceil(last_s / self._column_s / width))
+        merged: list[Counter[float]] = [Counter() for _ in range(max(1, math.ceil(last_s / column_s)))]
+        for at_s, counts in self._columns:
+            # What a line reports lies before it.
+            merged[max(0, math.ceil(at_s / column_s) - 1)].update(counts)
         seen = [value for counts in merged for value in counts]
         if not seen:
             return []
@@ -98,11 +101,9 @@ class View:
                 level = bands.shade(column[band], darkest)
                 row.append(bands.SHADES[level], style=_STYLES[level])
             rows.append(row)
-        return [*rows, self._axis(len(merged), every, width)]
-
-    def _axis(self, columns: int, every: int, width: int) -> Text:
-        ends = f"{self._columns[min(len(self._columns), columns * every) - 1][0]:.0f} s"
-        return Text(f"{'':{_LABEL}} 0{ends:>{max(len(ends) + 1, min(width, columns) - 1)}}", style="dim")
+        end = f"{last_s:.0f} s"
+        axis = f"{'':{_LABEL}} 0{end:>{max(len(end) + 1, len(merged) - 1)}}"
+        return [*rows, Text(_cut(axis, width + _LABEL + 1), style="dim")]
 
 
 def pack(fields: list[str], width: int) -> list[str]:
@@ -153,8 +154,11 @@ class Screen:
 
     def seen(self, line: bytes) -> None:
         """Take one of the probe's lines."""
-        if self._live and self._view and b'"progress"' in line[:40]:
-            self._view.add(json.loads(line))
+        if not self._live or not self._view or b'"progress"' not in line:
+            return
+        said = json.loads(line)
+        if said["type"] == "progress":
+            self._view.add(said)
             self._draw()
 
     def _draw(self) -> None:

@@ -34,6 +34,11 @@ class Warned:
     text: str
     remedy: str
 
+    def sentences(self) -> str:
+        """Both, as sentences."""
+        parts = (part.strip().rstrip(".") for part in (self.text, self.remedy))
+        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
+
 
 @dataclass(frozen=True, slots=True)
 class Result:

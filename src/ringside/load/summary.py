@@ -56,7 +56,7 @@ _ROWS = {
     "lateness": "lateness",
 }
 _COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
-_BARS = 12
+_BARS = 16
 _BAR_WIDTH = 50
 _MOST_LISTED = 12
 
@@ -82,15 +82,14 @@ def show(target: Target, options: Options, result: Result, console: Console) -> 
         console.print()
         terminal.render(times(result), console)
         plot(result, console)
-    if target.protocol != "stream" and not result.is_open_loop():
+    if target.protocol != "stream" and not result.is_open_loop() and result.answered():
         console.print()
         console.print(Text(CLOSED_LOOP, style="dim"))
     _faults("Errors", result.errors, ERRORS, console)
     _faults("Sequence faults", result.sequence, SEQUENCE, console)
     for warned in result.warnings:
         console.print()
-        words = " ".join(part for part in (warned.text, warned.remedy) if part)
-        console.print(Text.assemble(("Warning: ", "yellow"), one_line(words, most=1000)))
+        console.print(Text.assemble(("Warning: ", "yellow"), one_line(warned.sentences(), most=1000)))
 
 
 def how(target: Target, options: Options, result: Result) -> str:
@@ -145,7 +144,7 @@ def facts(target: Target, result: Result) -> list[tuple[str, str]]:
         if held.get("idle_closes"):
             text += f", {held['idle_closes']:,} closed by the server while idle"
         found.append(("connections", text))
-    if result.concurrency:
+    if result.concurrency and not streams:
         found.append(("in flight", f"{significant(result.concurrency)} requests on average"))
     found.append(
         (
@@ -262,7 +261,7 @@ def bar(share: float, width: int) -> str:
 def _faults(title: str, counts: object, words: dict[str, str], console: Console) -> None:
     assert isinstance(counts, dict)
     rows = tuple(
-        (Entry(one_line(kind, 40), "failed"), Entry(f"{count:,}"), Entry(words.get(kind, ""), "text"))
+        (Entry(one_line(kind, 40), "text"), Entry(f"{count:,}"), Entry(words.get(kind, ""), "text"))
         for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])
         if count
     )

@@ -111,9 +111,10 @@ def _drive(
 ) -> Result:
     total_s = wanted.total_s()
     streams = at.protocol == "stream"
-    screen.begin(View(title, total_s=total_s, requests=wanted.requests, streams=streams))
-    progress_s = request.progress_interval_s(total_s) if screen.is_shown else None
-    made = request.build(at, addresses, wanted, progress_s)
+    progress_s = request.progress_interval_s(total_s)
+    view = View(title, total_s=total_s, requests=wanted.requests, streams=streams, column_s=progress_s)
+    screen.begin(view)
+    made = request.build(at, addresses, wanted, progress_s if screen.is_shown else None)
     return result.from_lines(driver.run(made, screen.seen if screen.is_shown else None))
 
 
@@ -128,8 +129,8 @@ def _with_left_out(found: Result, left_out: list[str]) -> Result:
     more = [
         Warned(
             "address-left-out",
-            f"{address} is an address of the target too, and nobody answers there: it got no load.",
-            "Name the address in the target to be sure which one is measured.",
+            f"{address} is an address of the target too, and nobody answers there: it got no load",
+            "name the address in the target to be sure which one is measured",
         )
         for address in left_out
     ]
