@@ -296,6 +296,14 @@ def test_ctrl_c_on_a_terminal_reaches_ringside_alone(http: str) -> None:
     assert "Interrupted: this is what was measured" in shown
 
 
+def test_ctrl_c_ends_a_comparison_with_the_blocks_that_are_done(http: str) -> None:
+    words = ("--vs", f"{http}/b", "--duration", "200s", "--blocks", "400", "--connections", "2")
+    shown, status = on_a_terminal(200, "block 3 of 400", f"{http}/a", *words)
+    assert status == 130
+    assert "no verdict from 2 blocks" in shown
+    assert "2 of 400 blocks in random order" in shown
+
+
 def test_nothing_is_drawn_for_json(http: str) -> None:
     shown, status = on_a_terminal(80, "", f"{http}/", "--requests", "50", "--json")
     assert status == 0

@@ -109,6 +109,12 @@ def compare(runs: Sequence[Run], measured: Sequence[Measure]) -> list[Found]:
     return found
 
 
+def blocks_done(runs: Sequence[Run]) -> int:
+    """How many blocks have a run of both."""
+    by_name = {name: {run.block for run in runs if run.name == name} for name in NAMES}
+    return len(by_name["A"] & by_name["B"])
+
+
 def sentence(found: Found) -> str:
     """One comparison in words, with its verdict."""
     if found.ratio is None:
@@ -212,9 +218,7 @@ def as_comparison(
         "format": FORMAT,
         "targets": {name: target.text for name, target in targets.items()},
         "blocks": blocks,
-        "blocks_done": len(
-            {run.block for run in runs if run.name == "A"} & {run.block for run in runs if run.name == "B"}
-        ),
+        "blocks_done": blocks_done(runs),
         "seed": seed,
         "duration_s": options.duration_s,
         "comparisons": [

@@ -63,7 +63,8 @@ class View:
             return ["waiting for the first replies"]
         elapsed = last["t_ns"] / 1e9
         interval_s = max(1e-9, last["interval_ns"] / 1e9)
-        fields = [f"{elapsed:.0f} of {self._total_s:g} s" if self._total_s else f"{elapsed:.0f} s"]
+        so_far = self._seconds(elapsed)
+        fields = [f"{so_far} of {self._total_s:g} s" if self._total_s else f"{so_far} s"]
         if self._requests:
             fields.append(f"{self._answered:,} of {self._requests:,}")
         rate = f"{numbers.significant(last['requests'] / interval_s)}/s"
@@ -79,6 +80,9 @@ class View:
             fields.append(f"{last['in_flight']:,} in flight")
         fields.append(f"{self._errors:,} error{'s' * (self._errors != 1)}")
         return fields
+
+    def _seconds(self, value: float) -> str:
+        return f"{value:.{1 if self._total_s and self._total_s < 10 else 0}f}"
 
     def _strip(self, width: int, most: int) -> list[Text]:
         """Rows of latency, the slowest above; columns of time, wider ones where there are too many."""
@@ -101,7 +105,7 @@ class View:
                 level = bands.shade(column[band], darkest)
                 row.append(bands.SHADES[level], style=_STYLES[level])
             rows.append(row)
-        end = f"{last_s:.0f} s"
+        end = f"{self._seconds(last_s)} s"
         axis = f"{'':{_LABEL}} 0{end:>{max(len(end) + 1, len(merged) - 1)}}"
         return [*rows, Text(_cut(axis, width + _LABEL + 1), style="dim")]
 

@@ -79,28 +79,37 @@ def _compare(targets: dict[str, Target], wanted: Options, blocks: int, seed: int
     driver = Driver()
     part = wanted.part(blocks, 0, compare.LEAST_S)
     runs: list[compare.Run] = []
-    with Screen(context.talk(), wanted=not as_json) as screen:
-        for block, order in enumerate([compare.NAMES, *compare.orders(blocks, seed)], start=-1):
-            this = wanted.part(blocks, max(0, block), compare.LEAST_S)
-            for name in order:
-                if driver.interrupted:
-                    break
-                which = f"block {block + 1} of {blocks}" if block >= 0 else "warm-up"
+    interrupted = False
+    try:
+        with Screen(context.talk(), wanted=not as_json) as screen:
+            turns = enumerate([compare.NAMES, *compare.orders(blocks, seed)])
+            for number, name in ((number, name) for number, order in turns for name in order):
+                which = f"block {number} of {blocks}" if number else "warm-up"
                 title = f"{which}: {name} = {targets[name].text}"
+                this = wanted.part(blocks, number, compare.LEAST_S)
                 found = _drive(driver, screen, targets[name], addresses[name], this, title)
-                # The run that an interrupt cut short is as unfit as the warm-up.
-                if block >= 0 and found.outcome != "interrupted":
-                    runs.append(compare.Run(block, name, found))
+                if driver.interrupted or found.outcome == "interrupted":
+                    # A run that was cut short is as unfit as the warm-up.
+                    interrupted = True
+                    break
+                if number:
+                    runs.append(compare.Run(number - 1, name, found))
+    except KeyboardInterrupt:
+        # Between two runs, or before the engine was ready for a signal: what is done is shown.
+        interrupted = True
     first = targets["A"]
     compared = compare.compare(runs, compare.measures(first, wanted))
     if as_json:
         _print_json(compare.as_comparison(targets, part, runs, compared, blocks=blocks, seed=seed))
     else:
-        how = f"{blocks} blocks in random order, seed {seed}"
+        done = compare.blocks_done(runs)
+        counted = f"{blocks} blocks" if done == blocks else f"{done} of {blocks} blocks"
+        how = f"{counted} in random order, seed {seed}"
         if runs:
             how = f"{summary.how(first, part, runs[0].result)} each; {how}"
         compare.show(targets, runs, compared, how, context.out())
-    if driver.interrupted:
+    if interrupted:
+        print("ringside: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     answered = {run.name for run in runs if run.result.answered()}
     return 0 if answered == set(targets) else 1
