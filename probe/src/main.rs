@@ -14,6 +14,7 @@ mod request;
 mod sample;
 mod service;
 mod stream;
+mod stub;
 mod supervise;
 mod sys;
 mod threads;
@@ -71,6 +72,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     let request = match &work {
         Work::Trial(request) => request,
         Work::Load(plan) => return drive_load(plan),
+        Work::Stub(plan) => return serve_stub(plan),
     };
     let inherited = pin::pin(request)?;
     let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
@@ -93,6 +95,14 @@ fn drive_load(plan: &load::plan::Plan) -> Result<ExitCode, String> {
     let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
     let done = load::run(plan, &signals, &mut writer)?;
+    Ok(close(done, writer))
+}
+
+fn serve_stub(plan: &stub::Plan) -> Result<ExitCode, String> {
+    let signals = sys::signal_file().map_err(|error| format!("signalfd: {error}"))?;
+    let stdout = std::io::stdout();
+    let mut writer = Writer::new(stdout.as_fd());
+    let done = stub::alone::run(plan, &signals, &mut writer)?;
     Ok(close(done, writer))
 }
 

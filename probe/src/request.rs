@@ -86,6 +86,7 @@ fn twenty() -> f64 {
 pub enum Work {
     Trial(Box<Request>),
     Load(Box<Plan>),
+    Stub(Box<crate::stub::Plan>),
 }
 
 impl Work {
@@ -94,13 +95,30 @@ impl Work {
         struct Version {
             version: u64,
             load: Option<serde::de::IgnoredAny>,
+            stub: Option<serde::de::IgnoredAny>,
         }
         // First, because a request of another version may have keys that are unknown here.
-        let Version { version, load } = serde_json::from_slice(text).map_err(one_line)?;
+        let Version {
+            version,
+            load,
+            stub,
+        } = serde_json::from_slice(text).map_err(one_line)?;
         if version != PROTOCOL {
             return Err(format!(
                 "version {version} is not spoken here, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
             ));
+        }
+        if stub.is_some() {
+            #[derive(Deserialize)]
+            #[serde(deny_unknown_fields)]
+            struct Stub {
+                #[serde(rename = "version")]
+                _version: u64,
+                stub: Box<crate::stub::Plan>,
+            }
+            let Stub { stub, .. } = serde_json::from_slice(text).map_err(one_line)?;
+            stub.check()?;
+            return Ok(Work::Stub(stub));
         }
         if load.is_none() {
             return Request::parse(text).map(|request| Work::Trial(Box::new(request)));
@@ -187,6 +205,13 @@ fn one_line(error: serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &[u8]) -> Result<Request, String> {
+        match Work::parse(text)? {
+            Work::Trial(request) => Ok(*request),
+            other => panic!("{other:?}"),
+        }
+    }
     use serde_json::json;
 
     fn base() -> serde_json::Value {
@@ -197,12 +222,12 @@ mod tests {
     fn with(key: &str, value: serde_json::Value) -> Result<Request, String> {
         let mut request = base();
         *request.pointer_mut(key).unwrap() = value;
-        Request::parse(request.to_string().as_bytes())
+        parse(request.to_string().as_bytes())
     }
 
     #[test]
     fn the_least_request() {
-        let request = Request::parse(base().to_string().as_bytes()).unwrap();
+        let request = parse(base().to_string().as_bytes()).unwrap();
         assert_eq!(request.sample_hz, 20.0);
         assert_eq!(request.cgroup, CgroupUse::Auto);
         assert!(request.expect.is_none() && request.service.is_none());
@@ -225,15 +250,15 @@ mod tests {
         refused("/limits/processes", json!(-1), "-1");
         let mut unknown = base();
         unknown["surprise"] = json!(1);
-        let error = Request::parse(unknown.to_string().as_bytes()).unwrap_err();
+        let error = parse(unknown.to_string().as_bytes()).unwrap_err();
         assert!(error.contains("surprise"), "{error}");
-        assert!(Request::parse(b"").is_err());
-        assert!(Request::parse(b"[1").is_err());
+        assert!(parse(b"").is_err());
+        assert!(parse(b"[1").is_err());
     }
 
     #[test]
     fn another_version_is_named_before_its_unknown_keys() {
-        let error = Request::parse(br#"{"new": 1, "version": 7}"#).unwrap_err();
+        let error = parse(br#"{"new": 1, "version": 7}"#).unwrap_err();
         assert!(error.contains("version 7"), "{error}");
     }
 
@@ -242,8 +267,8 @@ mod tests {
         let mut request = base();
         request["expect"] =
             json!({"result": {}, "lines": {"total": 2, "starting": {":": 1, "→": 1}}});
-        assert!(Request::parse(request.to_string().as_bytes()).is_ok());
+        assert!(parse(request.to_string().as_bytes()).is_ok());
         request["expect"] = json!({"result": {}, "lines": {"starting": {"ab": 1}}});
-        assert!(Request::parse(request.to_string().as_bytes()).is_err());
+        assert!(parse(request.to_string().as_bytes()).is_err());
     }
 }

@@ -234,7 +234,10 @@ fn resets_and_idle_closes() {
         );
         // Every close is one or the other; the last may not have been seen.
         let idle = outcome["connections"]["idle_closes"].as_u64().unwrap();
-        assert!(idle + met >= 9, "{outcome:#}");
+        assert!(
+            idle + met + 1 >= outcome["requests"].as_u64().unwrap(),
+            "{outcome:#}"
+        );
     }
 }
 

@@ -130,7 +130,7 @@ impl Template {
                 }
             }
         }
-        message.is_empty().then(|| (k, id))
+        message.is_empty().then_some((k, id))
     }
 }
 

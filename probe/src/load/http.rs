@@ -98,7 +98,7 @@ impl Response {
                 if count > 0 {
                     sink(Piece { bytes: body, last });
                 }
-                Ok(self.read(last.then(|| rest)))
+                Ok(self.read(last.then_some(rest)))
             }
             State::Chunked(chunked) => {
                 let rest = chunked.feed(bytes, sink)?;
@@ -296,7 +296,9 @@ mod tests {
 
     #[test]
     fn reads_bodies_in_any_pieces() {
-        let cases: [(&[u8], bool, u16, bool, &[u8], usize); 9] = [
+        // Text, whether the connection ends then; status, keep-alive, body, bytes after it.
+        type Case = (&'static [u8], bool, u16, bool, &'static [u8], usize);
+        let cases: [Case; 9] = [
             (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHT", false, 200, true, b"ok", 2),
             (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, 200, true, b"", 0),
             (b"HTTP/1.1 404 No\r\nConnection: a, Close\r\ncontent-length:1\r\n\r\nx", false, 404, false, b"x", 0),

@@ -66,7 +66,7 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
     let line = json!({
         "type": "outcome", "outcome": kind, "detail": detail,
         "duration_ns": outcome.duration_ns,
-        "intended": open_loop.then(|| record.intended),
+        "intended": open_loop.then_some(record.intended),
         "intended_rate_per_s": open_loop.then(|| per_s(record.intended)),
         "requests": record.requests,
         "achieved_rate_per_s": per_s(answered),

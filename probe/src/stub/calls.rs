@@ -1,0 +1,105 @@
+//! What the upstreams saw: how many calls, and whether those of one request overlapped.
+
+use serde_json::{json, Value};
+use std::collections::{BTreeMap, HashMap};
+
+/// Requests that are kept apart; calls of further ones are only counted.
+const MOST_IDS: usize = 2_000_000;
+
+#[derive(Debug)]
+struct Calls {
+    count: u32,
+    last_arrival_ns: u64,
+    first_answer_ns: u64,
+    slowest_ns: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Ledger {
+    ids: HashMap<Box<[u8]>, Calls>,
+    without_id: u64,
+    untracked: u64,
+}
+
+impl Ledger {
+    /// A call has come, and will be answered at a time.
+    pub fn add(&mut self, id: Option<&[u8]>, arrival_ns: u64, answer_ns: u64) {
+        let id = match id {
+            Some(id) => id,
+            None => {
+                self.without_id += 1;
+                return;
+            }
+        };
+        let delay_ns = answer_ns - arrival_ns;
+        if let Some(calls) = self.ids.get_mut(id) {
+            calls.count += 1;
+            calls.last_arrival_ns = calls.last_arrival_ns.max(arrival_ns);
+            calls.first_answer_ns = calls.first_answer_ns.min(answer_ns);
+            calls.slowest_ns = calls.slowest_ns.max(delay_ns);
+        } else if self.ids.len() < MOST_IDS {
+            let calls = Calls {
+                count: 1,
+                last_arrival_ns: arrival_ns,
+                first_answer_ns: answer_ns,
+                slowest_ns: delay_ns,
+            };
+            self.ids.insert(id.into(), calls);
+        } else {
+            self.untracked += 1;
+        }
+    }
+
+    /// All calls of a request overlapped when the last of them came before the first was answered.
+    pub fn report(&self) -> Value {
+        let mut by_count: BTreeMap<String, u64> = BTreeMap::new();
+        let (mut overlapped, mut apart) = (0, 0);
+        let mut slowest: Vec<u64> = Vec::with_capacity(self.ids.len());
+        for calls in self.ids.values() {
+            *by_count.entry(calls.count.to_string()).or_default() += 1;
+            if calls.count > 1 {
+                match calls.last_arrival_ns < calls.first_answer_ns {
+                    true => overlapped += 1,
+                    false => apart += 1,
+                }
+            }
+            slowest.push(calls.slowest_ns);
+        }
+        slowest.sort_unstable();
+        let quantile = |share: f64| {
+            let place = (slowest.len() as f64 * share).ceil() as usize;
+            slowest.get(place.saturating_sub(1))
+        };
+        json!({
+            "requests": self.ids.len(), "calls_per_request": by_count,
+            "overlapped": overlapped, "apart": apart,
+            "without_id": self.without_id, "untracked": self.untracked,
+            "slowest_ns": {"p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "max": slowest.last()},
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlap_is_told_from_one_after_another() {
+        let mut ledger = Ledger::default();
+        for upstream in 0..3 {
+            ledger.add(Some(b"a"), 100 + upstream, 200 + 10 * upstream);
+            ledger.add(Some(b"b"), 100 * upstream, 100 * upstream + 50);
+        }
+        ledger.add(Some(b"c"), 5, 6);
+        ledger.add(None, 5, 6);
+        let report = ledger.report();
+        assert_eq!(report["requests"], 3);
+        assert_eq!(report["calls_per_request"], json!({"1": 1, "3": 2}));
+        assert_eq!(
+            (&report["overlapped"], &report["apart"]),
+            (&json!(1), &json!(1))
+        );
+        assert_eq!(report["without_id"], 1);
+        assert_eq!(report["slowest_ns"]["max"], 118);
+    }
+}

@@ -1,0 +1,454 @@
+//! Upstreams for a gateway: HTTP servers, each on a port of its own, that answer after a delay and
+//! keep a ledger of their calls. One thread, epoll, no work besides.
+
+pub mod alone;
+mod calls;
+mod delay;
+
+use calls::Ledger;
+use delay::Delay;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
+use serde::Deserialize;
+use serde_json::{json, Value};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::os::unix::io::{AsFd, BorrowedFd};
+
+const BACKLOG: i32 = 4096;
+const MOST_HEAD_BYTES: usize = 16 * 1024;
+const MOST_FIELDS: usize = 100;
+const MOST_UPSTREAMS: usize = 64;
+const BUFFER_BYTES: usize = 16 * 1024;
+/// A request is named by this header, or by `id=` in its query.
+const ID_HEADER: &str = "x-request-id";
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub upstreams: Vec<Upstream>,
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default)]
+    pub cpus: Vec<usize>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upstream {
+    pub delay: Delay,
+    #[serde(default = "two_hundred")]
+    pub status: u16,
+    #[serde(default)]
+    pub body: String,
+    /// The share of calls that are broken off, and of those that are never answered.
+    #[serde(default)]
+    pub reset_share: f64,
+    #[serde(default)]
+    pub hang_share: f64,
+}
+
+fn two_hundred() -> u16 {
+    200
+}
+
+impl Plan {
+    pub fn check(&self) -> Result<(), String> {
+        if self.upstreams.is_empty() || self.upstreams.len() > MOST_UPSTREAMS {
+            return Err(format!("stub: upstreams: 1 to {MOST_UPSTREAMS}"));
+        }
+        for upstream in &self.upstreams {
+            upstream.delay.check()?;
+            if !(200..=599).contains(&upstream.status) {
+                return Err("stub: status: 200 to 599".into());
+            }
+            for share in [upstream.reset_share, upstream.hang_share] {
+                if !(0.0..=1.0).contains(&share) {
+                    return Err("stub: reset_share, hang_share: 0 to 1".into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Connection {
+    socket: OwnedFd,
+    upstream: usize,
+    generation: u32,
+    /// What came and was not used.
+    held: Vec<u8>,
+    /// Of a request's body.
+    to_skip: u64,
+    /// An answer is due: further requests wait.
+    waiting: bool,
+    keep_alive: bool,
+    out: Vec<u8>,
+}
+
+pub struct Stub {
+    plan: Plan,
+    epoll: OwnedFd,
+    listeners: Vec<OwnedFd>,
+    ports: Vec<u16>,
+    replies: Vec<[Vec<u8>; 2]>,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    generation: u32,
+    /// `(time, connection, generation)` of answers that are due.
+    due: BinaryHeap<Reverse<(u64, usize, u32)>>,
+    random: fastrand::Rng,
+    calls: Vec<u64>,
+    refused: u64,
+    ledger: Ledger,
+}
+
+enum Wanted {
+    Answer(u64),
+    Reset,
+    Never,
+}
+
+impl Stub {
+    /// Listens; nothing is answered before `turn`.
+    pub fn listen(plan: &Plan) -> io::Result<Stub> {
+        let file = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let (mut listeners, mut ports) = (Vec::new(), Vec::new());
+        for number in 0..plan.upstreams.len() {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = net::socket_with(
+                net::AddressFamily::INET,
+                net::SocketType::STREAM,
+                flags,
+                None,
+            )?;
+            net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+            net::listen(&socket, BACKLOG)?;
+            let listener = TcpListener::from(socket);
+            ports.push(listener.local_addr()?.port());
+            epoll::add(
+                &file,
+                &listener,
+                EventData::new_u64(number as u64),
+                EventFlags::IN,
+            )?;
+            listeners.push(listener.into());
+        }
+        let reply = |upstream: &Upstream| {
+            [false, true].map(|keep_alive| {
+                let connection = if keep_alive {
+                    ""
+                } else {
+                    "Connection: close\r\n"
+                };
+                let head = format!(
+                    "HTTP/1.1 {} Stub\r\n{connection}Content-Length: {}\r\n\r\n{}",
+                    upstream.status,
+                    upstream.body.len(),
+                    upstream.body
+                );
+                head.into_bytes()
+            })
+        };
+        Ok(Stub {
+            epoll: file,
+            listeners,
+            ports,
+            replies: plan.upstreams.iter().map(reply).collect(),
+            connections: Vec::new(),
+            free: Vec::new(),
+            generation: 0,
+            due: BinaryHeap::new(),
+            random: fastrand::Rng::with_seed(plan.seed),
+            calls: vec![0; plan.upstreams.len()],
+            refused: 0,
+            ledger: Ledger::default(),
+            plan: plan.clone(),
+        })
+    }
+
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Readable when there is something to do before `due_ns`.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    /// When the next answer is due.
+    pub fn due_ns(&self) -> Option<u64> {
+        self.due.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// Does what is to be done, without waiting. True when something had happened.
+    pub fn turn(
+        &mut self,
+        now_ns: impl Fn() -> u64,
+        events: &mut Vec<Event>,
+        buffer: &mut [u8],
+    ) -> bool {
+        events.clear();
+        let none = Timespec::default();
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&none));
+        for event in events.iter() {
+            let data = event.data.u64();
+            let (index, generation) = ((data & 0xffff_ffff) as usize, (data >> 32) as u32);
+            if generation == 0 {
+                self.accept(index);
+            } else if self.is(index, generation) {
+                self.send(index);
+                let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+                let flags = event.flags;
+                if flags.intersects(EventFlags::IN | over) && self.is(index, generation) {
+                    self.receive(index, now_ns(), flags.intersects(over), buffer);
+                }
+            }
+        }
+        let now = now_ns();
+        while let Some(&Reverse((at, index, generation))) = self.due.peek() {
+            if at > now {
+                break;
+            }
+            self.due.pop();
+            if self.is(index, generation) {
+                self.answer(index, now);
+            }
+        }
+        !events.is_empty()
+    }
+
+    /// The calls so far.
+    pub fn report(&self) -> Value {
+        let mut report = self.ledger.report();
+        report["calls"] = json!(self.calls);
+        report["refused"] = json!(self.refused);
+        report
+    }
+
+    fn is(&self, index: usize, generation: u32) -> bool {
+        let known = self.connections.get(index).and_then(Option::as_ref);
+        known.map_or(false, |connection| connection.generation == generation)
+    }
+
+    fn accept(&mut self, upstream: usize) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = net::accept_with(&self.listeners[upstream], flags) {
+            let _ = net::sockopt::set_tcp_nodelay(&socket, true);
+            self.generation = self.generation.wrapping_add(1).max(1);
+            let index = self.free.pop().unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let data = EventData::new_u64(u64::from(self.generation) << 32 | index as u64);
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            if epoll::add(&self.epoll, &socket, data, flags).is_err() {
+                self.free.push(index);
+                return;
+            }
+            self.connections[index] = Some(Connection {
+                socket,
+                upstream,
+                generation: self.generation,
+                held: Vec::new(),
+                to_skip: 0,
+                waiting: false,
+                keep_alive: true,
+                out: Vec::new(),
+            });
+        }
+    }
+
+    fn close(&mut self, index: usize) {
+        if self.connections[index].take().is_some() {
+            self.free.push(index);
+        }
+    }
+
+    fn receive(&mut self, index: usize, now: u64, ending: bool, buffer: &mut [u8]) {
+        loop {
+            let connection = match &mut self.connections[index] {
+                Some(connection) => connection,
+                None => return,
+            };
+            match net::recv(&connection.socket, &mut buffer[..], RecvFlags::empty()) {
+                Ok((0, _)) => return self.close(index),
+                Ok((count, _)) => {
+                    let mut bytes = &buffer[..count];
+                    let skipped = connection.to_skip.min(bytes.len() as u64);
+                    connection.to_skip -= skipped;
+                    bytes = &bytes[skipped as usize..];
+                    if connection.held.len() + bytes.len() > MOST_HEAD_BYTES + buffer.len() {
+                        self.refused += 1;
+                        return self.close(index);
+                    }
+                    connection.held.extend_from_slice(bytes);
+                    self.requests(index, now);
+                    // A short read means that there is no more.
+                    if count < buffer.len() && !ending {
+                        return;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => return self.close(index),
+            }
+        }
+    }
+
+    /// Takes up the requests that have come, as long as no answer is due.
+    fn requests(&mut self, index: usize, now: u64) {
+        loop {
+            let connection = match &mut self.connections[index] {
+                Some(connection) if !connection.waiting && !connection.held.is_empty() => {
+                    connection
+                }
+                _ => return,
+            };
+            let upstream = connection.upstream;
+            let head = match parse(&connection.held) {
+                Ok(None) if connection.held.len() <= MOST_HEAD_BYTES => return,
+                Ok(Some(head)) => head,
+                Ok(None) | Err(()) => {
+                    self.refused += 1;
+                    return self.close(index);
+                }
+            };
+            connection.keep_alive = head.keep_alive;
+            let behind = connection.held.len() - head.used;
+            let skipped = (head.body as usize).min(behind);
+            connection.to_skip = head.body - skipped as u64;
+            connection.held.drain(..head.used + skipped);
+            connection.waiting = true;
+            let generation = connection.generation;
+            self.calls[upstream] += 1;
+            match self.draw(upstream, now) {
+                Wanted::Reset => {
+                    if let Some(connection) = &self.connections[index] {
+                        let none = Some(std::time::Duration::ZERO);
+                        let _ = net::sockopt::set_socket_linger(&connection.socket, none);
+                    }
+                    return self.close(index);
+                }
+                Wanted::Never => return,
+                Wanted::Answer(at) => {
+                    self.ledger.add(head.id.as_deref(), now, at);
+                    if at <= now {
+                        self.answer(index, now);
+                    } else {
+                        self.due.push(Reverse((at, index, generation)));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn draw(&mut self, upstream: usize, now: u64) -> Wanted {
+        let wanted = &self.plan.upstreams[upstream];
+        let luck = self.random.f64();
+        if luck < wanted.reset_share {
+            Wanted::Reset
+        } else if luck < wanted.reset_share + wanted.hang_share {
+            Wanted::Never
+        } else {
+            Wanted::Answer(now + wanted.delay.draw_ns(&mut self.random))
+        }
+    }
+
+    fn answer(&mut self, index: usize, now: u64) {
+        if let Some(connection) = &mut self.connections[index] {
+            let reply = &self.replies[connection.upstream][usize::from(connection.keep_alive)];
+            connection.out.extend_from_slice(reply);
+            connection.waiting = false;
+            self.send(index);
+            self.requests(index, now);
+        }
+    }
+
+    fn send(&mut self, index: usize) {
+        let connection = match &mut self.connections[index] {
+            Some(connection) if !connection.out.is_empty() => connection,
+            _ => return,
+        };
+        let mut sent = 0;
+        let over = loop {
+            match net::send(
+                &connection.socket,
+                &connection.out[sent..],
+                SendFlags::NOSIGNAL,
+            ) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break false,
+                Err(_) => break true,
+            }
+            if sent == connection.out.len() {
+                break !connection.keep_alive;
+            }
+        };
+        connection.out.drain(..sent);
+        if over {
+            self.close(index);
+        }
+    }
+}
+
+struct Head {
+    used: usize,
+    body: u64,
+    keep_alive: bool,
+    id: Option<Box<[u8]>>,
+}
+
+fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    let used = match request.parse(bytes) {
+        Ok(httparse::Status::Complete(used)) => used,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(_) => return Err(()),
+    };
+    let mut head = Head {
+        used,
+        body: 0,
+        keep_alive: request.version == Some(1),
+        id: request.path.and_then(id_in_query).map(Into::into),
+    };
+    for field in request.headers.iter() {
+        let text = || std::str::from_utf8(field.value).map_err(|_| ());
+        if field.name.eq_ignore_ascii_case("content-length") {
+            head.body = text()?.trim().parse().map_err(|_| ())?;
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            // No gateway sends such a body to a stub.
+            return Err(());
+        } else if field.name.eq_ignore_ascii_case("connection") {
+            let option = text()?.trim().to_ascii_lowercase();
+            head.keep_alive = match option.as_str() {
+                "close" => false,
+                "keep-alive" => true,
+                _ => head.keep_alive,
+            };
+        } else if field.name.eq_ignore_ascii_case(ID_HEADER) {
+            head.id = Some(field.value.into());
+        }
+    }
+    Ok(Some(head))
+}
+
+fn id_in_query(target: &str) -> Option<&[u8]> {
+    let (_, query) = target.split_once('?')?;
+    let id = query.split('&').find_map(|pair| pair.strip_prefix("id="));
+    id.map(str::as_bytes)
+}
+
+/// Buffers for `Stub::turn`.
+pub fn buffers() -> (Vec<Event>, Vec<u8>) {
+    (Vec::with_capacity(1024), vec![0; BUFFER_BYTES])
+}
