@@ -68,14 +68,15 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     let system = |what: &str, error: std::io::Error| format!("{what}: {error}");
     set_parent_process_death_signal(Some(Signal::TERM))
         .map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
+    // Before anything else: from here on no signal is lost.
+    let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
     let work = Work::parse(&read_request()?)?;
     let request = match &work {
         Work::Trial(request) => request,
-        Work::Load(plan) => return drive_load(plan),
-        Work::Stub(plan) => return serve_stub(plan),
+        Work::Load(plan) => return drive(|writer| load::run(plan, &signals, writer)),
+        Work::Stub(plan) => return drive(|writer| stub::alone::run(plan, &signals, writer)),
     };
     let inherited = pin::pin(request)?;
-    let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
     set_child_subreaper(Some(getpid()))
         .map_err(|error| system("PR_SET_CHILD_SUBREAPER", error.into()))?;
     // A parent that died before it was asked for gives no signal.
@@ -90,19 +91,13 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     Ok(close(done, writer))
 }
 
-fn drive_load(plan: &load::plan::Plan) -> Result<ExitCode, String> {
-    let signals = sys::signal_file().map_err(|error| format!("signalfd: {error}"))?;
+/// What is no trial.
+fn drive(
+    run: impl FnOnce(&mut Writer) -> Result<Result<(), output::ReaderGone>, String>,
+) -> Result<ExitCode, String> {
     let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
-    let done = load::run(plan, &signals, &mut writer)?;
-    Ok(close(done, writer))
-}
-
-fn serve_stub(plan: &stub::Plan) -> Result<ExitCode, String> {
-    let signals = sys::signal_file().map_err(|error| format!("signalfd: {error}"))?;
-    let stdout = std::io::stdout();
-    let mut writer = Writer::new(stdout.as_fd());
-    let done = stub::alone::run(plan, &signals, &mut writer)?;
+    let done = run(&mut writer)?;
     Ok(close(done, writer))
 }
 

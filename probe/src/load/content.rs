@@ -101,7 +101,7 @@ impl Template {
                 None => (rest.len(), 0, None),
             };
             if at > 0 {
-                parts.push(Part::Text(rest[..at].as_bytes().to_vec()));
+                parts.push(Part::Text(rest.as_bytes()[..at].to_vec()));
             }
             parts.extend(part);
             rest = &rest[at + length..];

@@ -80,7 +80,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     if errors > 0 {
         warn(
             "errors",
-            format!("{errors} errors: their requests are in no latency but timeouts'"),
+            format!("errors: {errors}; of their requests only those that timed out are in the latencies"),
             "look at their kinds before the figures",
         );
     }
@@ -88,7 +88,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         warn(
             "unfinished",
             format!(
-                "{} requests were without an answer at the end",
+                "{} of the intended requests had no answer at the end",
                 record.unfinished
             ),
             "percentiles are lower bounds: ask for a lower rate or a longer run",

@@ -1,0 +1,217 @@
+"""The load engine beside wrk, ab, h2load, oha and a floor, taking turns on the same server and CPUs.
+
+The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare io_uring loop
+that sends and counts: no parsing, no timing, no checks. Targets: closed loop over 64 connections, with io_uring
+at least 1.25 times wrk's requests per second, at most 0.8 of its CPU per request and at least 0.95 of the
+floor, with epoll at least wrk's; at 20,000/s at most 0.8 of h2load's and oha's CPU per request; 10,000 held
+streams at most 8 % of a core and 1 KiB each. `engine.py [closed] [rate] [streams]`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ringside.executor.local import find_probe
+
+from pairs import take_turns, tell  # isort: skip
+from peers import peer  # isort: skip
+
+SECONDS, ROUNDS, CONNECTIONS, RATE, STREAMS = 2, 10, 64, 20_000, 10_000
+
+
+class Side:
+    """A generator: calls give requests per second; its CPU per request is kept by round."""
+
+    def __init__(self, run: Callable[[], float]) -> None:
+        self.run = run
+        self.calls = 0
+        self.cpu_us: dict[int, float] = {}
+
+    def __call__(self) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        requests = self.run()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        # The first call is the warm-up of `take_turns`.
+        if self.calls:
+            self.cpu_us[self.calls] = used / requests * 1e6
+        self.calls += 1
+        return requests / SECONDS
+
+
+@contextlib.contextmanager
+def server(cpu: int) -> Iterator[int]:
+    """The stub without a delay; its port."""
+    upstream = {"delay": {"kind": "constant", "s": 0}, "body": "hello"}
+    request = {"version": 1, "stub": {"upstreams": [upstream], "cpus": [cpu]}}
+    with subprocess.Popen([find_probe()], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        try:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            yield json.loads(process.stdout.readline())["ports"][0]
+        finally:
+            process.terminate()
+
+
+def load(pinned: Sequence[str], **plan: Any) -> dict[str, Any]:
+    """One load by the engine; its outcome."""
+    request = json.dumps({"version": 1, "load": plan}).encode() + b"\n"
+    done = subprocess.run([*pinned, find_probe()], input=request, capture_output=True, check=True)
+    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert outcome["outcome"] == "ok", outcome
+    assert not outcome["errors"], outcome
+    return outcome
+
+
+def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> float:
+    plan = {
+        "protocol": "http",
+        "addresses": [f"127.0.0.1:{port}"],
+        "connections": CONNECTIONS,
+        "io": io,
+        "duration_s": SECONDS,
+        "request": {"headers": [["Host", "127.0.0.1"]]},
+        "expect": {"status": 200, "equals": "hello"},
+    }
+    found = load(pinned, **plan, **more)
+    return float(found["requests"])
+
+
+def counted(words: Sequence[str], pattern: str) -> Callable[[], float]:
+    """A command that prints how many requests it made."""
+
+    def run() -> float:
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        found = re.search(pattern, done.stdout)
+        assert found, done.stdout
+        return float(found[1])
+
+    return run
+
+
+def closed(cpus: Sequence[int]) -> None:
+    pinned = ["taskset", "-c", str(cpus[0])]
+    with server(cpus[-1]) as port:
+        url = f"http://127.0.0.1:{port}/"
+        sides = {
+            "ringside, io_uring": Side(lambda: ours(port, "uring", pinned)),
+            "ringside, epoll": Side(lambda: ours(port, "epoll", pinned)),
+            "the floor": Side(
+                counted(
+                    [*pinned, peer("floor"), str(port), str(CONNECTIONS), str(SECONDS)], r"(\d+) requests"
+                )
+            ),
+        }
+        if wrk := shutil.which("wrk"):
+            words = [*pinned, wrk, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", url]
+            sides["wrk"] = Side(counted(words, r"(\d+) requests in"))
+        if h2load := shutil.which("h2load"):
+            words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS), url]
+            sides["h2load"] = Side(counted(words, r"(\d+) succeeded"))
+        if ab := shutil.which("ab"):
+            words = [*pinned, ab, "-q", "-k", f"-c{CONNECTIONS}", f"-t{SECONDS}", "-n", "10000000", url]
+            sides["ab"] = Side(counted(words, r"Complete requests:\s+(\d+)"))
+        print(f"closed loop: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections, one CPU each")
+        values = take_turns(sides, ROUNDS)
+    show(sides, values, [name for name in ("wrk", "the floor") if name in sides])
+
+
+def fixed_rate(cpus: Sequence[int]) -> None:
+    pinned = ["taskset", "-c", str(cpus[0])]
+    with server(cpus[-1]) as port:
+        url = f"http://127.0.0.1:{port}/"
+        pacing = {"kind": "constant", "rate_per_s": RATE}
+        sides = {
+            "ringside, io_uring": Side(lambda: ours(port, "uring", pinned, pacing=pacing)),
+            "ringside, epoll": Side(lambda: ours(port, "epoll", pinned, pacing=pacing)),
+        }
+        if h2load := shutil.which("h2load"):
+            words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS)]
+            words += ["--rps", str(RATE // CONNECTIONS), url]
+            sides["h2load"] = Side(counted(words, r"(\d+) succeeded"))
+        if oha := shutil.which("oha"):
+            words = [
+                *pinned,
+                oha,
+                "--no-tui",
+                "-c",
+                str(CONNECTIONS),
+                "-z",
+                f"{SECONDS}s",
+                "-q",
+                str(RATE),
+                url,
+            ]
+            sides["oha"] = Side(counted(words, r"\[200\] (\d+) responses"))
+        print(f"open loop at {RATE}/s: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections")
+        values = take_turns(sides, ROUNDS)
+    show(sides, values, [name for name in ("h2load", "oha") if name in sides])
+
+
+def show(sides: dict[str, Side], values: dict[str, dict[int, float]], against: Sequence[str]) -> None:
+    for name in against:
+        print("requests per second")
+        tell(values, "/s", name)
+        print("the generator's CPU per request")
+        tell({one: side.cpu_us for one, side in sides.items()}, "us", name)
+
+
+def streams(cpus: Sequence[int]) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    pinned = ["taskset", "-c", str(cpus[0])]
+    words = ["taskset", "-c", str(cpus[-1]), peer("feed")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        port = int(process.stdout.readline())
+        try:
+            print(f"held streams, a chunk per second each, 20 s, ramp of {STREAMS // 3}/s")
+            for count in (100, STREAMS):
+                found = load(
+                    pinned,
+                    protocol="stream",
+                    addresses=[f"127.0.0.1:{port}"],
+                    connections=count,
+                    duration_s=20,
+                    ramp_per_s=STREAMS / 3,
+                    request={"target": "/test/{id}", "headers": [["Host", "127.0.0.1"]]},
+                    stream={"first": "Welcome: {id}", "due_field": "due="},
+                )
+                late = found["histograms"]["lateness"]
+                share = found["cpu_ns"] / found["duration_ns"]
+                print(
+                    f"  {count:>6} streams: {share:.1%} of a core, {found['messages']} messages, peak "
+                    f"{found['peak_memory_bytes'] / 2**20:.1f} MiB, late p50 {late['p50_ns'] / 1e6:.3g} ms, "
+                    f"p99 {late['p99_ns'] / 1e6:.3g} ms, faults {sum(found['sequence'].values())}"
+                )
+        finally:
+            process.terminate()
+
+
+def main() -> int:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        print("needs two CPUs", file=sys.stderr)
+        return 1
+    parts = {"closed": closed, "rate": fixed_rate, "streams": streams}
+    for name in sys.argv[1:] or parts:
+        if name not in parts:
+            print(f"{name}: one of {', '.join(parts)}", file=sys.stderr)
+            return 2
+        parts[name](cpus)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
