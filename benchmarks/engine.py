@@ -1,10 +1,10 @@
 """The load engine beside wrk, ab, h2load, oha and a floor, taking turns on the same server and CPUs.
 
-The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare io_uring loop
-that sends and counts: no parsing, no timing, no checks. Targets: closed loop over 64 connections, with io_uring
-at least 1.25 times wrk's requests per second, at most 0.8 of its CPU per request and at least 0.95 of the
-floor, with epoll at least wrk's; at 20,000/s at most 0.8 of h2load's and oha's CPU per request; 10,000 held
-streams at most 8 % of a core and 1 KiB each. `engine.py [closed] [rate] [streams]`.
+The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare
+io_uring loop that sends and counts: no parsing, no timing, no checks. Targets: closed loop over 64
+connections, with io_uring at least 1.25 times wrk's requests per second, at most 0.8 of its CPU per request
+and at least 0.95 of the floor, with epoll at least wrk's; at 20,000/s at most 0.8 of h2load's and oha's CPU
+per request; 10,000 held streams at most 8 % of a core and 1 KiB each. `engine.py [closed] [rate] [streams]`.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def server(cpu: int) -> Iterator[int]:
             yield json.loads(process.stdout.readline())["ports"][0]
         finally:
             process.terminate()
+            process.communicate()
 
 
 def load(pinned: Sequence[str], **plan: Any) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def closed(cpus: Sequence[int]) -> None:
             words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS), url]
             sides["h2load"] = Side(counted(words, r"(\d+) succeeded"))
         if ab := shutil.which("ab"):
-            words = [*pinned, ab, "-q", "-k", f"-c{CONNECTIONS}", f"-t{SECONDS}", "-n", "10000000", url]
+            words = [*pinned, ab, "-q", "-k", f"-c{CONNECTIONS}", f"-t{SECONDS}", "-n", "500000", url]
             sides["ab"] = Side(counted(words, r"Complete requests:\s+(\d+)"))
         print(f"closed loop: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections, one CPU each")
         values = take_turns(sides, ROUNDS)

@@ -1,7 +1,8 @@
 """Whether latencies are true: a server that answers at once, but freezes for D of every P seconds.
 
-In an open loop that keeps its rate L(q) = max(0, D - (1 - q) P), and the mean is D^2 / 2P (a request that falls into a
-freeze waits for its end). wrk and ab, closed loops, are asked about the same server. `truth.py [quick]`.
+In an open loop that keeps its rate L(q) = max(0, D - (1 - q) P), and the mean is D^2 / 2P (a request that
+falls into a freeze waits for its end). wrk and ab, closed loops, are asked about the same server.
+`truth.py [quick]`.
 """
 
 from __future__ import annotations

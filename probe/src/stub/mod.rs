@@ -89,6 +89,8 @@ struct Connection {
     /// An answer is due: further requests wait.
     waiting: bool,
     keep_alive: bool,
+    /// HTTP/1.0, where to keep a connection alive has to be said.
+    old: bool,
     out: Vec<u8>,
 }
 
@@ -97,7 +99,7 @@ pub struct Stub {
     epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
     ports: Vec<u16>,
-    replies: Vec<[Vec<u8>; 2]>,
+    replies: Vec<[Vec<u8>; 3]>,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     generation: u32,
@@ -141,12 +143,7 @@ impl Stub {
             listeners.push(listener.into());
         }
         let reply = |upstream: &Upstream| {
-            [false, true].map(|keep_alive| {
-                let connection = if keep_alive {
-                    ""
-                } else {
-                    "Connection: close\r\n"
-                };
+            ["Connection: close\r\n", "", "Connection: keep-alive\r\n"].map(|connection| {
                 let head = format!(
                     "HTTP/1.1 {} Stub\r\n{connection}Content-Length: {}\r\n\r\n{}",
                     upstream.status,
@@ -260,6 +257,7 @@ impl Stub {
                 to_skip: 0,
                 waiting: false,
                 keep_alive: true,
+                old: false,
                 out: Vec::new(),
             });
         }
@@ -321,6 +319,7 @@ impl Stub {
                 }
             };
             connection.keep_alive = head.keep_alive;
+            connection.old = head.old;
             let behind = connection.held.len() - head.used;
             let skipped = (head.body as usize).min(behind);
             connection.to_skip = head.body - skipped as u64;
@@ -364,7 +363,12 @@ impl Stub {
 
     fn answer(&mut self, index: usize, now: u64) {
         if let Some(connection) = &mut self.connections[index] {
-            let reply = &self.replies[connection.upstream][usize::from(connection.keep_alive)];
+            let form = match (connection.keep_alive, connection.old) {
+                (false, _) => 0,
+                (true, false) => 1,
+                (true, true) => 2,
+            };
+            let reply = &self.replies[connection.upstream][form];
             connection.out.extend_from_slice(reply);
             connection.waiting = false;
             self.send(index);
@@ -404,6 +408,7 @@ struct Head {
     used: usize,
     body: u64,
     keep_alive: bool,
+    old: bool,
     id: Option<Box<[u8]>>,
 }
 
@@ -419,6 +424,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
         used,
         body: 0,
         keep_alive: request.version == Some(1),
+        old: request.version == Some(0),
         id: request.path.and_then(id_in_query).map(Into::into),
     };
     for field in request.headers.iter() {

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::io::AsRawFd;
 use std::time::Duration;
 
-const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const REPLY: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello";
 
 fn main() -> std::io::Result<()> {
     let words: Vec<u64> = std::env::args()
