@@ -13,6 +13,11 @@ const TREE_SHARE: u64 = 250;
 const THREADS_SHARE: u64 = 500;
 const PSS_SHARE: u64 = 500;
 
+// The longest rests: the limits on processes and on memory hang on the first and the last.
+const TREE_REST_NS: u64 = 200_000_000;
+const THREADS_REST_NS: u64 = 10_000_000_000;
+const PSS_REST_NS: u64 = 2_000_000_000;
+
 /// A start is watched closely, so that short programs have samples too.
 const FIRST_LOOKS_NS: [u64; 5] = [2_000_000, 5_000_000, 10_000_000, 20_000_000, 40_000_000];
 
@@ -83,9 +88,9 @@ impl Sampler {
             interval_ns,
             limits,
             threads: Threads::default(),
-            tree_governor: Governor::new(TREE_SHARE),
-            threads_governor: Governor::new(THREADS_SHARE),
-            pss_governor: Governor::new(PSS_SHARE),
+            tree_governor: Governor::new(TREE_SHARE, TREE_REST_NS),
+            threads_governor: Governor::new(THREADS_SHARE, THREADS_REST_NS),
+            pss_governor: Governor::new(PSS_SHARE, PSS_REST_NS),
             known: Vec::new(),
             wide: false,
             processes: 0,

@@ -1,0 +1,49 @@
+//! Any split of a chunked body gives what the whole gives.
+#![no_main]
+#![allow(dead_code)]
+
+mod load {
+    #[path = "../../../src/load/chunked.rs"]
+    pub mod chunked;
+    #[path = "../../../src/load/record.rs"]
+    pub mod record;
+}
+
+use libfuzzer_sys::fuzz_target;
+use load::chunked::Chunked;
+use load::record::Kind;
+
+type Read = (Vec<(Vec<u8>, bool)>, Result<Option<usize>, Kind>);
+
+/// The chunks, as far as they came, and what is left behind the body.
+fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize) -> Read {
+    let (mut chunked, mut chunks, mut done) = (Chunked::default(), vec![(Vec::new(), false)], 0);
+    for piece in pieces {
+        done += piece.len();
+        let fed = chunked.feed(piece, &mut |one| {
+            let (held, last) = chunks.last_mut().unwrap();
+            held.extend_from_slice(one.bytes);
+            *last = one.last;
+            if one.last {
+                chunks.push((Vec::new(), false));
+            }
+        });
+        match fed {
+            Ok(None) => {}
+            Ok(Some(rest)) => return (chunks, Ok(Some(total - done + rest.len()))),
+            Err(kind) => return (chunks, Err(kind)),
+        }
+    }
+    (chunks, Ok(None))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let (first, data) = match data.split_first() {
+        Some(found) => found,
+        None => return,
+    };
+    let whole = read(std::iter::once(data), data.len());
+    assert_eq!(read(data.chunks(1), data.len()), whole);
+    let (left, right) = data.split_at(usize::from(*first).min(data.len()));
+    assert_eq!(read([left, right].into_iter(), data.len()), whole);
+});
