@@ -576,7 +576,10 @@ fn a_server_that_freezes_for_good() {
         assert_eq!(outcome["intended"], 200);
         let lost = outcome["unfinished"].as_u64().unwrap()
             + outcome["errors"]["timeout"].as_u64().unwrap_or(0);
-        assert_eq!(lost, 100, "{outcome:#}");
+        let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
+        assert_eq!(answered.iter().sum::<u64>() + lost, 200, "{outcome:#}");
+        // More where this process stood still itself.
+        assert!(lost >= 100, "{outcome:#}");
         // All of them are in the latencies, with their ages.
         assert_eq!(outcome["histograms"]["latency"]["count"], 200);
         let codes = outcome["warnings"].to_string();

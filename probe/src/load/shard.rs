@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// How often deadlines are looked at and the live view gets its numbers.
 const SWEEP_NS: u64 = 100_000_000;
+/// How much longer than four timeouts a load that counts requests goes on without a sign of the server.
+const PATIENCE_NS: u64 = 5_000_000_000;
 /// After a connection failed, before it is tried again.
 const PAUSE_NS: u64 = 100_000_000;
 /// Connects under way at one time, over all shards: below the half of a usual backlog.
@@ -71,7 +73,7 @@ struct Shard<'a> {
     left: u64,
     end_ns: Option<u64>,
     stopping: bool,
-    /// The last time at which something came.
+    /// The last time at which something came, or a request was given up.
     heard_ns: u64,
     interval: Interval,
     record: Record,
@@ -191,8 +193,8 @@ impl<'a> Shard<'a> {
         if self.exchange.streams() || self.orders.plan.requests.is_none() {
             return false;
         }
-        // A server that is gone would keep us for good.
-        if self.end_ns.is_none() && now > self.heard_ns + 2 * timeout {
+        // A server that nobody can connect to any more would keep us for good.
+        if self.end_ns.is_none() && now > self.heard_ns + 4 * timeout + PATIENCE_NS {
             return true;
         }
         let all_sent = match self.closed_loop {
@@ -310,7 +312,7 @@ impl<'a> Shard<'a> {
                     if errno == libc::EADDRNOTAVAIL {
                         sources.exhausted(number);
                     }
-                    self.connections[slot].pending_ns = None;
+                    self.drop_pending(slot);
                     self.failed(slot, now, connect_error(errno));
                 }
             }
@@ -341,6 +343,14 @@ impl<'a> Shard<'a> {
         self.error(now, kind);
         self.connections[slot].stage = Stage::Closed;
         self.later.push_back((now + PAUSE_NS, slot));
+    }
+
+    /// A request that waited for a connect that failed: the error is its own.
+    fn drop_pending(&mut self, slot: Slot) {
+        if self.connections[slot].pending_ns.take().is_some() {
+            self.record.intended += 1;
+            self.interval.intended += 1;
+        }
     }
 
     fn error(&mut self, now: u64, kind: Kind) {
@@ -447,6 +457,7 @@ impl<'a> Shard<'a> {
         self.connections[slot].reply = Reply::None;
         self.in_flight -= 1;
         self.open -= 1;
+        self.heard_ns = now;
         self.failed(slot, now, kind);
     }
 
@@ -466,7 +477,7 @@ impl<'a> Shard<'a> {
                 Stage::Connecting => {
                     io.close(slot);
                     self.connecting -= 1;
-                    self.connections[slot].pending_ns = None;
+                    self.drop_pending(slot);
                     self.failed(slot, now, Kind::ConnectTimeout);
                 }
                 Stage::Busy => {
@@ -610,7 +621,7 @@ impl Handler for Shard<'_> {
         let kind = match fate {
             Fate::NotConnected(errno) => {
                 self.connecting -= 1;
-                self.connections[slot].pending_ns = None;
+                self.drop_pending(slot);
                 return self.failed(slot, now, connect_error(errno));
             }
             Fate::Finished => None,
