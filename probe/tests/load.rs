@@ -180,12 +180,12 @@ fn hung_servers_are_given_up() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
     ] {
         let server = Server::replying(reply, false);
-        let changes = json!({"requests": 4, "timeout_s": 0.3});
+        let changes = json!({"requests": 4, "timeout_s": 1});
         for outcome in both(&plan(&server, changes)) {
             assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
             // Whoever waited is not forgotten.
             assert_eq!(outcome["histograms"]["latency"]["count"], 4);
-            assert!(outcome["histograms"]["latency"]["min_ns"].as_u64().unwrap() >= 300_000_000);
+            assert!(outcome["histograms"]["latency"]["min_ns"].as_u64().unwrap() >= 1_000_000_000);
         }
     }
     let deaf = Server::start(|stream, _| {
@@ -194,7 +194,7 @@ fn hung_servers_are_given_up() {
     });
     let body = "x".repeat(8 << 20);
     let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": body});
-    let changes = json!({"requests": 2, "timeout_s": 0.5, "request": request});
+    let changes = json!({"requests": 2, "timeout_s": 1, "request": request});
     for outcome in both(&plan(&deaf, changes)) {
         assert_eq!(outcome["errors"], json!({"timeout": 2}), "{outcome:#}");
     }
@@ -444,10 +444,16 @@ fn streams_that_end_or_fall_silent() {
         (refused, "status"),
     ];
     for (server, kind) in cases {
-        let changes = with(stream_changes(), "/timeout_s", json!(0.4));
+        let mut changes = with(stream_changes(), "/timeout_s", json!(1));
+        changes["duration_s"] = json!(4);
         for outcome in both(&plan(&server, changes)) {
             let errors = outcome["errors"].as_object().unwrap();
-            assert!(errors.keys().eq([kind]), "{kind}: {outcome:#}");
+            assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
+            // This process may itself stand still for longer than the timeout.
+            let other = errors
+                .keys()
+                .find(|one| *one != kind && *one != "connect-timeout");
+            assert_eq!(other, None, "{kind}: {outcome:#}");
         }
     }
 }
@@ -475,20 +481,29 @@ fn lateness_is_what_the_server_made_it() {
     });
     let mut changes = with(stream_changes(), "/stream", json!({"due_field": "due="}));
     changes["connections"] = json!(1);
-    changes["duration_s"] = json!(3);
+    changes["duration_s"] = json!(4);
     let request = plan(&late, changes);
     for io in ["epoll", "auto"] {
         let outcome = load(&with(request.clone(), "/load/io", json!(io))).outcome;
         let found = &outcome["histograms"]["lateness"];
         let mut truth: Vec<u64> = known.lock().unwrap().drain(..).collect();
+        // All twenty, unless this process stood still for seconds.
+        let count = found["count"].as_u64().unwrap() as usize;
+        assert!((10..=truth.len()).contains(&count), "{outcome:#}");
+        truth.truncate(count);
         truth.sort_unstable();
-        assert_eq!(found["count"], 20, "{outcome:#}");
         // Never less than the server's, by more than the histogram's three digits.
         let below =
             |found: &Value, truth: u64| (found.as_u64().unwrap() as f64) < truth as f64 * 0.998;
         assert!(!below(&found["min_ns"], truth[0]), "{found} {truth:?}");
-        assert!(!below(&found["p50_ns"], truth[9]), "{found} {truth:?}");
-        assert!(!below(&found["max_ns"], truth[19]), "{found} {truth:?}");
+        assert!(
+            !below(&found["p50_ns"], truth[(count - 1) / 2]),
+            "{found} {truth:?}"
+        );
+        assert!(
+            !below(&found["max_ns"], truth[count - 1]),
+            "{found} {truth:?}"
+        );
     }
 }
 

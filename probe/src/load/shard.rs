@@ -187,7 +187,8 @@ impl<'a> Shard<'a> {
             return true;
         }
         let timeout = nanoseconds(self.orders.plan.timeout_s);
-        if self.record.opened == 0 && now > self.orders.start_ns + timeout {
+        let hopeless = self.record.opened == 0 && self.record.errors_total() > 0;
+        if hopeless && now > self.orders.start_ns + timeout {
             return true;
         }
         if self.exchange.streams() || self.orders.plan.requests.is_none() {
