@@ -35,6 +35,8 @@ bench: setup-dev
 	.venv/bin/python benchmarks/probe_share.py
 	.venv/bin/python benchmarks/command_line.py
 	.venv/bin/python benchmarks/ring_bare.py
+	.venv/bin/python benchmarks/engine.py
+	.venv/bin/python benchmarks/truth.py
 
 clean:
 	rm -rf .venv .ringside dist probe/target
