@@ -1,0 +1,262 @@
+"""The gateway on asyncio's streams. The standard library has no HTTP for asyncio: the little of
+HTTP/1.1 that is needed stands here."""
+
+import asyncio
+import functools
+import os
+import re
+import resource
+import signal
+import sys
+import threading
+
+MOST_HEAD_BYTES = 16 * 1024
+PIECE_BYTES = 64 * 1024
+BAD_UPSTREAM = 400
+
+REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/1\.([01])")
+STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: [^\r\n\0]*)?")
+FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*")
+CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
+UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
+
+
+async def listen(port, answer):
+    serve = functools.partial(converse, answer=answer)
+    try:
+        server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=4096, limit=MOST_HEAD_BYTES)
+    except OSError:
+        refuse("port", "one that is free", str(port))
+    print(f"::ready port={server.sockets[0].getsockname()[1]}", flush=True)
+    await server.serve_forever()
+
+
+async def converse(reader, writer, answer):
+    """A client's requests, one after the other."""
+    try:
+        while await exchange(reader, writer, answer):
+            pass
+    except asyncio.LimitOverrunError:
+        write_error(writer, b"431 Request Header Fields Too Large", keep=False)
+    except ValueError:
+        write_error(writer, b"400 Bad Request", keep=False)
+    except (OSError, EOFError):
+        pass  # The client went away.
+    finally:
+        writer.close()
+
+
+async def exchange(reader, writer, answer):
+    """One request and its answer. True when the connection stays."""
+    request, fields = await read_head(reader, REQUEST_LINE)
+    method, target, minor = request.groups()
+    # An HTTP/1.0 client knows no chunks: the end of its connection ends the body.
+    chunked = minor == b"1"
+    keep = chunked and b"close" not in fields.get(b"connection", b"").lower()
+    if target.partition(b"?")[0] != b"/":
+        write_error(writer, b"404 Not Found", keep, head_only=method == b"HEAD")
+    elif method != b"GET":
+        write_error(writer, b"405 Method Not Allowed\r\nAllow: GET", keep, head_only=method == b"HEAD")
+    else:
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+            + (b"Transfer-Encoding: chunked\r\n" if chunked else b"")
+            + (b"\r\n" if keep else b"Connection: close\r\n\r\n")
+        )
+        body = Body(writer, chunked)
+        await answer(body, fields.get(b"x-request-id"))
+        body.end()
+    await writer.drain()
+    await skip_body(reader, fields, length=0)
+    return keep
+
+
+def write_error(writer, status, keep, head_only=False):
+    text = b"" if head_only else status[:3] + b"\n"
+    writer.write(
+        b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n%b\r\n%b"
+        % (status, b"" if keep else b"Connection: close\r\n", text)
+    )
+
+
+class Body:
+    """The body of an answer, sent as it grows."""
+
+    def __init__(self, writer, chunked):
+        self.writer = writer
+        self.chunked = chunked
+
+    def write(self, data):
+        self.writer.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
+
+    def end(self):
+        if self.chunked:
+            self.writer.write(b"0\r\n\r\n")
+
+
+async def fan_out(body, request_id, upstreams, tick_s, timeout_s):
+    calls = {asyncio.create_task(call(upstream, request_id, timeout_s)) for upstream in upstreams}
+    try:
+        while calls:
+            done, calls = await asyncio.wait(calls, timeout=tick_s, return_when=asyncio.FIRST_COMPLETED)
+            body.write(b"".join(b"%d" % one.result() for one in done) or b".")
+            await body.writer.drain()
+    finally:
+        for one in calls:  # Only where the client went away.
+            one.cancel()
+
+
+async def call(upstream, request_id, timeout_s):
+    try:
+        return await asyncio.wait_for(status_of(upstream, request_id), timeout_s)
+    # Before 3.11 asyncio's TimeoutError is none of the operating system's.
+    except (OSError, EOFError, ValueError, asyncio.LimitOverrunError, asyncio.TimeoutError):  # noqa: UP041
+        return BAD_UPSTREAM
+
+
+async def status_of(upstream, request_id):
+    """The status of an upstream's answer, when all of it has come."""
+    port, path = upstream
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=MOST_HEAD_BYTES)
+    try:
+        writer.write(
+            b"GET %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n" % (path, port)
+            + (b"" if request_id is None else b"X-Request-Id: %b\r\n" % request_id)
+            + b"\r\n"
+        )
+        status = 100
+        while status < 200:  # Answers before the answer.
+            line, fields = await read_head(reader, STATUS_LINE)
+            status = int(line[1])
+        if status not in (204, 304):
+            await skip_body(reader, fields, length=None)
+        return status
+    finally:
+        writer.close()
+
+
+async def read_head(reader, first_line):
+    """The match of the first line, and the fields by their names in lower case."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head[:-4].split(b"\r\n")
+    return match(first_line, first), {
+        name.lower(): value for name, value in (match(FIELD, line).groups() for line in lines)
+    }
+
+
+def match(pattern, line):
+    matched = pattern.fullmatch(line)
+    if not matched:
+        raise ValueError(f"this is not HTTP: {line!r}")
+    return matched
+
+
+async def skip_body(reader, fields, length):
+    """Reads a body and forgets it. `length` is that of a body of which the head says nothing;
+    None: until the connection ends."""
+    if b"transfer-encoding" in fields:
+        if fields[b"transfer-encoding"].lower() != b"chunked":
+            raise ValueError("no other coding was asked for")
+        while size := int(match(CHUNK_SIZE, await reader.readuntil(b"\n"))[1], 16):
+            await skip(reader, size)
+            if await reader.readexactly(2) != b"\r\n":
+                raise ValueError("a chunk is longer than it said")
+        while await reader.readuntil(b"\n") != b"\r\n":
+            pass
+        return
+    if b"content-length" in fields:
+        length = int(match(re.compile(rb"[0-9]{1,18}"), fields[b"content-length"])[0])
+    if length is not None:
+        await skip(reader, length)
+    else:
+        while await reader.read(PIECE_BYTES):
+            pass
+
+
+async def skip(reader, length):
+    while length:
+        piece = await reader.read(min(length, PIECE_BYTES))
+        if not piece:
+            raise EOFError("the body is shorter than it said")
+        length -= len(piece)
+
+
+async def compute(body, _request_id, work):
+    await asyncio.gather(*(unit(body, work) for _ in range(3)))
+
+
+async def unit(body, work):
+    # Each writes its own sum: who waits for all three hears of the first only when the loop has
+    # run the last.
+    body.write(b"%d\n" % total(work))
+
+
+def total(work):
+    result = 0
+    for i in range(1, work):
+        result += i
+    return result
+
+
+def settings(arguments):
+    """The port, and what answers a request."""
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    port = whole_number(given, "port", "0", 0, 65535)
+    tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
+    timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
+    work = whole_number(given, "work", "100000", 1)
+    kind = given.get("kind", "")
+    if kind == "io":
+        upstreams = upstreams_of(given.get("upstreams", ""))
+        answer = functools.partial(fan_out, upstreams=upstreams, tick_s=tick_s, timeout_s=timeout_s)
+    elif kind == "cpu":
+        answer = functools.partial(compute, work=work)
+    else:
+        refuse("kind", "io or cpu", kind)
+    return port, answer
+
+
+def upstreams_of(text):
+    """Pairs of a port and a path."""
+    urls = [UPSTREAM.fullmatch(url) for url in text.split(",")]
+    if len(urls) != 3 or not all(url and 0 < int(url[1]) < 65536 for url in urls):
+        refuse("upstreams", "three of http://127.0.0.1:PORT/, with commas between them", text)
+    return [(int(url[1]), (url[2] or "/").encode()) for url in urls]
+
+
+def whole_number(given, key, default, least, most=1_000_000_000):
+    text = given.get(key, default)
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def refuse(key, wanted, text):
+    print(f"fanout: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def end(*_):
+    os._exit(0)  # At once, whatever is under way: there is nothing to save.
+
+
+def end_with_stdin():
+    while os.read(0, PIECE_BYTES):
+        pass
+    end()
+
+
+def main():
+    port, answer = settings(sys.argv[1:])
+    # A client is four connections.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Not the loop's handler: that one would wait for a sum to be done.
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=end_with_stdin, daemon=True).start()
+    asyncio.run(listen(port, answer))
+
+
+if __name__ == "__main__":
+    main()
