@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"ringside/contenders/go/settings"
 )
 
 const modulus = 2147483647
@@ -27,21 +29,26 @@ type ring struct {
 }
 
 func main() {
-	s := parse(os.Args[1:])
-	runtime.GOMAXPROCS(s.cores)
+	given := settings.Read()
+	runtime.GOMAXPROCS(given.Cores())
 	out := bufio.NewWriter(os.Stdout)
-	r := ring{nodes: s.nodes, messages: s.messages, done: make(chan evidence)}
-	if s.token {
+	r := ring{
+		nodes:    given.WholeNumber("nodes", 2, settings.Most),
+		messages: given.WholeNumber("messages", 1, settings.Most),
+		done:     make(chan evidence),
+	}
+	if given.OneOf("mode", "pipelined", "token") == "token" {
 		r.arrived = make(chan struct{})
 	}
-	if s.trace {
+	if given.OneOf("trace", "0", "1") == "1" {
 		r.trace = &tracer{out: out}
 	}
+	hold := given.OneOf("hold", "0", "1") == "1"
 
 	start := time.Now()
 	first := r.spawn()
 	report(out, "::phase name=spawn ns=%d\n", time.Since(start).Nanoseconds())
-	if s.hold {
+	if hold {
 		report(out, "::await name=spawned\n")
 		// The end of stdin is as good as a line.
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')

@@ -1,0 +1,3 @@
+module ringside/contenders/go-sync
+
+go 1.19

@@ -1,0 +1,149 @@
+// The fan-out gateway: a goroutine for each call, a channel for what they found.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"runtime"
+	"time"
+
+	"ringside/contenders/go/service"
+	"ringside/contenders/go/settings"
+)
+
+// calls is the number of calls, or sums, for each request.
+const calls = 3
+
+func main() {
+	given := settings.Read()
+	runtime.GOMAXPROCS(given.Cores())
+	kind := given.Needed("kind", "io", "cpu")
+	tick := given.WholeNumberOr("tick_ms", 1, settings.Most, 50)
+	timeout := given.WholeNumberOr("timeout_ms", 1, settings.Most, 5000)
+	work := given.WholeNumberOr("work", 1, settings.Most, 100_000)
+
+	var body http.HandlerFunc
+	if kind == "io" {
+		body = newGateway(
+			given.URLs("upstreams", calls),
+			time.Duration(tick)*time.Millisecond,
+			time.Duration(timeout)*time.Millisecond,
+		).statuses
+	} else {
+		body = func(w http.ResponseWriter, _ *http.Request) { sums(w, work) }
+	}
+	server := http.Server{
+		Handler: onlyGetRoot(body),
+		// Nothing is printed for a connection.
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	service.Run(given.Port(), func(listener net.Listener) { _ = server.Serve(listener) })
+}
+
+// onlyGetRoot is no ServeMux: that would redirect paths such as `//`.
+func onlyGetRoot(body http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/":
+			http.NotFound(w, r)
+		case r.Method != http.MethodGet:
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, "only GET", http.StatusMethodNotAllowed)
+		default:
+			w.Header().Set("Content-Type", "text/plain")
+			body(w, r)
+		}
+	})
+}
+
+type gateway struct {
+	upstreams []string
+	tick      time.Duration
+	client    http.Client
+}
+
+func newGateway(upstreams []string, tick, timeout time.Duration) *gateway {
+	return &gateway{
+		upstreams: upstreams,
+		tick:      tick,
+		client: http.Client{
+			Timeout: timeout,
+			// By default two idle connections to a host are kept.
+			Transport: &http.Transport{
+				MaxIdleConnsPerHost: 1024,
+				IdleConnTimeout:     90 * time.Second,
+				DisableCompression:  true,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// statuses writes each upstream's status when it is there, and a dot for every
+// tick in which nothing was written.
+func (g *gateway) statuses(w http.ResponseWriter, r *http.Request) {
+	// Room for all: a call does not wait for a client that went away.
+	found := make(chan int, len(g.upstreams))
+	for _, upstream := range g.upstreams {
+		upstream := upstream
+		go func() { found <- g.call(r.Context(), upstream, r.Header["X-Request-Id"]) }()
+	}
+	for missing := len(g.upstreams); missing > 0; {
+		tick := time.NewTimer(g.tick)
+		select {
+		case status := <-found:
+			missing--
+			fmt.Fprintf(w, "%03d", status)
+		case <-tick.C:
+			fmt.Fprint(w, ".")
+		case <-r.Context().Done():
+			missing = 0
+		}
+		tick.Stop()
+		w.(http.Flusher).Flush()
+	}
+}
+
+// call returns an upstream's status; 400 stands for any failure.
+func (g *gateway) call(ctx context.Context, upstream string, id []string) int {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, upstream, nil)
+	if err != nil {
+		return http.StatusBadRequest
+	}
+	if id != nil {
+		request.Header["X-Request-Id"] = id
+	}
+	response, err := g.client.Do(request)
+	if err != nil {
+		return http.StatusBadRequest
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return http.StatusBadRequest
+	}
+	return response.StatusCode
+}
+
+// sums writes the sums of three goroutines, each when it is there.
+func sums(w http.ResponseWriter, work int) {
+	found := make(chan int, calls)
+	for i := 0; i < calls; i++ {
+		go func() { found <- sum(work) }()
+	}
+	for i := 0; i < calls; i++ {
+		fmt.Fprintln(w, <-found)
+		w.(http.Flusher).Flush()
+	}
+}
+
+func sum(work int) int {
+	total := 0
+	for i := 1; i < work; i++ {
+		total += i
+	}
+	return total
+}
