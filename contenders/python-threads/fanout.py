@@ -1,0 +1,212 @@
+"""The gateway on http.server's threads, with a pool of threads for the upstream calls."""
+
+import functools
+import os
+import re
+import resource
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
+from http.client import HTTPConnection, HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+MOST_CALLS = 4096
+PIECE_BYTES = 64 * 1024
+BAD_UPSTREAM = 400
+
+UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 4096
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], OSError):  # Those are clients that went away.
+            super().handle_error(request, client_address)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def __init__(self, *arguments, answer):
+        self.answer = answer
+        super().__init__(*arguments)
+
+    def do_GET(self):
+        self.skip_body()
+        if self.path.partition("?")[0] != "/":
+            self.refuse(404)
+            return
+        # An HTTP/1.0 client knows no chunks: the end of its connection ends the body.
+        self.chunked = self.request_version >= "HTTP/1.1"
+        self.close_connection |= not self.chunked
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        if self.chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.answer(self.write, self.headers.get("X-Request-Id"))
+        if self.chunked:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def write(self, text):
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
+
+    def __getattr__(self, name):
+        # http.server looks for a do_METHOD, and knows no 405.
+        if name.startswith("do_"):
+            return self.do_other
+        raise AttributeError(name)
+
+    def do_other(self):
+        self.skip_body()
+        self.refuse(405 if self.path.partition("?")[0] == "/" else 404)
+
+    def refuse(self, status):
+        text = b"" if self.command == "HEAD" else b"%d\n" % status
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", "4")
+        if status == 405:
+            self.send_header("Allow", "GET")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(text)
+
+    def skip_body(self):
+        """Nobody wants it, but the next request comes behind it."""
+        length = self.headers.get("Content-Length", "0")
+        if length.isdigit() and int(length) <= PIECE_BYTES and "Transfer-Encoding" not in self.headers:
+            self.rfile.read(int(length))
+        else:
+            self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+def fan_out(write, request_id, upstreams, pool, tick_s, timeout_s):
+    deadline = time.monotonic() + timeout_s
+    calls = {pool.submit(status_of, upstream, request_id, timeout_s) for upstream in upstreams}
+    while calls:
+        left_s = deadline - time.monotonic()
+        done, calls = wait(calls, min(tick_s, max(left_s, 0)), FIRST_COMPLETED)
+        if done:
+            write("".join(str(call.result()) for call in done))
+        elif left_s > tick_s:
+            write(".")
+        else:
+            # Their threads go on: http.client's timeout is one for each step of a call.
+            write(str(BAD_UPSTREAM) * len(calls))
+            return
+
+
+def status_of(upstream, request_id, timeout_s):
+    """The status of an upstream's answer, when all of it has come."""
+    port, path = upstream
+    connection = HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    headers = {"Connection": "close"}
+    if request_id is not None:
+        headers["X-Request-Id"] = request_id
+    try:
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        response.read()
+        return response.status
+    except (OSError, HTTPException, ValueError):
+        return BAD_UPSTREAM
+    finally:
+        connection.close()
+
+
+def compute(write, _request_id, pool, work):
+    for unit in as_completed([pool.submit(total, work) for _ in range(3)]):
+        write(f"{unit.result()}\n")
+
+
+def total(work):
+    result = 0
+    for i in range(1, work):
+        result += i
+    return result
+
+
+def settings(arguments):
+    """The port, and what answers a request."""
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    port = whole_number(given, "port", "0", 0, 65535)
+    tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
+    timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
+    work = whole_number(given, "work", "100000", 1)
+    kind = given.get("kind", "")
+    if kind == "io":
+        upstreams = upstreams_of(given.get("upstreams", ""))
+        answer = functools.partial(
+            fan_out,
+            upstreams=upstreams,
+            pool=ThreadPoolExecutor(MOST_CALLS),
+            tick_s=tick_s,
+            timeout_s=timeout_s,
+        )
+    elif kind == "cpu":
+        # The executor's own size, some more than there are cores: with thousands of threads that
+        # compute, nobody else, and no signal, would get the interpreter's lock for seconds.
+        answer = functools.partial(compute, pool=ThreadPoolExecutor(), work=work)
+    else:
+        refuse("kind", "io or cpu", kind)
+    return port, answer
+
+
+def upstreams_of(text):
+    """Pairs of a port and a path."""
+    urls = [UPSTREAM.fullmatch(url) for url in text.split(",")]
+    if len(urls) != 3 or not all(url and 0 < int(url[1]) < 65536 for url in urls):
+        refuse("upstreams", "three of http://127.0.0.1:PORT/, with commas between them", text)
+    return [(int(url[1]), url[2] or "/") for url in urls]
+
+
+def whole_number(given, key, default, least, most=1_000_000_000):
+    text = given.get(key, default)
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def refuse(key, wanted, text):
+    print(f"fanout: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def end(*_):
+    os._exit(0)  # At once, whatever is under way: there is nothing to save.
+
+
+def end_with_stdin():
+    while os.read(0, PIECE_BYTES):
+        pass
+    end()
+
+
+def main():
+    port, answer = settings(sys.argv[1:])
+    # A client is four connections.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    try:
+        server = Server(("127.0.0.1", port), functools.partial(Handler, answer=answer))
+    except OSError:
+        refuse("port", "one that is free", str(port))
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=end_with_stdin, daemon=True).start()
+    print(f"::ready port={server.server_port}", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
