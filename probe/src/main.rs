@@ -3,6 +3,7 @@
 #![deny(unsafe_code)]
 
 mod cgroup;
+mod clock;
 mod evidence;
 mod governor;
 mod io;

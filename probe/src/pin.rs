@@ -11,17 +11,21 @@ pub fn pin(request: &Request) -> Result<Vec<usize>, String> {
     }
     let own = sched_getaffinity(None).map_err(|error| format!("CPU affinity: {error}"))?;
     if !request.cpus.is_empty() {
-        try_on("cpus", &request.cpus)?;
+        to("cpus", &request.cpus)?;
     }
     if request.probe_cpus.is_empty() {
         sched_setaffinity(None, &own).map_err(|error| format!("CPU affinity: {error}"))?;
         return Ok(Vec::new());
     }
-    try_on("probe_cpus", &request.probe_cpus)?;
+    to("probe_cpus", &request.probe_cpus)?;
     Ok(listed(&own))
 }
 
-fn try_on(key: &str, cpus: &[usize]) -> Result<(), String> {
+/// Pins the calling thread to all of these CPUs. The error names those that cannot be had.
+pub fn to(key: &str, cpus: &[usize]) -> Result<(), String> {
+    if let Some(cpu) = cpus.iter().find(|&&cpu| cpu >= CpuSet::MAX_CPU) {
+        return Err(format!("{key}: {cpu} is over {}", CpuSet::MAX_CPU - 1));
+    }
     let mut set = CpuSet::new();
     cpus.iter().for_each(|&cpu| set.set(cpu));
     let done = sched_setaffinity(None, &set).and_then(|()| sched_getaffinity(None));
@@ -48,7 +52,9 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_is_named() {
-        let error = try_on("cpus", &[CpuSet::MAX_CPU - 1]).unwrap_err();
+        let error = to("cpus", &[CpuSet::MAX_CPU - 1]).unwrap_err();
         assert!(error.starts_with("cpus: [1023]"), "{error}");
+        let error = to("cpus", &[CpuSet::MAX_CPU]).unwrap_err();
+        assert!(error.starts_with("cpus: 1024 is over 1023"), "{error}");
     }
 }

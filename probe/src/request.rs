@@ -3,12 +3,10 @@
 use crate::load::plan::Plan;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub const PROTOCOL: u64 = 1;
-
-/// CPUs that an affinity mask can name.
-const MAX_CPUS: usize = rustix::thread::CpuSet::MAX_CPU;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,7 +83,7 @@ fn twenty() -> f64 {
 #[derive(Debug)]
 pub enum Work {
     Trial(Box<Request>),
-    Load(Box<Plan>),
+    Load(Arc<Plan>),
     Stub(Box<crate::stub::Plan>),
 }
 
@@ -128,11 +126,11 @@ impl Work {
         struct Load {
             #[serde(rename = "version")]
             _version: u64,
-            load: Box<Plan>,
+            load: Plan,
         }
         let Load { load, .. } = serde_json::from_slice(text).map_err(one_line)?;
         load.check()?;
-        Ok(Work::Load(load))
+        Ok(Work::Load(Arc::new(load)))
     }
 }
 
@@ -159,11 +157,6 @@ impl Request {
                 return Err(format!(
                     "env: {key:?} cannot be a variable: no empty name, no = in it, no NUL"
                 ));
-            }
-        }
-        for (key, cpus) in [("cpus", &self.cpus), ("probe_cpus", &self.probe_cpus)] {
-            if let Some(cpu) = cpus.iter().find(|&&cpu| cpu >= MAX_CPUS) {
-                return Err(format!("{key}: {cpu} is over {}", MAX_CPUS - 1));
             }
         }
         seconds("limits.wall_s", self.limits.wall_s)?;

@@ -1,12 +1,12 @@
 //! Looks at the tree while it runs: how much memory, CPU, processes and threads it has.
 
 use crate::cgroup::Cgroup;
+use crate::clock::thread_cpu_ns;
 use crate::governor::Governor;
 use crate::output::Sample;
 use crate::sys;
 use crate::threads::Threads;
 use crate::tree::{ProcFs, Process, Thoroughness, MANY_THREADS};
-use rustix::time::{clock_gettime, ClockId};
 
 // Shares of one core, each one in so many: 0.8 % together, what is left is for the rest.
 const TREE_SHARE: u64 = 250;
@@ -130,9 +130,9 @@ impl Sampler {
 
     /// A regular sample.
     pub fn regular(&mut self, now_ns: u64, cgroup: Option<&Cgroup>) -> (Sample, Option<Excess>) {
-        let before = own_cpu_ns();
+        let before = thread_cpu_ns();
         let seen = self.look(now_ns, None, cgroup);
-        let cost = own_cpu_ns().saturating_sub(before);
+        let cost = thread_cpu_ns().saturating_sub(before);
         self.first_ns = if self.regular == 0 {
             now_ns
         } else {
@@ -169,7 +169,7 @@ impl Sampler {
         mark: Option<&str>,
         cgroup: Option<&Cgroup>,
     ) -> (Sample, Option<Excess>) {
-        let start = own_cpu_ns();
+        let start = thread_cpu_ns();
         let tree = self.tree(cgroup);
         let mut sample = Sample {
             t_ns: now_ns,
@@ -193,14 +193,14 @@ impl Sampler {
         }
         // A process that has just ended may be counted nowhere for a moment: it never falls.
         sample.cpu_ns = self.last_cpu_ns;
-        let after_tree = own_cpu_ns();
+        let after_tree = thread_cpu_ns();
         self.tree_governor
             .spent(now_ns, after_tree.saturating_sub(start));
 
         let mut after_threads = after_tree;
         if excess.is_none() && (mark.is_some() || self.threads_governor.allows(now_ns)) {
             self.threads.look(&mut self.procfs, &tree);
-            after_threads = own_cpu_ns();
+            after_threads = thread_cpu_ns();
             self.threads_governor
                 .spent(now_ns, after_threads - after_tree);
         }
@@ -218,7 +218,7 @@ impl Sampler {
         if excess.is_none() && wanted {
             sample.pss_bytes = self.pss(&tree);
             self.rss_at_pss = rss;
-            let cost = own_cpu_ns().saturating_sub(after_threads);
+            let cost = thread_cpu_ns().saturating_sub(after_threads);
             self.pss_governor.spent(now_ns, cost);
             self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
             // Where PSS may not be read, RSS has to do.
@@ -293,12 +293,6 @@ impl Sampler {
         }
         None
     }
-}
-
-/// CPU time of this thread, which is all of the probe.
-fn own_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn parse_pss(text: &[u8]) -> Option<u64> {

@@ -1,10 +1,11 @@
 //! Starts the program, and ends it with all that it started, whatever it did to stay.
 
 use crate::cgroup::{Cgroup, Cpu};
+use crate::clock::timespec;
 use crate::request::{CgroupUse, Request};
 use crate::sys::{self, Plan, Spawned};
 use crate::tree::{ProcFs, Process, Thoroughness};
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{fcntl_setfl, OFlags};
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::process::{
@@ -155,13 +156,7 @@ impl Supervisor {
 
     /// The number of the next signal that the probe was sent.
     pub fn next_signal(&self) -> Option<i32> {
-        let mut buffer = [0; sys::SIGNAL_BYTES];
-        match rustix::io::read(&self.signals, &mut buffer) {
-            Ok(count) if count >= 4 => Some(i32::from_ne_bytes([
-                buffer[0], buffer[1], buffer[2], buffer[3],
-            ])),
-            _ => None,
-        }
+        sys::next_signal(&self.signals)
     }
 
     /// Waits for orphans that have ended, so that they do not fill the table of processes.
@@ -258,10 +253,7 @@ impl Supervisor {
     }
 
     fn wait(&self, time: Duration) {
-        let time = Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::from(time.subsec_nanos()),
-        };
+        let time = timespec(time.as_nanos() as u64);
         let mut ready = [PollFd::new(&self.signals, PollFlags::IN)];
         let _ = poll(&mut ready, Some(&time));
         while self.next_signal().is_some() {}

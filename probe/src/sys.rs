@@ -81,8 +81,26 @@ pub fn signal_file() -> io::Result<OwnedFd> {
     }
 }
 
-/// Size of the kernel's `signalfd_siginfo`; its first four bytes are the signal's number.
-pub const SIGNAL_BYTES: usize = std::mem::size_of::<libc::signalfd_siginfo>();
+/// The next signal that has come, if any, from the file that `signal_file` gave.
+pub fn next_signal(signals: &OwnedFd) -> Option<i32> {
+    let mut buffer = [0; std::mem::size_of::<libc::signalfd_siginfo>()];
+    match rustix::io::read(signals, &mut buffer) {
+        // The first four bytes are the signal's number.
+        Ok(count) if count >= 4 => Some(i32::from_ne_bytes([
+            buffer[0], buffer[1], buffer[2], buffer[3],
+        ])),
+        _ => None,
+    }
+}
+
+/// Whether one of the signals that have come asks for the end.
+pub fn asked_to_end(signals: &OwnedFd) -> bool {
+    let mut asked = false;
+    while let Some(signal) = next_signal(signals) {
+        asked |= signal != libc::SIGCHLD;
+    }
+    asked
+}
 
 /// One child that has ended, or None when all that are left still run.
 /// The error is ECHILD when there is none.

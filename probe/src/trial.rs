@@ -1,6 +1,7 @@
 //! One trial: a loop on one thread that waits for the program's end, its output, signals and
 //! the time, until one of them ends the trial.
 
+use crate::clock::{self, timespec};
 use crate::evidence::Seen;
 use crate::lines::{Event, Lines, Parsed};
 use crate::output::{Answer, Ending, Output, ReaderGone, Sample, Writer};
@@ -12,8 +13,7 @@ use crate::supervise::{Remains, Streams, Supervisor};
 use crate::sys::{self, Step};
 use crate::tree::ProcFs;
 use crate::verdict::{verdict, Cause, Facts};
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::time::{clock_gettime, ClockId};
+use rustix::event::{poll, PollFd, PollFlags};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
@@ -192,12 +192,8 @@ impl Trial<'_, '_> {
             PollFd::from_borrowed_fd(stderr.unwrap_or(signals), file(stderr)),
         ];
         let time = until_ns.saturating_sub(self.now_ns());
-        let time = Timespec {
-            tv_sec: (time / 1_000_000_000) as i64,
-            tv_nsec: (time % 1_000_000_000) as i64,
-        };
         // An error is a signal that came between, or want of memory: the loop comes again.
-        let _ = poll(&mut files, Some(&time));
+        let _ = poll(&mut files, Some(&timespec(time)));
         let [signals, ended, reader_gone, report, stdout, stderr] =
             files.map(|file| !file.revents().is_empty());
         Ready {
@@ -417,7 +413,6 @@ impl Trial<'_, '_> {
         }
         let (samples, sample_interval_ns) = self.sampler.kept();
         let peaks = &self.sampler.peaks;
-        let probe_cpu = clock_gettime(ClockId::ProcessCPUTime);
         Ending {
             outcome,
             detail,
@@ -447,7 +442,7 @@ impl Trial<'_, '_> {
             stdout_tail: self.stdout.tail(),
             stderr_tail: self.stderr.tail(),
             left_behind: remains.left_behind,
-            probe_cpu_ns: probe_cpu.tv_sec as u64 * 1_000_000_000 + probe_cpu.tv_nsec as u64,
+            probe_cpu_ns: clock::process_cpu_ns(),
             samples,
             sample_interval_ns,
         }

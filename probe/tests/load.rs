@@ -1,10 +1,13 @@
 //! The load engine against real servers, good ones and bad ones. Both back-ends must count the same.
 
 mod common;
+#[path = "common/driving.rs"]
+mod driving;
 #[path = "common/server.rs"]
 mod server;
 
 use common::*;
+use driving::*;
 use serde_json::{json, Value};
 use server::{dribble, request, reset, Server};
 use std::io::{Read, Write};
@@ -13,39 +16,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-
-/// A plan for a server, with changes.
-fn plan(server: &Server, changes: Value) -> Value {
-    let mut plan = json!({
-        "protocol": "http", "addresses": [server.address.to_string()], "connections": 2,
-        "requests": 20, "timeout_s": 20, "request": {"headers": [["Host", "here"]]},
-    });
-    for (key, value) in changes.as_object().unwrap() {
-        plan[key] = value.clone();
-    }
-    if plan["protocol"] == "tcp" {
-        plan.as_object_mut().unwrap().remove("request");
-    }
-    json!({"version": 1, "load": plan})
-}
-
-fn load(request: &Value) -> Trial {
-    parse(start(request).wait_with_output().unwrap())
-}
-
-/// Outcomes by epoll and by io_uring; without the latter where the kernel has none.
-fn both(request: &Value) -> Vec<Value> {
-    let mut found = vec![load(&with(request.clone(), "/load/io", json!("epoll"))).outcome];
-    let auto = load(&with(request.clone(), "/load/io", json!("auto")));
-    let streams = request["load"]["protocol"] == "stream";
-    if auto.of("started")[0]["io"] == "uring" || streams {
-        found.push(load(&with(request.clone(), "/load/io", json!("uring"))).outcome);
-    } else {
-        let missing = auto.of("started")[0]["missing"].to_string();
-        assert!(missing.contains("io_uring"), "{missing}");
-    }
-    found
-}
 
 #[test]
 fn a_closed_loop_sends_as_many_as_were_asked_for() {
@@ -300,6 +270,40 @@ fn large_replies_and_large_requests() {
 }
 
 #[test]
+fn bodies_are_matched_and_requests_numbered() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let own = seen.clone();
+    let server = Server::start(move |mut stream, _| {
+        while let Some(head) = request(&mut stream) {
+            let number = head.split("X-Number: a").nth(1).unwrap_or_default();
+            let number: u64 = number.lines().next().unwrap().parse().unwrap();
+            own.lock().unwrap().push(number);
+            let body = if number % 10 == 0 {
+                "..200.503"
+            } else {
+                "..200.200"
+            };
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            dribble(&mut stream, (head + body).as_bytes(), 7);
+        }
+    });
+    let changes = json!({
+        "connections": 3, "threads": 2, "expect": {"matches": r"\.*200(\.*200)*"},
+        "request": {"headers": [["Host", "here"], ["X-Number", "a{n}"]]},
+    });
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["requests"], 18, "{outcome:#}");
+        assert_eq!(outcome["errors"], json!({"content": 2}));
+    }
+    // Three loads or two: each number came once in each of them.
+    let mut numbers = seen.lock().unwrap().clone();
+    numbers.sort_unstable();
+    let loads = numbers.len() / 20;
+    let right = (1..=20).flat_map(|number| std::iter::repeat(number).take(loads));
+    assert!(right.eq(numbers.iter().copied()), "{numbers:?}");
+}
+
+#[test]
 fn a_redirect_is_an_answer_and_is_not_followed() {
     let other = Server::replying(OK, false);
     let reply = format!(
@@ -339,170 +343,6 @@ fn lines_over_tcp() {
                 .keys()
                 .all(|kind| kind == "too-large" || kind == "unsolicited"),
             "{outcome:#}"
-        );
-    }
-}
-
-/// A stream of messages, each a chunk.
-fn chunk(text: &str) -> String {
-    format!("{:x}\r\n{text}\r\n", text.len())
-}
-
-const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-
-fn stream_changes() -> Value {
-    json!({
-        "protocol": "stream", "connections": 3, "requests": null, "duration_s": 1.5,
-        "request": {"target": "/test/{id}", "headers": [["Host", "here"]]},
-        "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.1},
-    })
-}
-
-/// Serves what `messages` gives for an id, one after another, then waits.
-fn streaming(messages: impl Fn(u64) -> Vec<String> + Send + Sync + 'static) -> Server {
-    Server::start(move |mut stream, _| {
-        let head = request(&mut stream).unwrap_or_default();
-        let id = head
-            .split(&['/', ' '][..])
-            .nth(3)
-            .and_then(|id| id.parse().ok())
-            .unwrap();
-        let mut bytes = STREAM.to_string();
-        for message in messages(id) {
-            bytes.push_str(&chunk(&message));
-        }
-        dribble(&mut stream, bytes.as_bytes(), 11);
-        let _ = stream.read(&mut [0]);
-    })
-}
-
-#[test]
-fn streams_are_checked_message_by_message() {
-    let good = |id| {
-        vec![
-            format!("Welcome: {id}\n"),
-            format!("Chunk 1 for {id}"),
-            format!("Chunk 2 for {id}\n"),
-        ]
-    };
-    let bad = |id| {
-        vec![
-            format!("Welcome: {id}"),
-            format!("Chunk 1 for {id}"),
-            format!("Chunk 1 for {id}"),
-            format!("Chunk 5 for {id}"),
-            format!("Chunk 3 for {id}"),
-            format!("Chunk 6 for {}", id + 1),
-            format!("Chunk six for {id}"),
-        ]
-    };
-    for outcome in both(&plan(&streaming(good), stream_changes())) {
-        assert_eq!(outcome["messages"], 9, "{outcome:#}");
-        let faults = outcome["sequence"].as_object().unwrap();
-        let wrong = faults
-            .iter()
-            .find(|(kind, count)| *kind != "early" && **count != 0);
-        assert_eq!(wrong, None, "{outcome:#}");
-        assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
-        assert_eq!(outcome["errors"], json!({}));
-        assert_eq!(outcome["connections"]["open_at_end"], 3);
-    }
-    for outcome in both(&plan(&streaming(bad), stream_changes())) {
-        let found = &outcome["sequence"];
-        for (kind, count) in [
-            ("repeats", 3),
-            ("gaps", 9),
-            ("swaps", 3),
-            ("foreign", 3),
-            ("malformed", 3),
-        ] {
-            assert_eq!(found[kind], count, "{kind}: {found}");
-        }
-    }
-}
-
-#[test]
-fn streams_that_end_or_fall_silent() {
-    let ends = Server::start(|mut stream, _| {
-        request(&mut stream);
-        let _ = stream.write_all(format!("{STREAM}{}0\r\n\r\n", chunk("Welcome: 1")).as_bytes());
-    });
-    let truncated = Server::start(|mut stream, _| {
-        request(&mut stream);
-        let _ = stream.write_all(format!("{STREAM}{}5\r\nCh", chunk("Welcome: 1")).as_bytes());
-    });
-    let silent = Server::start(|mut stream, _| {
-        request(&mut stream);
-        let _ = stream.write_all(STREAM.as_bytes());
-        let _ = stream.read(&mut [0]);
-    });
-    let refused = Server::replying(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false);
-    let cases = [
-        (ends, "closed-early"),
-        (truncated, "truncated"),
-        (silent, "timeout"),
-        (refused, "status"),
-    ];
-    for (server, kind) in cases {
-        let mut changes = with(stream_changes(), "/timeout_s", json!(1));
-        changes["duration_s"] = json!(4);
-        for outcome in both(&plan(&server, changes)) {
-            let errors = outcome["errors"].as_object().unwrap();
-            assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
-            // This process may itself stand still for longer than the timeout.
-            let other = errors
-                .keys()
-                .find(|one| *one != kind && *one != "connect-timeout");
-            assert_eq!(other, None, "{kind}: {outcome:#}");
-        }
-    }
-}
-
-fn monotonic_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// The server says when each message was due, and keeps what it knows of its own lateness.
-#[test]
-fn lateness_is_what_the_server_made_it() {
-    let known = Arc::new(Mutex::new(Vec::new()));
-    let own = known.clone();
-    let late = Server::start(move |mut stream, _| {
-        request(&mut stream);
-        let _ = stream.write_all(STREAM.as_bytes());
-        for k in 1..=20u64 {
-            let due = monotonic_ns();
-            std::thread::sleep(Duration::from_millis(k * 2));
-            own.lock().unwrap().push(monotonic_ns() - due);
-            let _ = stream.write_all(chunk(&format!("k due={due}")).as_bytes());
-        }
-        let _ = stream.read(&mut [0]);
-    });
-    let mut changes = with(stream_changes(), "/stream", json!({"due_field": "due="}));
-    changes["connections"] = json!(1);
-    changes["duration_s"] = json!(4);
-    let request = plan(&late, changes);
-    for io in ["epoll", "auto"] {
-        let outcome = load(&with(request.clone(), "/load/io", json!(io))).outcome;
-        let found = &outcome["histograms"]["lateness"];
-        let mut truth: Vec<u64> = known.lock().unwrap().drain(..).collect();
-        // All twenty, unless this process stood still for seconds.
-        let count = found["count"].as_u64().unwrap() as usize;
-        assert!((10..=truth.len()).contains(&count), "{outcome:#}");
-        truth.truncate(count);
-        truth.sort_unstable();
-        // Never less than the server's, by more than the histogram's three digits.
-        let below =
-            |found: &Value, truth: u64| (found.as_u64().unwrap() as f64) < truth as f64 * 0.998;
-        assert!(!below(&found["min_ns"], truth[0]), "{found} {truth:?}");
-        assert!(
-            !below(&found["p50_ns"], truth[(count - 1) / 2]),
-            "{found} {truth:?}"
-        );
-        assert!(
-            !below(&found["max_ns"], truth[count - 1]),
-            "{found} {truth:?}"
         );
     }
 }
@@ -664,6 +504,14 @@ fn bad_plans_get_one_line() {
             "request",
             json!({"headers": [["Host", "x"]], "body": "…"}),
             "U+00FF",
+        ),
+        ("cpus", json!([4_000]), "over 1023"),
+        ("cpus", json!([1_000]), "cannot be used"),
+        ("expect", json!({"matches": "a["}), "matches: \"a[\""),
+        (
+            "expect",
+            json!({"matches": "a", "equals": "a"}),
+            "stands alone",
         ),
         ("line", json!("x"), "no `line`"),
         ("colour", json!(1), "colour"),

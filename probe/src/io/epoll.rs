@@ -2,9 +2,9 @@
 //! is read and the next request written without another call.
 
 use super::{Fate, Handler, Io, Next, Slot};
+use crate::clock::timespec;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
-use rustix::event::Timespec;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, SocketAddrAny};
@@ -186,10 +186,7 @@ impl Io for Epoll {
     }
 
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs() as i64,
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        };
+        let timeout = timespec(timeout.as_nanos() as u64);
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));

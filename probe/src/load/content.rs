@@ -3,6 +3,7 @@
 use super::plan::{bytes_of, Expect, Framing, StreamPlan};
 use super::record::{Kind, Sequence};
 use memchr::memmem;
+use regex::bytes::{Regex, RegexBuilder};
 
 /// A message of a stream, or a line, may be as long as this.
 pub const MOST_MESSAGE_BYTES: usize = 64 * 1024;
@@ -15,6 +16,7 @@ pub struct Check {
     status: Option<u16>,
     equals: Option<Vec<u8>>,
     contains: Option<Vec<u8>>,
+    matches: Option<Regex>,
 }
 
 /// How far one body has been checked.
@@ -23,7 +25,8 @@ pub struct Checked {
     seen: usize,
     differs: bool,
     found: bool,
-    /// The end of what was seen, where the text that it must contain may have begun.
+    /// The end of what was seen, where the text that it must contain may have begun; all of it where
+    /// it must match a pattern.
     tail: Vec<u8>,
 }
 
@@ -40,6 +43,10 @@ impl Check {
             status: expect.status,
             equals: expect.equals.as_deref().and_then(bytes_of),
             contains: expect.contains.as_deref().and_then(bytes_of),
+            matches: expect
+                .matches
+                .as_deref()
+                .and_then(|text| pattern(text).ok()),
         }
     }
 
@@ -49,6 +56,14 @@ impl Check {
             checked.differs |= !rest.starts_with(bytes);
         }
         checked.seen += bytes.len();
+        if self.matches.is_some() {
+            let room = MOST_MESSAGE_BYTES.saturating_sub(checked.tail.len());
+            checked.differs |= bytes.len() > room;
+            checked
+                .tail
+                .extend_from_slice(&bytes[..bytes.len().min(room)]);
+            return;
+        }
         if let Some(contains) = self.contains.as_ref().filter(|_| !checked.found) {
             checked.tail.extend_from_slice(bytes);
             checked.found = memmem::find(&checked.tail, contains).is_some();
@@ -68,12 +83,27 @@ impl Check {
             return Err(Kind::Status);
         }
         let length = self.equals.as_ref().map_or(checked.seen, Vec::len);
-        let found = checked.found || self.contains.is_none();
+        let found = match (&self.matches, &self.contains) {
+            (Some(pattern), _) => pattern.is_match(&checked.tail),
+            (None, Some(_)) => checked.found,
+            (None, None) => true,
+        };
         match checked.differs || checked.seen != length || !found {
             true => Err(Kind::Content),
             false => Ok(()),
         }
     }
+}
+
+/// A pattern of bytes that must match the whole; the error in one line.
+pub fn pattern(text: &str) -> Result<Regex, String> {
+    let whole = format!("^(?:{text})$");
+    let built = RegexBuilder::new(&whole).unicode(false).build();
+    built.map_err(|error| {
+        let why = error.to_string();
+        let last = why.lines().last().unwrap_or("not a pattern");
+        format!("{text:?}: {}", last.trim_start_matches("error: "))
+    })
 }
 
 /// A text with `{k}` and `{id}` in it.
@@ -294,11 +324,15 @@ mod tests {
     fn bodies_in_any_pieces() {
         let expect = |equals: Option<&str>, contains: Option<&str>| {
             Check::new(&Expect {
-                status: None,
                 equals: equals.map(str::to_owned),
                 contains: contains.map(str::to_owned),
+                ..Expect::default()
             })
         };
+        let matches = Check::new(&Expect {
+            matches: Some(r"\.*2\d\d|\xff+".into()),
+            ..Expect::default()
+        });
         let run = |check: &Check, body: &[u8], step: usize| {
             let mut checked = Checked::default();
             body.chunks(step)
@@ -314,8 +348,16 @@ mod tests {
             let contains = expect(None, Some("aab"));
             assert_eq!(run(&contains, b"xaaaab", step), Ok(()));
             assert_eq!(run(&contains, b"xaaxab", step), Err(Kind::Content));
+            for right in [&b"..200"[..], b"234", b"\xff\xff"] {
+                assert_eq!(run(&matches, right, step), Ok(()));
+            }
+            for wrong in [&b".200."[..], b"", b"2345", b"\xff200"] {
+                assert_eq!(run(&matches, wrong, step), Err(Kind::Content));
+            }
             assert_eq!(run(&expect(None, None), b"anything", step), Ok(()));
         }
+        let long = vec![b'.'; MOST_MESSAGE_BYTES + 1];
+        assert_eq!(run(&matches, &long, 5000), Err(Kind::Content));
         let any = expect(None, None);
         assert_eq!(any.end(&Checked::default(), Some(500)), Err(Kind::Status));
         assert_eq!(any.end(&Checked::default(), Some(302)), Ok(()));

@@ -108,6 +108,8 @@ pub struct Expect {
     pub equals: Option<String>,
     #[serde(default)]
     pub contains: Option<String>,
+    #[serde(default)]
+    pub matches: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -188,7 +190,7 @@ impl Plan {
             }
             (Protocol::Tcp, ..) => return Err("load: tcp needs `line`, and no `request`".into()),
             (_, Some(request), None) => {
-                request.bytes("1")?;
+                request.bytes("1", "1")?;
             }
             _ => return Err("load: http and stream need `request`, and no `line`".into()),
         }
@@ -199,6 +201,14 @@ impl Plan {
             .any(|text| bytes_of(text).is_none())
         {
             return Err("load: expect: a character above U+00FF".into());
+        }
+        if let Some(text) = &self.expect.matches {
+            if texts.into_iter().any(Option::is_some) {
+                return Err(
+                    "load: expect: `matches` stands alone, without equals, contains".into(),
+                );
+            }
+            super::content::pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
         }
         Ok(())
     }
@@ -245,6 +255,11 @@ impl Plan {
         }
     }
 
+    /// Whether requests have instants of their own, whatever the server does.
+    pub fn open_loop(&self) -> bool {
+        !matches!(self.pacing, PacingPlan::Closed {})
+    }
+
     /// When it ends at the latest.
     pub fn duration_ns(&self) -> Option<u64> {
         let stairs = match &self.pacing {
@@ -257,13 +272,20 @@ impl Plan {
 }
 
 impl RequestPlan {
-    /// The bytes of the request; `{id}` in the target becomes `id`.
-    pub fn bytes(&self, id: &str) -> Result<Vec<u8>, String> {
+    /// Whether each request has a number of its own in it.
+    pub fn numbered(&self) -> bool {
+        let mut texts = self.headers.iter().map(|(_, value)| value);
+        self.target.contains("{n}") || texts.any(|value| value.contains("{n}"))
+    }
+
+    /// The bytes of the request; `{id}` in the target becomes `id`, and `{n}` there and in the
+    /// headers' values `n`.
+    pub fn bytes(&self, id: &str, n: &str) -> Result<Vec<u8>, String> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if self.method.is_empty() || !self.method.bytes().all(token) {
             return Err(format!("load: request: {:?} is no method", self.method));
         }
-        let target = self.target.replace("{id}", id);
+        let target = self.target.replace("{id}", id).replace("{n}", n);
         if target.is_empty() || !target.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
             return Err("load: request: the target has a character that must be escaped".into());
         }
@@ -273,8 +295,8 @@ impl RequestPlan {
             if name.is_empty() || !name.bytes().all(token) {
                 return Err(format!("load: request: {name:?} is no header's name"));
             }
-            let value =
-                bytes_of(value).filter(|value| !value.iter().any(|b| b"\r\n\0".contains(b)));
+            let value = bytes_of(&value.replace("{n}", n))
+                .filter(|value| !value.iter().any(|b| b"\r\n\0".contains(b)));
             let value = value
                 .ok_or_else(|| format!("load: request: the value of {name} cannot be sent"))?;
             for own in ["content-length", "transfer-encoding", "connection"] {

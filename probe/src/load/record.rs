@@ -48,12 +48,14 @@ pub enum Kind {
 /// A histogram of nanoseconds, three significant digits.
 pub struct Times(pub Histogram<u64>);
 
-impl Times {
-    pub fn new() -> Times {
+impl Default for Times {
+    fn default() -> Times {
         let made = Histogram::new_with_bounds(1, MOST_NS, DIGITS);
         Times(made.expect("the bounds are right"))
     }
+}
 
+impl Times {
     pub fn add(&mut self, ns: u64) {
         self.0.saturating_record(ns.max(1));
     }
@@ -76,6 +78,7 @@ pub struct Sequence {
     pub early: u64,
 }
 
+#[derive(Default)]
 pub struct Record {
     pub latency: Times,
     pub service: Times,
@@ -97,6 +100,8 @@ pub struct Record {
     pub open_at_end: u64,
     pub most_open: u64,
     pub messages: u64,
+    /// `(number, service_ns)` of requests that have a number of their own.
+    pub numbered: Vec<(u64, u64)>,
     pub sequence: Sequence,
     pub series: Vec<Second>,
     /// Requests in flight at regular looks: their sum, and how many looks.
@@ -107,37 +112,6 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn new() -> Record {
-        Record {
-            latency: Times::new(),
-            service: Times::new(),
-            queue: Times::new(),
-            connect: Times::new(),
-            first_byte: Times::new(),
-            lateness: Times::new(),
-            errors: [0; KINDS.len()],
-            statuses: BTreeMap::new(),
-            intended: 0,
-            requests: 0,
-            late_requests: 0,
-            unfinished: 0,
-            largest_lag_ns: 0,
-            bytes_in: 0,
-            bytes_out: 0,
-            opened: 0,
-            idle_closes: 0,
-            open_at_end: 0,
-            most_open: 0,
-            messages: 0,
-            sequence: Sequence::default(),
-            series: Vec::new(),
-            in_flight_sum: 0,
-            looks: 0,
-            cpu_ns: 0,
-            cpu_most_ns: 0,
-        }
-    }
-
     pub fn second(&mut self, at_ns: u64) -> &mut Second {
         let second = (at_ns / 1_000_000_000) as usize;
         if second >= self.series.len() {
@@ -189,6 +163,7 @@ impl Record {
         self.open_at_end += other.open_at_end;
         self.most_open += other.most_open;
         self.messages += other.messages;
+        self.numbered.extend_from_slice(&other.numbered);
         let (own, others) = (&mut self.sequence, other.sequence);
         own.gaps += others.gaps;
         own.repeats += others.repeats;
@@ -234,8 +209,8 @@ pub struct Interval {
     counts: [u32; BUCKETS],
 }
 
-impl Interval {
-    pub fn new() -> Interval {
+impl Default for Interval {
+    fn default() -> Interval {
         Interval {
             requests: 0,
             errors: 0,
@@ -245,6 +220,26 @@ impl Interval {
             in_flight: 0,
             counts: [0; BUCKETS],
         }
+    }
+}
+
+impl Interval {
+    /// What it holds; it goes on empty, but for its present numbers.
+    pub fn take(&mut self) -> Interval {
+        let (open, in_flight) = (self.open, self.in_flight);
+        let empty = Interval {
+            open,
+            in_flight,
+            ..Interval::default()
+        };
+        std::mem::replace(self, empty)
+    }
+
+    /// Adds another shard's, with its present numbers.
+    pub fn add_present(&mut self, other: &Interval) {
+        self.merge(other);
+        self.open += other.open;
+        self.in_flight += other.in_flight;
     }
 
     /// Four buckets to a doubling.
@@ -305,22 +300,24 @@ mod tests {
     #[test]
     fn buckets_hold_their_values() {
         for ns in (4..100_000).chain([MOST_NS, u64::MAX / 8]) {
-            let mut interval = Interval::new();
+            let mut interval = Interval::default();
             interval.add(ns);
             let (upper, count) = interval.buckets()[0];
             assert_eq!(count, 1);
             assert!(ns <= upper && upper - ns <= ns / 4 + 1, "{ns} {upper}");
             assert_eq!(interval.quantile_ns(0.5), Some(ns));
         }
-        assert_eq!(Interval::new().quantile_ns(0.5), None);
+        assert_eq!(Interval::default().quantile_ns(0.5), None);
     }
 
     #[test]
     fn records_add_up() {
-        let mut all = Record::new();
+        let mut all = Record::default();
         for shard in 1..=3u64 {
-            let mut one = Record::new();
-            one.requests = shard;
+            let mut one = Record {
+                requests: shard,
+                ..Record::default()
+            };
             one.latency.add(shard * 1000);
             one.errors[Kind::Timeout as usize] = shard;
             one.statuses.insert(200, shard);

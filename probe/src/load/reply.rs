@@ -2,7 +2,7 @@
 
 use super::content::{Check, Checked, Form, Stream, MOST_MESSAGE_BYTES};
 use super::http::{Read, Response};
-use super::plan::{bytes_of, Plan, Protocol};
+use super::plan::{bytes_of, Plan, Protocol, RequestPlan};
 use super::record::{Kind, Record};
 use memchr::memchr;
 use std::rc::Rc;
@@ -17,6 +17,8 @@ pub struct Exchange {
     pub close: bool,
     plan_bytes: Rc<[u8]>,
     target_has_id: bool,
+    /// Each request has a number of its own in it.
+    pub numbered: bool,
 }
 
 /// One reply, as far as it has come.
@@ -43,7 +45,7 @@ impl Exchange {
     pub fn new(plan: &Plan) -> Exchange {
         let request = plan.request.as_ref();
         let bytes = match (request, &plan.line) {
-            (Some(request), _) => request.bytes("1").unwrap_or_default(),
+            (Some(request), _) => request.bytes("1", "1").unwrap_or_default(),
             (None, line) => {
                 let mut bytes = line.as_deref().and_then(bytes_of).unwrap_or_default();
                 bytes.push(b'\n');
@@ -59,6 +61,7 @@ impl Exchange {
                 && plan.protocol == Protocol::Http,
             plan_bytes: bytes.into(),
             target_has_id: request.map_or(false, |request| request.target.contains("{id}")),
+            numbered: request.map_or(false, RequestPlan::numbered),
         }
     }
 
@@ -66,8 +69,8 @@ impl Exchange {
         self.protocol == Protocol::Stream
     }
 
-    /// What connection `id` sends, and the reply to come.
-    pub fn begin(&self, plan: &Plan, id: u64, now_ns: u64) -> (Rc<[u8]>, Reply) {
+    /// What connection `id` sends as request `number`, and the reply to come.
+    pub fn begin(&self, plan: &Plan, id: u64, number: u64, now_ns: u64) -> (Rc<[u8]>, Reply) {
         let reply = match self.protocol {
             Protocol::Http => Reply::Http(Response::new(self.no_body), Checked::default()),
             Protocol::Tcp => Reply::Line(Checked::default()),
@@ -76,8 +79,11 @@ impl Exchange {
                 Reply::Stream(Box::new((Response::new(self.no_body), stream)))
             }
         };
-        let own = plan.request.as_ref().filter(|_| self.target_has_id);
-        let own = own.and_then(|request| request.bytes(&id.to_string()).ok());
+        let own = plan
+            .request
+            .as_ref()
+            .filter(|_| self.target_has_id || self.numbered);
+        let own = own.and_then(|request| request.bytes(&id.to_string(), &number.to_string()).ok());
         (own.map_or_else(|| self.plan_bytes.clone(), Rc::from), reply)
     }
 

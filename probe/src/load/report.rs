@@ -1,8 +1,8 @@
 //! What a load leaves: histograms, then the outcome.
 
-use super::plan::{PacingPlan, Plan, Protocol};
+use super::plan::{Plan, Protocol};
 use super::record::{Times, KINDS};
-use super::{warn, Outcome};
+use super::{engine::Outcome, warn};
 use crate::output::{ReaderGone, Writer};
 use serde_json::{json, Map, Value};
 
@@ -43,33 +43,20 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
             json!({"t_s": t_s, "requests": second.requests, "errors": second.errors, "max_ns": second.max_ns})
         })
         .collect();
-    let seconds = outcome.duration_ns as f64 / 1e9;
-    let per_s = |count: u64| {
-        if seconds > 0.0 {
-            count as f64 / seconds
-        } else {
-            0.0
-        }
-    };
-    let open_loop = !matches!(plan.pacing, PacingPlan::Closed {});
+    let open_loop = plan.open_loop();
     let answered = match plan.protocol {
         Protocol::Stream => record.messages,
         _ => record.requests,
     };
     let (kind, detail) = verdict(plan, outcome);
     let sequence = record.sequence;
-    let cpu_share = if seconds > 0.0 {
-        record.cpu_most_ns as f64 / 1e9 / seconds
-    } else {
-        0.0
-    };
     let line = json!({
         "type": "outcome", "outcome": kind, "detail": detail,
         "duration_ns": outcome.duration_ns,
         "intended": open_loop.then_some(record.intended),
-        "intended_rate_per_s": open_loop.then(|| per_s(record.intended)),
+        "intended_rate_per_s": open_loop.then(|| outcome.per_s(record.intended)),
         "requests": record.requests,
-        "achieved_rate_per_s": per_s(answered),
+        "achieved_rate_per_s": outcome.per_s(answered),
         "late_requests": record.late_requests,
         "unfinished": record.unfinished,
         "errors": errors,
@@ -89,7 +76,7 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
             "foreign": sequence.foreign, "malformed": sequence.malformed, "early": sequence.early,
         },
         "cpu_ns": record.cpu_ns,
-        "cpu_share_most": cpu_share,
+        "cpu_share_most": outcome.busiest(),
         "peak_memory_bytes": peak_memory_bytes(),
         "series": series,
         "warnings": warn::warnings(plan, outcome),

@@ -1,7 +1,7 @@
 //! When a figure is weak: why, and what to do. A closed list.
 
-use super::plan::{PacingPlan, Plan, Protocol};
-use super::Outcome;
+use super::engine::Outcome;
+use super::plan::{Plan, Protocol};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -22,10 +22,10 @@ const LITTLE_LOOKS: u64 = 20;
 
 pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let record = &outcome.record;
-    let seconds = outcome.duration_ns as f64 / 1e9;
+    let seconds = outcome.seconds();
     let mut found = Vec::new();
     let mut warn = |code, text: String, remedy| found.push(Warning { code, text, remedy });
-    let share = record.cpu_most_ns as f64 / 1e9 / seconds.max(1e-9);
+    let share = outcome.busiest();
     if share > BUSY_SHARE {
         warn(
             "generator-bound",
@@ -33,7 +33,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "give it more --threads, or CPUs of its own",
         );
     }
-    let open_loop = !matches!(plan.pacing, PacingPlan::Closed {});
+    let open_loop = plan.open_loop();
     if open_loop && record.intended > 0 {
         let kept = record.requests as f64 / record.intended as f64;
         if kept < RATE_KEPT {

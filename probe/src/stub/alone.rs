@@ -1,10 +1,10 @@
 //! The stub by itself: until a signal, or until stdin ends.
 
 use super::{buffers, Plan, Stub};
+use crate::clock::{now_ns, timespec};
 use crate::output::{ReaderGone, Writer};
-use crate::sys;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::time::{clock_gettime, ClockId};
+use crate::{pin, sys};
+use rustix::event::{poll, PollFd, PollFlags};
 use serde_json::json;
 use std::os::unix::io::{AsFd, OwnedFd};
 
@@ -15,14 +15,7 @@ pub fn run(
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {
     if !plan.cpus.is_empty() {
-        let mut set = rustix::thread::CpuSet::new();
-        let usable = rustix::thread::CpuSet::MAX_CPU;
-        plan.cpus
-            .iter()
-            .filter(|&&cpu| cpu < usable)
-            .for_each(|&cpu| set.set(cpu));
-        rustix::thread::sched_setaffinity(None, &set)
-            .map_err(|error| format!("stub: cpus: {:?} cannot be used: {error}", plan.cpus))?;
+        pin::to("stub: cpus", &plan.cpus)?;
     }
     let mut stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -43,10 +36,7 @@ pub fn run(
         }
         busy_turns = 0;
         let wait = stub.due_ns().map(|due| due.saturating_sub(now_ns()));
-        let timeout = wait.map(|left| Timespec {
-            tv_sec: (left / 1_000_000_000) as i64,
-            tv_nsec: (left % 1_000_000_000) as i64,
-        });
+        let timeout = wait.map(timespec);
         let mut files = [
             PollFd::from_borrowed_fd(stub.file(), PollFlags::IN),
             PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
@@ -55,7 +45,7 @@ pub fn run(
         ];
         let _ = poll(&mut files, timeout.as_ref());
         let [_, signalled, input, reader_gone] = files.map(|file| !file.revents().is_empty());
-        gone = reader_gone || (input && ended(&stdin)) || (signalled && asked_to_end(signals));
+        gone = reader_gone || (input && ended(&stdin)) || (signalled && sys::asked_to_end(signals));
     }
     let mut outcome = stub.report();
     outcome["type"] = json!("outcome");
@@ -63,20 +53,6 @@ pub fn run(
     Ok(writer.answer(&outcome, true))
 }
 
-fn now_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 fn ended(stdin: &std::io::Stdin) -> bool {
     !matches!(rustix::io::read(stdin, &mut [0; 256]), Ok(count) if count > 0)
-}
-
-fn asked_to_end(signals: &OwnedFd) -> bool {
-    let mut buffer = [0; sys::SIGNAL_BYTES];
-    let mut asked = false;
-    while matches!(rustix::io::read(signals, &mut buffer), Ok(count) if count >= 4) {
-        asked |= i32::from_ne_bytes([buffer[0], buffer[1], buffer[2], buffer[3]]) != libc::SIGCHLD;
-    }
-    asked
 }

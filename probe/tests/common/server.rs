@@ -1,4 +1,5 @@
 //! Servers for the load engine: real sockets, a thread for each connection, any behaviour.
+#![allow(dead_code)]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

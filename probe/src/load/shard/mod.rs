@@ -1,36 +1,33 @@
 //! One shard: a thread with its own connections, clock and record. Shares nothing with the others but
 //! the flag that stops it and the numbers of the live view.
 
-use super::clock::{now_ns, thread_cpu_ns};
+mod ending;
+mod opening;
+
 use super::pacer::{share, Pacer, Pacing};
 use super::plan::{nanoseconds, Plan};
 use super::record::{Interval, Kind, Record};
 use super::reply::{Exchange, Progress, Reply};
 use super::source::Sources;
-use crate::io::{socket, Fate, Handler, Io, Next, Slot};
-use rustix::net::SocketAddrAny;
+use crate::clock::{now_ns, thread_cpu_ns};
+use crate::io::{Fate, Handler, Io, Next, Slot};
+use opening::connect_error;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How often deadlines are looked at and the live view gets its numbers.
 const SWEEP_NS: u64 = 100_000_000;
-/// How much longer than four timeouts a load that counts requests goes on without a sign of the server.
-const PATIENCE_NS: u64 = 5_000_000_000;
-/// After a connection failed, before it is tried again.
-const PAUSE_NS: u64 = 100_000_000;
-/// Connects under way at one time, over all shards: below the half of a usual backlog.
-const MOST_CONNECTING: usize = 512;
 
 /// What a shard is told.
-pub struct Orders<'a> {
-    pub plan: &'a Plan,
+pub struct Orders {
+    pub plan: Arc<Plan>,
     pub shard: usize,
     pub start_ns: u64,
-    pub stop: &'a AtomicBool,
-    pub live: &'a Mutex<Interval>,
+    pub stop: Arc<AtomicBool>,
+    pub live: Arc<Mutex<Interval>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +47,13 @@ struct Connection {
     pending_ns: Option<u64>,
     intended_ns: u64,
     sent_ns: u64,
+    number: u64,
     answered: bool,
     reply: Reply,
 }
 
-struct Shard<'a> {
-    orders: Orders<'a>,
+struct Shard {
+    orders: Orders,
     exchange: Exchange,
     connections: Vec<Connection>,
     free: VecDeque<Slot>,
@@ -67,6 +65,7 @@ struct Shard<'a> {
     connecting: usize,
     open: usize,
     in_flight: u64,
+    sent: u64,
     pacer: Pacer,
     closed_loop: bool,
     /// What may still be sent in a closed loop.
@@ -130,19 +129,20 @@ pub fn slots(plan: &Plan, shard: usize) -> usize {
     share(plan.connections as u64, shard as u64, plan.threads as u64) as usize
 }
 
-impl<'a> Shard<'a> {
-    fn new(orders: Orders<'a>) -> Shard<'a> {
-        let plan = orders.plan;
+impl Shard {
+    fn new(orders: Orders) -> Shard {
+        let plan = Arc::clone(&orders.plan);
         let (number, shards) = (orders.shard as u64, plan.threads as u64);
         let pacing = plan.pacing();
-        let exchange = Exchange::new(plan);
-        let count = slots(plan, orders.shard);
+        let exchange = Exchange::new(&plan);
+        let count = slots(&plan, orders.shard);
         let connection = || Connection {
             stage: Stage::Closed,
             since_ns: 0,
             pending_ns: None,
             intended_ns: 0,
             sent_ns: 0,
+            number: 0,
             answered: false,
             reply: Reply::None,
         };
@@ -162,6 +162,7 @@ impl<'a> Shard<'a> {
             connecting: 0,
             open: 0,
             in_flight: 0,
+            sent: 0,
             pacer: Pacer::new(&pacing, number, shards, plan.duration_ns(), plan.requests),
             closed_loop,
             left,
@@ -170,8 +171,8 @@ impl<'a> Shard<'a> {
                 .map(|duration| orders.start_ns + duration),
             stopping: false,
             heard_ns: orders.start_ns,
-            interval: Interval::new(),
-            record: Record::new(),
+            interval: Interval::default(),
+            record: Record::default(),
             exchange,
             orders,
         }
@@ -179,46 +180,6 @@ impl<'a> Shard<'a> {
 
     fn id(&self, slot: Slot) -> u64 {
         (slot * self.orders.plan.threads + self.orders.shard) as u64 + 1
-    }
-
-    /// Whether no more is to be sent.
-    fn over(&self, now: u64) -> bool {
-        if self.orders.stop.load(Ordering::Relaxed) || self.end_ns.map_or(false, |end| now >= end) {
-            return true;
-        }
-        let timeout = nanoseconds(self.orders.plan.timeout_s);
-        let hopeless = self.record.opened == 0 && self.record.errors_total() > 0;
-        if hopeless && now > self.orders.start_ns + timeout {
-            return true;
-        }
-        if self.exchange.streams() || self.orders.plan.requests.is_none() {
-            return false;
-        }
-        // A server that nobody can connect to any more would keep us for good.
-        if self.end_ns.is_none() && now > self.heard_ns + 4 * timeout + PATIENCE_NS {
-            return true;
-        }
-        let all_sent = match self.closed_loop {
-            true => self.left == 0,
-            false => self.pacer.peek().is_none(),
-        };
-        all_sent
-            && self.in_flight == 0
-            && self.connections.iter().all(|one| one.pending_ns.is_none())
-    }
-
-    fn stop(&mut self, now: u64) -> u64 {
-        self.stopping = true;
-        self.end_ns.map_or(now, |end| end.min(now))
-    }
-
-    /// Whether nothing is worth waiting for any more.
-    fn drained(&self, now: u64, stopped: u64) -> bool {
-        let most = nanoseconds(self.orders.plan.timeout_s);
-        self.exchange.streams()
-            || self.in_flight == 0
-            || self.orders.stop.load(Ordering::Relaxed)
-            || now > stopped + most
     }
 
     fn wake_ns(&self, sweep_ns: u64) -> u64 {
@@ -238,10 +199,6 @@ impl<'a> Shard<'a> {
             }
         }
         wake
-    }
-
-    fn most_connecting(&self) -> usize {
-        (MOST_CONNECTING / self.orders.plan.threads).max(1)
     }
 
     /// Open loop: gives requests that are due to connections that are free.
@@ -270,87 +227,6 @@ impl<'a> Shard<'a> {
             } else if let Next::Send(bytes) = self.start(slot, intended, now) {
                 io.send(slot, bytes, self);
             }
-        }
-    }
-
-    fn open_due<I: Io>(&mut self, now: u64, io: &mut I, sources: &mut Sources) {
-        if self.stopping {
-            return;
-        }
-        let start = self.orders.start_ns;
-        while self.later.front().map_or(false, |&(due, _)| due <= now) {
-            let slot = self.later.pop_front().map_or(0, |(_, slot)| slot);
-            self.again(slot, now);
-        }
-        while self.ramp.peek().map_or(false, |due| start + due <= now) {
-            self.ramp.take();
-            let slot = self.ramped;
-            self.ramped += 1;
-            self.again(slot, now);
-        }
-        while self.connecting < self.most_connecting() {
-            let slot = match self.to_open.pop_front() {
-                Some(slot) => slot,
-                None => return,
-            };
-            let number = self.id(slot) - 1;
-            let (address, source) = sources.of(number);
-            let address = SocketAddrAny::from(address);
-            let opened = socket::<I>(address.address_family())
-                .map_err(io::Error::from)
-                .and_then(|socket| {
-                    source.map_or(Ok(()), |source| super::source::bind(&socket, source))?;
-                    io.open(slot, socket, &address)
-                });
-            self.connections[slot].since_ns = now;
-            match opened {
-                Ok(()) => {
-                    self.connections[slot].stage = Stage::Connecting;
-                    self.connecting += 1;
-                }
-                Err(error) => {
-                    let errno = error.raw_os_error().unwrap_or(0);
-                    if errno == libc::EADDRNOTAVAIL {
-                        sources.exhausted(number);
-                    }
-                    self.drop_pending(slot);
-                    self.failed(slot, now, connect_error(errno));
-                }
-            }
-        }
-    }
-
-    /// A slot that is not connected: what comes next for it.
-    fn again(&mut self, slot: Slot, now: u64) {
-        if !self.exchange.close {
-            self.to_open.push_back(slot);
-            return;
-        }
-        // A connection is made when there is a request for it.
-        if self.closed_loop {
-            if self.left > 0 {
-                self.left -= 1;
-                self.connections[slot].pending_ns = Some(now);
-                self.to_open.push_back(slot);
-            }
-        } else {
-            self.connections[slot].since_ns = now;
-            self.free.push_back(slot);
-        }
-    }
-
-    /// An error, after which the connection is tried again when some time has gone.
-    fn failed(&mut self, slot: Slot, now: u64, kind: Kind) {
-        self.error(now, kind);
-        self.connections[slot].stage = Stage::Closed;
-        self.later.push_back((now + PAUSE_NS, slot));
-    }
-
-    /// A request that waited for a connect that failed: the error is its own.
-    fn drop_pending(&mut self, slot: Slot) {
-        if self.connections[slot].pending_ns.take().is_some() {
-            self.record.intended += 1;
-            self.interval.intended += 1;
         }
     }
 
@@ -392,11 +268,15 @@ impl<'a> Shard<'a> {
 
     fn start(&mut self, slot: Slot, intended: u64, now: u64) -> Next {
         let id = self.id(slot);
-        let (bytes, reply) = self.exchange.begin(self.orders.plan, id, now);
+        // From 1, each shard its own.
+        let number = self.sent * self.orders.plan.threads as u64 + self.orders.shard as u64 + 1;
+        self.sent += 1;
+        let (bytes, reply) = self.exchange.begin(&self.orders.plan, id, number, now);
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Busy;
         connection.intended_ns = intended;
         connection.sent_ns = now;
+        connection.number = number;
         connection.since_ns = now;
         connection.answered = false;
         connection.reply = reply;
@@ -417,6 +297,7 @@ impl<'a> Shard<'a> {
         let connection = &mut self.connections[slot];
         connection.reply = Reply::None;
         let (intended, sent) = (connection.intended_ns, connection.sent_ns);
+        let number = connection.number;
         self.in_flight -= 1;
         match verdict {
             Err(kind) => self.error(now, kind),
@@ -424,6 +305,9 @@ impl<'a> Shard<'a> {
                 let latency = now - intended;
                 self.record.latency.add(latency);
                 self.record.service.add(now - sent);
+                if self.exchange.numbered {
+                    self.record.numbered.push((number, now - sent));
+                }
                 self.interval.add(latency);
                 if self.end_ns.map_or(false, |end| now > end) {
                     self.record.late_requests += 1;
@@ -462,40 +346,6 @@ impl<'a> Shard<'a> {
         self.failed(slot, now, kind);
     }
 
-    /// Deadlines; and how many are in flight.
-    fn sweep<I: Io>(&mut self, now: u64, io: &mut I) {
-        if !self.stopping {
-            self.record.looks += 1;
-            self.record.in_flight_sum += self.in_flight;
-        }
-        let timeout = nanoseconds(self.orders.plan.timeout_s);
-        for slot in 0..self.connections.len() {
-            let connection = &self.connections[slot];
-            if now.saturating_sub(connection.since_ns) <= timeout {
-                continue;
-            }
-            match connection.stage {
-                Stage::Connecting => {
-                    io.close(slot);
-                    self.connecting -= 1;
-                    self.drop_pending(slot);
-                    self.failed(slot, now, Kind::ConnectTimeout);
-                }
-                Stage::Busy => {
-                    io.close(slot);
-                    // Somebody has waited for so long, at least.
-                    if !self.exchange.streams() {
-                        let age = now - connection.intended_ns;
-                        self.record.latency.add(age);
-                        self.interval.add(age);
-                    }
-                    self.broken(slot, now, Kind::Timeout);
-                }
-                Stage::Closed | Stage::Free => {}
-            }
-        }
-    }
-
     fn publish(&mut self) {
         self.interval.open = self.open as u64;
         self.interval.in_flight = self.in_flight;
@@ -504,54 +354,11 @@ impl<'a> Shard<'a> {
             live.open = self.interval.open;
             live.in_flight = self.interval.in_flight;
         }
-        self.interval = Interval::new();
-    }
-
-    /// At the end: what was sent and not answered, and what was never sent.
-    fn count_unfinished(&mut self, now: u64) {
-        if self.exchange.streams() {
-            return;
-        }
-        for connection in &mut self.connections {
-            let intended = match connection.stage {
-                Stage::Busy => connection.intended_ns,
-                _ => match connection.pending_ns.take() {
-                    Some(intended) => {
-                        self.record.intended += 1;
-                        intended
-                    }
-                    None => continue,
-                },
-            };
-            self.record.unfinished += 1;
-            if !self.closed_loop {
-                self.record.latency.add(now - intended);
-            }
-        }
-        let start = self.orders.start_ns;
-        while let Some(due) = self.pacer.take() {
-            // Interrupted: what lay in the future was not due.
-            if start + due >= now {
-                break;
-            }
-            self.record.intended += 1;
-            self.record.unfinished += 1;
-            self.record.latency.add(now - start - due);
-        }
+        self.interval = Interval::default();
     }
 }
 
-fn connect_error(errno: i32) -> Kind {
-    match errno {
-        libc::ECONNREFUSED => Kind::ConnectRefused,
-        libc::ETIMEDOUT => Kind::ConnectTimeout,
-        libc::EADDRNOTAVAIL => Kind::PortsExhausted,
-        libc::EMFILE | libc::ENFILE => Kind::DescriptorsExhausted,
-        _ => Kind::ConnectFailed,
-    }
-}
-
-impl Handler for Shard<'_> {
+impl Handler for Shard {
     fn connected(&mut self, slot: Slot) -> Next {
         let now = now_ns();
         self.connecting -= 1;

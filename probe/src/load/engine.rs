@@ -1,0 +1,231 @@
+//! A load under way: its threads, how to stop it, and what they saw together.
+
+use super::plan::{BackEnd, Plan, Protocol};
+use super::record::{Interval, Record};
+use super::shard::{self, Orders};
+use crate::io::epoll::Epoll;
+use crate::io::uring::Uring;
+use crate::pin;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use std::io;
+use std::num::NonZeroU64;
+use std::os::unix::io::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Descriptors that the probe needs besides those of connections.
+const OWN_DESCRIPTORS: u64 = 64;
+
+/// How a whole load went.
+#[derive(Default)]
+pub struct Outcome {
+    pub record: Record,
+    pub duration_ns: u64,
+    pub interrupted: bool,
+    /// Why it ended for a shard, when that was not its end.
+    pub failed: Option<String>,
+    pub descriptors: u64,
+}
+
+impl Outcome {
+    pub fn seconds(&self) -> f64 {
+        self.duration_ns as f64 / 1e9
+    }
+
+    pub fn per_s(&self, count: u64) -> f64 {
+        match self.duration_ns {
+            0 => 0.0,
+            _ => count as f64 / self.seconds(),
+        }
+    }
+
+    /// The busiest thread's share of a core.
+    pub fn busiest(&self) -> f64 {
+        self.per_s(self.record.cpu_most_ns) / 1e9
+    }
+}
+
+/// A plan that this machine allows.
+pub struct Prepared {
+    plan: Arc<Plan>,
+    pub io: BackEnd,
+    /// What could not be used, and why.
+    pub missing: Vec<String>,
+    descriptors: u64,
+}
+
+impl Prepared {
+    /// The error is why it cannot begin.
+    pub fn new(plan: Arc<Plan>) -> Result<Prepared, String> {
+        let descriptors = raise_descriptors(plan.connections as u64)?;
+        check_cpus(&plan.cpus)?;
+        let mut missing = Vec::new();
+        let io = back_end(&plan, &mut missing)?;
+        Ok(Prepared {
+            plan,
+            io,
+            missing,
+            descriptors,
+        })
+    }
+
+    /// Starts the threads; intended instants count from `start_ns` of CLOCK_MONOTONIC.
+    pub fn start(self, start_ns: u64) -> io::Result<Engine> {
+        // Its reader sees the end when the last shard has dropped its own.
+        let (done, running) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut engine = Engine {
+            start_ns,
+            descriptors: self.descriptors,
+            stop: Arc::default(),
+            interrupted: false,
+            lives: Vec::new(),
+            threads: Vec::new(),
+            done,
+        };
+        for number in 0..self.plan.threads {
+            let live = Arc::new(Mutex::new(Interval::default()));
+            let orders = Orders {
+                plan: Arc::clone(&self.plan),
+                shard: number,
+                start_ns,
+                stop: Arc::clone(&engine.stop),
+                live: Arc::clone(&live),
+            };
+            let (io, running) = (self.io, running.try_clone()?);
+            let thread = Builder::new().name(format!("load-{number}"));
+            engine.threads.push(thread.spawn(move || {
+                let _running = running;
+                let slots = shard::slots(&orders.plan, number);
+                prepare_thread(&orders.plan.cpus, number)?;
+                match io {
+                    BackEnd::Uring => Uring::new(slots).and_then(|io| shard::run(orders, io)),
+                    _ => Epoll::new(slots).and_then(|io| shard::run(orders, io)),
+                }
+            })?);
+            engine.lives.push(live);
+        }
+        Ok(engine)
+    }
+}
+
+/// Threads that drive a server. Dropped, it stops them.
+pub struct Engine {
+    pub start_ns: u64,
+    /// Readable when all shards have ended.
+    pub done: OwnedFd,
+    descriptors: u64,
+    stop: Arc<AtomicBool>,
+    interrupted: bool,
+    lives: Vec<Arc<Mutex<Interval>>>,
+    threads: Vec<JoinHandle<io::Result<(Record, u64)>>>,
+}
+
+impl Engine {
+    /// Ends the load early: what was measured is kept.
+    pub fn interrupt(&mut self) {
+        self.interrupted = true;
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What happened since the last call.
+    pub fn interval(&self) -> Interval {
+        let mut all = Interval::default();
+        for live in &self.lives {
+            all.add_present(&live.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
+        all
+    }
+
+    /// Waits for the shards, and adds up what they saw.
+    pub fn finish(mut self) -> Outcome {
+        let mut outcome = Outcome {
+            interrupted: self.interrupted,
+            descriptors: self.descriptors,
+            ..Outcome::default()
+        };
+        let mut stopped_ns = self.start_ns;
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(Ok((record, stopped))) => {
+                    outcome.record.merge(&record);
+                    stopped_ns = stopped_ns.max(stopped);
+                }
+                Ok(Err(error)) => outcome.failed = Some(format!("a shard ended: {error}")),
+                Err(_) => outcome.failed = Some("a shard panicked: please report it".into()),
+            }
+        }
+        outcome.duration_ns = stopped_ns - self.start_ns;
+        outcome
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
+    // Wake on time, not when it suits the kernel.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    match cpus.is_empty() {
+        true => Ok(()),
+        false => pin::to("cpus", &[cpus[number % cpus.len()]])
+            .map_err(|why| io::Error::new(io::ErrorKind::Other, why)),
+    }
+}
+
+/// Tried on a thread of its own, which then ends.
+fn check_cpus(cpus: &[usize]) -> Result<(), String> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let cpus = cpus.to_vec();
+    let tried = std::thread::spawn(move || pin::to("load: cpus", &cpus)).join();
+    tried.unwrap_or_else(|_| Err("load: cpus: the attempt to use them panicked".into()))
+}
+
+/// Which back-end, after a look at what the kernel allows.
+fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
+    let wanted = match (plan.io, plan.protocol) {
+        // A parked receive of io_uring costs four times an entry of epoll.
+        (BackEnd::Auto, Protocol::Stream) | (BackEnd::Epoll, _) => return Ok(BackEnd::Epoll),
+        (wanted, _) => wanted,
+    };
+    // On a thread of its own: the first to use a ring is its only issuer.
+    let tried = std::thread::spawn(|| Uring::new(1).map(|_| ())).join();
+    match tried {
+        Ok(Ok(())) => Ok(BackEnd::Uring),
+        Ok(Err(error)) if wanted == BackEnd::Auto => {
+            missing.push(format!("io_uring: {error}"));
+            Ok(BackEnd::Epoll)
+        }
+        Ok(Err(error)) => Err(format!(
+            "io_uring is not allowed here: {error}; leave out --io or take epoll"
+        )),
+        Err(_) => Err("io_uring: the attempt to use it panicked".into()),
+    }
+}
+
+/// Raises the soft limit of descriptors to the hard one; gives it.
+fn raise_descriptors(connections: u64) -> Result<u64, String> {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let now = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => most,
+        Err(_) => limit.current.unwrap_or(most),
+    };
+    let wanted = connections + OWN_DESCRIPTORS;
+    if wanted > now {
+        return Err(format!(
+            "load: {connections} connections need {wanted} descriptors, and the limit is {now}: raise it (ulimit -n) or take at most {}",
+            now.saturating_sub(OWN_DESCRIPTORS)
+        ));
+    }
+    Ok(now)
+}

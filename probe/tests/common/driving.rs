@@ -1,0 +1,43 @@
+//! Loads by the probe, on both back-ends.
+
+use crate::common::*;
+use crate::server::Server;
+use serde_json::{json, Value};
+
+/// A plan for a server, with changes.
+pub fn plan(server: &Server, changes: Value) -> Value {
+    let mut plan = json!({
+        "protocol": "http", "addresses": [server.address.to_string()], "connections": 2,
+        "requests": 20, "timeout_s": 20, "request": {"headers": [["Host", "here"]]},
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        plan[key] = value.clone();
+    }
+    if plan["protocol"] == "tcp" {
+        plan.as_object_mut().unwrap().remove("request");
+    }
+    json!({"version": 1, "load": plan})
+}
+
+pub fn load(request: &Value) -> Trial {
+    parse(start(request).wait_with_output().unwrap())
+}
+
+/// Outcomes by epoll and by io_uring; without the latter where the kernel has none.
+pub fn both(request: &Value) -> Vec<Value> {
+    let mut found = vec![load(&with(request.clone(), "/load/io", json!("epoll"))).outcome];
+    let auto = load(&with(request.clone(), "/load/io", json!("auto")));
+    let streams = request["load"]["protocol"] == "stream";
+    if auto.of("started")[0]["io"] == "uring" || streams {
+        found.push(load(&with(request.clone(), "/load/io", json!("uring"))).outcome);
+    } else {
+        let missing = auto.of("started")[0]["missing"].to_string();
+        assert!(missing.contains("io_uring"), "{missing}");
+    }
+    found
+}
+
+pub fn monotonic_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,174 @@
+//! Streams held open: every message is checked. Both back-ends must count the same.
+
+mod common;
+#[path = "common/driving.rs"]
+mod driving;
+#[path = "common/server.rs"]
+mod server;
+
+use common::*;
+use driving::*;
+use serde_json::{json, Value};
+use server::{dribble, request, Server};
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A stream of messages, each a chunk.
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+fn stream_changes() -> Value {
+    json!({
+        "protocol": "stream", "connections": 3, "requests": null, "duration_s": 1.5,
+        "request": {"target": "/test/{id}", "headers": [["Host", "here"]]},
+        "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.1},
+    })
+}
+
+/// Serves what `messages` gives for an id, one after another, then waits.
+fn streaming(messages: impl Fn(u64) -> Vec<String> + Send + Sync + 'static) -> Server {
+    Server::start(move |mut stream, _| {
+        let head = request(&mut stream).unwrap_or_default();
+        let id = head
+            .split(&['/', ' '][..])
+            .nth(3)
+            .and_then(|id| id.parse().ok())
+            .unwrap();
+        let mut bytes = STREAM.to_string();
+        for message in messages(id) {
+            bytes.push_str(&chunk(&message));
+        }
+        dribble(&mut stream, bytes.as_bytes(), 11);
+        let _ = stream.read(&mut [0]);
+    })
+}
+
+#[test]
+fn streams_are_checked_message_by_message() {
+    let good = |id| {
+        vec![
+            format!("Welcome: {id}\n"),
+            format!("Chunk 1 for {id}"),
+            format!("Chunk 2 for {id}\n"),
+        ]
+    };
+    let bad = |id| {
+        vec![
+            format!("Welcome: {id}"),
+            format!("Chunk 1 for {id}"),
+            format!("Chunk 1 for {id}"),
+            format!("Chunk 5 for {id}"),
+            format!("Chunk 3 for {id}"),
+            format!("Chunk 6 for {}", id + 1),
+            format!("Chunk six for {id}"),
+        ]
+    };
+    for outcome in both(&plan(&streaming(good), stream_changes())) {
+        assert_eq!(outcome["messages"], 9, "{outcome:#}");
+        let faults = outcome["sequence"].as_object().unwrap();
+        let wrong = faults
+            .iter()
+            .find(|(kind, count)| *kind != "early" && **count != 0);
+        assert_eq!(wrong, None, "{outcome:#}");
+        assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
+        assert_eq!(outcome["errors"], json!({}));
+        assert_eq!(outcome["connections"]["open_at_end"], 3);
+    }
+    for outcome in both(&plan(&streaming(bad), stream_changes())) {
+        let found = &outcome["sequence"];
+        for (kind, count) in [
+            ("repeats", 3),
+            ("gaps", 9),
+            ("swaps", 3),
+            ("foreign", 3),
+            ("malformed", 3),
+        ] {
+            assert_eq!(found[kind], count, "{kind}: {found}");
+        }
+    }
+}
+
+#[test]
+fn streams_that_end_or_fall_silent() {
+    let ends = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(format!("{STREAM}{}0\r\n\r\n", chunk("Welcome: 1")).as_bytes());
+    });
+    let truncated = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(format!("{STREAM}{}5\r\nCh", chunk("Welcome: 1")).as_bytes());
+    });
+    let silent = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(STREAM.as_bytes());
+        let _ = stream.read(&mut [0]);
+    });
+    let refused = Server::replying(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false);
+    let cases = [
+        (ends, "closed-early"),
+        (truncated, "truncated"),
+        (silent, "timeout"),
+        (refused, "status"),
+    ];
+    for (server, kind) in cases {
+        let mut changes = with(stream_changes(), "/timeout_s", json!(1));
+        changes["duration_s"] = json!(4);
+        for outcome in both(&plan(&server, changes)) {
+            let errors = outcome["errors"].as_object().unwrap();
+            assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
+            // This process may itself stand still for longer than the timeout.
+            let other = errors
+                .keys()
+                .find(|one| *one != kind && *one != "connect-timeout");
+            assert_eq!(other, None, "{kind}: {outcome:#}");
+        }
+    }
+}
+
+/// The server says when each message was due, and keeps what it knows of its own lateness.
+#[test]
+fn lateness_is_what_the_server_made_it() {
+    let known = Arc::new(Mutex::new(Vec::new()));
+    let own = known.clone();
+    let late = Server::start(move |mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(STREAM.as_bytes());
+        for k in 1..=20u64 {
+            let due = monotonic_ns();
+            std::thread::sleep(Duration::from_millis(k * 2));
+            own.lock().unwrap().push(monotonic_ns() - due);
+            let _ = stream.write_all(chunk(&format!("k due={due}")).as_bytes());
+        }
+        let _ = stream.read(&mut [0]);
+    });
+    let mut changes = with(stream_changes(), "/stream", json!({"due_field": "due="}));
+    changes["connections"] = json!(1);
+    changes["duration_s"] = json!(4);
+    let request = plan(&late, changes);
+    for io in ["epoll", "auto"] {
+        let outcome = load(&with(request.clone(), "/load/io", json!(io))).outcome;
+        let found = &outcome["histograms"]["lateness"];
+        let mut truth: Vec<u64> = known.lock().unwrap().drain(..).collect();
+        // All twenty, unless this process stood still for seconds.
+        let count = found["count"].as_u64().unwrap() as usize;
+        assert!((10..=truth.len()).contains(&count), "{outcome:#}");
+        truth.truncate(count);
+        truth.sort_unstable();
+        // Never less than the server's, by more than the histogram's three digits.
+        let below =
+            |found: &Value, truth: u64| (found.as_u64().unwrap() as f64) < truth as f64 * 0.998;
+        assert!(!below(&found["min_ns"], truth[0]), "{found} {truth:?}");
+        assert!(
+            !below(&found["p50_ns"], truth[(count - 1) / 2]),
+            "{found} {truth:?}"
+        );
+        assert!(
+            !below(&found["max_ns"], truth[count - 1]),
+            "{found} {truth:?}"
+        );
+    }
+}
