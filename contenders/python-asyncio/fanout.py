@@ -202,6 +202,7 @@ def settings(arguments):
     """The port, and what answers a request."""
     given = dict(argument.partition("=")[::2] for argument in arguments)
     port = whole_number(given, "port", "0", 0, 65535)
+    whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)

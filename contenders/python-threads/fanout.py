@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.skip_body()
-        if self.path.partition("?")[0] != "/":
+        if not self.is_root():
             self.refuse(404)
             return
         # An HTTP/1.0 client knows no chunks: the end of its connection ends the body.
@@ -64,7 +64,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_other(self):
         self.skip_body()
-        self.refuse(405 if self.path.partition("?")[0] == "/" else 404)
+        self.refuse(405 if self.is_root() else 404)
+
+    def is_root(self):
+        # As it was asked for: to http.server `//` is `/` too.
+        return self.requestline.split()[1].partition("?")[0] == "/"
 
     def refuse(self, status):
         text = b"" if self.command == "HEAD" else b"%d\n" % status
@@ -116,6 +120,9 @@ def status_of(upstream, request_id, timeout_s):
     try:
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()
+        while response.status < 200:  # http.client takes a 103 for the answer.
+            response.headers = None
+            response.begin()
         response.read()
         return response.status
     except (OSError, HTTPException, ValueError):
@@ -140,6 +147,7 @@ def settings(arguments):
     """The port, and what answers a request."""
     given = dict(argument.partition("=")[::2] for argument in arguments)
     port = whole_number(given, "port", "0", 0, 65535)
+    whole_number(given, "cores", "1", 1)  # Of no use: one thread at a time runs Python.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
