@@ -105,6 +105,8 @@ def complaint(
         (["http://h/", "--vs", "tcp://h:1"], "like with like"),
         (["http://h/", "--staircase", "1:1s", "--vs", "http://h/"], "instead of --staircase"),
         (["stream+http://h/", "--vs", "stream+http://h/"], "by --interval or --due-field"),
+        (["http://h/", "--expect-pattern", "a", "--expect-body", "a"], "--expect-pattern stands alone"),
+        (["http://127.0.0.1:1/", "--expect-pattern", "a["], 'matches: "a[": unclosed character class'),
         (["http://nobody.invalid/"], "the host nobody.invalid has no address"),
     ],
 )
@@ -119,7 +121,7 @@ def test_more_connections_than_descriptors_are_refused_before_the_start(workplac
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "200 connections need more descriptors" in done.stderr
-    assert "hard limit is 100 (ulimit -Hn), so up to 64 connections fit" in done.stderr
+    assert "hard limit is 100 (ulimit -Hn), so up to 32 connections fit" in done.stderr
 
 
 def test_a_closed_loop(http: str, workplace: Path) -> None:
@@ -168,6 +170,8 @@ def test_lines(ports: tuple[str, str], workplace: Path) -> None:
     found = document(*words, "--expect-contains", "7", status=1)
     assert (found["requests"], found["outcome"]) == (0, "load-failed")
     assert found["errors"]["content"] > 0
+    assert document(*words, "--expect-pattern", r"[0-9]{2}")["requests"] == 50
+    assert document(*words, "--expect-pattern", r"[0-9]", status=1)["errors"]["content"] > 0
 
 
 def test_streams(ports: tuple[str, str], workplace: Path) -> None:

@@ -257,6 +257,20 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Warned:
+    """A weak point of figures: what it is, in words, and what to do."""
+
+    code: str
+    text: str
+    remedy: str
+
+    def sentences(self) -> str:
+        """Both, as sentences."""
+        parts = (part.strip().rstrip(".") for part in (self.text, self.remedy))
+        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two contenders at one point: contender over baseline, from pairs inside blocks."""
 

@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Descriptors that the probe needs besides those of connections.
+/// Descriptors that the probe needs besides those of connections; ringside counts the same.
 const OWN_DESCRIPTORS: u64 = 64;
+const THREADS_DESCRIPTORS: u64 = 4;
 
 /// How a whole load went.
 #[derive(Default)]
@@ -58,7 +59,7 @@ pub struct Prepared {
 impl Prepared {
     /// The error is why it cannot begin.
     pub fn new(plan: Arc<Plan>) -> Result<Prepared, String> {
-        let descriptors = raise_descriptors(plan.connections as u64)?;
+        let descriptors = raise_descriptors(&plan)?;
         check_cpus(&plan.cpus)?;
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
@@ -209,7 +210,7 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
 }
 
 /// Raises the soft limit of descriptors to the hard one; gives it.
-fn raise_descriptors(connections: u64) -> Result<u64, String> {
+fn raise_descriptors(plan: &Plan) -> Result<u64, String> {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
     let raised = Rlimit {
@@ -220,11 +221,13 @@ fn raise_descriptors(connections: u64) -> Result<u64, String> {
         Ok(()) => most,
         Err(_) => limit.current.unwrap_or(most),
     };
-    let wanted = connections + OWN_DESCRIPTORS;
+    let connections = plan.connections as u64;
+    let own = OWN_DESCRIPTORS + THREADS_DESCRIPTORS * plan.threads as u64;
+    let wanted = connections + own;
     if wanted > now {
         return Err(format!(
             "load: {connections} connections need {wanted} descriptors, and the limit is {now}: raise it (ulimit -n) or take at most {}",
-            now.saturating_sub(OWN_DESCRIPTORS)
+            now.saturating_sub(own)
         ));
     }
     Ok(now)

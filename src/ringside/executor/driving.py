@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import signal
 import subprocess
 import threading
@@ -14,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from ringside.errors import ProbeError
-from ringside.executor.local import check_probe, end_probe, find_probe, send_request, start_probe
+from ringside.executor.local import check_probe, chunks, end_probe, find_probe, send_request, start_probe
 
 # After an interrupt the engine has this long to say what it measured.
 _GRACE_S = 15.0
@@ -76,22 +74,15 @@ class Driver:
         self.interrupted = True
 
     def _lines(self, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-        assert process.stdout is not None
-        descriptor = process.stdout.fileno()
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN | select.POLLHUP)
-        rest = b""
+        def overdue() -> None:
+            if self._kill_at is not None and time.monotonic() > self._kill_at:
+                process.kill()
+
         if self.interrupted:  # before there was a process to tell
             process.send_signal(signal.SIGINT)
-        while True:
-            if not poll.poll(1000):
-                if self._kill_at is not None and time.monotonic() > self._kill_at:
-                    process.kill()
-                continue
-            chunk = os.read(descriptor, 1 << 16)
-            if not chunk:
-                if rest:
-                    yield rest
-                return
+        rest = b""
+        for chunk in chunks(process, overdue):
             *whole, rest = (rest + chunk).split(b"\n")
             yield from whole
+        if rest:
+            yield rest

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -101,9 +101,12 @@ def end_probe(process: subprocess.Popen[bytes], lines: list[bytes]) -> None:
 
 
 def _read_all(process: subprocess.Popen[bytes], tick: Callable[[], None] | None) -> bytes:
-    """All that the probe prints; wakes for a tick now and then, and otherwise sleeps."""
+    return b"".join(chunks(process, tick))
+
+
+def chunks(process: subprocess.Popen[bytes], tick: Callable[[], None] | None = None) -> Iterator[bytes]:
+    """What the probe prints, piece by piece; wakes for a tick each second, and otherwise sleeps."""
     assert process.stdout
-    chunks: list[bytes] = []
     descriptor = process.stdout.fileno()
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
@@ -113,8 +116,8 @@ def _read_all(process: subprocess.Popen[bytes], tick: Callable[[], None] | None)
         if ready:
             chunk = os.read(descriptor, 1 << 16)
             if not chunk:
-                return b"".join(chunks)
-            chunks.append(chunk)
+                return
+            yield chunk
         if tick and time.monotonic() >= due:
             tick()
             due = time.monotonic() + _TICK_S

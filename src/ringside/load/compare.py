@@ -152,9 +152,7 @@ def show(
     console.print(Text(how))
     console.print()
     terminal.render(_table(runs, [one.measure for one in found]), console)
-    for text in warnings(runs):
-        console.print()
-        console.print(Text.assemble(("Warning: ", "yellow"), one_line(text, most=1000)))
+    terminal.warn(warnings(runs), console)
 
 
 def _table(runs: Sequence[Run], measured: Sequence[Measure]) -> TableData:

@@ -13,13 +13,14 @@ _DURATION_S = 10.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "stream": 100}
 _TIMEOUT_S = 5.0
 _MOST_EXPECTED = 1 << 20
-# Descriptors of the probe beside its connections: files, a ring and an event for each thread.
-_SPARE_DESCRIPTORS = 32
+# What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
+_SPARE_DESCRIPTORS = 64
 _PER_THREAD_DESCRIPTORS = 4
 
 _OF_HTTP = ("method", "header", "body", "close", "expect_status")
 _OF_STREAM = ("framing", "first", "chunk", "interval", "due_field")
-_OF_REQUESTS = ("rate", "poisson", "staircase", "requests", "expect_body", "expect_contains")
+_OF_BODIES = ("expect_body", "expect_contains", "expect_pattern")
+_OF_REQUESTS = ("rate", "poisson", "staircase", "requests", *_OF_BODIES)
 _NOT_FOR = {
     "http": (*_OF_STREAM, "line"),
     "stream": ("line", "close", *_OF_REQUESTS),
@@ -51,6 +52,7 @@ class Words:
     expect_status: int | None = None
     expect_body: str | None = None
     expect_contains: str | None = None
+    expect_pattern: str | None = None
     line: str | None = None
     framing: str | None = None
     first: str | None = None
@@ -143,7 +145,7 @@ def parse(protocol: str, given: Words, seed: int) -> Options:
 
 def _not_for(name: str, protocol: str) -> str:
     option = f"--{name.replace('_', '-')}"
-    if protocol == "stream" and name in ("expect_body", "expect_contains"):
+    if protocol == "stream" and name in _OF_BODIES:
         return f"{option} is not for a stream: --first and --chunk say what its messages must be"
     if protocol == "stream" and name == "requests":
         return f"{option} is not for a stream: give --duration"
@@ -178,11 +180,14 @@ def _expectation(given: Words) -> dict[str, Any] | None:
     for key, option, text in (
         ("equals", "--expect-body", given.expect_body),
         ("contains", "--expect-contains", given.expect_contains),
+        ("matches", "--expect-pattern", given.expect_pattern),
     ):
         if text is not None:
             found[key] = words.as_bytes(text)
             if len(found[key]) > _MOST_EXPECTED:
                 raise UsageError(f"{option} is longer than {_MOST_EXPECTED >> 20} MiB")
+    if "matches" in found and len(found.keys() & {"equals", "contains"}):
+        raise UsageError("--expect-pattern stands alone: leave out --expect-body and --expect-contains")
     return found or None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringside.errors import ProbeError
+from ringside.model import Warned
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +25,6 @@ class Spread:
     p99_ns: int
     p99_9_ns: int
     max_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """A weak point of a measurement: what it is, in words, and what to do. Text of the engine."""
-
-    code: str
-    text: str
-    remedy: str
-
-    def sentences(self) -> str:
-        """Both, as sentences."""
-        parts = (part.strip().rstrip(".") for part in (self.text, self.remedy))
-        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,9 +87,7 @@ def show(target: Target, options: Options, result: Result, console: Console) -> 
         console.print(Text(CLOSED_LOOP, style="dim"))
     _faults("Errors", result.errors, ERRORS, console)
     _faults("Sequence faults", result.sequence, SEQUENCE, console)
-    for warned in result.warnings:
-        console.print()
-        console.print(Text.assemble(("Warning: ", "yellow"), one_line(warned.sentences(), most=1000)))
+    terminal.warn((warned.sentences() for warned in result.warnings), console)
 
 
 def how(target: Target, options: Options, result: Result) -> str:

@@ -9,7 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ringside.model import Cell, Comparison, Experiment, Interval, Level, Metric, Outcome, Point, Trial
+from ringside.model import (
+    Cell,
+    Comparison,
+    Experiment,
+    Interval,
+    Level,
+    Metric,
+    Outcome,
+    Point,
+    Trial,
+    Warned,
+)
 from ringside.stats.interval import LEAST, median_interval
 from ringside.stats.ratio import paired_ratio, verdict
 from ringside.stats.slope import slope_over_blocks
@@ -44,19 +55,6 @@ class SlopeSummary:
     contender: str
     fixed: Point
     value: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """A weakness of the figures: what, why, and what to do."""
-
-    code: str
-    text: str
-    remedy: str
-
-    def sentences(self) -> str:
-        """Both, as sentences."""
-        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in (self.text, self.remedy))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ it do nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -27,9 +27,14 @@ def show(summary: Summary, console: Console) -> None:
     for table in tables(summary):
         console.print()
         render(table, console)
-    for warned in summary.warnings:
+    warn((warned.sentences() for warned in summary.warnings), console)
+
+
+def warn(texts: Iterable[str], console: Console) -> None:
+    """Print warnings, each a paragraph."""
+    for text in texts:
         console.print()
-        console.print(Text.assemble(("Warning: ", "yellow"), one_line(warned.sentences(), most=1000)))
+        console.print(Text.assemble(("Warning: ", "yellow"), one_line(text, most=1000)))
 
 
 def heading(summary: Summary) -> str:

@@ -16,8 +16,9 @@ from ringside.executor.driving import Driver
 from ringside.load import compare, document, hdr, options, request, result, summary, target
 from ringside.load.live import Screen, View
 from ringside.load.options import Options, Words
-from ringside.load.result import Result, Warned
+from ringside.load.result import Result
 from ringside.load.target import Target
+from ringside.model import Warned
 from ringside.report.plaintext import one_line
 from ringside.verbs import context
 
