@@ -367,7 +367,7 @@ def test_a_dot_for_every_tick_in_which_nothing_was_written(name: str, upstream: 
 @every_contender
 def test_a_status_begins_a_new_tick(name: str, upstream: Make) -> None:
     three = [upstream(whole(201, 0.2)), upstream(whole(202, 0.4)), upstream(whole(203, 0.6))]
-    with serving(name, *io_of(*three), "tick_ms=300") as gateway:
+    with serving(name, *io_of(*three), "tick_ms=550") as gateway:
 
         def attempt() -> None:
             assert gateway.get().body == "201202203"

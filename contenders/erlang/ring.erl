@@ -3,9 +3,15 @@
 -export([main/0]).
 
 -define(MODULUS, 2147483647).
+-define(MOST, 1000000000).
 
 main() ->
-    {Nodes, Messages, Mode, Trace, Hold} = settings(init:get_plain_arguments()),
+    Given = settings:given("ring"),
+    Nodes = settings:whole_number("nodes", 2, ?MOST, Given),
+    Messages = settings:whole_number("messages", 1, ?MOST, Given),
+    Mode = list_to_atom(settings:one_of("mode", ["pipelined", "token"], Given)),
+    Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1",
+    Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
     Start = erlang:monotonic_time(nanosecond),
     First = spawn_ring(Nodes, Mode, Trace),
     Spawned = erlang:monotonic_time(nanosecond),
@@ -86,42 +92,3 @@ hold(false) ->
 hold(true) ->
     io:format("::await name=spawned~n"),
     io:get_line("").
-
-%% Arguments.
-settings(Arguments) ->
-    Given = maps:from_list([split(Argument) || Argument <- Arguments]),
-    {
-        whole_number("nodes", 2, Given),
-        whole_number("messages", 1, Given),
-        list_to_atom(one_of("mode", ["pipelined", "token"], Given)),
-        one_of("trace", ["0", "1"], Given) =:= "1",
-        one_of("hold", ["0", "1"], Given) =:= "1"
-    }.
-
-split(Argument) ->
-    case string:split(Argument, "=") of
-        [Key, Value] -> {Key, Value};
-        [Key] -> {Key, ""}
-    end.
-
-whole_number(Key, Least, Given) ->
-    Text = maps:get(Key, Given, ""),
-    case re:run(Text, "\\A[0-9]{1,10}\\z") =/= nomatch andalso list_to_integer(Text) of
-        Number when is_integer(Number), Number >= Least, Number =< 1000000000 ->
-            Number;
-        _ ->
-            refuse(Key, io_lib:format("a whole number from ~w to 1000000000", [Least]), Text)
-    end.
-
-%% The first choice is the default.
-one_of(Key, [Default | _] = Choices, Given) ->
-    Text = maps:get(Key, Given, Default),
-    case lists:member(Text, Choices) of
-        true -> Text;
-        false -> refuse(Key, lists:join(" or ", Choices), Text)
-    end.
-
-refuse(Key, Wanted, Text) ->
-    Quoted = io_lib:write_string(Text),
-    io:format(standard_error, "ring: ~ts must be ~ts, not ~ts~n", [Key, Wanted, Quoted]),
-    halt(2).
