@@ -54,9 +54,9 @@ async def exchange(reader, writer, answer):
     chunked = minor == b"1"
     keep = chunked and b"close" not in fields.get(b"connection", b"").lower()
     if target.partition(b"?")[0] != b"/":
-        write_error(writer, b"404 Not Found", keep, head_only=method == b"HEAD")
+        write_error(writer, b"404 Not Found", keep)
     elif method != b"GET":
-        write_error(writer, b"405 Method Not Allowed\r\nAllow: GET", keep, head_only=method == b"HEAD")
+        write_error(writer, b"405 Method Not Allowed\r\nAllow: GET", keep)
     else:
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
@@ -71,12 +71,9 @@ async def exchange(reader, writer, answer):
     return keep
 
 
-def write_error(writer, status, keep, head_only=False):
-    text = b"" if head_only else status[:3] + b"\n"
-    writer.write(
-        b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n%b\r\n%b"
-        % (status, b"" if keep else b"Connection: close\r\n", text)
-    )
+def write_error(writer, status, keep):
+    closing = b"" if keep else b"Connection: close\r\n"
+    writer.write(b"HTTP/1.1 %b\r\nContent-Length: 0\r\n%b\r\n" % (status, closing))
 
 
 class Body:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MOST_CALLS = 4096
@@ -71,16 +71,13 @@ class Handler(BaseHTTPRequestHandler):
         return self.requestline.split()[1].partition("?")[0] == "/"
 
     def refuse(self, status):
-        text = b"" if self.command == "HEAD" else b"%d\n" % status
         self.send_response(status)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", "4")
+        self.send_header("Content-Length", "0")
         if status == 405:
             self.send_header("Allow", "GET")
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(text)
 
     def skip_body(self):
         """Nobody wants it, but the next request comes behind it."""
@@ -114,21 +111,47 @@ def status_of(upstream, request_id, timeout_s):
     """The status of an upstream's answer, when all of it has come."""
     port, path = upstream
     connection = HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    connection.response_class = Response
     headers = {"Connection": "close"}
     if request_id is not None:
         headers["X-Request-Id"] = request_id
     try:
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()
-        while response.status < 200:  # http.client takes a 103 for the answer.
-            response.headers = None
-            response.begin()
         response.read()
         return response.status
     except (OSError, HTTPException, ValueError):
         return BAD_UPSTREAM
     finally:
         connection.close()
+
+
+class Response(HTTPResponse):
+    """http.client's own takes a 103 for the answer, and half a head for a whole one."""
+
+    def begin(self):
+        file, self.fp = self.fp, WholeLines(self.fp)
+        super().begin()
+        while self.status < 200:
+            self.headers = None
+            super().begin()
+        self.fp = file
+
+
+class WholeLines:
+    """A file in which the line that is asked for must be there."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def readline(self, limit):
+        line = self.file.readline(limit)
+        if not line.endswith(b"\n"):
+            raise IncompleteRead(line)
+        return line
 
 
 def compute(write, _request_id, pool, work):
