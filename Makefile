@@ -1,10 +1,11 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
-.PHONY: help setup setup-dev showdown test ruff lint bench clean
+.PHONY: help setup setup-dev showdown test fuzz ruff lint bench clean
 
 help:
 	@echo "make showdown   run the ring on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test       everything that CI checks"
+	@echo "make fuzz       the engine's parsers, for seconds"
 	@echo "make lint       format, types, and what the compilers warn of"
 	@echo "make bench      Ringside against its peers (a quiet machine helps)"
 
@@ -29,6 +30,9 @@ lint: ruff
 test: ruff
 	cd probe && cargo test --release --quiet --locked
 	.venv/bin/pytest
+
+fuzz:
+	@scripts/fuzz 5
 
 bench: setup-dev
 	.venv/bin/python benchmarks/trial_cost.py

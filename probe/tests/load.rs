@@ -87,6 +87,12 @@ fn bad_servers_are_told_apart() {
     let unasked = [OK, OK].concat();
     let cases: Vec<(&str, &[u8], bool)> = vec![
         ("protocol", b"garbage\r\n\r\n", false),
+        ("tls", b"\x15\x03\x01\x00\x02\x02\x46", true),
+        (
+            "http2",
+            b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00",
+            false,
+        ),
         (
             "protocol",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n",

@@ -2,10 +2,9 @@
 #![no_main]
 #![allow(dead_code)]
 
+#[path = "../../src/load"]
 mod load {
-    #[path = "../../../src/load/chunked.rs"]
     pub mod chunked;
-    #[path = "../../../src/load/record.rs"]
     pub mod record;
 }
 

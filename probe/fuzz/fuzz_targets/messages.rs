@@ -2,14 +2,11 @@
 #![no_main]
 #![allow(dead_code)]
 
+#[path = "../../src/load"]
 mod load {
-    #[path = "../../../src/load/content.rs"]
     pub mod content;
-    #[path = "../../../src/load/pacer.rs"]
     pub mod pacer;
-    #[path = "../../../src/load/plan.rs"]
     pub mod plan;
-    #[path = "../../../src/load/record.rs"]
     pub mod record;
 }
 
@@ -18,14 +15,22 @@ use load::content::{Form, Stream};
 use load::plan::{Framing, StreamPlan};
 use load::record::{Kind, Sequence};
 
-fn read<'a>(form: &Form, pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Vec<u8>>, Sequence, Result<(), Kind>) {
+fn read<'a>(
+    form: &Form,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> (Vec<Vec<u8>>, Sequence, Result<(), Kind>) {
     let (mut stream, mut seen, mut faults) = (form.begin(0), Vec::new(), Sequence::default());
     let mut result = Ok(());
     for piece in pieces {
-        result = form.feed(&mut stream, piece, false, &mut |stream: &mut Stream, message: &[u8]| {
-            seen.push(message.to_vec());
-            form.check(stream, message, 7, 0, &mut faults);
-        });
+        result = form.feed(
+            &mut stream,
+            piece,
+            false,
+            &mut |stream: &mut Stream, message: &[u8]| {
+                seen.push(message.to_vec());
+                form.check(stream, message, 7, 0, &mut faults);
+            },
+        );
         if result.is_err() {
             break;
         }

@@ -2,12 +2,10 @@
 #![no_main]
 #![allow(dead_code)]
 
+#[path = "../../src/load"]
 mod load {
-    #[path = "../../../src/load/chunked.rs"]
     pub mod chunked;
-    #[path = "../../../src/load/http.rs"]
     pub mod http;
-    #[path = "../../../src/load/record.rs"]
     pub mod record;
 }
 

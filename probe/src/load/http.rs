@@ -126,6 +126,12 @@ impl Response {
     /// Reads a head; gives how many of the bytes belong to it, None when it is not whole.
     fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Kind> {
         if self.held.is_empty() {
+            // What no HTTP/1.1 begins with: by the first byte, whatever pieces come.
+            match bytes.first() {
+                Some(0x15 | 0x16) => return Err(Kind::Tls),
+                Some(0x00) => return Err(Kind::Http2),
+                _ => {}
+            }
             let (parsed, used) = match parse(bytes)? {
                 Some(found) => found,
                 None => {

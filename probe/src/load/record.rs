@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const MOST_NS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 
-pub const KINDS: [&str; 15] = [
+pub const KINDS: [&str; 17] = [
     "connect-refused",
     "connect-timeout",
     "connect-failed",
@@ -19,6 +19,8 @@ pub const KINDS: [&str; 15] = [
     "truncated",
     "timeout",
     "protocol",
+    "tls",
+    "http2",
     "too-large",
     "unsolicited",
     "status",
@@ -39,6 +41,10 @@ pub enum Kind {
     Truncated,
     Timeout,
     Protocol,
+    /// A record of TLS came where HTTP was spoken.
+    Tls,
+    /// A frame of HTTP/2, likely.
+    Http2,
     TooLarge,
     Unsolicited,
     Status,

@@ -34,6 +34,8 @@ ERRORS = {
     "truncated": "the server closed the connection within a reply",
     "timeout": "no whole reply within --timeout; for a stream, silence",
     "protocol": "the reply breaks the rules of HTTP or of the line",
+    "tls": "the server speaks TLS there, which is not spoken here: name a port of plain HTTP",
+    "http2": "the server seems to speak HTTP/2 alone, and HTTP/1.1 is spoken here",
     "too-large": "a head, line or message beyond the engine's bound",
     "unsolicited": "a reply that nobody asked for",
     "status": "another status than expected",
