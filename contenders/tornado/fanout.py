@@ -1,0 +1,163 @@
+"""The gateway on Tornado's web server and its HTTP client."""
+
+import asyncio
+import logging
+import os
+import re
+import resource
+import signal
+import sys
+import threading
+from contextlib import suppress
+
+from tornado import gen
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPInputError
+from tornado.iostream import StreamClosedError
+from tornado.netutil import bind_sockets
+from tornado.web import Application, RequestHandler
+
+MOST_CALLS = 4096
+BAD_UPSTREAM = 400
+
+UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
+
+
+class Gateway(RequestHandler):
+    def prepare(self):
+        self.set_header("Content-Type", "text/plain")
+        # Else a piece would wait for the client to acknowledge the one before.
+        self.request.connection.stream.set_nodelay(True)
+
+
+class FanOut(Gateway):
+    def initialize(self, upstreams, tick_s, timeout_s):
+        self.upstreams = upstreams
+        self.tick_s = tick_s
+        self.timeout_s = timeout_s
+
+    async def get(self):
+        calls = {asyncio.create_task(self.status_of(upstream)) for upstream in self.upstreams}
+        with suppress(StreamClosedError):  # The client went away; the calls go on.
+            while calls:
+                done, calls = await asyncio.wait(
+                    calls, timeout=self.tick_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                self.write("".join(str(call.result()) for call in done) or ".")
+                await self.flush()
+
+    async def status_of(self, upstream):
+        """The status of an upstream's answer, when all of it has come."""
+        request_id = self.request.headers.get("X-Request-Id")
+        try:
+            response = await AsyncHTTPClient().fetch(
+                upstream,
+                headers=None if request_id is None else {"X-Request-Id": request_id},
+                connect_timeout=self.timeout_s,
+                request_timeout=self.timeout_s,
+                follow_redirects=False,
+                decompress_response=False,
+                raise_error=False,
+            )
+        except (HTTPClientError, HTTPInputError, OSError, ValueError):
+            return BAD_UPSTREAM
+        return response.code
+
+
+class Compute(Gateway):
+    def initialize(self, work):
+        self.work = work
+
+    async def get(self):
+        await gen.multi([self.unit() for _ in range(3)])
+
+    async def unit(self):
+        # Each writes its own sum: who waits for all three hears of the first only when the loop
+        # has run the last.
+        self.write(f"{total(self.work)}\n")
+        self.flush()
+
+
+def total(work):
+    result = 0
+    for i in range(1, work):
+        result += i
+    return result
+
+
+async def listen(port, handler, options):
+    AsyncHTTPClient.configure(None, max_clients=MOST_CALLS)
+    application = Application([("/", handler, options)], log_function=lambda _: None)
+    try:
+        sockets = bind_sockets(port, "127.0.0.1", backlog=4096)
+    except OSError:
+        refuse("port", "one that is free", str(port))
+    HTTPServer(application).add_sockets(sockets)
+    print(f"::ready port={sockets[0].getsockname()[1]}", flush=True)
+    await asyncio.Event().wait()
+
+
+def settings(arguments):
+    """The port, and the handler with its options."""
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    port = whole_number(given, "port", "0", 0, 65535)
+    whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
+    tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
+    timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
+    work = whole_number(given, "work", "100000", 1)
+    kind = given.get("kind", "")
+    if kind == "io":
+        upstreams = upstreams_of(given.get("upstreams", ""))
+        return port, FanOut, {"upstreams": upstreams, "tick_s": tick_s, "timeout_s": timeout_s}
+    if kind == "cpu":
+        return port, Compute, {"work": work}
+    refuse("kind", "io or cpu", kind)
+
+
+def upstreams_of(text):
+    urls = text.split(",")
+    ports = [int(match[1]) for match in map(UPSTREAM.fullmatch, urls) if match]
+    if len(urls) != 3 or len(ports) != 3 or not all(0 < port < 65536 for port in ports):
+        refuse("upstreams", "three of http://127.0.0.1:PORT/, with commas between them", text)
+    return urls
+
+
+def whole_number(given, key, default, least, most=1_000_000_000):
+    text = given.get(key, default)
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def refuse(key, wanted, text):
+    print(f"fanout: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def end(*_):
+    os._exit(0)  # At once, whatever is under way: there is nothing to save.
+
+
+def end_with_stdin():
+    while os.read(0, 65536):
+        pass
+    end()
+
+
+def main():
+    port, handler, options = settings(sys.argv[1:])
+    # A client is four connections.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # A warning for each upstream that refuses, or client that is gone, is one too many.
+    logging.getLogger("tornado.general").setLevel(logging.ERROR)
+    # Not the loop's handler: that one would wait for a sum to be done.
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=end_with_stdin, daemon=True).start()
+    asyncio.run(listen(port, handler, options))
+
+
+if __name__ == "__main__":
+    main()
