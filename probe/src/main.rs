@@ -4,6 +4,7 @@
 
 mod cgroup;
 mod clock;
+mod driving;
 mod evidence;
 mod governor;
 mod io;
@@ -72,12 +73,13 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     // Before anything else: from here on no signal is lost.
     let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
     let work = Work::parse(&read_request()?)?;
-    let request = match &work {
+    let mut request = match work {
         Work::Trial(request) => request,
-        Work::Load(plan) => return drive(|writer| load::run(plan, &signals, writer)),
-        Work::Stub(plan) => return drive(|writer| stub::alone::run(plan, &signals, writer)),
+        Work::Load(plan) => return drive(|writer| load::run(&plan, &signals, writer)),
+        Work::Stub(plan) => return drive(|writer| stub::alone::run(&plan, &signals, writer)),
     };
-    let inherited = pin::pin(request)?;
+    let inherited = pin::pin(&request)?;
+    let stub = trial::upstreams(&mut request)?;
     set_child_subreaper(Some(getpid()))
         .map_err(|error| system("PR_SET_CHILD_SUBREAPER", error.into()))?;
     // A parent that died before it was asked for gives no signal.
@@ -87,7 +89,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
 
     let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
-    let done = trial::run(request, &inherited, signals, &mut writer)
+    let done = trial::run(&request, stub, &inherited, signals, &mut writer)
         .map_err(|error| system("cannot begin the trial", error))?;
     Ok(close(done, writer))
 }

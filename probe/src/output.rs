@@ -59,6 +59,7 @@ pub enum Verdict {
     OutOfMemory,
     Flooded,
     NeverReady,
+    LoadFailed,
     Interrupted,
 }
 

@@ -40,6 +40,16 @@ pub fn to(key: &str, cpus: &[usize]) -> Result<(), String> {
     }
 }
 
+/// Whether a thread could be pinned to these CPUs: tried on one that then ends.
+pub fn check(key: &'static str, cpus: &[usize]) -> Result<(), String> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let cpus = cpus.to_vec();
+    let tried = std::thread::spawn(move || to(key, &cpus)).join();
+    tried.unwrap_or_else(|_| Err(format!("{key}: the attempt to use them panicked")))
+}
+
 fn listed(set: &CpuSet) -> Vec<usize> {
     (0..CpuSet::MAX_CPU)
         .filter(|&cpu| set.is_set(cpu))

@@ -1,8 +1,10 @@
 //! The request: one JSON object on stdin. Whatever is wrong with it is said in one line.
 
 use crate::load::plan::Plan;
+use crate::stub;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +75,31 @@ pub struct ExpectLines {
 pub struct Service {
     pub ready_s: f64,
     pub idle_s: f64,
+    /// Loads, one step after another; none: it is only watched.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// Upstreams that it may call while it runs.
+    #[serde(default)]
+    pub stub: Option<stub::Plan>,
+}
+
+/// Loads that run at the same time.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    pub name: String,
+    pub loads: Vec<NamedLoad>,
+    /// When the first load's p99 is above this, or a tenth of it was not answered in time, no
+    /// further step is taken.
+    #[serde(default)]
+    pub last_above_p99_s: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedLoad {
+    pub name: String,
+    pub plan: Plan,
 }
 
 fn twenty() -> f64 {
@@ -84,7 +111,7 @@ fn twenty() -> f64 {
 pub enum Work {
     Trial(Box<Request>),
     Load(Arc<Plan>),
-    Stub(Box<crate::stub::Plan>),
+    Stub(Box<stub::Plan>),
 }
 
 impl Work {
@@ -112,7 +139,7 @@ impl Work {
             struct Stub {
                 #[serde(rename = "version")]
                 _version: u64,
-                stub: Box<crate::stub::Plan>,
+                stub: Box<stub::Plan>,
             }
             let Stub { stub, .. } = serde_json::from_slice(text).map_err(one_line)?;
             stub.check()?;
@@ -131,6 +158,29 @@ impl Work {
         let Load { load, .. } = serde_json::from_slice(text).map_err(one_line)?;
         load.check()?;
         Ok(Work::Load(Arc::new(load)))
+    }
+}
+
+impl Service {
+    fn check(&self) -> Result<(), String> {
+        if let Some(stub) = &self.stub {
+            stub.check()?;
+        }
+        for step in &self.steps {
+            if step.loads.is_empty() {
+                return Err("service.steps: a step needs a load".into());
+            }
+            for load in &step.loads {
+                if !load.plan.addresses.is_empty() {
+                    return Err(
+                        "service.steps: leave `addresses` out: the program's own is meant".into(),
+                    );
+                }
+                let anywhere = SocketAddr::from(([127, 0, 0, 1], 1));
+                load.plan.at(anywhere).check()?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -172,6 +222,7 @@ impl Request {
         if let Some(service) = &self.service {
             seconds("service.ready_s", service.ready_s)?;
             seconds("service.idle_s", service.idle_s)?;
+            service.check()?;
         }
         Ok(())
     }

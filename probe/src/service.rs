@@ -10,7 +10,10 @@ const GRACE_NS: u64 = 2_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Starting,
+    /// Watched, with nothing to do.
     Idle,
+    /// Under load.
+    Driven,
     Ending,
 }
 
@@ -18,6 +21,8 @@ pub struct Service {
     phase: Phase,
     due_ns: u64,
     idle_ns: u64,
+    next_step: usize,
+    steps: usize,
 }
 
 /// What is to be done at a time.
@@ -25,7 +30,9 @@ pub struct Service {
 pub enum Step {
     /// Nothing yet.
     Wait,
-    /// It was watched for long enough: a sample, then SIGTERM.
+    /// The next step of loads, by its number from 0.
+    Drive(usize),
+    /// SIGTERM.
     Terminate,
     /// It took too long.
     GiveUp(Cause),
@@ -37,6 +44,8 @@ impl Service {
             phase: Phase::Starting,
             due_ns: nanoseconds(request.ready_s),
             idle_ns: nanoseconds(request.idle_s),
+            next_step: 0,
+            steps: request.steps.len(),
         }
     }
 
@@ -59,6 +68,15 @@ impl Service {
         first
     }
 
+    /// The loads of a step have ended; whether others may follow.
+    pub fn driven(&mut self, now_ns: u64, go_on: bool) {
+        self.phase = Phase::Idle;
+        self.due_ns = now_ns;
+        if !go_on {
+            self.steps = self.next_step;
+        }
+    }
+
     pub fn step(&mut self, now_ns: u64) -> Step {
         if now_ns < self.due_ns {
             return Step::Wait;
@@ -66,6 +84,14 @@ impl Service {
         match self.phase {
             Phase::Starting => Step::GiveUp(Cause::NeverReady),
             Phase::Ending => Step::GiveUp(Cause::TimedOut("still ran 2 s after SIGTERM".into())),
+            // Loads end by themselves.
+            Phase::Driven => Step::Wait,
+            Phase::Idle if self.next_step < self.steps => {
+                self.phase = Phase::Driven;
+                self.due_ns = u64::MAX;
+                self.next_step += 1;
+                Step::Drive(self.next_step - 1)
+            }
             Phase::Idle => {
                 self.phase = Phase::Ending;
                 self.due_ns = now_ns.saturating_add(GRACE_NS);
@@ -84,10 +110,36 @@ mod tests {
     use super::*;
 
     fn service() -> Service {
+        with_steps(0)
+    }
+
+    fn with_steps(steps: usize) -> Service {
+        let step = || request::Step {
+            name: String::new(),
+            loads: Vec::new(),
+            last_above_p99_s: None,
+        };
         Service::new(&request::Service {
             ready_s: 5.0,
             idle_s: 1.0,
+            steps: (0..steps).map(|_| step()).collect(),
+            stub: None,
         })
+    }
+
+    #[test]
+    fn steps_one_after_another_until_the_last() {
+        for (go_on, steps) in [(true, 3), (false, 1)] {
+            let mut service = with_steps(3);
+            service.ready(0);
+            for number in 0..steps {
+                assert_eq!(service.step(2_000_000_000), Step::Drive(number));
+                assert_eq!(service.phase(), Phase::Driven);
+                assert_eq!(service.step(9_000_000_000), Step::Wait);
+                service.driven(2_000_000_000, go_on);
+            }
+            assert_eq!(service.step(2_000_000_000), Step::Terminate);
+        }
     }
 
     #[test]

@@ -2,13 +2,17 @@
 //! the time, until one of them ends the trial.
 
 use crate::clock::{self, timespec};
+use crate::driving::Driving;
 use crate::evidence::Seen;
 use crate::lines::{Event, Lines, Parsed};
-use crate::output::{Answer, Ending, Output, ReaderGone, Sample, Writer};
+use crate::output::{Answer, Ending, Output, ReaderGone, Sample, Verdict, Writer};
+use crate::pin;
 use crate::request::{Request, PROTOCOL};
 use crate::sample::{Excess, Limits, Sampler};
 use crate::service::{self, Service};
 use crate::stream::Stream;
+use crate::stub::background::Background;
+use crate::stub::Stub;
 use crate::supervise::{Remains, Streams, Supervisor};
 use crate::sys::{self, Step};
 use crate::tree::ProcFs;
@@ -33,6 +37,9 @@ struct Trial<'a, 'w> {
     stderr: Stream,
     lines: Lines,
     service: Option<Service>,
+    driving: Driving<'a>,
+    stub: Option<Background>,
+    port: Option<u16>,
     result: Option<BTreeMap<String, String>>,
     paused_ns: u64,
     /// How many processes there were, when they were too many.
@@ -48,11 +55,36 @@ struct Ready {
     report: bool,
     stdout: bool,
     stderr: bool,
+    /// Places of the loads that have ended, the last first.
+    loads: Vec<usize>,
+}
+
+/// What an argument of the program holds where the URLs of its upstreams are to stand.
+const UPSTREAMS: &str = "{upstreams}";
+
+/// Lets the upstreams listen, and tells the program where: nothing is answered yet.
+pub fn upstreams(request: &mut Request) -> Result<Option<Stub>, String> {
+    let plan = request.service.as_ref().and_then(|one| one.stub.as_ref());
+    let plan = match plan {
+        Some(plan) => plan,
+        None => return Ok(None),
+    };
+    pin::check("stub: cpus", &plan.cpus)?;
+    let stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
+    let urls = stub.ports().iter();
+    let urls: Vec<_> = urls
+        .map(|port| format!("http://127.0.0.1:{port}/"))
+        .collect();
+    for argument in &mut request.argv {
+        *argument = argument.replace(UPSTREAMS, &urls.join(","));
+    }
+    Ok(Some(stub))
 }
 
 /// Carries out the trial. An error of the outer result: it could not even begin.
 pub fn run(
     request: &Request,
+    stub: Option<Stub>,
     inherited: &[usize],
     signals: OwnedFd,
     writer: &mut Writer,
@@ -73,6 +105,13 @@ pub fn run(
         stderr,
         report,
     } = streams;
+    // Not before the program was started: until then this process must have one thread.
+    let plan = request.service.as_ref().and_then(|one| one.stub.as_ref());
+    let stub = match stub.zip(plan) {
+        Some((stub, plan)) => Some(Background::start(stub, plan)?),
+        None => None,
+    };
+    let steps = request.service.as_ref().map_or(&[][..], |one| &one.steps);
     let interval = request.sample_interval();
     let limits = Limits {
         memory_bytes: request.limits.memory_bytes,
@@ -97,6 +136,9 @@ pub fn run(
         stderr: Stream::new(stderr),
         lines: Lines::new(prefixes),
         service: request.service.as_ref().map(Service::new),
+        driving: Driving::new(steps),
+        stub,
+        port: None,
         result: None,
         paused_ns: 0,
         crowd: None,
@@ -108,9 +150,19 @@ pub fn run(
 impl Trial<'_, '_> {
     fn carry_out(&mut self) -> Result<(), ReaderGone> {
         let ended_ns = self.watch()?;
+        self.driving.interrupt(ended_ns);
         let remains = self.supervisor.end(self.crowd);
         let cut_off = self.drain(ended_ns)?;
-        let ending = self.ending(ended_ns, &remains, cut_off.as_deref());
+        let stub = self.stub.take().and_then(Background::finish);
+        let mut ending = self.ending(ended_ns, &remains, cut_off.as_deref());
+        if let (Verdict::Ok, Some(stub)) = (ending.outcome, &stub) {
+            let checked = self.driving.check_calls(stub.ledger(), stub.ports().len());
+            if let Err(why) = checked {
+                (ending.outcome, ending.detail) = (Verdict::WrongEvidence, why);
+            }
+        }
+        self.driving
+            .tell(stub.as_ref().map(Stub::ledger), self.writer)?;
         self.supervisor.clean();
         self.writer
             .answer(&Answer::Outcome(Box::new(ending)), false)
@@ -158,6 +210,9 @@ impl Trial<'_, '_> {
                 self.cause = Some(Cause::Ended);
                 return Ok(now);
             }
+            for place in ready.loads {
+                self.load_ended(place, now)?;
+            }
             if ready.stdout {
                 self.read_stdout(now, true)?;
             }
@@ -183,7 +238,7 @@ impl Trial<'_, '_> {
         let report = self.report.as_ref().map(AsFd::as_fd);
         let stdout = self.stdout.waiting(now_ns);
         let stderr = self.stderr.waiting(now_ns);
-        let mut files = [
+        let mut files = vec![
             PollFd::from_borrowed_fd(signals, PollFlags::IN),
             PollFd::from_borrowed_fd(self.supervisor.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.writer.file(), PollFlags::empty()),
@@ -191,18 +246,26 @@ impl Trial<'_, '_> {
             PollFd::from_borrowed_fd(stdout.unwrap_or(signals), file(stdout)),
             PollFd::from_borrowed_fd(stderr.unwrap_or(signals), file(stderr)),
         ];
+        let loads = self.driving.files();
+        files.extend(loads.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
         let time = until_ns.saturating_sub(self.now_ns());
         // An error is a signal that came between, or want of memory: the loop comes again.
         let _ = poll(&mut files, Some(&timespec(time)));
-        let [signals, ended, reader_gone, report, stdout, stderr] =
-            files.map(|file| !file.revents().is_empty());
+        let seen: Vec<_> = files
+            .iter()
+            .map(|file| !file.revents().is_empty())
+            .collect();
         Ready {
-            signals,
-            ended,
-            reader_gone,
-            report,
-            stdout,
-            stderr,
+            signals: seen[0],
+            ended: seen[1],
+            reader_gone: seen[2],
+            report: seen[3],
+            stdout: seen[4],
+            stderr: seen[5],
+            loads: (0..seen.len() - 6)
+                .rev()
+                .filter(|load| seen[load + 6])
+                .collect(),
         }
     }
 
@@ -212,8 +275,60 @@ impl Trial<'_, '_> {
             None | Some(service::Step::Wait) => {}
             Some(service::Step::GiveUp(cause)) => self.stop(cause),
             Some(service::Step::Terminate) => {
-                self.mark("idle")?;
+                if self
+                    .request
+                    .service
+                    .as_ref()
+                    .map_or(true, |one| one.steps.is_empty())
+                {
+                    self.mark("idle")?;
+                }
                 self.supervisor.terminate();
+            }
+            Some(service::Step::Drive(step)) => {
+                if step == 0 {
+                    self.mark("idle")?;
+                }
+                self.drive(step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drive(&mut self, step: usize) -> Result<(), ReaderGone> {
+        let port = match self.port {
+            Some(port) => port,
+            None => {
+                self.stop(Cause::WrongEvidence("::ready names no port".into()));
+                return Ok(());
+            }
+        };
+        let name = &self
+            .request
+            .service
+            .as_ref()
+            .map_or("", |one| &one.steps[step].name);
+        self.mark(&format!("begin {name}"))?;
+        let now = self.now_ns();
+        if let Err(why) = self.driving.begin(step, port, now) {
+            self.stop(Cause::LoadFailed(why));
+        }
+        Ok(())
+    }
+
+    fn load_ended(&mut self, place: usize, now_ns: u64) -> Result<(), ReaderGone> {
+        let mark = match self.driving.ended(place, now_ns) {
+            Some(step) => format!("end {step}"),
+            None => return Ok(()),
+        };
+        self.mark(&mark)?;
+        match self.driving.judge() {
+            Err(cause) => self.stop(cause),
+            Ok(go_on) => {
+                let now = self.now_ns();
+                if let Some(service) = &mut self.service {
+                    service.driven(now, go_on);
+                }
             }
         }
         Ok(())
@@ -293,6 +408,7 @@ impl Trial<'_, '_> {
             }
             Ok(Event::Ready { port }) => {
                 self.writer.answer(&Answer::Ready { t_ns, port }, true)?;
+                self.port = self.port.or(port);
                 let service = self.service.as_mut();
                 if service.map_or(false, |service| service.ready(t_ns)) && alive {
                     self.mark("ready")?;

@@ -17,6 +17,7 @@ pub enum Cause {
     Flooded(String),
     NeverReady,
     WrongEvidence(String),
+    LoadFailed(String),
 }
 
 /// All that the outcome depends on.
@@ -45,6 +46,7 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
         Cause::Flooded(why) => return said(Verdict::Flooded, why),
         Cause::NeverReady => return said(Verdict::NeverReady, "no ::ready in time"),
         Cause::WrongEvidence(why) => return said(Verdict::WrongEvidence, why),
+        Cause::LoadFailed(why) => return said(Verdict::LoadFailed, why),
     }
     if facts.out_of_memory {
         return said(
@@ -64,7 +66,7 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
         Some(Phase::Starting) if clean => {
             return said(Verdict::NeverReady, "the program ended before ::ready")
         }
-        Some(Phase::Idle) => {
+        Some(Phase::Idle | Phase::Driven) => {
             return (
                 Verdict::Crashed,
                 format!("the server ended by itself: {ending}"),

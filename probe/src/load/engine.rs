@@ -50,7 +50,7 @@ impl Outcome {
 /// A plan that this machine allows.
 pub struct Prepared {
     plan: Arc<Plan>,
-    pub io: BackEnd,
+    io: BackEnd,
     /// What could not be used, and why.
     pub missing: Vec<String>,
     descriptors: u64,
@@ -60,7 +60,7 @@ impl Prepared {
     /// The error is why it cannot begin.
     pub fn new(plan: Arc<Plan>) -> Result<Prepared, String> {
         let descriptors = raise_descriptors(&plan)?;
-        check_cpus(&plan.cpus)?;
+        pin::check("load: cpus", &plan.cpus)?;
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
         Ok(Prepared {
@@ -69,6 +69,14 @@ impl Prepared {
             missing,
             descriptors,
         })
+    }
+
+    /// The back-end, as answers name it.
+    pub fn io_name(&self) -> &'static str {
+        match self.io {
+            BackEnd::Uring => "uring",
+            _ => "epoll",
+        }
     }
 
     /// Starts the threads; intended instants count from `start_ns` of CLOCK_MONOTONIC.
@@ -175,16 +183,6 @@ fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
         false => pin::to("cpus", &[cpus[number % cpus.len()]])
             .map_err(|why| io::Error::new(io::ErrorKind::Other, why)),
     }
-}
-
-/// Tried on a thread of its own, which then ends.
-fn check_cpus(cpus: &[usize]) -> Result<(), String> {
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    let cpus = cpus.to_vec();
-    let tried = std::thread::spawn(move || pin::to("load: cpus", &cpus)).join();
-    tried.unwrap_or_else(|_| Err("load: cpus: the attempt to use them panicked".into()))
 }
 
 /// Which back-end, after a look at what the kernel allows.

@@ -6,9 +6,9 @@ pub mod engine;
 mod http;
 mod pacer;
 pub mod plan;
-mod record;
+pub mod record;
 mod reply;
-mod report;
+pub mod report;
 mod shard;
 mod source;
 mod view;
@@ -17,7 +17,7 @@ mod warn;
 use crate::clock;
 use crate::output::{ReaderGone, Writer};
 use engine::Prepared;
-use plan::{BackEnd, Plan};
+use plan::Plan;
 use serde_json::json;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub fn run(
     let started = json!({
         "type": "started", "version": crate::request::PROTOCOL, "t_ns": 0,
         "missing": prepared.missing, "monotonic_ns": start_ns,
-        "io": match prepared.io { BackEnd::Uring => "uring", _ => "epoll" },
+        "io": prepared.io_name(),
         "threads": plan.threads, "connections": plan.connections,
     });
     if let Err(gone) = writer.answer(&started, true) {

@@ -10,10 +10,11 @@ const MOST_THREADS: usize = 256;
 const MOST_SECONDS: f64 = 1e6;
 const MOST_RATE: f64 = 1e8;
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     pub protocol: Protocol,
+    #[serde(default)]
     pub addresses: Vec<SocketAddr>,
     #[serde(default = "one")]
     pub connections: usize,
@@ -252,6 +253,14 @@ impl Plan {
                 };
                 Pacing::Staircase(steps.iter().map(step).collect())
             }
+        }
+    }
+
+    /// The same load, elsewhere.
+    pub fn at(&self, address: SocketAddr) -> Plan {
+        Plan {
+            addresses: vec![address],
+            ..self.clone()
         }
     }
 

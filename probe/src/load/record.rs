@@ -117,6 +117,13 @@ pub struct Record {
     pub cpu_most_ns: u64,
 }
 
+impl Sequence {
+    /// How many messages were not what they should have been.
+    pub fn faults(&self) -> u64 {
+        self.gaps + self.repeats + self.swaps + self.foreign + self.malformed + self.early
+    }
+}
+
 impl Record {
     pub fn second(&mut self, at_ns: u64) -> &mut Second {
         let second = (at_ns / 1_000_000_000) as usize;

@@ -6,13 +6,12 @@ use super::{engine::Outcome, warn};
 use crate::output::{ReaderGone, Writer};
 use serde_json::{json, Map, Value};
 
-/// Writes the last lines.
+/// Writes the last lines of a load by itself.
 pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
-    let record = &outcome.record;
-    let held = record.histograms();
-    let held = held.iter().filter(|(_, times)| !times.0.is_empty());
-    let mut summaries = Map::new();
-    for (name, times) in held {
+    for (name, times) in outcome.record.histograms() {
+        if times.0.is_empty() {
+            continue;
+        }
         let counts: Vec<_> = times
             .0
             .iter_recorded()
@@ -22,8 +21,20 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
             &json!({"type": "histogram", "name": name, "counts": counts}),
             false,
         )?;
-        summaries.insert((*name).into(), summary(times));
     }
+    let mut line = document(plan, outcome);
+    line["type"] = "outcome".into();
+    writer.answer(&line, false)
+}
+
+/// All that a load showed, but for the counts of its histograms.
+pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
+    let record = &outcome.record;
+    let held = record.histograms();
+    let held = held.iter().filter(|(_, times)| !times.0.is_empty());
+    let summaries: Map<String, Value> = held
+        .map(|(name, times)| ((*name).into(), summary(times)))
+        .collect();
     let errors: Map<String, Value> = KINDS
         .iter()
         .zip(record.errors)
@@ -50,8 +61,8 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
     };
     let (kind, detail) = verdict(plan, outcome);
     let sequence = record.sequence;
-    let line = json!({
-        "type": "outcome", "outcome": kind, "detail": detail,
+    json!({
+        "outcome": kind, "detail": detail,
         "duration_ns": outcome.duration_ns,
         "intended": open_loop.then_some(record.intended),
         "intended_rate_per_s": open_loop.then(|| outcome.per_s(record.intended)),
@@ -80,11 +91,10 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
         "peak_memory_bytes": peak_memory_bytes(),
         "series": series,
         "warnings": warn::warnings(plan, outcome),
-    });
-    writer.answer(&line, false)
+    })
 }
 
-fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
+pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     let record = &outcome.record;
     if let Some(why) = &outcome.failed {
         return ("load-failed", why.clone());
@@ -112,7 +122,7 @@ fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     ("load-failed", why)
 }
 
-fn summary(times: &Times) -> Value {
+pub fn summary(times: &Times) -> Value {
     let held = &times.0;
     json!({
         "count": held.len(), "mean_ns": held.mean(), "stdev_ns": held.stdev(), "min_ns": held.min(),

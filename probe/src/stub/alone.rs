@@ -1,7 +1,6 @@
 //! The stub by itself: until a signal, or until stdin ends.
 
-use super::{buffers, Plan, Stub};
-use crate::clock::{now_ns, timespec};
+use super::{Plan, Stub};
 use crate::output::{ReaderGone, Writer};
 use crate::{pin, sys};
 use rustix::event::{poll, PollFd, PollFlags};
@@ -24,29 +23,18 @@ pub fn run(
     if let Err(gone) = writer.answer(&listening, true) {
         return Ok(Err(gone));
     }
-    let (mut events, mut buffer) = buffers();
     let stdin = std::io::stdin();
-    let mut gone = false;
-    let mut busy_turns = 0;
-    while !gone {
-        // While there is work it is not asked each time whether to end.
-        if stub.turn(now_ns, &mut events, &mut buffer) && busy_turns < 1000 {
-            busy_turns += 1;
-            continue;
-        }
-        busy_turns = 0;
-        let wait = stub.due_ns().map(|due| due.saturating_sub(now_ns()));
-        let timeout = wait.map(timespec);
+    stub.serve(|file, time| {
         let mut files = [
-            PollFd::from_borrowed_fd(stub.file(), PollFlags::IN),
+            PollFd::from_borrowed_fd(file, PollFlags::IN),
             PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(writer.file(), PollFlags::empty()),
         ];
-        let _ = poll(&mut files, timeout.as_ref());
+        let _ = poll(&mut files, time);
         let [_, signalled, input, reader_gone] = files.map(|file| !file.revents().is_empty());
-        gone = reader_gone || (input && ended(&stdin)) || (signalled && sys::asked_to_end(signals));
-    }
+        reader_gone || (input && ended(&stdin)) || (signalled && sys::asked_to_end(signals))
+    });
     let mut outcome = stub.report();
     outcome["type"] = json!("outcome");
     outcome["outcome"] = json!("ok");

@@ -50,6 +50,13 @@ impl Ledger {
         }
     }
 
+    /// How many calls a request made, whether they overlapped, and the longest delay among them.
+    pub fn of(&self, id: &str) -> Option<(u32, bool, u64)> {
+        let calls = self.ids.get(id.as_bytes())?;
+        let overlapped = calls.last_arrival_ns < calls.first_answer_ns;
+        Some((calls.count, overlapped, calls.slowest_ns))
+    }
+
     /// All calls of a request overlapped when the last of them came before the first was answered.
     pub fn report(&self) -> Value {
         let mut by_count: BTreeMap<String, u64> = BTreeMap::new();
@@ -92,6 +99,9 @@ mod tests {
         }
         ledger.add(Some(b"c"), 5, 6);
         ledger.add(None, 5, 6);
+        assert_eq!(ledger.of("a"), Some((3, true, 118)));
+        assert_eq!(ledger.of("b"), Some((3, false, 50)));
+        assert_eq!(ledger.of("nobody"), None);
         let report = ledger.report();
         assert_eq!(report["requests"], 3);
         assert_eq!(report["calls_per_request"], json!({"1": 1, "3": 2}));

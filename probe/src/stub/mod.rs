@@ -2,18 +2,23 @@
 //! keep a ledger of their calls. One thread, epoll, no work besides.
 
 pub mod alone;
-mod calls;
+pub mod background;
+pub mod calls;
 mod delay;
+mod head;
+pub mod plan;
 
+use crate::clock::{now_ns, timespec};
 use calls::Ledger;
-use delay::Delay;
+use head::parse;
+pub use plan::Plan;
+use plan::Upstream;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::Timespec;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
-use serde::Deserialize;
 use serde_json::{json, Value};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,60 +28,9 @@ use std::os::unix::io::{AsFd, BorrowedFd};
 
 const BACKLOG: i32 = 4096;
 const MOST_HEAD_BYTES: usize = 16 * 1024;
-const MOST_FIELDS: usize = 100;
-const MOST_UPSTREAMS: usize = 64;
 const BUFFER_BYTES: usize = 16 * 1024;
-/// A request is named by this header, or by `id=` in its query.
-const ID_HEADER: &str = "x-request-id";
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plan {
-    pub upstreams: Vec<Upstream>,
-    #[serde(default)]
-    pub seed: u64,
-    #[serde(default)]
-    pub cpus: Vec<usize>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Upstream {
-    pub delay: Delay,
-    #[serde(default = "two_hundred")]
-    pub status: u16,
-    #[serde(default)]
-    pub body: String,
-    /// The share of calls that are broken off, and of those that are never answered.
-    #[serde(default)]
-    pub reset_share: f64,
-    #[serde(default)]
-    pub hang_share: f64,
-}
-
-fn two_hundred() -> u16 {
-    200
-}
-
-impl Plan {
-    pub fn check(&self) -> Result<(), String> {
-        if self.upstreams.is_empty() || self.upstreams.len() > MOST_UPSTREAMS {
-            return Err(format!("stub: upstreams: 1 to {MOST_UPSTREAMS}"));
-        }
-        for upstream in &self.upstreams {
-            upstream.delay.check()?;
-            if !(200..=599).contains(&upstream.status) {
-                return Err("stub: status: 200 to 599".into());
-            }
-            for share in [upstream.reset_share, upstream.hang_share] {
-                if !(0.0..=1.0).contains(&share) {
-                    return Err("stub: reset_share, hang_share: 0 to 1".into());
-                }
-            }
-        }
-        Ok(())
-    }
-}
+const EVENTS: usize = 1024;
+const MOST_BUSY_TURNS: u32 = 1000;
 
 struct Connection {
     socket: OwnedFd,
@@ -174,23 +128,29 @@ impl Stub {
         &self.ports
     }
 
-    /// Readable when there is something to do before `due_ns`.
-    pub fn file(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
-    }
-
-    /// When the next answer is due.
-    pub fn due_ns(&self) -> Option<u64> {
-        self.due.peek().map(|Reverse((at, ..))| *at)
+    /// Serves until `wait` says that it is over. It waits for the file that it is given, at most
+    /// until the time, and for whatever ends the stub.
+    pub fn serve(&mut self, mut wait: impl FnMut(BorrowedFd, Option<&Timespec>) -> bool) {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut busy_turns = 0;
+        loop {
+            // While there is work it is not asked each time whether to end.
+            if self.turn(&mut events, &mut buffer) && busy_turns < MOST_BUSY_TURNS {
+                busy_turns += 1;
+                continue;
+            }
+            busy_turns = 0;
+            let due = self.due.peek().map(|Reverse((at, ..))| *at);
+            let time = due.map(|due| timespec(due.saturating_sub(now_ns())));
+            if wait(self.epoll.as_fd(), time.as_ref()) {
+                return;
+            }
+        }
     }
 
     /// Does what is to be done, without waiting. True when something had happened.
-    pub fn turn(
-        &mut self,
-        now_ns: impl Fn() -> u64,
-        events: &mut Vec<Event>,
-        buffer: &mut [u8],
-    ) -> bool {
+    fn turn(&mut self, events: &mut Vec<Event>, buffer: &mut [u8]) -> bool {
         events.clear();
         let none = Timespec::default();
         let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&none));
@@ -219,6 +179,11 @@ impl Stub {
             }
         }
         !events.is_empty()
+    }
+
+    /// What is known of the calls of each request.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// The calls so far.
@@ -402,59 +367,4 @@ impl Stub {
             self.close(index);
         }
     }
-}
-
-struct Head {
-    used: usize,
-    body: u64,
-    keep_alive: bool,
-    old: bool,
-    id: Option<Box<[u8]>>,
-}
-
-fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-    let mut request = httparse::Request::new(&mut fields);
-    let used = match request.parse(bytes) {
-        Ok(httparse::Status::Complete(used)) => used,
-        Ok(httparse::Status::Partial) => return Ok(None),
-        Err(_) => return Err(()),
-    };
-    let mut head = Head {
-        used,
-        body: 0,
-        keep_alive: request.version == Some(1),
-        old: request.version == Some(0),
-        id: request.path.and_then(id_in_query).map(Into::into),
-    };
-    for field in request.headers.iter() {
-        let text = || std::str::from_utf8(field.value).map_err(|_| ());
-        if field.name.eq_ignore_ascii_case("content-length") {
-            head.body = text()?.trim().parse().map_err(|_| ())?;
-        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            // No gateway sends such a body to a stub.
-            return Err(());
-        } else if field.name.eq_ignore_ascii_case("connection") {
-            let option = text()?.trim().to_ascii_lowercase();
-            head.keep_alive = match option.as_str() {
-                "close" => false,
-                "keep-alive" => true,
-                _ => head.keep_alive,
-            };
-        } else if field.name.eq_ignore_ascii_case(ID_HEADER) {
-            head.id = Some(field.value.into());
-        }
-    }
-    Ok(Some(head))
-}
-
-fn id_in_query(target: &str) -> Option<&[u8]> {
-    let (_, query) = target.split_once('?')?;
-    let id = query.split('&').find_map(|pair| pair.strip_prefix("id="));
-    id.map(str::as_bytes)
-}
-
-/// Buffers for `Stub::turn`.
-pub fn buffers() -> (Vec<Event>, Vec<u8>) {
-    (Vec::with_capacity(1024), vec![0; BUFFER_BYTES])
 }

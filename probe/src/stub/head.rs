@@ -1,0 +1,59 @@
+//! The heads of requests, by httparse.
+
+const MOST_FIELDS: usize = 100;
+/// A request is named by this header, or by `id=` in its query.
+const ID_HEADER: &str = "x-request-id";
+
+/// The head of a request, as far as a stub looks at it.
+pub struct Head {
+    /// How many bytes belong to it, and how many to the body behind it.
+    pub used: usize,
+    pub body: u64,
+    pub keep_alive: bool,
+    /// HTTP/1.0, where to keep a connection alive has to be said.
+    pub old: bool,
+    pub id: Option<Box<[u8]>>,
+}
+
+/// None while it is not whole.
+pub fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
+    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut request = httparse::Request::new(&mut fields);
+    let used = match request.parse(bytes) {
+        Ok(httparse::Status::Complete(used)) => used,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(_) => return Err(()),
+    };
+    let mut head = Head {
+        used,
+        body: 0,
+        keep_alive: request.version == Some(1),
+        old: request.version == Some(0),
+        id: request.path.and_then(id_in_query).map(Into::into),
+    };
+    for field in request.headers.iter() {
+        let text = || std::str::from_utf8(field.value).map_err(|_| ());
+        if field.name.eq_ignore_ascii_case("content-length") {
+            head.body = text()?.trim().parse().map_err(|_| ())?;
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            // No gateway sends such a body to a stub.
+            return Err(());
+        } else if field.name.eq_ignore_ascii_case("connection") {
+            let option = text()?.trim().to_ascii_lowercase();
+            head.keep_alive = match option.as_str() {
+                "close" => false,
+                "keep-alive" => true,
+                _ => head.keep_alive,
+            };
+        } else if field.name.eq_ignore_ascii_case(ID_HEADER) {
+            head.id = Some(field.value.into());
+        }
+    }
+    Ok(Some(head))
+}
+
+fn id_in_query(target: &str) -> Option<&[u8]> {
+    let (_, query) = target.split_once('?')?;
+    let id = query.split('&').find_map(|pair| pair.strip_prefix("id="));
+    id.map(str::as_bytes)
+}

@@ -1,0 +1,55 @@
+//! What the upstreams are to do: the key `stub` of a request.
+
+use super::delay::Delay;
+use serde::Deserialize;
+
+const MOST_UPSTREAMS: usize = 64;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub upstreams: Vec<Upstream>,
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default)]
+    pub cpus: Vec<usize>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upstream {
+    pub delay: Delay,
+    #[serde(default = "two_hundred")]
+    pub status: u16,
+    #[serde(default)]
+    pub body: String,
+    /// The share of calls that are broken off, and of those that are never answered.
+    #[serde(default)]
+    pub reset_share: f64,
+    #[serde(default)]
+    pub hang_share: f64,
+}
+
+fn two_hundred() -> u16 {
+    200
+}
+
+impl Plan {
+    pub fn check(&self) -> Result<(), String> {
+        if self.upstreams.is_empty() || self.upstreams.len() > MOST_UPSTREAMS {
+            return Err(format!("stub: upstreams: 1 to {MOST_UPSTREAMS}"));
+        }
+        for upstream in &self.upstreams {
+            upstream.delay.check()?;
+            if !(200..=599).contains(&upstream.status) {
+                return Err("stub: status: 200 to 599".into());
+            }
+            for share in [upstream.reset_share, upstream.hang_share] {
+                if !(0.0..=1.0).contains(&share) {
+                    return Err("stub: reset_share, hang_share: 0 to 1".into());
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+"""A server of HTTP that does what its first argument says; the others are key=value."""
+
+import http.client
+import itertools
+import os
+import signal
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+mode = sys.argv[1]
+given = dict(argument.split("=", 1) for argument in sys.argv[2:])
+upstreams = [url for url in given.get("upstreams", "").split(",") if url]
+requests = itertools.count(1)
+
+
+def call(url, name):
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname, place.port)
+    connection.request("GET", "/", headers={"X-Request-Id": name})
+    connection.getresponse().read()
+    connection.close()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        number = next(requests)
+        if mode == "dies" and number == 5:
+            os._exit(3)
+        called = upstreams[:2] if mode == "two" else upstreams
+        units = [threading.Thread(target=call, args=(url, self.headers["X-Request-Id"])) for url in called]
+        for unit in units:
+            unit.start()
+            if mode == "one-by-one":
+                unit.join()
+        for unit in units:
+            unit.join()
+        body = b"hell0" if mode == "lies" and number == 5 else b"hello"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+
+server = Server(("127.0.0.1", 0), Handler)
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+if mode == "silent":
+    # It listens, and answers nobody.
+    print(f"::ready port={server.server_port}", flush=True)
+    threading.Event().wait()
+print("::ready" if mode == "portless" else f"::ready port={server.server_port}", flush=True)
+server.serve_forever()
