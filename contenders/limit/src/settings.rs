@@ -1,60 +1,86 @@
 //! The `key=value` arguments. Unknown keys are ignored.
 
 use std::collections::HashMap;
+use std::process::exit;
 
-pub struct Settings {
-    pub nodes: usize,
-    pub messages: i64,
-    pub token: bool,
-    pub trace: bool,
-    pub hold: bool,
-}
+/// The largest whole number that an argument may be.
+pub const MOST: u64 = 1_000_000_000;
 
-/// Fails with one line that says which value cannot be used.
-pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Settings, String> {
-    let given: HashMap<String, String> = arguments
-        .map(|argument| match argument.split_once('=') {
+pub struct Given(HashMap<String, String>);
+
+impl Given {
+    pub fn new(arguments: impl Iterator<Item = String>) -> Self {
+        let pair = |argument: String| match argument.split_once('=') {
             Some((key, value)) => (key.to_owned(), value.to_owned()),
             None => (argument, String::new()),
-        })
-        .collect();
-    Ok(Settings {
-        nodes: whole_number(&given, "nodes", 2)? as usize,
-        messages: whole_number(&given, "messages", 1)?,
-        token: one_of(&given, "mode", ["pipelined", "token"])? == "token",
-        trace: one_of(&given, "trace", ["0", "1"])? == "1",
-        hold: one_of(&given, "hold", ["0", "1"])? == "1",
-    })
-}
+        };
+        Given(arguments.map(pair).collect())
+    }
 
-fn whole_number(given: &HashMap<String, String>, key: &str, least: i64) -> Result<i64, String> {
-    const MOST: i64 = 1_000_000_000;
-    let text = given.get(key).map_or("", String::as_str);
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse() {
-        Ok(number) if digits && (least..=MOST).contains(&number) => Ok(number),
-        _ => Err(refusal(
-            key,
-            &format!("a whole number from {least} to {MOST}"),
-            text,
-        )),
+    /// The value of a key that must be there.
+    pub fn whole_number(&self, key: &str, least: u64, most: u64) -> Result<u64, String> {
+        let text = self.text(key);
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse() {
+            Ok(number) if digits && (least..=most).contains(&number) => Ok(number),
+            _ => Err(self.refusal(key, &format!("a whole number from {least} to {most}"))),
+        }
+    }
+
+    pub fn whole_number_or(
+        &self,
+        key: &str,
+        least: u64,
+        most: u64,
+        otherwise: u64,
+    ) -> Result<u64, String> {
+        match self.0.contains_key(key) {
+            true => self.whole_number(key, least, most),
+            false => Ok(otherwise),
+        }
+    }
+
+    /// The first choice is the default.
+    pub fn one_of<'a>(&self, key: &str, choices: [&'a str; 2]) -> Result<&'a str, String> {
+        match self.0.contains_key(key) {
+            true => self.needed(key, choices),
+            false => Ok(choices[0]),
+        }
+    }
+
+    pub fn needed<'a>(&self, key: &str, choices: [&'a str; 2]) -> Result<&'a str, String> {
+        let found = choices.iter().find(|choice| **choice == self.text(key));
+        found
+            .copied()
+            .ok_or_else(|| self.refusal(key, &choices.join(" or ")))
+    }
+
+    pub fn port(&self) -> Result<u16, String> {
+        Ok(self.whole_number_or("port", 0, 65535, 0)? as u16)
+    }
+
+    /// A server has a thread for each: there is an end to them.
+    pub fn cores(&self) -> Result<usize, String> {
+        Ok(self.whole_number_or("cores", 1, 1024, 1)? as usize)
+    }
+
+    pub fn text(&self, key: &str) -> &str {
+        self.0.get(key).map_or("", String::as_str)
+    }
+
+    pub fn refusal(&self, key: &str, wanted: &str) -> String {
+        format!("{key} must be {wanted}, not {:?}", self.text(key))
     }
 }
 
-/// The first choice is the default.
-fn one_of<'a>(
-    given: &'a HashMap<String, String>,
-    key: &str,
-    choices: [&'a str; 2],
-) -> Result<&'a str, String> {
-    let text = given.get(key).map_or(choices[0], String::as_str);
-    if choices.contains(&text) {
-        Ok(text)
-    } else {
-        Err(refusal(key, &choices.join(" or "), text))
+/// The settings that `read` finds in the program's arguments. One that cannot be
+/// used ends the program with status 2 and one line.
+pub fn read<S>(program: &str, read: impl Fn(&Given) -> Result<S, String>) -> S {
+    match read(&Given::new(std::env::args().skip(1))) {
+        Ok(settings) => settings,
+        Err(complaint) => {
+            eprintln!("{program}: {complaint}");
+            exit(2);
+        }
     }
-}
-
-fn refusal(key: &str, wanted: &str, text: &str) -> String {
-    format!("{key} must be {wanted}, not {text:?}")
 }

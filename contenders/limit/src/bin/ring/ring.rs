@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::time::Instant;
 
 use crate::inbox::Inbox;
-use crate::settings::Settings;
+use crate::Settings;
 
 const MODULUS: i64 = 2_147_483_647;
 

@@ -4,23 +4,33 @@
 
 mod inbox;
 mod ring;
-mod settings;
 
 use std::io::{self, Write};
 use std::process::exit;
 use std::time::Instant;
 
+use limit::settings::{self, MOST};
+
 use ring::Ring;
-use settings::Settings;
+
+pub struct Settings {
+    pub nodes: usize,
+    pub messages: i64,
+    pub token: bool,
+    pub trace: bool,
+    pub hold: bool,
+}
 
 fn main() {
-    let settings = match settings::parse(std::env::args().skip(1)) {
-        Ok(settings) => settings,
-        Err(complaint) => {
-            eprintln!("ring: {complaint}");
-            exit(2);
-        }
-    };
+    let settings = settings::read("ring", |given| {
+        Ok(Settings {
+            nodes: given.whole_number("nodes", 2, MOST)? as usize,
+            messages: given.whole_number("messages", 1, MOST)? as i64,
+            token: given.one_of("mode", ["pipelined", "token"])? == "token",
+            trace: given.one_of("trace", ["0", "1"])? == "1",
+            hold: given.one_of("hold", ["0", "1"])? == "1",
+        })
+    });
     if let Err(error) = run(&settings) {
         eprintln!("ring: {error}");
         exit(1);

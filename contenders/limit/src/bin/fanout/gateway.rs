@@ -1,0 +1,483 @@
+//! One thread's share of the gateway: its clients, their calls, and the time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use limit::mailbox::{Address, Mailbox};
+use limit::poll::{Interest, Poll, BELL};
+use limit::slab::{Key, Slab};
+
+use crate::call::{Call, Outcome, Owner, Upstream};
+use crate::client::{Answer, Client};
+use crate::request::{parse, Parsed, Request, Route};
+use crate::CALLS;
+
+const READ_BYTES: usize = 64 * 1024;
+/// What counts for an upstream that fails.
+const FAILED: u16 = 400;
+
+#[derive(Clone)]
+pub enum Kind {
+    Io {
+        upstreams: Vec<Upstream>,
+        tick: Duration,
+        timeout: Duration,
+    },
+    /// The step is 1: see `sum`.
+    Cpu { work: u64, step: u64 },
+}
+
+/// What threads send to each other.
+pub enum Message {
+    Connection(TcpStream),
+    Sum(Unit),
+    Summed(Owner, u64),
+}
+
+/// A sum to be made, for a client of that thread.
+pub struct Unit {
+    thread: usize,
+    owner: Owner,
+    work: u64,
+    step: u64,
+}
+
+enum Peer {
+    Client(Client),
+    Call(Call),
+}
+
+pub struct Gateway {
+    kind: Kind,
+    mailbox: Mailbox<Message>,
+    threads: Vec<Address<Message>>,
+    this: usize,
+    /// The thread that takes the next sum.
+    turn: usize,
+    poll: Poll,
+    peers: Slab<Peer>,
+    /// Connections without a call, by upstream; the last is used first. Some may
+    /// have been closed since.
+    idle: [Vec<Key>; CALLS],
+    /// At most one for each answer, at its tick or earlier.
+    wakings: BinaryHeap<Reverse<(Instant, Owner)>>,
+    /// What is to be told to clients: statuses or sums.
+    found: VecDeque<(Owner, u64)>,
+    units: VecDeque<Unit>,
+    serial: u64,
+    read: Vec<u8>,
+    out: Vec<u8>,
+}
+
+impl Gateway {
+    pub fn new(
+        kind: Kind,
+        mailbox: Mailbox<Message>,
+        threads: Vec<Address<Message>>,
+        this: usize,
+    ) -> io::Result<Self> {
+        Ok(Gateway {
+            kind,
+            poll: Poll::new(mailbox.bell())?,
+            mailbox,
+            threads,
+            this,
+            turn: this,
+            peers: Slab::new(),
+            idle: [Vec::new(), Vec::new(), Vec::new()],
+            wakings: BinaryHeap::new(),
+            found: VecDeque::new(),
+            units: VecDeque::new(),
+            serial: 0,
+            read: vec![0; READ_BYTES],
+            out: Vec::new(),
+        })
+    }
+
+    /// Returns only when epoll fails.
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut happened = Vec::new();
+        loop {
+            let longest = match self.units.is_empty() {
+                true => self.until_the_next_waking(),
+                false => Some(Duration::ZERO),
+            };
+            self.poll.wait(longest, &mut happened)?;
+            for &(key, flags) in &happened {
+                match key {
+                    BELL => self.take_messages(),
+                    _ => self.go_on(key, flags),
+                }
+                self.tell();
+            }
+            self.wake();
+            self.tell();
+            // One at a time: what happened meanwhile is not to wait for all.
+            if let Some(unit) = self.units.pop_front() {
+                self.sum(&unit);
+                self.tell();
+            }
+        }
+    }
+
+    fn take_messages(&mut self) {
+        let messages: Vec<Message> = self.mailbox.take().collect();
+        for message in messages {
+            match message {
+                Message::Connection(socket) => self.welcome(socket),
+                Message::Sum(unit) => self.units.push_back(unit),
+                Message::Summed(owner, sum) => self.found.push_back((owner, sum)),
+            }
+        }
+    }
+
+    fn welcome(&mut self, socket: TcpStream) {
+        let key = self.peers.insert(Peer::Client(Client::new(socket)));
+        let registered = match self.peers.get(key) {
+            Some(Peer::Client(client)) => client.register(&self.poll, key),
+            _ => Ok(()),
+        };
+        if registered.is_err() {
+            self.peers.remove(key);
+        }
+    }
+
+    fn go_on(&mut self, key: Key, flags: Interest) {
+        match self.peers.get(key) {
+            None => {}
+            Some(Peer::Client(client)) => match client.go_on(flags, &mut self.read) {
+                Ok(()) => self.advance(key),
+                Err(_) => self.drop_client(key),
+            },
+            Some(Peer::Call(call)) => match call.owner {
+                // An idle connection has nothing to say but its end.
+                None => drop(self.peers.remove(key)),
+                Some(owner) => {
+                    let outcome = call.go_on(flags, &mut self.read, &self.poll, key);
+                    self.follow(key, owner, outcome);
+                }
+            },
+        }
+    }
+
+    // --- clients -------------------------------------------------------------
+
+    fn client(&mut self, key: Key) -> Option<&mut Client> {
+        match self.peers.get(key) {
+            Some(Peer::Client(client)) => Some(client),
+            _ => None,
+        }
+    }
+
+    /// The answer that an owner's number means, if it is still under way.
+    fn answer(&mut self, owner: Owner) -> Option<&mut Answer> {
+        let answer = self.client(owner.0)?.answer.as_mut();
+        answer.filter(|answer| answer.serial == owner.1)
+    }
+
+    /// Looks at requests that have come until one is under way.
+    fn advance(&mut self, key: Key) {
+        loop {
+            let client = match self.client(key) {
+                Some(client) if client.is_free() => client,
+                _ => break,
+            };
+            let said = match parse(&client.input) {
+                Parsed::Partial => break,
+                Parsed::Bad => client.say_short("400 Bad Request", false),
+                Parsed::Whole(request) => {
+                    client.input.drain(..request.length);
+                    match request.route {
+                        Route::NotFound => client.say_short("404 Not Found", request.keep),
+                        Route::NotAllowed => {
+                            client.say_short("405 Method Not Allowed", request.keep)
+                        }
+                        Route::Root => {
+                            self.begin(key, &request);
+                            Ok(())
+                        }
+                    }
+                }
+            };
+            if said.is_err() {
+                return self.drop_client(key);
+            }
+        }
+        self.settle(key);
+    }
+
+    fn settle(&mut self, key: Key) {
+        let stays = match self.peers.get(key) {
+            Some(Peer::Client(client)) => {
+                !client.is_done() && client.settle(&self.poll, key).is_ok()
+            }
+            _ => return,
+        };
+        if !stays {
+            self.drop_client(key);
+        }
+    }
+
+    fn drop_client(&mut self, key: Key) {
+        if let Some(Peer::Client(client)) = self.peers.remove(key) {
+            if let Some(answer) = client.answer {
+                self.abandon(&answer.calls, (key, answer.serial));
+            }
+        }
+    }
+
+    fn begin(&mut self, key: Key, request: &Request) {
+        self.serial += 1;
+        let owner = (key, self.serial);
+        let mut answer = Answer::new(self.serial, request);
+        let waking = match &self.kind {
+            Kind::Io { tick, timeout, .. } => {
+                let now = Instant::now();
+                answer.next_tick = Some(now + *tick);
+                answer.give_up = Some(now + *timeout);
+                answer.waking()
+            }
+            Kind::Cpu { .. } => None,
+        };
+        if let Some(client) = self.client(key) {
+            client.answer = Some(answer);
+        }
+        if let Some(instant) = waking {
+            self.wakings.push(Reverse((instant, owner)));
+        }
+        for number in 0..CALLS {
+            match self.kind {
+                Kind::Io { .. } => self.call(number, owner, request.id.as_deref()),
+                Kind::Cpu { work, step } => self.deal(Unit {
+                    thread: self.this,
+                    owner,
+                    work,
+                    step,
+                }),
+            }
+        }
+    }
+
+    /// Tells clients what has been found for them.
+    fn tell(&mut self) {
+        while let Some((owner, number)) = self.found.pop_front() {
+            let mut piece = Vec::with_capacity(24);
+            // Writing into memory does not fail.
+            let _ = match self.kind {
+                Kind::Io { .. } => write!(piece, "{number:03}"),
+                Kind::Cpu { .. } => writeln!(piece, "{number}"),
+            };
+            let last = match self.answer(owner) {
+                None => continue,
+                Some(answer) => {
+                    answer.missing -= 1;
+                    answer.missing == 0
+                }
+            };
+            self.say(owner, &piece, last);
+            if last {
+                self.advance(owner.0);
+            }
+        }
+    }
+
+    fn say(&mut self, owner: Owner, piece: &[u8], last: bool) {
+        let said = match self.peers.get(owner.0) {
+            Some(Peer::Client(client)) => client.say(piece, last, &mut self.out),
+            _ => return,
+        };
+        if said.is_err() {
+            return self.drop_client(owner.0);
+        }
+        if let Kind::Io { tick, .. } = self.kind {
+            if let Some(answer) = self.answer(owner) {
+                answer.next_tick = Some(Instant::now() + tick);
+            }
+        }
+        self.settle(owner.0);
+    }
+
+    // --- time ----------------------------------------------------------------
+
+    fn until_the_next_waking(&mut self) -> Option<Duration> {
+        while let Some(&Reverse((instant, owner))) = self.wakings.peek() {
+            // An answer that has been given needs no waking.
+            if self.answer(owner).is_some() {
+                return Some(instant.saturating_duration_since(Instant::now()));
+            }
+            self.wakings.pop();
+        }
+        None
+    }
+
+    /// Gives up calls that take too long, and writes the dots that are due. A
+    /// status that was written meanwhile has put off the tick.
+    fn wake(&mut self) {
+        while let Some(&Reverse((instant, owner))) = self.wakings.peek() {
+            let now = Instant::now();
+            if instant > now {
+                return;
+            }
+            self.wakings.pop();
+            let (calls, over, tick) = match self.answer(owner) {
+                None => continue,
+                Some(answer) => (
+                    answer.calls,
+                    answer.give_up <= Some(now),
+                    answer.next_tick <= Some(now),
+                ),
+            };
+            if over {
+                for _ in 0..self.abandon(&calls, owner) {
+                    self.found.push_back((owner, FAILED.into()));
+                }
+                continue;
+            }
+            if tick {
+                self.say(owner, b".", false);
+            }
+            if let Some(instant) = self.answer(owner).and_then(|answer| answer.waking()) {
+                self.wakings.push(Reverse((instant, owner)));
+            }
+        }
+    }
+
+    // --- kind=io -------------------------------------------------------------
+
+    /// Calls an upstream, on an idle connection where there is one.
+    fn call(&mut self, number: usize, owner: Owner, id: Option<&[u8]>) {
+        while let Some(key) = self.idle[number].pop() {
+            let upstream = match &self.kind {
+                Kind::Io { upstreams, .. } => &upstreams[number],
+                Kind::Cpu { .. } => return,
+            };
+            let begun = match self.peers.get(key) {
+                Some(Peer::Call(call)) => call.again(upstream, owner, id, &self.poll, key),
+                _ => continue,
+            };
+            if begun.is_ok() {
+                return self.note_call(owner, number, key);
+            }
+            self.peers.remove(key);
+        }
+        if let Kind::Io { upstreams, .. } = &self.kind {
+            let mut request = Vec::new();
+            upstreams[number].write_request(id, &mut request);
+            self.connect(number, owner, request);
+        }
+    }
+
+    fn connect(&mut self, number: usize, owner: Owner, request: Vec<u8>) {
+        let upstream = match &self.kind {
+            Kind::Io { upstreams, .. } => &upstreams[number],
+            Kind::Cpu { .. } => return,
+        };
+        let call = match Call::new(upstream, number, owner, request) {
+            Ok(call) => call,
+            Err(_) => return self.found.push_back((owner, FAILED.into())),
+        };
+        let key = self.peers.insert(Peer::Call(call));
+        let registered = match self.peers.get(key) {
+            Some(Peer::Call(call)) => call.register(&self.poll, key),
+            _ => return,
+        };
+        if registered.is_err() {
+            self.peers.remove(key);
+            return self.found.push_back((owner, FAILED.into()));
+        }
+        self.note_call(owner, number, key);
+    }
+
+    fn note_call(&mut self, owner: Owner, number: usize, key: Key) {
+        if let Some(answer) = self.answer(owner) {
+            answer.calls[number] = Some(key);
+        }
+    }
+
+    fn follow(&mut self, key: Key, owner: Owner, outcome: Outcome) {
+        let status = match outcome {
+            Outcome::Pending => return,
+            Outcome::Done { status, keep } => {
+                if !keep {
+                    self.peers.remove(key);
+                } else if let Some(Peer::Call(call)) = self.peers.get(key) {
+                    call.owner = None;
+                    self.idle[call.upstream].push(key);
+                }
+                status
+            }
+            Outcome::Failed => {
+                self.peers.remove(key);
+                FAILED
+            }
+            Outcome::Stale => {
+                if let Some(Peer::Call(call)) = self.peers.remove(key) {
+                    self.connect(call.upstream, owner, call.into_request());
+                }
+                return;
+            }
+        };
+        self.found.push_back((owner, status.into()));
+    }
+
+    /// Closes the connections of calls that are still this owner's, and says how
+    /// many there were.
+    fn abandon(&mut self, calls: &[Option<Key>], owner: Owner) -> usize {
+        let mut abandoned = 0;
+        for key in calls.iter().flatten() {
+            if let Some(Peer::Call(call)) = self.peers.get(*key) {
+                if call.owner == Some(owner) {
+                    self.peers.remove(*key);
+                    abandoned += 1;
+                }
+            }
+        }
+        abandoned
+    }
+
+    // --- kind=cpu ------------------------------------------------------------
+
+    /// Deals a sum to the threads in turn.
+    fn deal(&mut self, unit: Unit) {
+        self.turn = (self.turn + 1) % self.threads.len();
+        match self.turn == self.this {
+            true => self.units.push_back(unit),
+            false => self.threads[self.turn].send(Message::Sum(unit)),
+        }
+    }
+
+    fn sum(&mut self, unit: &Unit) {
+        let sum = sum(unit.work, unit.step);
+        match unit.thread == self.this {
+            true => self.found.push_back((unit.owner, sum)),
+            false => self.threads[unit.thread].send(Message::Summed(unit.owner, sum)),
+        }
+    }
+}
+
+/// The sum of 1 … work−1, in a plain loop. The compiler does not know that the
+/// step is one, so it can neither replace the loop by a formula nor add several
+/// numbers at a time; the loop itself stays as it is, in registers.
+fn sum(work: u64, step: u64) -> u64 {
+    let (mut sum, mut i) = (0, 1);
+    while i < work {
+        sum += i;
+        i += step;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums() {
+        for (work, expected) in [(1, 0), (2, 1), (10, 45), (100_000, 4_999_950_000)] {
+            assert_eq!(sum(work, 1), expected);
+        }
+    }
+}
