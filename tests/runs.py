@@ -15,6 +15,7 @@ from ringside.model import Cell, Experiment, Level, Outcome, Point, Trial
 from ringside.store import Run, Store, plain, text_hash
 from ringside.workloads import workload as find_workload
 from ringside.workloads.ring import checksum, order
+from tests import served
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }} \x1b[31mred\x1b[0m & 'quotes\""
@@ -56,11 +57,11 @@ HOST: dict[str, Any] = {
 }
 
 
-def experiment(file: str = "showdown", /, **changes: Any) -> Experiment:
-    """One of ringside's own experiments, with fields replaced: `experiment("showdown", blocks=3)`. Factors
-    are given as in a file: `factors={"nodes": (10, 100), "messages": 5}`. The showdown has four points here,
-    all in the post's table."""
-    if file == "showdown":
+def experiment(file: str = "showdown-ring", /, **changes: Any) -> Experiment:
+    """One of ringside's own experiments, with fields replaced: `experiment("ring-cores", blocks=3)`. Factors
+    are given as in a file: `factors={"nodes": (10, 100), "messages": 5}`. The showdown's ring has four
+    points here, all in the post's table."""
+    if file == "showdown-ring":
         changes.setdefault("factors", {"nodes": (100, 1000), "messages": (100, 1000)})
     if "factors" in changes:
         given = changes["factors"].items()
@@ -110,6 +111,12 @@ def make_run(
                 0, 0, Cell(name, point), Outcome.UNAVAILABLE, "erl: not found; apt-get install erlang"
             )
             store.add_trial(run, row)
+
+    def make(blank: Trial, rng: random.Random, noise: float, moved: float) -> Trial:
+        if workload.service(blank.cell.point, seed):
+            return served.ok(blank, workload, rng, noise, moved)
+        return _ok(blank, rng, noise, moved, samples)
+
     drift: dict[tuple[int, Point], float] = {}
     for block in plan.blocks(points, of.contenders, of.blocks if blocks is None else blocks, seed):
         for position, cell in enumerate(block.cells):
@@ -120,7 +127,7 @@ def make_run(
             if block.index <= (crashed or {}).get(cell.contender, 0):
                 store.add_trial(run, _crash(blank, hostile))
             else:
-                store.add_trial(run, _ok(blank, rng, noise, moved, samples))
+                store.add_trial(run, make(blank, rng, noise, moved))
     if ended:
         store.end_run(run)
     return store.run(run.id)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.model import Experiment
-from ringside.report import charts
+from ringside.report import charts, drawing
 from ringside.report.summary import Summary, summarise
 from ringside.store import Store
 from tests import runs
@@ -82,7 +82,7 @@ def test_published_ratios_stand_beside_those_of_the_run(summary_of: Summaries) -
     assert row["median"] > 1
 
 
-@pytest.mark.parametrize("name", ["showdown", "ring-fixed-nodes"])
+@pytest.mark.parametrize("name", ["showdown-ring", "ring-fixed-nodes", "fib-mixed", "fib-rate", "fanout-io"])
 def test_specifications_follow_the_schema(summary_of: Summaries, name: str) -> None:
     layered = importlib.import_module("altair").LayerChart
     for chart in charts.charts(summary_of(runs.experiment(name, blocks=1))):
@@ -99,7 +99,7 @@ def test_a_run_without_any_figures_has_no_plots(summary_of: Summaries) -> None:
 
 def test_colours_are_the_same_in_every_run_of_the_same_contenders(summary_of: Summaries) -> None:
     summary = summary_of(runs.experiment(), blocks=0)
-    colours = {name: charts.colour(summary, name) for name in summary.names()}
+    colours = {name: drawing.colour(summary, name) for name in summary.names()}
     assert len(set(colours.values())) == len(colours)
     assert colours["limit"] == "var(--limit)"
     assert colours["erlang"] == "var(--c0)"
@@ -107,7 +107,7 @@ def test_colours_are_the_same_in_every_run_of_the_same_contenders(summary_of: Su
 
 @given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=12))
 def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> None:
-    placed = charts.spread(wanted, 280)
+    placed = drawing.spread(wanted, 280)
     assert placed.keys() == wanted.keys()
     places = [placed[name] for name in sorted(wanted, key=lambda name: wanted[name])]
     assert all(lower - upper > 13.99 for upper, lower in itertools.pairwise(places))
@@ -116,7 +116,7 @@ def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> 
 
 @given(st.floats(1e-6, 1e9), st.floats(1.05, 1e9))
 def test_logarithmic_ticks_are_few_and_inside(low: float, times: float) -> None:
-    ticks = charts.log_ticks(low, low * times)
+    ticks = drawing.log_ticks(low, low * times)
     assert 2 <= len(ticks) <= 8
     assert all(low <= tick <= low * times for tick in ticks)
     assert ticks == sorted(ticks)

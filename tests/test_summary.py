@@ -16,7 +16,7 @@ from ringside.store import Store
 from tests.runs import HOSTILE, experiment, make_run
 
 
-def summary_of(tmp_path: Path, file: str = "showdown", **options: object) -> Summary:
+def summary_of(tmp_path: Path, file: str = "showdown-ring", **options: object) -> Summary:
     changes = {key: options.pop(key) for key in list(options) if key in ("contenders", "factors", "baseline")}
     store = Store(tmp_path / "s.sqlite")
     run = make_run(store, experiment(file, **changes), **options)  # type: ignore[arg-type]
@@ -74,8 +74,7 @@ def test_too_few_blocks_and_a_run_that_was_cut_off_are_said(tmp_path: Path) -> N
 
 def test_then_and_now(tmp_path: Path) -> None:
     found = summary_of(tmp_path, "ring-showdown", blocks=6)
-    then = published.then_and_now(found)
-    assert then is not None
+    (then,) = published.then_and_now(found)
     assert len(then.figures) == 9 * 4
     biggest = [
         line for line in then.ratios if line.point["nodes"] == 10000 and line.point["messages"] == 10000
@@ -93,7 +92,7 @@ def test_then_and_now(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("file", ["showdown", "ring-showdown", "ring-cores"])
+@pytest.mark.parametrize("file", ["showdown-ring", "ring-showdown", "ring-cores"])
 def test_tables_fit_the_screen(tmp_path: Path, file: str) -> None:
     found = summary_of(tmp_path, file, blocks=6, crashed={"limit": 6})
     for width in (40, 80, 120, 200):

@@ -54,7 +54,7 @@ def test_it_runs_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     environment = {**os.environ, "RINGSIDE_PROBE": str(Path(sys.executable).parent / "ringside-probe")}
-    command = [sys.executable, "-c", program, "run", "showdown", "--only", "python-asyncio,limit"]
+    command = [sys.executable, "-c", program, "run", "showdown-ring", "--only", "python-asyncio,limit"]
     done = subprocess.run(
         [*command, "--set", "nodes=5", "--set", "messages=5", "--blocks", "1", "--json"],
         cwd=empty,

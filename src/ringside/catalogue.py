@@ -26,6 +26,7 @@ from ringside.model import (
     Published,
     Runtime,
     Show,
+    Suite,
 )
 from ringside.tomlfile import Table
 
@@ -90,6 +91,12 @@ class Catalogue:
         if name not in files:
             raise unknown("experiment", name, files)
         return read_experiment(files[name])
+
+    def suite(self, name: str) -> Suite | None:
+        """The suite of that name or path, None where it is an experiment."""
+        path = Path(name) if name.endswith(".toml") or "/" in name else None
+        file = path or self._files("experiments", "*.toml", lambda file: file.stem).get(name)
+        return read_suite(file) if file and file.is_file() else None
 
     def published(self, name: str) -> Published:
         files = self._files("published", "*.toml", lambda file: file.stem)
@@ -176,9 +183,25 @@ def _runtime(table: Table, name: str) -> Runtime:
     return runtime
 
 
+def read_suite(file: Path) -> Suite | None:
+    """A file that names experiments as its `parts`; None for an experiment's."""
+    top = tomlfile.read(file)
+    if not top.has("parts"):
+        return None
+    suite = Suite(
+        file.stem, top.get("title", str), top.texts("parts", required=True), top.get("note", str, "")
+    )
+    if file.stem in suite.parts:
+        raise top.error("parts", f"`{file.stem}` is a part of itself")
+    top.done()
+    return suite
+
+
 def read_experiment(file: Path) -> Experiment:
     """An experiment's file. Levels are checked against the workload later, by the plan."""
     top = tomlfile.read(file)
+    if top.has("parts"):
+        raise top.error("parts", "this is a suite, a list of experiments: name one of its `parts`")
     contenders = top.texts("contenders", required=True)
     if len(set(contenders)) != len(contenders):
         raise top.error("contenders", "a contender is named twice in `contenders`")
@@ -210,6 +233,7 @@ def read_experiment(file: Path) -> Experiment:
             sweep=show.maybe("sweep", str),
             ratios=_ratios(show, contenders),
         ),
+        at=tuple(_at(table) for table in top.tables("point")),
     )
     for table in (limits, show, top):
         table.done()
@@ -245,6 +269,14 @@ def _factors(table: Table) -> dict[str, tuple[Level, ...]]:
             raise table.error(factor, f"a level of `{factor}` is given twice")
         factors[factor] = tuple(levels)
     return factors
+
+
+def _at(table: Table) -> dict[str, Level]:
+    levels = _factors(table)
+    for factor, given in levels.items():
+        if len(given) != 1:
+            raise table.error(factor, f"`{factor}` has one level in a [[point]]; [factors] takes lists")
+    return {factor: given[0] for factor, given in levels.items()}
 
 
 def read_published(file: Path) -> Published:

@@ -130,7 +130,8 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What to run: every combination of the factors' levels is a point."""
+    """What to run: every combination of the factors' levels is a point; where `at` is given, for each of
+    its entries, whose levels stand in place of those of `factors`."""
 
     name: str
     title: str
@@ -143,6 +144,17 @@ class Experiment:
     published: str | None = None
     limits: Limits = field(default_factory=Limits)
     show: Show = field(default_factory=Show)
+    at: tuple[Mapping[str, Level], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Experiments that are run one after another, by their names."""
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

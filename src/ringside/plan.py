@@ -16,7 +16,8 @@ from ringside.workloads.base import Cores, Workload
 def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> Experiment:
     """The experiment with levels replaced (`--set nodes=10,100`). Levels are still text here."""
     factors = {**experiment.factors, **{factor: tuple(levels) for factor, levels in settings.items()}}
-    return dataclasses.replace(experiment, factors=factors)
+    at = tuple({name: level for name, level in one.items() if name not in settings} for one in experiment.at)
+    return dataclasses.replace(experiment, factors=factors, at=at)
 
 
 def with_contenders(experiment: Experiment, names: Sequence[str]) -> Experiment:
@@ -36,23 +37,35 @@ def with_blocks(experiment: Experiment, count: int) -> Experiment:
 
 
 def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point]:
-    """Every combination of the levels, factors in the workload's order, defaults where none is given.
+    """Every combination of the levels, factors in the workload's order, defaults where none is given; for
+    each entry of the experiment's `at` with its own levels.
 
     `cores` is the number of CPUs of this machine. Raises UsageError for an unknown factor or a level out
     of range. Levels that come to the same (`cores = [1, "all"]` on one CPU) make one point.
     """
-    for name in experiment.factors:
+    found: list[Point] = []
+    for own in experiment.at or ({},):
+        levels = {**experiment.factors, **{name: (level,) for name, level in own.items()}}
+        found += _combinations(levels, workload, cores)
+    return list(dict.fromkeys(found))
+
+
+def _combinations(given: Mapping[str, tuple[Level, ...]], workload: Workload, cores: int) -> list[Point]:
+    for name in given:
         workload.factor(name)
     axes: list[list[Level]] = []
     for factor in workload.factors:
-        given = experiment.factors.get(factor.name, (factor.default,))
+        wanted = given.get(factor.name, (factor.default,))
         if isinstance(factor, Cores):
-            levels: list[Level] = [factor.resolve(level, cores) for level in given]
+            levels: list[Level] = [factor.resolve(level, cores) for level in wanted]
         else:
-            levels = [factor.check(level) for level in given]
+            levels = [factor.check(level) for level in wanted]
         axes.append(list(dict.fromkeys(levels)))
     names = [factor.name for factor in workload.factors]
-    return [Point(tuple(zip(names, levels, strict=True))) for levels in itertools.product(*axes)]
+    found = [Point(tuple(zip(names, levels, strict=True))) for levels in itertools.product(*axes)]
+    for point in found:
+        workload.check(point)
+    return found
 
 
 def blocks(all_points: Sequence[Point], contenders: Sequence[str], count: int, seed: int) -> Iterator[Block]:

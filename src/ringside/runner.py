@@ -89,8 +89,15 @@ def prepare(
     return Prepared(experiment, workload, tuple(points), found)
 
 
-def begin(prepared: Prepared, storage: Store, catalogue: Catalogue, seed: int | None) -> Run:
-    """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""
+def begin(
+    prepared: Prepared,
+    storage: Store,
+    catalogue: Catalogue,
+    seed: int | None,
+    suite: Mapping[str, Any] | None = None,
+) -> Run:
+    """A new run in the store, with the plan, the machine's facts and the contenders as they are now.
+    `suite`: what it is a part of, kept with the plan."""
     sources: dict[str, str] = {}
     contenders: dict[str, Any] = {}
     for name, found in prepared.found.items():
@@ -125,6 +132,7 @@ def begin(prepared: Prepared, storage: Store, catalogue: Catalogue, seed: int | 
     experiment = prepared.experiment
     planned = {
         "experiment": store.plain(experiment),
+        "suite": suite,
         "points": [point.as_dict() for point in prepared.points],
         "contenders": contenders,
         "published": (
@@ -237,7 +245,8 @@ class _Session:
             cpus=cpus,
             probe_cpus=probe_cpus,
             environment=trial.environment(self.environment, ready.build, self.run.seed, block, position),
-            seed=self.run.seed,
+            # The same for all contenders of a block, another in the next.
+            seed=self.run.seed + block,
             memory_available_bytes=self.memory_available_bytes,
         )
         blank = Trial(block, position, cell, Outcome.INTERRUPTED, "", cpus=cpus, started_at=store.now())

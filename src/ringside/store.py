@@ -88,6 +88,12 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
+def stamp(time: str | None = None) -> str:
+    """A time, or now, as it stands in front of the ids of runs: `20260918-174158`."""
+    time = time or now()
+    return f"{time[:10].replace('-', '')}-{time[11:19].replace(':', '')}"
+
+
 class Store:
     """An open store. Every method commits before it returns, and raises StoreError when it cannot."""
 
@@ -161,7 +167,7 @@ class Store:
     ) -> Run:
         """A new run. `sources` are texts by their hash (`text_hash`), which the plan refers to."""
         started = now()
-        stem = f"{started[:10].replace('-', '')}-{started[11:19].replace(':', '')}-{experiment}"
+        stem = f"{stamp(started)}-{experiment}"
         with self._transaction() as connection:
             taken = set(connection.execute(sa.select(_run.c.id).where(_run.c.id.startswith(stem))).scalars())
             name = next(
@@ -261,6 +267,7 @@ def experiment_of(run: Run) -> Experiment:
     )
     kept["contenders"] = tuple(kept["contenders"])
     kept["factors"] = {factor: tuple(levels) for factor, levels in kept["factors"].items()}
+    kept["at"] = tuple(kept.get("at", ()))
     return Experiment(**kept)
 
 

@@ -37,6 +37,7 @@ def request(
     command = expand(ready.contender.workloads[workload.name].command, names)
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
     arguments["seed"] = str(seed)
+    service = workload.service(point, seed)
     return {
         "version": PROTOCOL,
         "argv": command + [f"{key}={value}" for key, value in arguments.items()],
@@ -52,8 +53,9 @@ def request(
         },
         "sample_hz": SAMPLE_HZ,
         "cgroup": "auto",
-        "expect": expectation_json(workload.expectation(point)),
-        "service": None,
+        # A server's evidence is in what it answers.
+        "expect": None if service else expectation_json(workload.expectation(point)),
+        "service": service,
     }
 
 
@@ -90,6 +92,7 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
     phases: dict[str, int] = {}
     marks: dict[str, Mapping[str, Any]] = {}
     samples: list[Mapping[str, Any]] = []
+    loads: list[Mapping[str, Any]] = []
     missing: tuple[str, ...] = ()
     outcome: Mapping[str, Any] | None = None
     for line in lines:
@@ -101,6 +104,8 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
             samples.append(answer)
             if answer["mark"]:
                 marks[answer["mark"]] = answer
+        elif kind == "load":
+            loads.append({key: value for key, value in answer.items() if key != "type"})
         elif kind == "started":
             missing = tuple(answer["missing"])
         elif kind == "outcome":
@@ -111,7 +116,7 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
         trial,
         outcome=Outcome(outcome["outcome"]),
         detail=outcome["detail"],
-        outcome_line=outcome,
+        outcome_line={**outcome, "loads": loads} if loads else outcome,
         phases=phases,
         marks=marks,
         samples=tuple(samples),

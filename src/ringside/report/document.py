@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ringside.model import Interval
@@ -78,6 +79,12 @@ def _interval(value: Interval) -> dict[str, Any]:
 
 def as_json(summary: Summary) -> str:
     return json.dumps(document(summary), indent=2, allow_nan=False) + "\n"
+
+
+def as_suite_json(suite: str, summaries: Sequence[Summary]) -> str:
+    """The documents of a suite's runs in one."""
+    found = {"format": FORMAT, "suite": suite, "runs": [document(one) for one in summaries]}
+    return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
 
 def as_csv(summary: Summary) -> str:

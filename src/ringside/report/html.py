@@ -27,7 +27,7 @@ from markupsafe import Markup
 
 from ringside import __version__
 from ringside.model import Cell, Outcome
-from ringside.report import charts, numbers, sentences
+from ringside.report import charts, drawing, numbers, sentences
 from ringside.report.document import document
 from ringside.report.plaintext import one_line
 from ringside.report.summary import Summary
@@ -106,7 +106,7 @@ def _section(page: Page, number: int, specs: list[dict[str, Any]], drawn: bool) 
         ],
         "open": len(summary.points) <= _OPEN_POINTS,
         "charts": found_charts,
-        "colours": {name: charts.colour(summary, name) for name in summary.names()},
+        "colours": {name: drawing.colour(summary, name) for name in summary.names()},
         "tables": [
             {"data": table, "kinds": column_kinds(table), "worded": "verdict" not in table.columns}
             for table in tables(summary)

@@ -38,15 +38,20 @@ def source_of(summary: Summary) -> Published | None:
     return Published(**{**fields, "claims": tuple(Claim(**claim) for claim in kept["claims"])})
 
 
-def then_and_now(summary: Summary) -> ThenAndNow | None:
-    """The figures of the run's source that belong to points and contenders of the run; None where there
-    are none."""
+def then_and_now(summary: Summary) -> list[ThenAndNow]:
+    """The figures of the run's source that belong to points and contenders of the run, for each metric
+    that has some."""
     source = source_of(summary)
-    figures = [f for f in source.figures if f.workload == summary.workload.name] if source else []
+    if source is None:
+        return []
+    figures = [figure for figure in source.figures if figure.workload == summary.workload.name]
     names = {figure.metric for figure in figures}
-    metric = next((metric for metric in summary.workload.metrics if metric.name in names), None)
-    if source is None or metric is None:
-        return None
+    metrics = [metric for metric in summary.workload.metrics if metric.name in names]
+    found = [_of_metric(summary, source, figures, metric) for metric in metrics]
+    return [one for one in found if one.figures]
+
+
+def _of_metric(summary: Summary, source: Published, figures: Sequence[Figure], metric: Metric) -> ThenAndNow:
     lines, ratios = [], []
     for point in summary.points:
         then = {name: _value(figures, metric, name, point) for name in summary.names()}
@@ -61,7 +66,7 @@ def then_and_now(summary: Summary) -> ThenAndNow | None:
                 compared = summary.compare(metric, one, other, point)
                 now = compared.ratio if compared else None
                 ratios.append(Line(point, f"{one} / {other}", above / below, now))
-    return ThenAndNow(source, metric, tuple(lines), tuple(ratios)) if lines else None
+    return ThenAndNow(source, metric, tuple(lines), tuple(ratios))
 
 
 def _value(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> float | None:

@@ -46,8 +46,7 @@ def tables(summary: Summary) -> list[TableData]:
             found.append(metric_table(summary, metric))
             found.append(ratio_table(summary, metric))
     found += slope_tables(summary)
-    if then := published.then_and_now(summary):
-        found += then_tables(then, summary)
+    found += then_tables(published.then_and_now(summary), summary)
     found.append(contender_table(summary))
     if failures := failure_table(summary):
         found.append(failures)
@@ -60,7 +59,7 @@ def point_table(summary: Summary, point: Point) -> TableData:
     headline, rest = metrics[0], metrics[1:]
     extra = [
         metric
-        for name in ("spawn_ns", "peak_pss_bytes", "peak_threads")
+        for name in summary.workload.beside
         if name not in {metric.name for metric in metrics}
         for metric in summary.workload.metrics
         if metric.name == name
@@ -151,31 +150,36 @@ def slope_tables(summary: Summary) -> list[TableData]:
     return found
 
 
-def then_tables(then: published.ThenAndNow, summary: Summary) -> list[TableData]:
+def then_tables(then: Sequence[published.ThenAndNow], summary: Summary) -> list[TableData]:
     """What the source reported beside this run: figures of contenders, and ratios of pairs."""
+    if not then:
+        return []
+    source = then[0].source
+    notes = (
+        f"Then: {source.title} ({source.date}); hardware: {source.hardware}.",
+        *([f"The source's figures: {source.metric_note}."] if source.metric_note else []),
+    )
+    several = len(then) > 1
 
-    def table(title: str, subtitle: str, first: str, lines: Sequence[published.Line], unit: str) -> TableData:
+    def table(title: str, first: str, lines: Sequence[tuple[Metric, published.Line, str]]) -> TableData:
         rows = tuple(
             (
                 Entry(summary.label(line.point), "text"),
                 Entry(line.who, "text"),
+                *([Entry(metric.title, "text")] if several else []),
                 Entry(numbers.quantity(line.then, unit) if unit else numbers.significant(line.then)),
                 _interval(line.now, unit),
             )
-            for line in lines
+            for metric, line, unit in lines
         )
-        return TableData(title, ("point", first, "then", "now"), rows, subtitle, notes)
+        columns = ("point", first, *(["figure"] if several else []), "then", "now")
+        explained = "" if several else f"{then[0].metric.title}: {then[0].metric.explanation}"
+        return TableData(title, columns, rows, explained, notes)
 
-    source = then.source
-    notes = (
-        f"Then: {source.title} ({source.date}); {source.hardware}.",
-        *([f"The source's figure: {source.metric_note}."] if source.metric_note else []),
-    )
-    explained = f"{then.metric.title}: {then.metric.explanation}"
-    found = [table("Then and now", explained, "contender", then.figures, then.metric.unit)]
-    if then.ratios:
-        found.append(table("Ratios then and now", explained, "pair", then.ratios, ""))
-    return found
+    figures = [(one.metric, line, one.metric.unit) for one in then for line in one.figures]
+    ratios = [(one.metric, line, "") for one in then for line in one.ratios]
+    found = [table("Then and now", "contender", figures)]
+    return [*found, table("Ratios then and now", "pair", ratios)] if ratios else found
 
 
 def contender_table(summary: Summary) -> TableData:

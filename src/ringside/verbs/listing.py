@@ -45,8 +45,7 @@ def _table(kind: str, store: str | None) -> TableData:
         ]
     elif kind == "experiments":
         columns = ("experiment", "workload", "blocks", "title")
-        read = [catalogue.experiment(name) for name in catalogue.experiment_names()]
-        rows = [(one.name, one.workload, str(one.blocks), one.title) for one in read]
+        rows = [_experiment(catalogue, name) for name in catalogue.experiment_names()]
     else:
         columns = ("run", "experiment", "started", "state")
         rows = [
@@ -60,6 +59,13 @@ def _table(kind: str, store: str | None) -> TableData:
         ]
     entries = tuple(tuple(Entry(text, "text") for text in row) for row in rows)
     return TableData(kind, columns, entries)
+
+
+def _experiment(catalogue: Catalogue, name: str) -> tuple[str, ...]:
+    if suite := catalogue.suite(name):
+        return (name, "", "", f"{suite.title} ({', '.join(suite.parts)})")
+    one = catalogue.experiment(name)
+    return (name, one.workload, str(one.blocks), one.title)
 
 
 def _levels(choices: tuple[object, ...], least: int, most: int) -> str:

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from ringside.errors import ReportError
 from ringside.report import html, summary
-from ringside.verbs import context
+from ringside.verbs import context, parts
 
 
 def report(runs: Sequence[str], *, output: Path, store: str | None = None) -> int:
     """Write the page; nothing half-written is left when that fails."""
     storage = context.open_store(store)
     pages = []
-    for name in dict.fromkeys(runs or ["latest"]):
-        made = storage.run(name)
+    named = [run for name in runs or ["latest"] for run in parts.together(storage, name)]
+    for made in {run.id: run for run in named}.values():
         found = summary.summarise(made, storage.trials(made))
         hashes = {
             digest for described in made.plan["contenders"].values() for digest in described["files"].values()

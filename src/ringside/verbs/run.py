@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
 
-from ringside import plan, runner
+from ringside import runner
 from ringside.catalogue import Catalogue
 from ringside.errors import UsageError
 from ringside.executor.local import LocalExecutor
+from ringside.model import Experiment
 from ringside.progress import Progress
-from ringside.report import document, summary, terminal
-from ringside.store import Run, Store
-from ringside.verbs import context
+from ringside.store import Run, Store, stamp
+from ringside.verbs import context, parts, show
 
 
 def run(
@@ -29,55 +32,95 @@ def run(
     as_json: bool = False,
     store: str | None = None,
 ) -> int:
-    """Run an experiment, or take up a run; exit status 0, or 1 where cells are without figures."""
+    """Run an experiment or a suite, or take up what was cut off; exit status 0, or 1 where cells are without
+    figures."""
     if (experiment is None) == (resume is None):
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
     if resume and (only or settings or blocks or seed is not None):
         raise UsageError("--resume goes on as the run was planned: leave out --only, --set, --blocks, --seed")
     limit_s = seconds(time) if time else None
-    catalogue, toolchain = Catalogue(), context.toolchain()
-    wanted = None
-    if experiment:
-        wanted = catalogue.experiment(experiment)
-        wanted = plan.with_settings(wanted, parse_settings(settings))
-        if only:
-            wanted = plan.with_contenders(wanted, [name for names in only for name in names.split(",")])
-        if blocks:
-            wanted = plan.with_blocks(wanted, blocks)
+    catalogue = Catalogue()
+    called: dict[str, Any] = {"name": experiment, "blocks": blocks, "seed": seed}
+    called["only"] = [name for names in only for name in names.split(",")]
+    called["settings"] = parse_settings(settings)
     executor = LocalExecutor()
     storage = context.open_store(store)
+    begun: list[Run] = []
+    if resume:
+        begun = parts.together(storage, resume)
+        called = dict(parts.suite_of(begun[0]))
+    elif catalogue.suite(experiment or ""):
+        called["id"] = f"{stamp()}-{Path(experiment or '').stem}"
     interrupted = False
     with Progress(context.talk()) as progress:
-        if wanted:
-            prepared = runner.prepare(wanted, catalogue, toolchain, executor, progress)
-            made = runner.begin(prepared, storage, catalogue, seed)
-        else:
-            made = storage.run(resume or "")
-            prepared = runner.resumed(made, catalogue, toolchain, progress)
+        work = _Work(catalogue, executor, storage, progress, called)
         try:
-            with_probe_cpus(executor)
-            runner.conduct(made, prepared, storage, executor, progress, time_limit_s=limit_s)
+            made = work.carry_out(begun, limit_s)
         except KeyboardInterrupt:
-            interrupted = True
+            made, interrupted = work.made, True
     if interrupted:
-        print(
-            f"ringside: interrupted; `ringside run --resume {made.id}` goes on, "
-            f"`ringside show {made.id}` shows what is there",
-            file=sys.stderr,
-        )
+        name = called.get("id") or (made[-1].id if made else None)
+        hint = f"; `ringside run --resume {name}` goes on, `ringside show {name}` shows what is there"
+        print(f"ringside: interrupted{hint if made else ''}", file=sys.stderr)
         return 130
-    return present(storage, storage.run(made.id), as_json=as_json)
+    return show.present(storage, [storage.run(one.id) for one in made], form="json" if as_json else "text")
 
 
-def present(storage: Store, made: Run, *, as_json: bool) -> int:
-    """Print a run that is done."""
-    found = summary.summarise(made, storage.trials(made))
-    if as_json:
-        sys.stdout.write(document.as_json(found))
-    else:
-        terminal.show(found, context.out())
-        print(f"\nringside report {made.id} makes a page of it", file=sys.stderr)
-    return 0 if found.complete() else 1
+class _Work:
+    """Runs that are to be made or taken up, one after another."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        executor: LocalExecutor,
+        storage: Store,
+        progress: Progress,
+        called: Mapping[str, Any],
+    ) -> None:
+        self.catalogue = catalogue
+        self.executor = executor
+        self.storage = storage
+        self.progress = progress
+        self.called = called
+        self.made: list[Run] = []
+
+    def carry_out(self, begun: Sequence[Run], limit_s: float | None) -> list[Run]:
+        """Everything is prepared before anything is measured."""
+        toolchain = context.toolchain()
+        jobs: list[tuple[Run | None, runner.Prepared]] = [
+            (run, runner.resumed(run, self.catalogue, toolchain, self.progress)) for run in begun
+        ]
+        for experiment in self._missing(begun):
+            prepared = runner.prepare(experiment, self.catalogue, toolchain, self.executor, self.progress)
+            jobs.append((None, prepared))
+        with_probe_cpus(self.executor)
+        start = monotonic()
+        for run, prepared in jobs:
+            left_s = None if limit_s is None else limit_s - (monotonic() - start)
+            if left_s is not None and left_s <= 0 and self.made:
+                break
+            if run is None:
+                suite = dict(self.called) if self.called.get("id") else None
+                run = runner.begin(
+                    prepared, self.storage, self.catalogue, self.called.get("seed"), suite=suite
+                )
+            self.made.append(run)
+            runner.conduct(run, prepared, self.storage, self.executor, self.progress, time_limit_s=left_s)
+        return self.made
+
+    def _missing(self, begun: Sequence[Run]) -> list[Experiment]:
+        """The parts that were not begun yet; none where a single run is taken up."""
+        if begun and not self.called.get("id"):
+            return []
+        wanted = parts.experiments(
+            self.catalogue,
+            self.called["name"],
+            only=self.called["only"],
+            settings=self.called["settings"],
+            blocks=self.called["blocks"],
+        )
+        there = {run.experiment for run in begun}
+        return [experiment for experiment in wanted if experiment.name not in there]
 
 
 def with_probe_cpus(executor: LocalExecutor) -> None:

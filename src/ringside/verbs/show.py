@@ -1,21 +1,43 @@
-"""`ringside show`: the tables of a run that is in the store."""
+"""`ringside show`: the tables of a run, or of a suite's runs, that are in the store."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from ringside.report import document, markdown, summary, terminal
-from ringside.verbs import context
+from ringside.report.summary import Summary
+from ringside.store import Run, Store
+from ringside.verbs import context, parts
 
 
 def show(run: str, *, form: str, store: str | None = None) -> int:
     """Print a run as `text`, `markdown`, `csv` or `json`; exit status 1 where cells have no figures."""
     storage = context.open_store(store)
-    made = storage.run(run)
-    found = summary.summarise(made, storage.trials(made))
+    return present(storage, parts.together(storage, run), form=form, hint=False)
+
+
+def present(storage: Store, runs: Sequence[Run], *, form: str, hint: bool = True) -> int:
+    """Print runs that belong together; `hint` says how a page is made of them."""
+    found = [summary.summarise(run, storage.trials(run)) for run in runs]
+    suite = parts.suite_of(runs[0]).get("id") if runs else None
     if form == "text":
-        terminal.show(found, context.out())
+        _print(found)
+        if hint:
+            print(f"\nringside report {suite or runs[0].id} makes a page of it", file=sys.stderr)
+    elif form == "json":
+        sys.stdout.write(document.as_suite_json(suite, found) if suite else document.as_json(found[0]))
     else:
-        render = {"markdown": markdown.render, "csv": document.as_csv, "json": document.as_json}[form]
-        sys.stdout.write(render(found))
-    return 0 if found.complete() else 1
+        # Runs of a suite have other factors each: a CSV table for each, an empty line between.
+        render = document.as_csv if form == "csv" else markdown.render
+        sys.stdout.write("\n".join(render(one) for one in found))
+    return 0 if all(one.complete() for one in found) else 1
+
+
+def _print(found: Sequence[Summary]) -> None:
+    console = context.out()
+    for number, one in enumerate(found):
+        if number:
+            console.print()
+            console.rule()
+        terminal.show(one, console)

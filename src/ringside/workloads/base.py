@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ringside.errors import UsageError
 from ringside.model import Expectation, Level, Metric, Point, Trial
@@ -69,6 +70,23 @@ class Slope:
     regardless_of: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Metrics that are read as one line for each contender: `steps` are places on the axis, the label of
+    each and the metric that stands there. It applies to points that have the levels of `where`."""
+
+    title: str
+    explanation: str
+    axis: str
+    steps: tuple[tuple[float, str, str], ...]
+    where: Mapping[str, Level] = field(default_factory=dict)
+    logarithmic: bool = False
+
+    def applies(self, point: Point) -> bool:
+        levels = point.as_dict()
+        return all(levels.get(name) == level for name, level in self.where.items())
+
+
 CPU_S = Metric("cpu_s", "s", "CPU", "CPU seconds of the whole process tree, start-up included")
 WALL_S = Metric("wall_s", "s", "Wall", "seconds from start to end of the process, start-up included")
 PEAK = Metric("peak_pss_bytes", "B", "Peak memory", "largest PSS of the process tree that was seen")
@@ -90,6 +108,9 @@ class Workload(ABC):
     metrics: tuple[Metric, ...]
     compared: tuple[str, ...]
     slopes: tuple[Slope, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    # Metrics that stand beside those which are compared, where all contenders of a point are shown.
+    beside: tuple[str, ...] = ()
 
     def factor(self, name: str) -> Factor:
         """The factor of that name. Raises UsageError for an unknown one."""
@@ -106,6 +127,16 @@ class Workload(ABC):
                 return metric
         known = ", ".join(metric.name for metric in self.metrics)
         raise UsageError(f"the workload `{self.name}` has no metric `{name}`; known: {known}")
+
+    def check(self, point: Point) -> None:
+        """Raise UsageError for a point whose levels do not go together."""
+        del point
+
+    def service(self, point: Point, seed: int) -> dict[str, Any] | None:
+        """For a contender that listens, what the probe does with it (docs/PROTOCOL.md, "A service under
+        load"); None for a program that ends by itself."""
+        del point, seed
+        return None
 
     @abstractmethod
     def arguments(self, point: Point) -> dict[str, str]:

@@ -71,6 +71,7 @@ class Ring(Workload):
         RUN_QUEUE,
     )
     compared = ("hop_ns", "cpu_s")
+    beside = ("spawn_ns", "peak_pss_bytes", "peak_threads")
     slopes = (
         Slope(
             "bytes_per_unit",

@@ -1,0 +1,75 @@
+"""What `ringside run` is to do: one experiment, or the parts of a suite, as the command line changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ringside import plan
+from ringside.catalogue import Catalogue
+from ringside.errors import UsageError
+from ringside.model import Experiment
+from ringside.store import Run, Store
+from ringside.workloads import workload as find_workload
+
+
+def experiments(
+    catalogue: Catalogue,
+    name: str,
+    *,
+    only: Sequence[str] = (),
+    settings: Mapping[str, Sequence[str]] | None = None,
+    blocks: int | None = None,
+) -> list[Experiment]:
+    """The experiment of that name or path, or those of a suite, changed. Of a suite's parts each takes the
+    contenders and factors that are its own. Raises UsageError where a name fits none of them."""
+    suite = catalogue.suite(name)
+    settings = settings or {}
+    if suite is None:
+        wanted = [catalogue.experiment(name)]
+        parts = [(wanted[0], list(only), dict(settings))]
+    else:
+        wanted = [catalogue.experiment(part) for part in suite.parts]
+        parts = [(one, _own(catalogue, one, only), _factors(one, settings)) for one in wanted]
+        for factor in settings:
+            if not any(factor in own for _, _, own in parts):
+                raise UsageError(f"no part of `{name}` has a factor `{factor}`")
+        for contender in only:
+            if not any(contender in own for _, own, _ in parts):
+                raise UsageError(f"contender `{contender}` takes no part in `{name}`")
+    found = []
+    for experiment, contenders, levels in parts:
+        if only and not contenders:
+            continue
+        changed = plan.with_settings(experiment, levels)
+        if contenders:
+            changed = plan.with_contenders(changed, contenders)
+        found.append(plan.with_blocks(changed, blocks) if blocks else changed)
+    return found
+
+
+def _own(catalogue: Catalogue, experiment: Experiment, only: Sequence[str]) -> list[str]:
+    return [name for name in only if experiment.workload in catalogue.contender(name).workloads]
+
+
+def _factors(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+    known = {factor.name for factor in find_workload(experiment.workload).factors}
+    return {factor: levels for factor, levels in settings.items() if factor in known}
+
+
+def together(storage: Store, name: str) -> list[Run]:
+    """The run of that id; all runs of the suite of that id; for `latest` those of the latest run's suite,
+    in the order in which they were made. Raises UsageError."""
+    every = storage.runs()
+    mates = [run for run in every if suite_of(run).get("id") == name]
+    if mates:
+        return mates
+    run = storage.run(name)
+    suite = suite_of(run).get("id") if name == "latest" else None
+    return [one for one in every if suite_of(one).get("id") == suite] if suite else [run]
+
+
+def suite_of(run: Run) -> Mapping[str, Any]:
+    """What a run keeps of its suite: its id, name, and how it was called."""
+    kept: Mapping[str, Any] = run.plan.get("suite") or {}
+    return kept

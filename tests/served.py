@@ -1,0 +1,84 @@
+"""Trials of servers, with figures by chance, in the words of the probe."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from typing import Any
+
+from ringside.model import Trial
+from ringside.workloads.base import Workload
+
+# Median of a request in seconds, and what each costs the server.
+_SPEEDS = {"limit": 40e-6, "go": 60e-6, "erlang": 90e-6, "python-sync": 70e-6, "python-coroutines": 3e-3}
+_QUANTILES = {"p50_ns": 1.0, "p90_ns": 1.6, "p95_ns": 2.0, "p99_ns": 4.0, "p99_9_ns": 9.0, "max_ns": 20.0}
+
+
+def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved: float) -> Trial:
+    """A trial in which all went well."""
+    service = workload.service(blank.cell.point, 1)
+    assert service
+    about = math.exp(rng.gauss(0, noise) + moved)
+    base = _SPEEDS.get(blank.cell.contender, 200e-6) * about
+    delay = 0.15 if service.get("stub") else 0.0
+    loads, marks = [], {"idle": _mark(1, 0)}
+    spent = 50_000_000
+    for step in service["steps"]:
+        marks[f"begin {step['name']}"] = _mark(1, spent)
+        for load in step["loads"]:
+            plan = load["plan"]
+            seconds = base + delay + (8e-3 if plan.get("line") == "30" else 0.0)
+            # Near its capacity a server is slow.
+            rate = plan.get("pacing", {}).get("rate_per_s")
+            seconds *= 1 + (rate * base / 0.8) ** 8 if rate else 1.0
+            loads.append(_load(step["name"], load["name"], plan, seconds, base, bool(service.get("stub"))))
+            spent += round(1e9 * base * loads[-1]["requests"])
+        marks[f"end {step['name']}"] = _mark(2, spent)
+    outcome = {
+        "outcome": "ok",
+        "detail": "",
+        "exit_status": 0,
+        "wall_ns": 10**10,
+        "cpu_user_ns": spent,
+        "cpu_system_ns": spent,
+        "peak_pss_bytes": round(4e6 * about),
+        "peak_threads": 7,
+        "voluntary_switches": 100,
+        "involuntary_switches": 10,
+        "run_queue_ns": 1000,
+        "left_behind": 0,
+        "stderr_tail": "",
+        "loads": loads,
+    }
+    return dataclasses.replace(blank, outcome_line=outcome, marks=marks)
+
+
+def _mark(size: int, cpu_ns: int) -> dict[str, Any]:
+    return {"pss_bytes": size * 1_500_000, "rss_bytes": size * 2_000_000, "cpu_ns": cpu_ns, "threads": 5}
+
+
+def _load(step: str, name: str, plan: dict[str, Any], s: float, base: float, stub: bool) -> dict[str, Any]:
+    duration_s = plan.get("duration_s", 1.0)
+    rate = plan.get("pacing", {}).get("rate_per_s") or plan["connections"] / s
+    requests = plan.get("requests") or max(1, round(rate * duration_s))
+    found: dict[str, Any] = {
+        "step": step,
+        "name": name,
+        "outcome": "ok",
+        "io": "uring",
+        "duration_ns": round(duration_s * 1e9),
+        "requests": requests,
+        "late_requests": 0,
+        "intended": requests if "pacing" in plan else None,
+        "achieved_rate_per_s": requests / duration_s,
+        "cpu_share_most": 0.2,
+        "concurrency": float(plan["connections"]),
+        "errors": {},
+        "warnings": [],
+        "histograms": {"latency": {key: s * times * 1e9 for key, times in _QUANTILES.items()}},
+    }
+    if stub:
+        spread = {key: base * times * 1e9 for key, times in _QUANTILES.items()}
+        found["upstreams"] = {"requests": requests, "overlapped": requests, "overhead": spread}
+    return found
