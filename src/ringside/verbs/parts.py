@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ringside import plan
@@ -30,7 +30,8 @@ def experiments(
         parts = [(wanted[0], list(only), dict(settings))]
     else:
         wanted = [catalogue.experiment(part) for part in suite.parts]
-        parts = [(one, _own(catalogue, one, only), _factors(one, settings)) for one in wanted]
+        listed = {contender for one in wanted for contender in one.contenders}
+        parts = [(one, _own(catalogue, one, only, listed), _factors(one, settings)) for one in wanted]
         for factor in settings:
             if not any(factor in own for _, _, own in parts):
                 raise UsageError(f"no part of `{name}` has a factor `{factor}`")
@@ -48,8 +49,16 @@ def experiments(
     return found
 
 
-def _own(catalogue: Catalogue, experiment: Experiment, only: Sequence[str]) -> list[str]:
-    return [name for name in only if experiment.workload in catalogue.contender(name).workloads]
+def _own(
+    catalogue: Catalogue, experiment: Experiment, only: Sequence[str], listed: Collection[str]
+) -> list[str]:
+    """Those that it lists, and those that no part lists and that could take part in it."""
+    found = []
+    for name in only:
+        able = experiment.workload in catalogue.contender(name).workloads
+        if name in experiment.contenders or (able and name not in listed):
+            found.append(name)
+    return found
 
 
 def _factors(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:

@@ -63,7 +63,8 @@ def run(
         hint = f"; `ringside run --resume {name}` goes on, `ringside show {name}` shows what is there"
         print(f"ringside: interrupted{hint if made else ''}", file=sys.stderr)
         return 130
-    return show.present(storage, [storage.run(one.id) for one in made], form="json" if as_json else "text")
+    whole = [storage.run(one.id) for one in made]
+    return show.present(storage, whole, called.get("id"), form="json" if as_json else "text")
 
 
 class _Work:

@@ -14,13 +14,15 @@ from ringside.verbs import context, parts
 def show(run: str, *, form: str, store: str | None = None) -> int:
     """Print a run as `text`, `markdown`, `csv` or `json`; exit status 1 where cells have no figures."""
     storage = context.open_store(store)
-    return present(storage, parts.together(storage, run), form=form, hint=False)
+    runs = parts.together(storage, run)
+    # A part that is named by its own id is shown by itself.
+    suite = None if run == runs[0].id else parts.suite_of(runs[0]).get("id")
+    return present(storage, runs, suite, form=form, hint=False)
 
 
-def present(storage: Store, runs: Sequence[Run], *, form: str, hint: bool = True) -> int:
-    """Print runs that belong together; `hint` says how a page is made of them."""
+def present(storage: Store, runs: Sequence[Run], suite: str | None, *, form: str, hint: bool = True) -> int:
+    """Print a run, or those of the suite with that id; `hint` says how a page is made of them."""
     found = [summary.summarise(run, storage.trials(run)) for run in runs]
-    suite = parts.suite_of(runs[0]).get("id") if runs else None
     if form == "text":
         _print(found)
         if hint:

@@ -1,0 +1,42 @@
+"""A server of fib that is good, or what its first argument says."""
+
+import itertools
+import os
+import signal
+import socketserver
+import sys
+import threading
+
+how = sys.argv[1]
+answers = itertools.count(1)
+
+
+def fib(n):
+    return 1 if n <= 2 else fib(n - 1) + fib(n - 2)
+
+
+class Handler(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+
+    def handle(self):
+        for line in self.rfile:
+            number = next(answers)
+            if how == "dies" and number == 10:
+                os._exit(3)
+            answer = fib(int(line)) + (how == "lies" and number == 10)
+            self.wfile.write(b"%d\n" % answer)
+
+
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+signal.signal(signal.SIGTERM, (lambda *_: None) if how == "deaf" else (lambda *_: os._exit(0)))
+if how == "silent":
+    sys.exit(0)
+with Server(("127.0.0.1", 0), Handler) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(f"::ready port={server.server_address[1]}", flush=True)
+    while True:
+        signal.pause()

@@ -1,0 +1,155 @@
+"""The workloads of servers: what they ask the probe for, and what they make of its answers. Pure."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+
+from ringside import plan
+from ringside.errors import UsageError
+from ringside.model import Cell, Experiment, Outcome, Point, Trial
+from ringside.workloads.base import Workload
+from ringside.workloads.fanout import FANOUT
+from ringside.workloads.fib import FIB, RATES, fibonacci
+from ringside.workloads.serving import load_of, times
+from tests import served
+
+
+def point(workload: Workload, **levels: int | str) -> Point:
+    given = {name: (level,) for name, level in levels.items()}
+    experiment = Experiment("x", "x", workload.name, (), given, "", 1)
+    (found,) = plan.points(experiment, workload, 2)
+    return found
+
+
+def trial(workload: Workload, **levels: int | str) -> Trial:
+    blank = Trial(1, 0, Cell("go", point(workload, **levels)), Outcome.OK, "")
+    return served.ok(blank, workload, random.Random(1), 0.0, 0.0)
+
+
+def steps(workload: Workload, **levels: int | str) -> dict[str, list[dict[str, Any]]]:
+    service = workload.service(point(workload, **levels), 5)
+    assert service
+    return {step["name"]: [load["plan"] for load in step["loads"]] for step in service["steps"]}
+
+
+def test_fibonacci_as_the_recursion_has_it() -> None:
+    def naive(n: int) -> int:
+        return 1 if n <= 2 else naive(n - 1) + naive(n - 2)
+
+    assert [fibonacci(n) for n in range(1, 20)] == [naive(n) for n in range(1, 20)]
+    assert fibonacci(90) == 2880067194370816120
+
+
+def test_every_answer_of_fib_is_checked() -> None:
+    for load, clients in (("hammer", 3), ("single", 1), ("mixed", 2), ("rate", 64)):
+        for plans in steps(FIB, load=load, clients=clients, n=20).values():
+            for one in plans:
+                assert one["expect"] == {"equals": str(fibonacci(int(one["line"])))}
+
+
+def test_loads_of_fib() -> None:
+    hammer = steps(FIB, load="hammer", clients=3, seconds=7)
+    assert list(hammer) == ["first", "warm-up", "measured"]
+    assert hammer["first"][0]["requests"] == 1
+    assert (hammer["measured"][0]["connections"], hammer["measured"][0]["duration_s"]) == (3, 7.0)
+    short, long = steps(FIB, load="mixed", clients=4, n=30)["measured"]
+    assert (short["line"], short["pacing"]["kind"], long["line"]) == ("1", "constant", "30")
+    assert "pacing" not in long
+    assert steps(FIB, load="mixed", clients=4, n=30)["alone"] == [short]
+    rates = [one[0]["pacing"]["rate_per_s"] for one in list(steps(FIB, load="rate", clients=64).values())[2:]]
+    assert rates == list(RATES)
+    assert steps(FIB, load="single", n=30)["measured"][0]["requests"] == 10
+
+
+def test_points_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(UsageError, match="load=single has one client"):
+        point(FIB, load="single", clients=3)
+    with pytest.raises(UsageError, match="load=mixed needs clients=2"):
+        point(FIB, load="mixed")
+
+
+def test_figures_of_fib() -> None:
+    made = trial(FIB, load="hammer", clients=3, seconds=2)
+    found = FIB.figures(made)
+    load = load_of(made, "measured")
+    assert load
+    assert found["requests_per_s"] == pytest.approx(load["achieved_rate_per_s"])
+    assert found["requests_per_s_per_client"] == pytest.approx(found["requests_per_s"] / 3)
+    assert found["latency_s"] == pytest.approx(60e-6)
+    assert found["p99_s"] == pytest.approx(240e-6)
+    # In the trials by chance the server spends a request's whole time on a CPU.
+    assert found["cpu_per_request_s"] == pytest.approx(60e-6, rel=0.01)
+    assert found["engine_share_percent"] == pytest.approx(20)
+    mixed = FIB.figures(trial(FIB, load="mixed", clients=4, n=30))
+    assert mixed["short_p99_s"] == pytest.approx(mixed["short_p99_alone_s"])
+    assert "cpu_per_request_s" not in mixed
+
+
+def test_the_highest_rate_that_is_sustained() -> None:
+    made = trial(FIB, load="rate", clients=64)
+    found = FIB.figures(made)
+    best = int(found["sustained_per_s"])
+    assert best in RATES[1:-1]
+    above = RATES[RATES.index(best) + 1]
+    assert found[f"p99_s_at_{best}"] < 0.010 <= found[f"p99_s_at_{above}"]
+    # A rate at which requests were left over is not sustained, however fast the others were answered.
+    for load in made.outcome_line["loads"]:
+        if load["step"] == f"rate {best}":
+            load["intended"] *= 2
+    assert FIB.figures(made)["sustained_per_s"] == RATES[RATES.index(best) - 1]
+    # Where it broke down, later rates were never tried.
+    kept = [load for load in made.outcome_line["loads"] if load["step"] in ("first", "rate 250", "rate 500")]
+    made.outcome_line["loads"][:] = kept  # type: ignore[index]
+    cut = FIB.figures(made)
+    assert (cut["sustained_per_s"], "p99_s_at_750" in cut) == (500, False)
+
+
+def test_requests_and_evidence_of_fanout() -> None:
+    found = steps(FANOUT, requests=500, concurrency=50)
+    assert [one[0]["requests"] for one in found.values()] == [1, 50, 500]
+    pattern = found["measured"][0]["expect"]["matches"]
+    for right in ("200200200", "..200.200200", ".200.200.200"):
+        assert re.fullmatch(pattern, right), right
+    for wrong in ("200200", "200200200.", "200400200", "200200200200"):
+        assert not re.fullmatch(pattern, wrong), wrong
+    headers = dict(found["measured"][0]["request"]["headers"])
+    assert headers["X-Request-Id"] == "measured-{n}"
+    assert FANOUT.arguments(point(FANOUT))["upstreams"] == "{upstreams}"
+    assert "upstreams" not in FANOUT.arguments(point(FANOUT, kind="cpu"))
+    summed = steps(FANOUT, kind="cpu", work=10)["measured"][0]
+    assert summed["expect"] == {"status": 200, "equals": "45\n45\n45\n"}
+    paced = steps(FANOUT, rate=100, requests=200)["measured"][0]
+    assert (paced["pacing"]["rate_per_s"], paced["duration_s"]) == (100, 2.0)
+
+
+def test_the_upstreams_of_fanout() -> None:
+    plain, tailed = FANOUT.service(point(FANOUT), 5), FANOUT.service(point(FANOUT, tail=1), 5)
+    assert plain
+    assert tailed
+    assert plain["stub"]["seed"] == 5
+    assert [one["delay"]["kind"] for one in plain["stub"]["upstreams"]] == ["lognormal"] * 3
+    assert tailed["stub"]["upstreams"][0]["delay"]["tail_share"] == 0.01
+    summing = FANOUT.service(point(FANOUT, kind="cpu"), 5)
+    assert summing
+    assert "stub" not in summing
+
+
+def test_figures_of_fanout() -> None:
+    made = trial(FANOUT, requests=100, concurrency=20)
+    found = FANOUT.figures(made)
+    assert found["latency_ms.p50"] == pytest.approx(150.06)
+    assert found["overhead_ms.p50"] == pytest.approx(0.06)
+    assert found["overlapped_percent"] == 100
+    assert found["bytes_in_flight"] == pytest.approx((4e6 - 1.5e6) / 20)
+    assert "overhead_ms.p50" not in FANOUT.figures(trial(FANOUT, kind="cpu"))
+
+
+def test_a_trial_without_loads_has_few_figures() -> None:
+    bare = Trial(1, 0, Cell("go", point(FIB)), Outcome.OK, "", outcome_line={"peak_threads": 3})
+    assert FIB.figures(bare) == {"peak_threads": 3.0}
+    assert times(None) == {}
+    assert FANOUT.figures(Trial(1, 0, Cell("go", point(FANOUT)), Outcome.OK, "")) == {}

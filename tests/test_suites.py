@@ -1,0 +1,122 @@
+"""Suites and services as a user meets them: the real command, real trials, fakes for contenders."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.test_cli import complaint, ringside
+
+__all__ = ["complaint"]
+Add = Callable[..., None]
+Complaint = Callable[..., str]
+SERVER = Path(__file__).parent / "fakes" / "server.py"
+
+
+@pytest.fixture
+def suite(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
+    """A suite of two experiments, with a contender in both and one in the second alone."""
+    add_fake("one")
+    add_fake("two")
+    add_experiment("first", "one")
+    add_experiment("second", "one", "two")
+    (workplace / "experiments" / "both.toml").write_text('title = "Both"\nparts = ["first", "second"]\n')
+    return workplace
+
+
+def test_a_suite_is_run_shown_and_reported_together(suite: Path) -> None:
+    done = ringside("run", "both", "--json")
+    document = json.loads(done.stdout)
+    assert [run["experiment"] for run in document["runs"]] == ["first", "second"]
+    assert document["suite"].endswith("-both")
+    assert json.loads(ringside("show", "--json").stdout) == document
+    assert json.loads(ringside("show", document["suite"], "--json").stdout) == document
+    single = json.loads(ringside("show", document["runs"][0]["run"], "--json").stdout)
+    assert single["experiment"] == "first"
+    shown = ringside("show").stdout
+    assert shown.index("first") < shown.index("second")
+    ringside("report", "-o", "page.html")
+    page = (suite / "page.html").read_text()
+    assert all(run["run"] in page for run in document["runs"])
+    assert ringside("show", "--csv").stdout.count("contender,nodes") == 2
+    assert "Both (first, second)" in " ".join(ringside("list", "experiments", COLUMNS="300").stdout.split())
+
+
+def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
+    document = json.loads(ringside("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
+    (run,) = document["runs"]
+    assert (run["experiment"], run["cells"][0]["point"]["nodes"]) == ("second", 7)
+
+
+def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
+    # No time at all: the first part begins, and no block of it is made.
+    document = json.loads(ringside("run", "both", "--time", "0s", "--json", status=1).stdout)
+    assert [run["blocks"] for run in document["runs"]] == [0]
+    ringside("run", "--resume", document["suite"])
+    resumed = json.loads(ringside("show", document["suite"], "--json").stdout)
+    assert [run["blocks"] for run in resumed["runs"]] == [1, 1]
+
+
+def test_wrong_use_of_suites(suite: Path, complaint: Complaint) -> None:
+    assert "no part of `both` has a factor `colour`" in complaint("run", "both", "--set", "colour=1")
+    file = suite / "experiments" / "both.toml"
+    file.write_text('title = "Both"\nparts = ["both"]\n')
+    assert "both.toml:2: `both` is a part of itself" in complaint("run", "both")
+    file.write_text('title = "Both"\nparts = ["first", "third"]\n')
+    assert "there is no experiment `third`" in complaint("run", "both")
+    file.write_text('title = "Both"\nparts = ["first"]\nblocks = 3\n')
+    assert "unknown key `blocks`" in complaint("run", "both")
+
+
+@pytest.fixture
+def server(workplace: Path) -> Callable[[str], None]:
+    """Adds a contender of fib that does what its name says, and an experiment with all of them."""
+
+    def add(*names: str) -> None:
+        for name in names:
+            folder = workplace / "contenders" / name
+            folder.mkdir(parents=True)
+            shutil.copy(SERVER, folder)
+            (folder / "README.md").write_text(f"# {name}\n")
+            (folder / "contender.toml").write_text(
+                'title = "A fake"\nmodel = "none"\nqueue = "none"\n[runtime.python]\n'
+                'executable = ["python3"]\nversion = ["{runtime}", "-c", "print(1)"]\n'
+                f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", "{name}"]\n'
+            )
+        (workplace / "experiments").mkdir(exist_ok=True)
+        listed = ", ".join(f'"{name}"' for name in names)
+        (workplace / "experiments" / "serve.toml").write_text(
+            f'title = "Serve"\nworkload = "fib"\ncontenders = [{listed}]\nblocks = 1\n'
+            "[factors]\nseconds = 1\nclients = 2\n"
+        )
+
+    return add
+
+
+def test_servers_through_the_whole_path(workplace: Path, server: Callable[..., None]) -> None:
+    server("good", "lies", "silent", "dies", "deaf")
+    done = ringside("run", "serve", "--json", status=1)
+    cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
+    found = {name: next(iter(cell["outcomes"])) for name, cell in cells.items()}
+    assert found == {
+        "good": "ok",
+        "lies": "wrong-evidence",
+        "silent": "never-ready",
+        "dies": "crashed",
+        # It ignores SIGTERM: the figures were there, but it would not end.
+        "deaf": "timed-out",
+    }
+    figures = cells["good"]["metrics"]
+    assert figures["requests_per_s"]["median"] > 0
+    assert figures["latency_s"]["median"] > 0
+    assert figures["idle_pss_bytes"]["median"] > 1 << 20
+    assert figures["cpu_per_request_s"]["median"] > 0
+    assert "answers were not what was expected" in cells["lies"]["reason"]
+    shown = ringside("show", status=1).stdout
+    assert "Answers" in shown
+    ringside("report", "-o", "page.html")
+    assert "Latency percentiles" in (workplace / "page.html").read_text()
