@@ -65,13 +65,16 @@ def server(cpu: int) -> Iterator[int]:
             process.communicate()
 
 
-def load(pinned: Sequence[str], **plan: Any) -> dict[str, Any]:
-    """One load by the engine; its outcome."""
+def load(pinned: Sequence[str], tolerated: Sequence[str] = (), **plan: Any) -> dict[str, Any]:
+    """One load by the engine; its outcome. Errors of other kinds than these end the benchmark."""
     request = json.dumps({"version": 1, "load": plan}).encode() + b"\n"
-    done = subprocess.run([*pinned, find_probe()], input=request, capture_output=True, check=True)
-    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    done = subprocess.run([*pinned, find_probe()], input=request, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.splitlines()
+    outcome: dict[str, Any] = json.loads(lines[-1])
+    outcome["started"] = json.loads(lines[0])
     assert outcome["outcome"] == "ok", outcome
-    assert not outcome["errors"], outcome
+    assert not outcome["errors"].keys() - set(tolerated), outcome
     return outcome
 
 

@@ -1,8 +1,10 @@
 """Whether latencies are true: a server that answers at once, but freezes for D of every P seconds.
 
 In an open loop that keeps its rate L(q) = max(0, D - (1 - q) P), and the mean is D^2 / 2P (a request that
-falls into a freeze waits for its end). wrk and ab, closed loops, are asked about the same server.
-`truth.py [quick]`.
+falls into a freeze waits for its end). That is the law. The server is a witness as well: it notes when it
+answered, and the instants at which requests were due are known, so that the k-th answer less the k-th instant
+is what a client had to wait, stalls of the machine included, but for the way back. wrk and ab, closed loops,
+are asked about the same server. `truth.py [quick]`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from engine import load
 from peers import peer
@@ -19,72 +23,98 @@ QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p99_
 
 
 def freezing(period_s: float, freeze_s: float, rate: int, seconds: int, io: str) -> None:
-    """Print what the engine says beside the law."""
+    """Print what the engine says beside the witness and the law."""
     words = [peer("freezing"), str(round(period_s * 1000)), str(round(freeze_s * 1000))]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+    print(f"P={period_s:g} s, D={freeze_s:g} s, {rate}/s for {seconds} s, {io}")
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         port = int(server.stdout.readline())
-        try:
-            print(f"P={period_s:g} s, D={freeze_s:g} s, {rate}/s for {seconds} s, {io}")
-            found = load(
-                [],
-                protocol="http",
-                addresses=[f"127.0.0.1:{port}"],
-                connections=64,
-                io=io,
-                duration_s=seconds,
-                pacing={"kind": "constant", "rate_per_s": rate},
-                request={"headers": [["Host", "127.0.0.1"]]},
-            )
-            latency = found["histograms"]["latency"]
-            mean = freeze_s**2 / 2 / period_s
-            rows = [("mean", mean, latency["mean_ns"])]
-            rows += [
-                (key[:-3], max(0.0, freeze_s - (1 - q) * period_s), latency[key])
-                for key, q in QUANTILES.items()
-            ]
-            for name, law, ns in rows:
-                print(f"  {name:<6} law {law * 1e3:9.2f} ms   found {ns / 1e6:9.2f} ms")
-            print(f"  largest lag of the engine itself {found['largest_lag_ns'] / 1e6:.1f} ms")
-            others(port)
-        finally:
-            server.kill()
-
-
-def others(port: int) -> None:
-    """What closed loops say of this server."""
-    url = f"http://127.0.0.1:{port}/"
-    if wrk := shutil.which("wrk"):
-        done = subprocess.run(
-            [wrk, "-t1", "-c64", "-d10s", "--latency", url], capture_output=True, text=True, check=True
+        found = load(
+            [],
+            protocol="http",
+            addresses=[f"127.0.0.1:{port}"],
+            connections=64,
+            io=io,
+            duration_s=seconds,
+            pacing={"kind": "constant", "rate_per_s": rate},
+            request={"headers": [["Host", "127.0.0.1"]]},
         )
-        print("  wrk:", "; ".join(re.findall(r"(?:50|90|99)%\s+\S+", done.stdout)))
-    if ab := shutil.which("ab"):
-        words = [ab, "-q", "-k", "-c64", "-t10", "-n1000000", url]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        print("  ab:", "; ".join(re.findall(r"(?:50|90|99)%\s+\d+", done.stdout)), "(ms)")
+        said, _ = server.communicate()
+    latency = found["histograms"]["latency"]
+    waited = witnessed([int(line) for line in said.split()], found["started"]["monotonic_ns"], rate)
+    rows = [("mean", freeze_s**2 / 2 / period_s, sum(waited) / len(waited), latency["mean_ns"])]
+    for key, q in QUANTILES.items():
+        rows.append(
+            (
+                key[:-3],
+                max(0.0, freeze_s - (1 - q) * period_s),
+                waited[min(len(waited) - 1, int(q * len(waited)))],
+                latency[key],
+            )
+        )
+    print("          law          witness           found   found - witness")
+    for name, law, seen, ns in rows:
+        print(
+            f"  {name:<6}{law * 1e3:9.2f} ms {seen / 1e6:10.2f} ms {ns / 1e6:10.2f} ms "
+            f"{(ns - seen) / 1e6:12.2f} ms"
+        )
+    print(f"  largest lag of the engine itself {found['largest_lag_ns'] / 1e6:.1f} ms")
+
+
+def witnessed(answers: Sequence[int], start_ns: int, rate: int) -> list[int]:
+    """What each request waited, sorted; the n-th was due n / rate after the start. The sum of the waits is
+    right whatever order the answers came in; their quantiles are when they came in the order of requests."""
+    gap = 1e9 / rate
+    return sorted(max(0, at - start_ns - round(number * gap)) for number, at in enumerate(sorted(answers)))
+
+
+def others(period_s: float, freeze_s: float) -> None:
+    """What closed loops say of such a server."""
+    words = [peer("freezing"), str(round(period_s * 1000)), str(round(freeze_s * 1000))]
+    print(f"closed loops, P={period_s:g} s, D={freeze_s:g} s")
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}/"
+        if wrk := shutil.which("wrk"):
+            done = run([wrk, "-t1", "-c64", "-d10s", "--latency", url])
+            print("  wrk:", "; ".join(re.findall(r"(?:50|90|99)%\s+\S+", done)))
+        if ab := shutil.which("ab"):
+            done = run([ab, "-q", "-k", "-c64", "-t10", "-n1000000", url])
+            print("  ab:", "; ".join(re.findall(r"(?:50|90|99)%\s+\d+", done)), "(ms)")
+        server.communicate()
+
+
+def run(words: Sequence[str]) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def for_good(io: str) -> None:
     """A server that freezes at half time: half of the requests have no answer."""
-    with subprocess.Popen([peer("freezing"), "0", "2000"], stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        [peer("freezing"), "0", "2000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout
         port = int(server.stdout.readline())
         try:
-            found = load(
+            found: dict[str, Any] = load(
                 [],
+                ["timeout"],
                 protocol="http",
                 addresses=[f"127.0.0.1:{port}"],
                 connections=64,
                 io=io,
                 duration_s=4,
-                timeout_s=30,
+                timeout_s=6,
                 pacing={"kind": "constant", "rate_per_s": 1000},
                 request={"headers": [["Host", "127.0.0.1"]]},
             )
         finally:
             server.kill()
-    print(f"frozen for good after 2 of 4 s, {io}: {found['unfinished']} of {found['intended']} unfinished")
+    given_up = found["errors"].get("timeout", 0)
+    print(
+        f"frozen for good after 2 of 4 s, {io}: of {found['intended']} requests {found['unfinished']} "
+        f"unfinished, {given_up} given up"
+    )
 
 
 def main() -> int:
@@ -95,6 +125,7 @@ def main() -> int:
             freezing(10, 1, 1000, 40, io)
             freezing(10, 1, 20_000, 40, io)
         for_good(io)
+    others(10, 1)
     return 0
 
 

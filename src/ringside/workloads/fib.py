@@ -30,7 +30,7 @@ RATES = (250, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 12_000, 16_000
 _SUSTAINED_S = 0.010
 # Past this the next rates only cost time.
 _BROKEN_S = 0.100
-_WARM_UP_S = 0.5
+_WARM_UP_S = 1.0
 _MIXED_RATE_PER_S = 200
 _SINGLE_REQUESTS = 10
 

@@ -88,7 +88,11 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
     loop {
         let now = now_ns();
         if shard.over(now) {
-            let stopped = *stopped_ns.get_or_insert_with(|| shard.stop(now));
+            let stopped = *stopped_ns.get_or_insert_with(|| {
+                // The share of a core is that of the load, not of the wait for what is left.
+                shard.record.cpu_most_ns = thread_cpu_ns() - cpu_before;
+                shard.stop(now)
+            });
             if shard.drained(now, stopped) {
                 break;
             }
@@ -120,7 +124,6 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
     }
     shard.publish();
     shard.record.cpu_ns = thread_cpu_ns() - cpu_before;
-    shard.record.cpu_most_ns = shard.record.cpu_ns;
     Ok((shard.record, stopped))
 }
 
