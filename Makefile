@@ -1,11 +1,12 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
-.PHONY: help setup setup-dev showdown test fuzz ruff lint bench clean
+.PHONY: help setup setup-dev showdown test fuzz soak ruff lint bench clean
 
 help:
-	@echo "make showdown   run the ring on this machine: tables here, plots in report.html (minutes)"
+	@echo "make showdown   each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test       everything that CI checks"
 	@echo "make fuzz       the engine's parsers, for seconds"
+	@echo "make soak       what takes long: every rule for every server, longer fuzzing"
 	@echo "make lint       format, types, and what the compilers warn of"
 	@echo "make bench      Ringside against its peers (a quiet machine helps)"
 
@@ -30,6 +31,10 @@ lint: ruff
 test: ruff
 	cd probe && cargo test --release --quiet --locked
 	.venv/bin/pytest
+
+soak: setup-dev
+	.venv/bin/pytest -m soak
+	@scripts/fuzz 300
 
 fuzz:
 	@scripts/fuzz 5

@@ -298,6 +298,7 @@ def test_the_statuses_of_three_upstreams(name: str, upstream: Make) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_the_three_calls_are_under_way_at_the_same_time(name: str, upstream: Make) -> None:
     meeting = threading.Barrier(3)
 
@@ -332,6 +333,7 @@ def test_the_request_and_its_id_reach_all_three(name: str, upstream: Make) -> No
 
 
 @every_contender
+@pytest.mark.soak
 def test_statuses_are_sent_as_they_arrive(name: str, upstream: Make) -> None:
     three = [upstream(whole(201, 0.6)), upstream(whole(202)), upstream(whole(203, 0.3))]
     with serving(name, *io_of(*three)) as gateway:
@@ -346,6 +348,7 @@ def test_statuses_are_sent_as_they_arrive(name: str, upstream: Make) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_a_dot_for_every_tick_in_which_nothing_was_written(name: str, upstream: Make) -> None:
     slow = upstream(whole(200, 1.0))
     with serving(name, *io_of(slow, slow, slow)) as gateway:
@@ -365,6 +368,7 @@ def test_a_dot_for_every_tick_in_which_nothing_was_written(name: str, upstream: 
 
 
 @every_contender
+@pytest.mark.soak
 def test_a_status_begins_a_new_tick(name: str, upstream: Make) -> None:
     three = [upstream(whole(201, 0.2)), upstream(whole(202, 0.4)), upstream(whole(203, 0.6))]
     with serving(name, *io_of(*three), "tick_ms=550") as gateway:
@@ -376,6 +380,7 @@ def test_a_status_begins_a_new_tick(name: str, upstream: Make) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_an_answer_counts_when_it_is_whole(name: str, upstream: Make) -> None:
     def late_body(connection: socket.socket) -> bool:
         connection.sendall(b"HTTP/1.1 201 Said\r\nContent-")
@@ -397,6 +402,7 @@ def test_an_answer_counts_when_it_is_whole(name: str, upstream: Make) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_bodies_of_all_kinds(name: str, upstream: Make) -> None:
     large = upstream(whole(200, 0.0, "x" * 300_000))
     to_the_end = upstream(says("HTTP/1.0 200 Said\r\n\r\nuntil the end", goes_on=False))
@@ -417,6 +423,7 @@ def test_bodies_of_all_kinds(name: str, upstream: Make) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_a_redirect_is_a_status_like_any_other(name: str, upstream: Make) -> None:
     elsewhere = upstream(whole())
     redirect = upstream(
@@ -451,6 +458,7 @@ def test_an_upstream_that_fails_counts_as_400_and_the_gateway_goes_on(name: str,
 
 
 @every_contender
+@pytest.mark.soak
 def test_an_upstream_that_takes_too_long_counts_as_400(name: str, upstream: Make) -> None:
     def stops_in_the_body(connection: socket.socket) -> bool:
         connection.sendall(b"HTTP/1.1 200 Said\r\nContent-Length: 9\r\n\r\nfine")
@@ -473,6 +481,7 @@ def test_an_upstream_that_takes_too_long_counts_as_400(name: str, upstream: Make
 
 
 @every_contender
+@pytest.mark.soak
 def test_an_upstream_may_close_between_requests(name: str, upstream: Make) -> None:
     """A kept connection that turns out to be closed is no failure of the upstream."""
     fine = upstream(whole())
@@ -491,6 +500,7 @@ def test_an_upstream_may_close_between_requests(name: str, upstream: Make) -> No
 
 
 @every_contender
+@pytest.mark.soak
 def test_three_sums(name: str) -> None:
     for arguments, total in ((("work=10",), 45), ((), 4999950000), (("work=1",), 0)):
         with serving(name, "kind=cpu", *arguments) as gateway:
@@ -505,6 +515,7 @@ def test_three_sums(name: str) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_many_sums_at_one_time(name: str) -> None:
     with serving(name, "kind=cpu", "work=20000", "cores=2") as gateway:
         clients = [gateway.client() for _ in range(30)]
@@ -519,6 +530,7 @@ def test_many_sums_at_one_time(name: str) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_other_paths_and_methods(name: str) -> None:
     with serving(name, "kind=cpu", "work=3") as gateway:
         client = gateway.client()
@@ -540,6 +552,7 @@ def test_other_paths_and_methods(name: str) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_connections_are_kept(name: str, upstream: Make) -> None:
     fine = upstream(whole())
     with serving(name, *io_of(fine, fine, fine)) as gateway:
@@ -552,6 +565,7 @@ def test_connections_are_kept(name: str, upstream: Make) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_requests_in_pieces_and_requests_together(name: str) -> None:
     with serving(name, "kind=cpu", "work=5") as gateway, gateway.connect() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -588,6 +602,7 @@ def read_bodies(connection: socket.socket, count: int) -> list[str]:
 
 
 @every_contender
+@pytest.mark.soak
 def test_a_client_that_asks_for_the_end_gets_it(name: str) -> None:
     with serving(name, "kind=cpu", "work=5") as gateway, gateway.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
@@ -596,6 +611,7 @@ def test_a_client_that_asks_for_the_end_gets_it(name: str) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_what_is_no_request_harms_nobody(name: str) -> None:
     with serving(name, "kind=cpu", "work=5") as gateway:
         for text in (
@@ -614,6 +630,7 @@ def test_what_is_no_request_harms_nobody(name: str) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_clients_that_go_away(name: str, upstream: Make) -> None:
     slow = upstream(whole(200, 0.3))
     request = b"GET / HTTP/1.1\r\nHost: gateway\r\n\r\n"
@@ -637,6 +654,7 @@ def test_clients_that_go_away(name: str, upstream: Make) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_a_thousand_connections(name: str, upstream: Make) -> None:
     most = CATALOGUE.contender(name).workloads["fanout"].most
     count = min(1000, *most.values()) if most else 1000
@@ -662,6 +680,7 @@ def test_a_thousand_connections(name: str, upstream: Make) -> None:
 
 @every_contender
 @pytest.mark.parametrize("how", ["SIGTERM", "the end of stdin"])
+@pytest.mark.soak
 def test_the_end_with_requests_under_way(name: str, how: str, upstream: Make) -> None:
     never = upstream(nothing)
     with serving(name, *io_of(never, never, never), "timeout_ms=60000") as gateway, ExitStack() as stack:
@@ -679,6 +698,7 @@ def test_the_end_with_requests_under_way(name: str, how: str, upstream: Make) ->
 
 
 @every_contender
+@pytest.mark.soak
 def test_the_end_with_sums_under_way(name: str) -> None:
     with serving(name, "kind=cpu", "work=1000000000") as gateway, gateway.connect() as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: gateway\r\n\r\n")
@@ -688,6 +708,7 @@ def test_the_end_with_sums_under_way(name: str) -> None:
 
 
 @every_contender
+@pytest.mark.soak
 def test_it_listens_where_it_is_told(name: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -725,6 +746,7 @@ THREE = "upstreams=http://127.0.0.1:9/,http://127.0.0.1:9/,http://127.0.0.1:9/"
     ],
     ids=" ".join,
 )
+@pytest.mark.soak
 def test_a_bad_value_gets_status_2_and_one_line(name: str, bad: list[str]) -> None:
     process = start(ready(name), *bad)
     with killed_at_last(process):

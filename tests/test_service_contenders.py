@@ -1,0 +1,79 @@
+"""Every contender that listens, through the real probe: a short load, answers checked, figures whole."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ringside import trial
+from ringside.executor.local import LocalExecutor
+from ringside.model import Cell, Limits, Outcome, Point, Trial
+from ringside.workloads import workload
+from tests.test_contenders import CATALOGUE, ready
+
+SERVERS = [
+    (name, one.name)
+    for name in ("fib", "fanout")
+    for folder in CATALOGUE.contender_names()
+    for one in CATALOGUE.runtimes(folder)
+    if name in one.workloads
+]
+LEVELS = {"fib": {"seconds": 1}, "fanout": {"requests": 10, "concurrency": 5}}
+FIGURES = {
+    "fib": {"requests_per_s", "latency_s", "p99_s"},
+    "fanout": {"latency_ms.p50", "overhead_ms.p50", "overlapped_percent", "bytes_in_flight"},
+}
+
+
+@pytest.fixture(scope="module")
+def executor() -> LocalExecutor:
+    return LocalExecutor()
+
+
+def make(executor: LocalExecutor, name: str, contender: str, **levels: int | str) -> Trial:
+    found = workload(name)
+    base = {factor.name: factor.default for factor in found.factors}
+    cell = Cell(contender, Point(tuple((base | LEVELS[name] | levels).items())))
+    one = ready(contender)
+    cpus, probe_cpus = executor.cpus(1)
+    request = trial.request(
+        one,
+        cell,
+        found,
+        limits=Limits(wall_s=200),
+        cpus=cpus,
+        probe_cpus=probe_cpus,
+        environment=trial.environment(os.environ, one.build, 1, 2, 3),
+        seed=1,
+        memory_available_bytes=8 << 30,
+    )
+    return trial.parse(executor.run(request), Trial(1, 0, cell, Outcome.INTERRUPTED, ""))
+
+
+@pytest.mark.parametrize(("name", "contender"), SERVERS)
+def test_a_short_load(executor: LocalExecutor, name: str, contender: str) -> None:
+    made = make(executor, name, contender)
+    if made.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
+        # A machine may stand still for longer than a server's grace: once more, not twice.
+        made = make(executor, name, contender)
+    assert made.outcome is Outcome.OK, f"{made.detail} {made.outcome_line}"
+    found = workload(name).figures(made)
+    common = {"cpu_per_request_s", "idle_pss_bytes", "rss_bytes", "peak_threads", "engine_share_percent"}
+    assert FIGURES[name] | common <= set(found)
+    assert made.outcome_line["left_behind"] == 0
+    assert all(not load["errors"] for load in made.outcome_line["loads"])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("name", "contender"), SERVERS)
+def test_every_load(executor: LocalExecutor, name: str, contender: str) -> None:
+    one = CATALOGUE.contender(contender).workloads[name].most.get("clients")
+    points: list[dict[str, int | str]] = [{"kind": "cpu"}, {"rate": 10}, {"tail": 50}]
+    if name == "fib":
+        points = [{"load": "single", "n": 20}]
+        if one != 1:
+            points += [{"load": "mixed", "clients": 2, "n": 20}, {"load": "rate", "clients": 8}]
+    for levels in points:
+        made = make(executor, name, contender, **levels)
+        assert made.outcome is Outcome.OK, f"{levels}: {made.detail} {made.outcome_line}"
