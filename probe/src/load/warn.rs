@@ -18,6 +18,8 @@ const RATE_KEPT: f64 = 0.99;
 /// Of a stall: latency's maximum against its median in a closed loop.
 const STALL_NS: u64 = 100_000_000;
 const STALL_FACTOR: u64 = 20;
+/// Behind its schedule by more than this, the engine was kept from running.
+const LAG_NS: u64 = 20_000_000;
 const LITTLE_LOOKS: u64 = 20;
 
 pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
@@ -46,6 +48,16 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
                 "ask for a lower rate, or more connections when the queue's times are long",
             );
         }
+    }
+    if open_loop && record.largest_lag_ns > LAG_NS {
+        warn(
+            "lag",
+            format!(
+                "the engine itself was up to {:.0} ms behind its schedule: latencies hold that as well",
+                record.largest_lag_ns as f64 / 1e6
+            ),
+            "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
+        );
     }
     let service = &record.service.0;
     if record.looks >= LITTLE_LOOKS && plan.protocol != Protocol::Stream && service.len() > 1000 {
@@ -118,4 +130,59 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         );
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::record::Record;
+
+    fn codes(pacing: &str, record: Record) -> Vec<&'static str> {
+        let plan = format!(
+            r#"{{"protocol": "tcp", "addresses": ["127.0.0.1:1"], "line": "1", "duration_s": 2, "pacing": {pacing}}}"#
+        );
+        let outcome = Outcome {
+            record,
+            duration_ns: 2_000_000_000,
+            descriptors: 1000,
+            ..Outcome::default()
+        };
+        let plan = serde_json::from_str(&plan).unwrap();
+        let found = warnings(&plan, &outcome);
+        found.iter().map(|one| one.code).collect()
+    }
+
+    #[test]
+    fn each_for_its_reason() {
+        let open = r#"{"kind": "constant", "rate_per_s": 5}"#;
+        let closed = r#"{"kind": "closed"}"#;
+        let fine = || Record {
+            intended: 10,
+            requests: 10,
+            ..Record::default()
+        };
+        assert!(codes(open, fine()).is_empty());
+        let late = || Record {
+            largest_lag_ns: LAG_NS + 1,
+            ..fine()
+        };
+        assert_eq!(codes(open, late()), ["lag"]);
+        assert!(codes(closed, late()).is_empty());
+        let busy = Record {
+            cpu_most_ns: 1_900_000_000,
+            ..fine()
+        };
+        assert_eq!(codes(closed, busy), ["generator-bound"]);
+        let half = Record {
+            requests: 5,
+            unfinished: 5,
+            ..fine()
+        };
+        assert_eq!(codes(open, half), ["rate-not-kept", "unfinished"]);
+        let many = Record {
+            opened: 20_001,
+            ..fine()
+        };
+        assert_eq!(codes(closed, many), ["near-ports"]);
+    }
 }
