@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import resource
+import select
 import signal
 import sys
 import threading
@@ -140,10 +141,22 @@ def end(*_):
     os._exit(0)  # At once, whatever is under way: there is nothing to save.
 
 
-def end_with_stdin():
-    while os.read(0, 65536):
-        pass
-    end()
+def end_when_told():
+    """Ends the program on SIGTERM and at the end of stdin."""
+    told, telling = os.pipe()
+    os.set_blocking(telling, False)
+    # Not the loop's handler: that one would wait for a sum to be done. A plain one runs between two steps
+    # of Python; a signal just before a system call that waits would be missed: so it fills a pipe too.
+    signal.set_wakeup_fd(telling)
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=watch, args=(told,), daemon=True).start()
+
+
+def watch(told):
+    while True:
+        ready, _, _ = select.select([told, 0], [], [])
+        if told in ready or not os.read(0, 4096):
+            end()
 
 
 def main():
@@ -153,9 +166,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # A warning for each upstream that refuses, or client that is gone, is one too many.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
-    # Not the loop's handler: that one would wait for a sum to be done.
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=end_with_stdin, daemon=True).start()
+    end_when_told()
     asyncio.run(listen(port, handler, options))
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import select
 import signal
 import sys
 import threading
@@ -177,10 +178,22 @@ def end(*_):
     os._exit(0)  # At once, whatever is under way: there is nothing to save.
 
 
-def end_with_stdin():
-    while os.read(0, 65536):
-        pass
-    end()
+def end_when_told():
+    """Ends the program on SIGTERM and at the end of stdin."""
+    told, telling = os.pipe()
+    os.set_blocking(telling, False)
+    # Not the loop's handler: that one would wait for a sum to be done. A plain one runs between two steps
+    # of Python; a signal just before a system call that waits would be missed: so it fills a pipe too.
+    signal.set_wakeup_fd(telling)
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=watch, args=(told,), daemon=True).start()
+
+
+def watch(told):
+    while True:
+        ready, _, _ = select.select([told, 0], [], [])
+        if told in ready or not os.read(0, 4096):
+            end()
 
 
 def main():
@@ -194,9 +207,7 @@ def main():
         refuse("port", "one that is free", str(port))
     # Meant for those who write transports, but said where a short body is all there already.
     warnings.filterwarnings("ignore", "Using readBody with a transport", DeprecationWarning)
-    # Not the reactor's handler: that one would wait for a sum to be done.
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=end_with_stdin, daemon=True).start()
+    end_when_told()
     print(f"::ready port={listening.getHost().port}", flush=True)
     reactor.run(installSignalHandlers=False)
 
