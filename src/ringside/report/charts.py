@@ -146,8 +146,8 @@ def _dots(summary: Summary, metric: Metric) -> Chart:
             panels.append(Panel(title, drawing.dot_plot(summary, metric, marks)))
     return Chart(
         metric.title,
-        f"{_sentence(metric.explanation)} Dots are medians over blocks, bars 95 % intervals, on a "
-        "logarithmic axis.",
+        f"{_sentence(metric.explanation)} Dots are medians over blocks, bars 95 % intervals; axes are "
+        "logarithmic where no median is 0.",
         tuple(panels),
     )
 

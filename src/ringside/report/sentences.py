@@ -48,7 +48,10 @@ def at_point(summary: Summary, metric: Metric, point: Point) -> list[Sentence]:
             compared = summary.compare(metric, name, baseline, point)
             if compared is None:
                 amount = numbers.with_interval(value, metric.unit)
-                text = f"{name}: {thing(metric)} {amount}; {baseline} has none in the same blocks"
+                other = summary.cells[Cell(baseline, point)].metrics.get(metric.name)
+                zero = value.estimate == 0 or (other is not None and other.estimate == 0)
+                why = "0 has no ratio" if zero else f"{baseline} has none in the same blocks"
+                text = f"{name}: {thing(metric)} {amount}; {why}"
                 found.append(Sentence(text, "quiet"))
             else:
                 found.append(_compared(compared, metric))

@@ -80,7 +80,7 @@ class Fib(Serving):
         Metric(
             "sustained_per_s",
             "/s",
-            "Sustained",
+            "Sustained rate",
             "highest of the rates tried at which the p99 is under 10 ms and 99 % are answered in time",
             smaller_is_better=False,
         ),
