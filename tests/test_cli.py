@@ -153,7 +153,7 @@ def test_every_failure_is_a_row_and_the_run_goes_on(
         manifest.read_text() + '\n[[build]]\ncommand = ["sh", "-c", "echo no compiler; exit 7"]\n'
     )
     names = ("good", "crashes", "wrong-sum", "hangs", "floods", "broken")
-    add_experiment("all", *names, more="[limits]\nwall_s = 1\n")
+    add_experiment("all", *names, more="[limits]\nwall_s = 8\n")
     done = ringside("run", "all", "--json", status=1)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
     found = {name: next(iter(cell["outcomes"])) for name, cell in cells.items()}
