@@ -45,7 +45,7 @@ HARD_TO_INTERRUPT = [
     if name.endswith("@pypy") and name not in POOLS and name != "python-processes@pypy"
 ]
 PATIENCE_S = 30.0
-END_S = 10.0
+END_S = 30.0
 ENOUGH_BYTES = 8 << 20
 # Computing it takes hours: whoever was asked for it is at work.
 LONG = b"90\n"
