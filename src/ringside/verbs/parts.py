@@ -69,13 +69,18 @@ def _factors(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> d
 def together(storage: Store, name: str) -> list[Run]:
     """The run of that id; all runs of the suite of that id; for `latest` those of the latest run's suite,
     in the order in which they were made. Raises UsageError."""
-    every = storage.runs()
-    mates = [run for run in every if suite_of(run).get("id") == name]
-    if mates:
-        return mates
-    run = storage.run(name)
+    try:
+        run = storage.run(name)
+    except UsageError:
+        if mates := _mates(storage, name):
+            return mates
+        raise
     suite = suite_of(run).get("id") if name == "latest" else None
-    return [one for one in every if suite_of(one).get("id") == suite] if suite else [run]
+    return _mates(storage, suite) if suite else [run]
+
+
+def _mates(storage: Store, suite: str) -> list[Run]:
+    return [run for run in storage.runs() if suite_of(run).get("id") == suite]
 
 
 def suite_of(run: Run) -> Mapping[str, Any]:

@@ -6,16 +6,18 @@ from __future__ import annotations
 from typing import Any
 
 from ringside.model import Metric, Point, Trial
-from ringside.workloads.base import CORES, PEAK, THREADS, Curve, Factor
+from ringside.workloads.base import CORES, PEAK, THREADS, Factor
 from ringside.workloads.serving import (
     CPU,
     ENGINE,
     IDLE,
+    PERCENTILES,
     RATE,
     RSS,
     TIMEOUT_S,
     Serving,
     load_of,
+    percentile_curve,
     server_figures,
     service,
     step,
@@ -25,7 +27,6 @@ from ringside.workloads.serving import (
 UPSTREAMS = 3
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
-_PERCENTILES = (("p50", 0.30103), ("p90", 1.0), ("p95", 1.30103), ("p99", 2.0), ("p99_9", 3.0))
 _BODY = rf"\.*200(\.*200){{{UPSTREAMS - 1}}}"
 
 
@@ -57,7 +58,7 @@ class Fanout(Serving):
                 f"Latency {name.replace('_', '.')}",
                 f"the {name.replace('_', '.')} of times from the intended instant to the answer's end",
             )
-            for name, _ in _PERCENTILES
+            for name, _ in PERCENTILES
         ),
         Metric(
             "overhead_ms.p50",
@@ -91,14 +92,7 @@ class Fanout(Serving):
     )
     compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
     beside = ("overhead_ms.p50", CPU.name, "bytes_in_flight", IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
-    curves = (
-        Curve(
-            "Latency percentiles",
-            "how long requests took, from the median to one in a thousand; medians over blocks",
-            "percentile",
-            tuple((place, name.replace("_", "."), f"latency_ms.{name}") for name, place in _PERCENTILES),
-        ),
-    )
+    curves = (percentile_curve("latency_ms.{}".format),)
 
     def arguments(self, point: Point) -> dict[str, str]:
         found = {"port": "0", "tick_ms": str(_TICK_MS)}
@@ -124,7 +118,7 @@ class Fanout(Serving):
         found = server_figures(trial, "measured")
         load = load_of(trial, "measured")
         latency = times(load)
-        found |= {f"latency_ms.{name}": latency[name] * 1e3 for name, _ in _PERCENTILES if name in latency}
+        found |= {f"latency_ms.{name}": latency[name] * 1e3 for name, _ in PERCENTILES if name in latency}
         if load and load["concurrency"] and PEAK.name in found and IDLE.name in found:
             grown = max(0.0, found[PEAK.name] - found[IDLE.name])
             found["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])

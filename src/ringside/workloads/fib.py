@@ -13,11 +13,13 @@ from ringside.workloads.serving import (
     CPU,
     ENGINE,
     IDLE,
+    PERCENTILES,
     RATE,
     RSS,
     TIMEOUT_S,
     Serving,
     load_of,
+    percentile_curve,
     server_figures,
     service,
     step,
@@ -34,7 +36,10 @@ _WARM_UP_S = 1.0
 _MIXED_RATE_PER_S = 200
 _SINGLE_REQUESTS = 10
 
-_PERCENTILES = (("p50", 0.30103), ("p90", 1.0), ("p95", 1.30103), ("p99", 2.0), ("p99_9", 3.0))
+
+def _metric(percentile: str) -> str:
+    """The metric of a percentile: the median has the name that the post's figures have."""
+    return "latency_s" if percentile == "p50" else f"{percentile}_s"
 
 
 class Fib(Serving):
@@ -68,7 +73,7 @@ class Fib(Serving):
         Metric("latency_s", "s", "Latency", "median time from a request's intended instant to its answer"),
         *(
             Metric(f"{name}_s", "s", name.replace("_", "."), f"the {name.replace('_', '.')} of latencies")
-            for name, _ in _PERCENTILES[1:]
+            for name, _ in PERCENTILES[1:]
         ),
         Metric(
             "short_p99_s",
@@ -98,15 +103,7 @@ class Fib(Serving):
     compared = ("requests_per_s", "latency_s", "cpu_per_request_s")
     beside = (CPU.name, IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
     curves = (
-        Curve(
-            "Latency percentiles",
-            "how long requests took, from the median to one in a thousand; medians over blocks",
-            "percentile",
-            tuple(
-                (place, name.replace("_", "."), "latency_s" if name == "p50" else f"{name}_s")
-                for name, place in _PERCENTILES
-            ),
-        ),
+        percentile_curve(_metric),
         Curve(
             "Latency against rate",
             "the p99 at each arrival rate; a line ends where its server broke down",
@@ -167,11 +164,7 @@ class Fib(Serving):
         latency = times(load_of(trial, "measured"))
         if RATE.name in found:
             found["requests_per_s_per_client"] = found[RATE.name] / int(point["clients"])
-        found |= {
-            "latency_s" if name == "p50" else f"{name}_s": latency[name]
-            for name, _ in _PERCENTILES
-            if name in latency
-        }
+        found |= {_metric(name): latency[name] for name, _ in PERCENTILES if name in latency}
         if point["load"] == "mixed":
             # Its rate and its CPU are those of two loads: no figures of a request.
             for name in (CPU.name, RATE.name, "requests_per_s_per_client"):

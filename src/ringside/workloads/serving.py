@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ringside.model import Expectation, Metric, Point, Trial
-from ringside.workloads.base import PEAK, THREADS, Workload
+from ringside.workloads.base import PEAK, THREADS, Curve, Workload
 
 READY_S = 60.0
 IDLE_S = 0.5
 # Longer than any honest answer takes; what hangs is seen by its timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
+# By their names in the probe's answers; the place of each on an axis of nines, -log10(1 - q).
+PERCENTILES = (("p50", 0.30103), ("p90", 1.0), ("p95", 1.30103), ("p99", 2.0), ("p99_9", 3.0))
 
 RATE = Metric(
     "requests_per_s", "/s", "Answers", "right answers per second while measured", smaller_is_better=False
@@ -46,6 +48,16 @@ class Serving(Workload):
 
     def output_bytes(self, point: Point) -> int:
         return _OUTPUT_BYTES
+
+
+def percentile_curve(metric_of: Callable[[str], str]) -> Curve:
+    """Latency over percentiles; `metric_of` names the metric of each."""
+    return Curve(
+        "Latency percentiles",
+        "how long requests took, from the median to one in a thousand; medians over blocks",
+        "percentile",
+        tuple((place, name.replace("_", "."), metric_of(name)) for name, place in PERCENTILES),
+    )
 
 
 def service(steps: Sequence[Mapping[str, Any]], stub: Mapping[str, Any] | None = None) -> dict[str, Any]:
