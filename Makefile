@@ -4,7 +4,7 @@
 help:
 	@echo "make showdown   each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
-	@echo "make test       everything that CI checks"
+	@echo "make test       everything that CI checks (MINUTES=N: what N minutes allow)"
 	@echo "make fuzz       the engine's parsers, for seconds"
 	@echo "make soak       what takes long: every rule for every server, longer fuzzing"
 	@echo "make lint       format, types, and what the compilers warn of"
@@ -29,8 +29,7 @@ lint: ruff
 	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
 
 test: ruff
-	cd probe && cargo test --release --quiet --locked
-	.venv/bin/pytest
+	@scripts/test $(MINUTES)
 
 soak: setup-dev
 	.venv/bin/pytest -m soak

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,47 @@ settings.register_profile(
 settings.load_profile("patient")
 
 FAKES = Path(__file__).parent / "fakes"
+
+# These start many programs. They come last, so that a host that gives little of its CPUs gets to all others.
+LAST = (
+    "test_local",
+    "test_runner",
+    "test_load",
+    "test_contenders",
+    "test_suites",
+    "test_service_contenders",
+    "test_cli",
+    "test_html",
+    "test_wheel",
+)
+STARTED = time.monotonic()
+NO_TIME = "left out: the time for tests is over"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--minutes",
+        type=float,
+        default=float("inf"),
+        help="leave out what has not begun after so many minutes, and say how much that is",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LAST.index(item.path.stem) if item.path.stem in LAST else -1)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if time.monotonic() - STARTED > 60 * item.config.getoption("--minutes"):
+        pytest.skip(NO_TIME)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped: Sequence[pytest.TestReport] = terminalreporter.stats.get("skipped", ())
+    if late := [report for report in skipped if NO_TIME in report.longreprtext]:
+        terminalreporter.line(
+            f"{len(late)} tests were left out, the first of them {late[0].nodeid}: no time", red=True
+        )
 
 
 @pytest.fixture

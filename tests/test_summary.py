@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,17 @@ def test_too_few_blocks_and_a_run_that_was_cut_off_are_said(tmp_path: Path) -> N
     assert [warned.code for warned in found.warnings] == ["too-few-blocks", "unfinished"]
     assert f"--resume {found.run.id}" in found.warnings[1].remedy
     assert all(one.verdict is Verdict.TOO_FEW_BLOCKS for one in found.comparisons())
+
+
+def test_a_server_that_ends_late_is_a_warning(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run = make_run(store, experiment("fib-sync", contenders=("go", "erlang"), baseline="go"))
+    trials = store.trials(run)
+    ends = {"go": 1_999_000_000, "erlang": 2_001_000_000}
+    late = [replace(t, outcome_line={**t.outcome_line, "ending_ns": ends[t.cell.contender]}) for t in trials]
+    (warned,) = summarise(run, late).warnings
+    assert warned.code == "slow-end"
+    assert warned.text.startswith("erlang:")
 
 
 def test_then_and_now(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ pub struct Ending {
     pub signal: Option<i32>,
     pub wall_ns: u64,
     pub paused_ns: u64,
+    /// From SIGTERM to the end of a server that ended by it.
+    pub ending_ns: Option<u64>,
     pub cpu_user_ns: u64,
     pub cpu_system_ns: u64,
     pub cpu_source: &'static str,

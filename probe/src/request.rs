@@ -75,6 +75,9 @@ pub struct ExpectLines {
 pub struct Service {
     pub ready_s: f64,
     pub idle_s: f64,
+    /// What it may take to end after SIGTERM.
+    #[serde(default = "end_s")]
+    pub end_s: f64,
     /// Loads, one step after another; none: it is only watched.
     #[serde(default)]
     pub steps: Vec<Step>,
@@ -104,6 +107,11 @@ pub struct NamedLoad {
 
 fn twenty() -> f64 {
     20.0
+}
+
+/// The contract says two seconds; but a host may stand still for as long.
+fn end_s() -> f64 {
+    10.0
 }
 
 /// What a request asks for.
@@ -222,6 +230,7 @@ impl Request {
         if let Some(service) = &self.service {
             seconds("service.ready_s", service.ready_s)?;
             seconds("service.idle_s", service.idle_s)?;
+            seconds("service.end_s", service.end_s)?;
             service.check()?;
         }
         Ok(())

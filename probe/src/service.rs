@@ -4,9 +4,6 @@
 use crate::request;
 use crate::verdict::Cause;
 
-/// What a server may take to end after SIGTERM.
-const GRACE_NS: u64 = 2_000_000_000;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Starting,
@@ -21,6 +18,8 @@ pub struct Service {
     phase: Phase,
     due_ns: u64,
     idle_ns: u64,
+    end_ns: u64,
+    terminated_ns: Option<u64>,
     next_step: usize,
     steps: usize,
 }
@@ -44,6 +43,8 @@ impl Service {
             phase: Phase::Starting,
             due_ns: nanoseconds(request.ready_s),
             idle_ns: nanoseconds(request.idle_s),
+            end_ns: nanoseconds(request.end_s),
+            terminated_ns: None,
             next_step: 0,
             steps: request.steps.len(),
         }
@@ -83,7 +84,10 @@ impl Service {
         }
         match self.phase {
             Phase::Starting => Step::GiveUp(Cause::NeverReady),
-            Phase::Ending => Step::GiveUp(Cause::TimedOut("still ran 2 s after SIGTERM".into())),
+            Phase::Ending => Step::GiveUp(Cause::TimedOut(format!(
+                "still ran {} s after SIGTERM",
+                self.end_ns as f64 / 1e9
+            ))),
             // Loads end by themselves.
             Phase::Driven => Step::Wait,
             Phase::Idle if self.next_step < self.steps => {
@@ -94,10 +98,16 @@ impl Service {
             }
             Phase::Idle => {
                 self.phase = Phase::Ending;
-                self.due_ns = now_ns.saturating_add(GRACE_NS);
+                self.due_ns = now_ns.saturating_add(self.end_ns);
+                self.terminated_ns = Some(now_ns);
                 Step::Terminate
             }
         }
+    }
+
+    /// When SIGTERM was due to it.
+    pub fn terminated_ns(&self) -> Option<u64> {
+        self.terminated_ns
     }
 }
 
@@ -122,6 +132,7 @@ mod tests {
         Service::new(&request::Service {
             ready_s: 5.0,
             idle_s: 1.0,
+            end_s: 2.0,
             steps: (0..steps).map(|_| step()).collect(),
             stub: None,
         })
@@ -149,13 +160,13 @@ mod tests {
         assert!(service.ready(10));
         assert!(!service.ready(20));
         assert_eq!(service.due_ns(), 1_000_000_010);
+        assert_eq!(service.terminated_ns(), None);
         assert_eq!(service.step(1_000_000_010), Step::Terminate);
+        assert_eq!(service.terminated_ns(), Some(1_000_000_010));
         assert_eq!(service.phase(), Phase::Ending);
         assert_eq!(service.step(3_000_000_009), Step::Wait);
-        assert!(matches!(
-            service.step(3_000_000_010),
-            Step::GiveUp(Cause::TimedOut(_))
-        ));
+        let late = Cause::TimedOut("still ran 2 s after SIGTERM".into());
+        assert_eq!(service.step(3_000_000_010), Step::GiveUp(late));
     }
 
     #[test]

@@ -529,6 +529,8 @@ impl Trial<'_, '_> {
         }
         let (samples, sample_interval_ns) = self.sampler.kept();
         let peaks = &self.sampler.peaks;
+        let terminated_ns = self.service.as_ref().and_then(Service::terminated_ns);
+        let ending_ns = terminated_ns.filter(|_| self.cause == Some(Cause::Ended));
         Ending {
             outcome,
             detail,
@@ -536,6 +538,7 @@ impl Trial<'_, '_> {
             signal,
             wall_ns: ended_ns.saturating_sub(self.paused_ns),
             paused_ns: self.paused_ns,
+            ending_ns: ending_ns.map(|since| ended_ns.saturating_sub(since)),
             cpu_user_ns: cpu.map_or(usage.user_ns, |cpu| cpu.user_ns),
             cpu_system_ns: cpu.map_or(usage.system_ns, |cpu| cpu.system_ns),
             cpu_source: cpu.map_or("rusage", |_| "cgroup"),

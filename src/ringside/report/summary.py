@@ -29,6 +29,8 @@ from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Slope, Workload
 
 LIMIT = "limit"
+# What a server may take to end, by the contract.
+END_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +260,15 @@ def _warnings(run: Run, experiment: Experiment, trials: Sequence[Trial]) -> list
                 "left-behind",
                 f"{', '.join(behind)}: processes still ran after the program had ended, and were killed",
                 "make the program wait for what it starts",
+            )
+        )
+    slow = {t.cell.contender for t in measured if (t.outcome_line.get("ending_ns") or 0) > END_NS}
+    if slow:
+        found.append(
+            Warned(
+                "slow-end",
+                f"{', '.join(sorted(slow))}: still ran more than 2 s after SIGTERM",
+                "end at once on SIGTERM, whatever is open; no figure of the table depends on it",
             )
         )
     missing = sorted({text for trial in measured for text in trial.missing})

@@ -1,8 +1,6 @@
 //! Upstreams that the probe plays, called over real sockets.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -63,7 +61,7 @@ const OK: &str = "HTTP/1.1 200 Stub\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
 fn answers_after_its_delay_and_sees_what_overlaps() {
-    let upstream = json!({"delay": {"kind": "constant", "s": 0.1}, "body": "ok"});
+    let upstream = json!({"delay": {"kind": "constant", "s": 1.5}, "body": "ok"});
     let stub = Stub::start(json!([upstream, upstream, upstream]));
     let mut streams: Vec<_> = (0..3).map(|number| stub.connect(number)).collect();
     let begun = Instant::now();
@@ -73,7 +71,7 @@ fn answers_after_its_delay_and_sees_what_overlaps() {
     for stream in &mut streams {
         assert_eq!(reply(stream, OK.len()), OK);
     }
-    let least = Duration::from_millis(100);
+    let least = Duration::from_millis(1500);
     assert!(begun.elapsed() >= least);
     for stream in &mut streams {
         let begun = Instant::now();

@@ -1,8 +1,6 @@
 //! Programs that listen.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{json, Value};
 
 fn service(script: &str) -> [Value; 2] {
@@ -16,6 +14,8 @@ fn a_server_that_keeps_the_contract() {
     for request in service(script) {
         let trial = run(&request);
         trial.is("ok", "");
+        let ending_ns = trial.outcome["ending_ns"].as_u64().unwrap();
+        assert!(ending_ns < trial.outcome["wall_ns"].as_u64().unwrap());
         assert_eq!(trial.of("ready")[0]["port"], 40123);
         trial.marked("ready");
         let ready = trial.of("ready")[0]["t_ns"].as_u64().unwrap();
@@ -27,7 +27,7 @@ fn a_server_that_keeps_the_contract() {
 
 #[test]
 fn a_server_that_the_signal_itself_ends() {
-    for request in service("echo '::ready port=40123'; exec sleep 50") {
+    for request in service("echo '::ready port=40123'; exec sleep 500") {
         let trial = run(&request);
         trial.is("ok", "");
         assert_eq!(trial.outcome["signal"], 15);
@@ -37,7 +37,9 @@ fn a_server_that_the_signal_itself_ends() {
 #[test]
 fn servers_that_break_it() {
     for request in service("trap '' TERM; echo '::ready port=1'; while :; do sleep 0.05; done") {
-        run(&request).is("timed-out", "SIGTERM");
+        let trial = run(&with(request, "/service/end_s", json!(0.3)));
+        trial.is("timed-out", "still ran 0.3 s after SIGTERM");
+        assert_eq!(trial.outcome["ending_ns"], Value::Null);
     }
     for request in service("echo '::ready port=1'") {
         run(&request).is("crashed", "ended by itself: exit status 0");
@@ -45,7 +47,7 @@ fn servers_that_break_it() {
     for request in service("exit 0") {
         run(&request).is("never-ready", "ended before ::ready");
     }
-    for request in service("exec sleep 50") {
+    for request in service("exec sleep 500") {
         run(&with(request, "/service/ready_s", json!(0.2))).is("never-ready", "");
     }
     for request in

@@ -1,14 +1,14 @@
 //! Loads by the probe, on both back-ends.
 
-use crate::common::*;
-use crate::server::Server;
+use super::server::Server;
+use super::*;
 use serde_json::{json, Value};
 
 /// A plan for a server, with changes.
 pub fn plan(server: &Server, changes: Value) -> Value {
     let mut plan = json!({
         "protocol": "http", "addresses": [server.address.to_string()], "connections": 2,
-        "requests": 20, "timeout_s": 20, "request": {"headers": [["Host", "here"]]},
+        "requests": 20, "timeout_s": 100, "request": {"headers": [["Host", "here"]]},
     });
     for (key, value) in changes.as_object().unwrap() {
         plan[key] = value.clone();

@@ -1,8 +1,6 @@
 //! What programs print: evidence, right and wrong, and hostile text.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{json, Value};
 
 fn expecting(request: Value, expect: Value) -> Value {
@@ -46,7 +44,7 @@ fn lines_that_are_wrong_end_the_trial() {
         "::ready port=70000",
     ] {
         // Without an end: a line that nobody can answer must not last until the time is up.
-        let script = format!("printf '%s\\n' '{line}'; exec sleep 50");
+        let script = format!("printf '%s\\n' '{line}'; exec sleep 500");
         let trial = run(&sh(&script));
         trial.is("wrong-evidence", "");
         assert_eq!(trial.outcome["signal"], 9);

@@ -1,8 +1,6 @@
 //! Whatever a program does to stay, nothing of it is alive after its trial; `run` checks that.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use rustix::process::Signal;
 use serde_json::{json, Value};
 
@@ -12,7 +10,7 @@ fn short(request: Value) -> [Value; 2] {
 
 #[test]
 fn a_program_that_hangs() {
-    for request in short(request(&["sleep", "50"])) {
+    for request in short(request(&["sleep", "500"])) {
         let trial = run(&request);
         trial.is("timed-out", "1 s");
         assert_eq!(trial.outcome["signal"], 9);
@@ -25,7 +23,7 @@ fn a_program_that_hangs() {
 #[test]
 fn a_program_that_ignores_signals() {
     for request in short(sh(
-        "trap '' TERM INT HUP QUIT; sleep 50 & sleep 50; sleep 50",
+        "trap '' TERM INT HUP QUIT; sleep 500 & sleep 500; sleep 500",
     )) {
         run(&request).is("timed-out", "");
     }
@@ -33,7 +31,7 @@ fn a_program_that_ignores_signals() {
 
 #[test]
 fn a_program_that_stops_itself() {
-    for request in short(sh("sleep 50 & kill -STOP $! $$")) {
+    for request in short(sh("sleep 500 & kill -STOP $! $$")) {
         run(&request).is("timed-out", "");
     }
 }
@@ -108,7 +106,7 @@ fn started(
 #[test]
 fn a_probe_that_is_told_to_end() {
     for (number, name) in [(Signal::TERM, "SIGTERM"), (Signal::INT, "SIGINT")] {
-        for request in both_ways(sh("sleep 50 & sleep 50")) {
+        for request in both_ways(sh("sleep 500 & sleep 500")) {
             let (probe, mut reader) = started(&request);
             signal(probe.id(), number);
             let mut last = Value::Null;
@@ -127,7 +125,7 @@ fn a_probe_that_is_told_to_end() {
 
 #[test]
 fn a_reader_that_goes_away() {
-    for request in both_ways(sh("sleep 50 & sleep 50")) {
+    for request in both_ways(sh("sleep 500 & sleep 500")) {
         let (probe, reader) = started(&request);
         drop(reader);
         let output = probe.wait_with_output().unwrap();
@@ -138,7 +136,7 @@ fn a_reader_that_goes_away() {
 
 #[test]
 fn a_parent_that_dies() {
-    for request in both_ways(sh("sleep 50 & sleep 50")) {
+    for request in both_ways(sh("sleep 500 & sleep 500")) {
         let folder = Folder::new();
         let answers = folder.path().join("answers");
         let file = std::fs::File::create(&answers).unwrap();
@@ -167,7 +165,7 @@ fn a_parent_that_dies() {
 
 #[test]
 fn a_probe_that_is_killed() {
-    let request = request(&["sleep", "50"]);
+    let request = request(&["sleep", "500"]);
     let (mut probe, _reader) = started(&request);
     probe.kill().unwrap();
     probe.wait().unwrap();

@@ -1,8 +1,6 @@
 //! Programs that run and end: how they are started, and what their ends are called.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::json;
 
 #[test]

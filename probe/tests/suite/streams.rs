@@ -1,15 +1,9 @@
 //! Streams held open: every message is checked. Both back-ends must count the same.
 
-mod common;
-#[path = "common/driving.rs"]
-mod driving;
-#[path = "common/server.rs"]
-mod server;
-
-use common::*;
-use driving::*;
+use crate::common::driving::*;
+use crate::common::server::{dribble, request, Server};
+use crate::common::*;
 use serde_json::{json, Value};
-use server::{dribble, request, Server};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,7 +17,7 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 fn stream_changes() -> Value {
     json!({
-        "protocol": "stream", "connections": 3, "requests": null, "duration_s": 1.5,
+        "protocol": "stream", "connections": 3, "requests": null, "duration_s": 4,
         "request": {"target": "/test/{id}", "headers": [["Host", "here"]]},
         "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.1},
     })

@@ -1,15 +1,9 @@
 //! The load engine against real servers, good ones and bad ones. Both back-ends must count the same.
 
-mod common;
-#[path = "common/driving.rs"]
-mod driving;
-#[path = "common/server.rs"]
-mod server;
-
-use common::*;
-use driving::*;
+use crate::common::driving::*;
+use crate::common::server::{dribble, request, reset, Server};
+use crate::common::*;
 use serde_json::{json, Value};
-use server::{dribble, request, reset, Server};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,0 +1,11 @@
+//! The probe as a whole, against real programs, servers and kernels. One binary: it is linked once.
+
+mod common;
+mod driven;
+mod ends;
+mod load;
+mod output;
+mod programs;
+mod services;
+mod streams;
+mod stub;
