@@ -43,6 +43,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/probe_share.py
 	.venv/bin/python benchmarks/command_line.py
 	.venv/bin/python benchmarks/ring_bare.py
+	.venv/bin/python benchmarks/servers_bare.py
 	.venv/bin/python benchmarks/engine.py
 	.venv/bin/python benchmarks/truth.py
 

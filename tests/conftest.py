@@ -16,12 +16,15 @@ settings.load_profile("patient")
 
 FAKES = Path(__file__).parent / "fakes"
 
-# These start many programs. They come last, so that a host that gives little of its CPUs gets to all others.
+# What takes long comes last, so that a host that gives little of its CPUs gets to all others.
 LAST = (
+    "test_charts",
     "test_local",
     "test_runner",
     "test_load",
     "test_contenders",
+    "test_fib_contenders",
+    "test_fanout_contenders",
     "test_suites",
     "test_service_contenders",
     "test_cli",

@@ -119,6 +119,7 @@ def test_requests_and_evidence_of_fanout() -> None:
     headers = dict(found["measured"][0]["request"]["headers"])
     assert headers["X-Request-Id"] == "measured-{n}"
     assert FANOUT.arguments(point(FANOUT))["upstreams"] == "{upstreams}"
+    assert int(FANOUT.arguments(point(FANOUT))["timeout_ms"]) > 5000
     assert "upstreams" not in FANOUT.arguments(point(FANOUT, kind="cpu"))
     summed = steps(FANOUT, kind="cpu", work=10)["measured"][0]
     assert summed["expect"] == {"status": 200, "equals": "45\n45\n45\n"}

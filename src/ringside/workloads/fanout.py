@@ -27,6 +27,8 @@ from ringside.workloads.serving import (
 UPSTREAMS = 3
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
+# An upstream that is late because the host stands still is no failure of the gateway.
+_TIMEOUT_MS = 30_000
 _BODY = rf"\.*200(\.*200){{{UPSTREAMS - 1}}}"
 
 
@@ -95,7 +97,7 @@ class Fanout(Serving):
     curves = (percentile_curve("latency_ms.{}".format),)
 
     def arguments(self, point: Point) -> dict[str, str]:
-        found = {"port": "0", "tick_ms": str(_TICK_MS)}
+        found = {"port": "0", "tick_ms": str(_TICK_MS), "timeout_ms": str(_TIMEOUT_MS)}
         if point["kind"] == "io":
             found["upstreams"] = "{upstreams}"
         return found
