@@ -28,6 +28,11 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
         marks[f"begin {step['name']}"] = _mark(1, spent)
         for load in step["loads"]:
             plan = load["plan"]
+            if plan["protocol"] == "stream":
+                loads.append(_stream(step["name"], load["name"], plan, base))
+                marks |= _held(step["marks"], plan, base, spent)
+                spent = marks["held"]["cpu_ns"]
+                continue
             seconds = base + delay + (8e-3 if plan.get("line") == "30" else 0.0)
             # Near its capacity a server is slow.
             rate = plan.get("pacing", {}).get("rate_per_s")
@@ -56,6 +61,42 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
 
 def _mark(size: int, cpu_ns: int) -> dict[str, Any]:
     return {"pss_bytes": size * 1_500_000, "rss_bytes": size * 2_000_000, "cpu_ns": cpu_ns, "threads": 5}
+
+
+def _stream(step: str, name: str, plan: dict[str, Any], base: float) -> dict[str, Any]:
+    spread = {key: base * times * 1e9 for key, times in _QUANTILES.items()}
+    chunks = round(plan["connections"] * plan["duration_s"] / plan["stream"]["interval_s"])
+    return {
+        "step": step,
+        "name": name,
+        "outcome": "ok",
+        "io": "epoll",
+        "duration_ns": round(plan["duration_s"] * 1e9),
+        "requests": 0,
+        "late_requests": 0,
+        "intended": None,
+        "achieved_rate_per_s": chunks / plan["duration_s"],
+        "cpu_share_most": 0.1,
+        "concurrency": float(plan["connections"]),
+        "errors": {},
+        "warnings": [],
+        "streams": {"fed": plan["connections"], "chunks": chunks, "behind": 3},
+        "histograms": {kind: dict(spread) for kind in ("lateness", "connect", "first_byte")},
+    }
+
+
+def _held(
+    wanted: list[dict[str, Any]], plan: dict[str, Any], base: float, spent: int
+) -> dict[str, dict[str, Any]]:
+    """Looks while feeds are held: a hundred times the seconds of a chunk in bytes, for each connection."""
+    found = {}
+    for mark in wanted:
+        at_ns = round(mark["at_s"] * 1e9)
+        chunks = plan["connections"] * mark["at_s"] / plan["stream"]["interval_s"]
+        look = _mark(1, spent + round(1e9 * base * chunks))
+        look |= {"t_ns": at_ns, "pss_bytes": look["pss_bytes"] + round(plan["connections"] * base * 1e8)}
+        found[mark["name"]] = look
+    return found
 
 
 def _load(step: str, name: str, plan: dict[str, Any], s: float, base: float, stub: bool) -> dict[str, Any]:

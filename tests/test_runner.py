@@ -29,6 +29,9 @@ class FakeExecutor:
     def available_cpus(self) -> int:
         return 2
 
+    def descriptors(self) -> int:
+        return 20_000
+
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (1,), (0,)
 

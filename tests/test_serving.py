@@ -13,6 +13,7 @@ from ringside.errors import UsageError
 from ringside.model import Cell, Experiment, Outcome, Point, Trial
 from ringside.workloads.base import Workload
 from ringside.workloads.fanout import FANOUT
+from ringside.workloads.feed import FEED
 from ringside.workloads.fib import FIB, RATES, fibonacci
 from ringside.workloads.serving import load_of, times
 from tests import served
@@ -147,6 +148,43 @@ def test_figures_of_fanout() -> None:
     assert found["overlapped_percent"] == 100
     assert found["bytes_in_flight"] == pytest.approx((4e6 - 1.5e6) / 20)
     assert "overhead_ms.p50" not in FANOUT.figures(trial(FANOUT, kind="cpu"))
+
+
+def test_requests_of_feed() -> None:
+    found = FEED.service(point(FEED, connections=3000, ramp=500, interval_ms=2000, seconds=20), 5)
+    assert found
+    first, held = found["steps"]
+    assert first["loads"][0]["plan"]["expect"] == {"status": 404}
+    plan = held["loads"][0]["plan"]
+    assert (plan["connections"], plan["ramp_per_s"], plan["duration_s"]) == (3000, 500, 26.0)
+    assert plan["stream"]["interval_s"] == 2.0
+    # Three intervals without a sign.
+    assert plan["timeout_s"] == 6.0
+    ramped, last = held["marks"]
+    assert (ramped["name"], ramped["at_s"], last["name"]) == ("ramped", 6.0, "held")
+    assert last["at_s"] == 25.0
+
+
+def test_figures_of_feed() -> None:
+    found = FEED.figures(trial(FEED, connections=1000, seconds=10))
+    assert found["bytes_per_connection"] == pytest.approx(60e-6 * 1e8)
+    assert found["cpu_per_kchunk_s"] == pytest.approx(60e-6 * 1000)
+    assert found["late_ms.p50"] == pytest.approx(0.06)
+    assert found["late_ms.max"] == pytest.approx(1.2)
+    assert found["behind"] == 3
+    assert found["held_pss_bytes"] == pytest.approx(1_500_000 + 6_000_000)
+    assert "requests_per_s" not in found
+
+
+def test_feeds_that_cannot_be_held_are_refused_before_they_start() -> None:
+    with pytest.raises(UsageError, match="take a higher ramp"):
+        point(FEED, connections=100_000, ramp=1)
+    with pytest.raises(
+        UsageError, match="needs 100,128 descriptors in one process, and the limit here is 20,000"
+    ):
+        plan.check_descriptors([point(FEED, connections=100_000)], FEED, 20_000)
+    plan.check_descriptors([point(FEED)], FEED, 20_000)
+    plan.check_descriptors([point(FIB)], FIB, 20_000)
 
 
 def test_a_trial_without_loads_has_few_figures() -> None:

@@ -22,8 +22,7 @@ answer(Socket) ->
                     end;
                 _ ->
                     _ = gen_tcp:send(Socket, io_lib:format("error: a line may have ~w bytes~n", [?LONGEST])),
-                    _ = gen_tcp:shutdown(Socket, write),
-                    drain(Socket, erlang:monotonic_time(millisecond) + 1000)
+                    service:hang_up(Socket)
             end;
         {error, _} ->
             gone
@@ -45,11 +44,3 @@ number(_) ->
 fib(1) -> 1;
 fib(2) -> 1;
 fib(N) -> fib(N - 1) + fib(N - 2).
-
-%% Lets the client read the last line: closing with bytes unread would reset the
-%% connection.
-drain(Socket, Deadline) ->
-    case gen_tcp:recv(Socket, 0, max(0, Deadline - erlang:monotonic_time(millisecond))) of
-        {ok, _} -> drain(Socket, Deadline);
-        {error, _} -> gone
-    end.

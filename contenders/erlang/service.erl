@@ -1,12 +1,14 @@
-%% What the two servers share: how they begin, accept and end.
+%% What the servers share: how they begin, accept and end.
 -module(service).
 -behaviour(gen_event).
--export([run/3]).
+-export([run/3, run/4, hang_up/1]).
 -export([init/1, handle_event/2, handle_call/2]).
 
 %% Listens on 127.0.0.1, says so, and calls Serve in a process of its own for
-%% each connection, until SIGTERM or the end of stdin.
-run(Given, Options, Serve) ->
+%% each connection, until SIGTERM or the end of stdin. So many processes accept.
+run(Given, Options, Serve) -> run(Given, 1, Options, Serve).
+
+run(Given, Acceptors, Options, Serve) ->
     % The usual handler says something and takes its time.
     ok = gen_event:swap_handler(erl_signal_server, {erl_signal_handler, []}, {?MODULE, []}),
     Port = settings:whole_number("port", 0, 65535, 0, Given),
@@ -15,7 +17,7 @@ run(Given, Options, Serve) ->
     case gen_tcp:listen(Port, Usual ++ Options) of
         {ok, Listener} ->
             {ok, Chosen} = inet:port(Listener),
-            spawn(fun() -> accept(Listener, Serve) end),
+            [spawn(fun() -> accept(Listener, Serve) end) || _ <- lists:seq(1, Acceptors)],
             io:format("::ready port=~w~n", [Chosen]),
             until_the_end_of_stdin();
         {error, Reason} ->
@@ -30,9 +32,23 @@ accept(Listener, Serve) ->
             spawn(fun() -> accept(Listener, Serve) end),
             Serve(Socket);
         {error, _} ->
-            % No descriptor is free: some connection may end.
-            timer:sleep(10),
+            % No descriptor is free, not even for loading the module timer: some
+            % connection may end.
+            receive after 10 -> ok end,
             accept(Listener, Serve)
+    end.
+
+%% Lets the client read the last answer: closing with bytes unread would reset
+%% the connection.
+hang_up(Socket) ->
+    _ = gen_tcp:shutdown(Socket, write),
+    _ = inet:setopts(Socket, [{packet, raw}]),
+    drain(Socket, erlang:monotonic_time(millisecond) + 1000).
+
+drain(Socket, Deadline) ->
+    case gen_tcp:recv(Socket, 0, max(0, Deadline - erlang:monotonic_time(millisecond))) of
+        {ok, _} -> drain(Socket, Deadline);
+        {error, _} -> gone
     end.
 
 until_the_end_of_stdin() ->

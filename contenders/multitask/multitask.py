@@ -95,7 +95,7 @@ class TaskManager:
 
     def _wait_for_events(self):
         timers = self._timers
-        while timers and timers[0][2].cancelled:
+        while timers and timers[0][2].function is None:
             heapq.heappop(timers)
         if self._ready:
             patience = 0
@@ -113,7 +113,7 @@ class TaskManager:
         now = time.monotonic()
         while timers and timers[0][0] <= now:
             timer = heapq.heappop(timers)[2]
-            if not timer.cancelled:
+            if timer.function is not None:
                 timer.function()
 
 
@@ -140,15 +140,20 @@ class Task:
 
 
 class Timer:
-    __slots__ = ("cancelled", "function")
+    __slots__ = ("function",)
 
     def __init__(self, function):
         self.function = function
-        self.cancelled = False
+
+    def cancel(self):
+        # The timer stays where it is until it is due: not so what it would have called.
+        self.function = None
 
 
 class TimedWaiter:
     """Waits in the place of a task, until it is woken or the time is over."""
+
+    __slots__ = ("_forget", "_task", "_timer")
 
     def __init__(self, task, seconds, forget):
         self._task = task
@@ -156,8 +161,12 @@ class TimedWaiter:
         self._timer = task.manager.call_after(seconds, self._expire)
 
     def wake(self, resumption):
-        self._timer.cancelled = True
+        self._timer.cancel()
         self._task.wake((self._task, resumption[1]))
+
+    def fail(self, error):
+        self._timer.cancel()
+        self._task.fail(error)
 
     def _expire(self):
         self._forget()
@@ -251,14 +260,13 @@ def writable(file, timeout=None):
 def _watch(task, argument):
     file, event, timeout = argument
     manager = task.manager
-    try:
-        manager.watch(file, event, task)
-    except (OSError, RuntimeError, ValueError) as error:
-        task.fail(error)
-        return WAITING
+    waiter = task
     if timeout is not None:
-        manager.unwatch(file, event)
-        manager.watch(file, event, TimedWaiter(task, timeout, lambda: manager.unwatch(file, event)))
+        waiter = TimedWaiter(task, timeout, lambda: manager.unwatch(file, event))
+    try:
+        manager.watch(file, event, waiter)
+    except (OSError, RuntimeError, ValueError) as error:
+        waiter.fail(error)
     return WAITING
 
 

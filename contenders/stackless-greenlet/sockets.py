@@ -1,20 +1,29 @@
 """Sockets for tasklets. One that has to wait receives from a channel; `dispatch`, in the main
-tasklet, looks which sockets are ready, and sends. Sockets must not block."""
+tasklet, looks which sockets are ready and whose time is over, and sends. Sockets must not block."""
 
+import heapq
+import itertools
+import time
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 
 from tasklets import channel, run
 
-_selector = DefaultSelector()  # a key's data: the channel of the tasklet that waits
+_selector = DefaultSelector()  # a key's data: the _Waiter
+_timers = []  # a heap of (when, number, waiter)
+_numbers = itertools.count()  # for timers of the same instant
 
 
 def dispatch():
-    """Lets the tasklets run and wakes those whose sockets are ready, for ever."""
+    """Lets the tasklets run and wakes those that waited long enough, for ever."""
     while True:
         run()
-        for key, _ in _selector.select():
-            _selector.unregister(key.fileobj)
-            key.data.send(None)
+        for key, _ in _selector.select(_patience_s()):
+            key.data.wake(True)
+        now = time.monotonic()
+        while _timers and _timers[0][0] <= now:
+            waiter = heapq.heappop(_timers)[2]
+            if waiter.ready is not None:
+                waiter.wake(False)
 
 
 def accept(listener):
@@ -37,7 +46,44 @@ def send_all(connection, data):
             _wait(connection, EVENT_WRITE)
 
 
-def _wait(file, event):
-    ready = channel()
-    _selector.register(file, event, ready)
-    ready.receive()
+def readable(file, seconds=None):
+    """Waits until there is something to receive or accept, but not longer than so: whether there is."""
+    return _wait(file, EVENT_READ, seconds)
+
+
+def sleep(seconds):
+    _Waiter(None).wait(seconds)
+
+
+def _wait(file, event, seconds=None):
+    waiter = _Waiter(file)
+    _selector.register(file, event, waiter)
+    return waiter.wait(seconds)
+
+
+class _Waiter:
+    """A tasklet that waits for a file, for its time to be over, or for the first of both."""
+
+    __slots__ = ("file", "ready")
+
+    def __init__(self, file):
+        self.file = file
+        self.ready = channel()
+
+    def wait(self, seconds):
+        if seconds is not None:
+            heapq.heappush(_timers, (time.monotonic() + seconds, next(_numbers), self))
+        return self.ready.receive()
+
+    def wake(self, value):
+        if self.file is not None:
+            _selector.unregister(self.file)
+        # A timer may hold us for long: not so what we were for.
+        ready, self.ready, self.file = self.ready, None, None
+        ready.send(value)
+
+
+def _patience_s():
+    while _timers and _timers[0][2].ready is None:
+        heapq.heappop(_timers)
+    return max(0, _timers[0][0] - time.monotonic()) if _timers else None

@@ -2,8 +2,8 @@
 
 use crate::clock::now_ns;
 use crate::load::engine::{Engine, Outcome, Prepared};
-use crate::load::plan::Plan;
-use crate::load::record::{Kind, Times};
+use crate::load::plan::{nanoseconds, Plan, Protocol};
+use crate::load::record::{Kind, Record, Times, KINDS};
 use crate::load::report;
 use crate::output::{ReaderGone, Writer};
 use crate::request::{NamedLoad, Step};
@@ -39,6 +39,8 @@ pub struct Driving<'a> {
     steps: &'a [Step],
     step: usize,
     begin_ns: u64,
+    /// Marks of the step that have been taken.
+    marks: usize,
     running: Vec<Running>,
     finished: Vec<Finished>,
 }
@@ -49,6 +51,7 @@ impl<'a> Driving<'a> {
             steps,
             step: 0,
             begin_ns: 0,
+            marks: 0,
             running: Vec::new(),
             finished: Vec::new(),
         }
@@ -58,6 +61,7 @@ impl<'a> Driving<'a> {
     pub fn begin(&mut self, step: usize, port: u16, t_ns: u64) -> Result<&str, String> {
         self.step = step;
         self.begin_ns = t_ns;
+        self.marks = 0;
         let mut prepared = Vec::new();
         for (load, NamedLoad { plan, .. }) in self.steps[step].loads.iter().enumerate() {
             let plan = Arc::new(plan.at(SocketAddr::from(([127, 0, 0, 1], port))));
@@ -76,6 +80,18 @@ impl<'a> Driving<'a> {
             });
         }
         Ok(&self.steps[step].name)
+    }
+
+    /// When the next mark of the step that runs is due, and its name.
+    pub fn next_mark(&self) -> Option<(u64, &'a str)> {
+        let steps: &'a [Step] = self.steps;
+        let mark = steps.get(self.step)?.marks.get(self.marks)?;
+        let due_ns = self.begin_ns + nanoseconds(mark.at_s);
+        (!self.running.is_empty()).then(|| (due_ns, mark.name.as_str()))
+    }
+
+    pub fn mark_taken(&mut self) {
+        self.marks += 1;
     }
 
     /// Each becomes readable when its load has ended.
@@ -125,6 +141,11 @@ impl<'a> Driving<'a> {
             ];
             let wrong: u64 = wrong.iter().map(|&kind| record.errors[kind as usize]).sum();
             let faults = record.sequence.faults();
+            if one.plan.protocol == Protocol::Stream {
+                if let Some(cause) = feeds(&step.name, name, &one.plan, record) {
+                    return Err(cause);
+                }
+            }
             if wrong + faults > 0 {
                 return Err(Cause::WrongEvidence(format!(
                     "{}, {name}: {} of {} answers were not what was expected",
@@ -190,6 +211,35 @@ impl<'a> Driving<'a> {
         }
         Ok(())
     }
+}
+
+/// What is wrong with feeds that were to be held open: all of it, with counts.
+fn feeds(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> {
+    let named = |counts: &[(&str, u64)]| {
+        let found = counts.iter().filter(|(_, count)| *count > 0);
+        let texts: Vec<_> = found
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
+        texts.join(", ")
+    };
+    let faults = named(&record.sequence.named());
+    let fed = format!(
+        "{} of {} connections were fed",
+        record.fed, plan.connections
+    );
+    if !faults.is_empty() {
+        let chunks = record.chunks;
+        let why = format!("{step}, {name}: {faults}, in {chunks} chunks; {fed}");
+        return Some(Cause::WrongEvidence(why));
+    }
+    let errors: Vec<_> = KINDS.iter().copied().zip(record.errors).collect();
+    // A connect that failed was tried again: no matter when all were fed in the end.
+    let lost = &errors[Kind::Send as usize..];
+    if record.fed < plan.connections as u64 || lost.iter().any(|(_, count)| *count > 0) {
+        let why = format!("{step}, {name}: {fed}; errors: {}", named(&errors));
+        return Some(Cause::LoadFailed(why));
+    }
+    None
 }
 
 impl Finished {

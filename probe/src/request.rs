@@ -96,6 +96,17 @@ pub struct Step {
     /// further step is taken.
     #[serde(default)]
     pub last_above_p99_s: Option<f64>,
+    /// Looks at the program while the loads run.
+    #[serde(default)]
+    pub marks: Vec<TimedMark>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimedMark {
+    pub name: String,
+    /// Since the step began; in ascending order.
+    pub at_s: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -177,6 +188,16 @@ impl Service {
         for step in &self.steps {
             if step.loads.is_empty() {
                 return Err("service.steps: a step needs a load".into());
+            }
+            let mut last_s = 0.0;
+            for mark in &step.marks {
+                seconds("service.steps: marks: at_s", mark.at_s)?;
+                if mark.at_s < last_s {
+                    return Err(
+                        "service.steps: marks: name them in the order of their times".into(),
+                    );
+                }
+                last_s = mark.at_s;
             }
             for load in &step.loads {
                 if !load.plan.addresses.is_empty() {

@@ -128,6 +128,7 @@ mod tests {
             name: String::new(),
             loads: Vec::new(),
             last_above_p99_s: None,
+            marks: Vec::new(),
         };
         Service::new(&request::Service {
             ready_s: 5.0,

@@ -105,6 +105,7 @@ impl Supervisor {
             stderr: child_stderr.as_fd(),
             report: child_report.as_fd(),
             cgroup: cgroup.as_ref().map(Cgroup::files),
+            many_files: request.service.is_some(),
         };
         let start = Instant::now();
         let (Spawned { pid, pidfd }, why) = sys::spawn(&plan)?;

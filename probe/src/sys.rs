@@ -23,7 +23,12 @@ pub struct Plan<'a> {
     pub report: BorrowedFd<'a>,
     /// The cgroup's folder and its `cgroup.procs`.
     pub cgroup: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    /// As many descriptors as the host allows.
+    pub many_files: bool,
 }
+
+/// Some hosts allow a thousand million, and some runtimes make a table of all that they may have.
+const MOST_FILES: u64 = 1 << 20;
 
 pub struct Spawned {
     pub pid: i32,
@@ -316,6 +321,13 @@ fn child(
             rlim_max: 0,
         };
         libc::setrlimit(libc::RLIMIT_CORE, &no_core);
+        if plan.many_files {
+            let mut files = std::mem::zeroed::<libc::rlimit>();
+            if libc::getrlimit(libc::RLIMIT_NOFILE, &mut files) == 0 {
+                files.rlim_cur = files.rlim_max.min(MOST_FILES);
+                libc::setrlimit(libc::RLIMIT_NOFILE, &files);
+            }
+        }
         // Zeroes are SIG_DFL in the kernel's own struct, which is shorter than this. libc's call
         // would refuse two signals that it keeps for itself, and they may be ignored too.
         let default = [0u64; 8];

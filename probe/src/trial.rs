@@ -182,6 +182,10 @@ impl Trial<'_, '_> {
                 let limit = self.request.limits.wall_s;
                 self.stop(Cause::TimedOut(format!("still ran after {limit} s")));
             }
+            while let Some((_, name)) = self.driving.next_mark().filter(|(due, _)| now >= *due) {
+                self.driving.mark_taken();
+                self.mark(name)?;
+            }
             let due = self.sampler.due_ns().filter(|_| self.report.is_none());
             if due.map_or(false, |due| now >= due) {
                 let seen = self.sampler.regular(now, self.supervisor.cgroup.as_ref());
@@ -194,7 +198,8 @@ impl Trial<'_, '_> {
             let due = self.sampler.due_ns().filter(|_| self.report.is_none());
             let service = self.service.as_ref().map(Service::due_ns);
             let quiet = [&self.stdout, &self.stderr].map(|stream| stream.quiet_until_ns(now));
-            let times = [due, service].into_iter().chain(quiet).flatten();
+            let mark = self.driving.next_mark().map(|(due, _)| due);
+            let times = [due, service, mark].into_iter().chain(quiet).flatten();
             let next = times.fold(wall_ns, u64::min);
             let ready = self.wait(now, next);
             let now = self.now_ns();

@@ -96,6 +96,16 @@ def past_limit(contender: Contender, workload: str, point: Point) -> str | None:
     return None
 
 
+def check_descriptors(points: Sequence[Point], workload: Workload, most: int) -> None:
+    """No point may need more descriptors than a process can have. Raises UsageError with the numbers."""
+    needed = max((workload.descriptors(point) for point in points), default=0)
+    if needed > most:
+        raise UsageError(
+            f"this experiment needs {needed:,} descriptors in one process, and the limit here is {most:,}: "
+            "raise the hard limit (ulimit -Hn, LimitNOFILE), or take fewer connections with --set"
+        )
+
+
 def check_contenders(experiment: Experiment, contenders: Mapping[str, Contender], workload: Workload) -> None:
     """Every contender must take part in the workload, and name its factors rightly."""
     for name in experiment.contenders:

@@ -75,6 +75,7 @@ def prepare(
     contenders: dict[str, Contender] = {name: catalogue.contender(name) for name in experiment.contenders}
     plan.check_contenders(experiment, contenders, workload)
     points = plan.points(experiment, workload, executor.available_cpus())
+    plan.check_descriptors(points, workload, executor.descriptors())
     for name in experiment.show.metrics:
         workload.metric(name)
     if experiment.show.sweep:

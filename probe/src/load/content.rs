@@ -181,6 +181,9 @@ pub struct Stream {
     /// Messages so far, the first among them.
     count: u64,
     last: u64,
+    /// When its request was sent: nothing can be due before.
+    sent_ns: u64,
+    /// From when intervals count: the earliest instant at which the first message can have been sent.
     base_ns: u64,
 }
 
@@ -206,9 +209,23 @@ impl Form {
     /// A stream whose request was sent at a time.
     pub fn begin(&self, sent_ns: u64) -> Stream {
         Stream {
+            sent_ns,
             base_ns: sent_ns,
             ..Stream::default()
         }
+    }
+
+    /// How many chunks a stream has had, and how many more were due at a time.
+    pub fn account(&self, stream: &Stream, now_ns: u64) -> (u64, u64) {
+        let first = u64::from(self.first.is_some());
+        let had = stream.count.saturating_sub(first);
+        let due = match self.interval_ns {
+            Some(interval_ns) if stream.count >= first => {
+                now_ns.saturating_sub(stream.base_ns) / interval_ns.max(1)
+            }
+            _ => had,
+        };
+        (had, due.saturating_sub(had))
     }
 
     /// Reads a part of a body; whole messages go to `message`.
@@ -285,14 +302,24 @@ impl Form {
                 Some((None, _)) => {}
             }
         }
+        let mut earliest_ns = None;
         let due_ns = match (&self.due_field, self.interval_ns) {
-            (Some(field), _) => due_of(message, field),
+            (Some(field), _) => {
+                earliest_ns = due_of(message, field);
+                earliest_ns
+            }
             (None, Some(interval_ns)) if !is_first => {
-                Some(stream.base_ns.saturating_add(k.saturating_mul(interval_ns)))
+                let after_ns = k.saturating_mul(interval_ns);
+                earliest_ns = Some(stream.sent_ns.saturating_add(after_ns));
+                // The first message was read some time after it was sent. Where a later one shows that,
+                // intervals count from the earlier instant.
+                let shown_ns = now_ns.saturating_sub(after_ns).max(stream.sent_ns);
+                stream.base_ns = stream.base_ns.min(shown_ns);
+                Some(stream.base_ns.saturating_add(after_ns))
             }
             _ => None,
         };
-        if due_ns.map_or(false, |due_ns| now_ns + EARLY_NS < due_ns) {
+        if earliest_ns.map_or(false, |at_ns| now_ns + EARLY_NS < at_ns) {
             found.early += 1;
         }
         Told {
@@ -394,9 +421,9 @@ mod tests {
     #[test]
     fn sequences() {
         let form = form(Framing::Chunk, None);
-        let mut stream = form.begin(0);
-        let mut found = Sequence::default();
         let second = 1_000_000_000;
+        let mut stream = form.begin(second - 7);
+        let mut found = Sequence::default();
         let mut at = |message: &str, now: u64| {
             form.check(&mut stream, message.as_bytes(), 7, now, &mut found)
                 .late_ns

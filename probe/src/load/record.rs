@@ -106,6 +106,11 @@ pub struct Record {
     pub open_at_end: u64,
     pub most_open: u64,
     pub messages: u64,
+    /// Of streams: connections that got a message, chunks that came, and chunks that were due and had
+    /// not come at the end on those that were open.
+    pub fed: u64,
+    pub chunks: u64,
+    pub behind: u64,
     /// `(number, service_ns)` of requests that have a number of their own.
     pub numbered: Vec<(u64, u64)>,
     pub sequence: Sequence,
@@ -118,9 +123,21 @@ pub struct Record {
 }
 
 impl Sequence {
+    /// Each kind with its count.
+    pub fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("gaps", self.gaps),
+            ("repeats", self.repeats),
+            ("swaps", self.swaps),
+            ("foreign", self.foreign),
+            ("malformed", self.malformed),
+            ("early", self.early),
+        ]
+    }
+
     /// How many messages were not what they should have been.
     pub fn faults(&self) -> u64 {
-        self.gaps + self.repeats + self.swaps + self.foreign + self.malformed + self.early
+        self.named().iter().map(|(_, count)| count).sum()
     }
 }
 
@@ -176,6 +193,9 @@ impl Record {
         self.open_at_end += other.open_at_end;
         self.most_open += other.most_open;
         self.messages += other.messages;
+        self.fed += other.fed;
+        self.chunks += other.chunks;
+        self.behind += other.behind;
         self.numbered.extend_from_slice(&other.numbered);
         let (own, others) = (&mut self.sequence, other.sequence);
         own.gaps += others.gaps;

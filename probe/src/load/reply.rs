@@ -150,6 +150,14 @@ impl Exchange {
         }
     }
 
+    /// Of a stream: how many chunks it has had, and how many more were due at a time.
+    pub fn account(&self, reply: &Reply, now_ns: u64) -> Option<(u64, u64)> {
+        match reply {
+            Reply::Stream(both) => Some(self.form.account(&both.1, now_ns)),
+            _ => None,
+        }
+    }
+
     fn read_line(&self, checked: &mut Checked, bytes: &[u8]) -> Progress {
         let end = memchr(b'\n', bytes);
         let line = &bytes[..end.unwrap_or(bytes.len())];

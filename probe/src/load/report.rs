@@ -59,8 +59,12 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         Protocol::Stream => record.messages,
         _ => record.requests,
     };
+    let streams = plan.protocol == Protocol::Stream;
     let (kind, detail) = verdict(plan, outcome);
-    let sequence = record.sequence;
+    let sequence = record.sequence.named().into_iter();
+    let sequence: Map<String, Value> = sequence
+        .map(|(kind, count)| (kind.into(), count.into()))
+        .collect();
     json!({
         "outcome": kind, "detail": detail,
         "duration_ns": outcome.duration_ns,
@@ -82,10 +86,10 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         },
         "concurrency": record.concurrency(),
         "messages": record.messages,
-        "sequence": {
-            "gaps": sequence.gaps, "repeats": sequence.repeats, "swaps": sequence.swaps,
-            "foreign": sequence.foreign, "malformed": sequence.malformed, "early": sequence.early,
-        },
+        "streams": streams.then(|| json!({
+            "fed": record.fed, "chunks": record.chunks, "behind": record.behind,
+        })),
+        "sequence": sequence,
         "cpu_ns": record.cpu_ns,
         "cpu_share_most": outcome.busiest(),
         "peak_memory_bytes": peak_memory_bytes(),

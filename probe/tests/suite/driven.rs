@@ -117,6 +117,63 @@ fn gateways_must_call_all_upstreams_at_the_same_time() {
     );
 }
 
+/// Six feeds with a chunk every 200 ms; `mode` says what is wrong with them.
+fn feed(mode: &str, timeout_s: f64) -> Trial {
+    let plan = json!({
+        "protocol": "stream", "connections": 6, "duration_s": 6, "timeout_s": timeout_s,
+        "request": {"target": "/test/{id}", "headers": [["Host", "here"]]},
+        "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.2},
+    });
+    let mut step = step("held", plan);
+    step["marks"] = json!([{"name": "early", "at_s": 0.5}, {"name": "middle", "at_s": 3}]);
+    let service = json!({"ready_s": 100, "idle_s": 0.1, "end_s": 30, "steps": [step]});
+    run(&with(python("feed.py", &[mode]), "/service", service))
+}
+
+#[test]
+fn feeds_are_held_and_every_chunk_accounted_for() {
+    let trial = feed("good", 60.0);
+    trial.is("ok", "");
+    let load = &trial.of("load")[0];
+    let count = |key: &str| load["streams"][key].as_u64().unwrap();
+    assert_eq!(count("fed"), 6, "{load:#}");
+    assert_eq!(load["messages"].as_u64().unwrap(), 6 + count("chunks"));
+    // Thirty were due on each that was fed at once; this process may stand still for seconds.
+    let due = count("chunks") + count("behind");
+    assert!(due >= 60, "{load:#}");
+    let at = |mark: &str| trial.marked(mark)["t_ns"].as_u64().unwrap();
+    assert!(at("early") - at("begin held") >= 500_000_000);
+    assert!(at("middle") - at("begin held") >= 3_000_000_000);
+}
+
+#[test]
+fn feeds_that_are_not_what_they_should_be() {
+    feed("skips", 60.0).is("wrong-evidence", "gaps");
+    feed("repeats", 60.0).is("wrong-evidence", "repeats");
+    feed("mixes", 60.0).is("wrong-evidence", "foreign");
+    feed("hurries", 60.0).is("wrong-evidence", "early");
+    let halted = feed("halts", 2.0);
+    halted.is("load-failed", "timeout");
+    let few = feed("few", 60.0);
+    few.is("load-failed", "4 of 6 connections were fed; errors: ");
+    few.is("load-failed", "closed-early");
+}
+
+#[test]
+fn servers_have_the_descriptors_that_the_host_allows() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let script =
+        "trap 'exit 0' TERM; ulimit -Sn; echo '::ready port=1'; while :; do sleep 0.05; done";
+    let trial = run(&with(
+        sh(script),
+        "/service",
+        json!({"ready_s": 100, "idle_s": 0.1, "end_s": 30}),
+    ));
+    let told = trial.outcome["stdout_tail"].as_str().unwrap();
+    let most = limit.maximum.unwrap_or(u64::MAX).min(1 << 20);
+    assert!(told.starts_with(&format!("{most}\n")), "{told}");
+}
+
 #[test]
 fn bad_steps_get_one_line() {
     for (steps, said) in [
@@ -130,6 +187,11 @@ fn bad_steps_get_one_line() {
             "timeout_s",
         ),
         (json!([{"name": "a", "loads": [], "colour": 1}]), "colour"),
+        (
+            json!([{"name": "a", "loads": [{"name": "b", "plan": plan(json!({}))}],
+                    "marks": [{"name": "x", "at_s": 2}, {"name": "y", "at_s": 1}]}]),
+            "in the order of their times",
+        ),
     ] {
         let talk = refused(&format!("{}\n", service("plain", steps)));
         assert!(talk.contains(said), "{talk}");

@@ -17,6 +17,10 @@ class Executor(Protocol):
         """How many CPUs a contender may be given."""
         ...
 
+    def descriptors(self) -> int:
+        """How many a process may have open at most."""
+        ...
+
     def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
         """The probe's lines for this request; the last is the outcome. `tick` is called every second or
         so meanwhile. Raises ProbeError when there is no outcome."""

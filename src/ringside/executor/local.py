@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -37,6 +38,10 @@ class LocalExecutor:
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         # The last ones: the first CPU takes most interrupts.
         return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
+
+    def descriptors(self) -> int:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return sys.maxsize if most == resource.RLIM_INFINITY else most
 
     def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
         process = start_probe(self.probe)

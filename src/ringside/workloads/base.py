@@ -132,6 +132,11 @@ class Workload(ABC):
         """Raise UsageError for a point whose levels do not go together."""
         del point
 
+    def descriptors(self, point: Point) -> int:
+        """How many a process must be allowed to have open: of the contender, and of the probe."""
+        del point
+        return 0
+
     def service(self, point: Point, seed: int) -> dict[str, Any] | None:
         """For a contender that listens, what the probe does with it (docs/PROTOCOL.md, "A service under
         load"); None for a program that ends by itself."""

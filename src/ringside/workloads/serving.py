@@ -50,11 +50,15 @@ class Serving(Workload):
         return _OUTPUT_BYTES
 
 
-def percentile_curve(metric_of: Callable[[str], str]) -> Curve:
-    """Latency over percentiles; `metric_of` names the metric of each."""
+def percentile_curve(
+    metric_of: Callable[[str], str],
+    title: str = "Latency percentiles",
+    what: str = "how long requests took",
+) -> Curve:
+    """Times over percentiles; `metric_of` names the metric of each."""
     return Curve(
-        "Latency percentiles",
-        "how long requests took, from the median to one in a thousand; medians over blocks",
+        title,
+        f"{what}, from the median to one in a thousand; medians over blocks",
         "percentile",
         tuple((place, name.replace("_", "."), metric_of(name)) for name, place in PERCENTILES),
     )

@@ -85,6 +85,12 @@ impl Shard {
     /// At the end: what was sent and not answered, and what was never sent.
     pub(super) fn count_unfinished(&mut self, now: u64) {
         if self.exchange.streams() {
+            for connection in &self.connections {
+                if let Some((had, behind)) = self.exchange.account(&connection.reply, now) {
+                    self.record.chunks += had;
+                    self.record.behind += behind;
+                }
+            }
             return;
         }
         for connection in &mut self.connections {

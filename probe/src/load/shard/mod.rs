@@ -49,6 +49,8 @@ struct Connection {
     sent_ns: u64,
     number: u64,
     answered: bool,
+    /// It has had a message of a stream, now or before it was opened again.
+    fed: bool,
     reply: Reply,
 }
 
@@ -147,6 +149,7 @@ impl Shard {
             sent_ns: 0,
             number: 0,
             answered: false,
+            fed: false,
             reply: Reply::None,
         };
         // Without a ramp all are due at once.
@@ -342,7 +345,10 @@ impl Shard {
 
     /// A connection that was in use is lost.
     fn broken(&mut self, slot: Slot, now: u64, kind: Kind) {
-        self.connections[slot].reply = Reply::None;
+        let reply = std::mem::replace(&mut self.connections[slot].reply, Reply::None);
+        if let Some((had, _)) = self.exchange.account(&reply, now) {
+            self.record.chunks += had;
+        }
         self.in_flight -= 1;
         self.open -= 1;
         self.heard_ns = now;
@@ -396,8 +402,10 @@ impl Handler for Shard {
             connection.since_ns = now;
         }
         let interval = &mut self.interval;
+        let fed = &mut connection.fed;
         let mut late = |record: &mut Record, late_ns: Option<u64>| {
             record.messages += 1;
+            record.fed += u64::from(!std::mem::replace(fed, true));
             interval.requests += 1;
             let second = record.second(now - start_ns);
             second.requests += 1;

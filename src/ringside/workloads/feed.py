@@ -1,0 +1,169 @@
+"""feed: answers held open, a chunk on each of them every interval (docs/PROTOCOL.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringside.errors import UsageError
+from ringside.model import Metric, Point, Trial
+from ringside.workloads.base import CORES, PEAK, THREADS, Factor, Slope
+from ringside.workloads.serving import (
+    ENGINE,
+    IDLE,
+    PERCENTILES,
+    RSS,
+    TIMEOUT_S,
+    Serving,
+    load_of,
+    percentile_curve,
+    server_figures,
+    service,
+    step,
+    times,
+)
+
+# The last look at the server comes so long before its connections are closed.
+_BEFORE_END_S = 1.0
+# A feed is lost when nothing has come for so long: longer than a host stands still.
+_SILENT_S = 5.0
+_SILENT_INTERVALS = 3
+# What the probe has open besides a connection's own descriptor.
+_OTHER_DESCRIPTORS = 128
+
+
+class Feed(Serving):
+    """Connections are opened at a rate and held. Every chunk's number and id are checked on each."""
+
+    name = "feed"
+    title = "Feed: answers held open, a chunk on each every interval"
+    factors = (
+        Factor("connections", 1000, "connections that are held open", least=1, most=1_000_000),
+        Factor("ramp", 1000, "connections opened per second", least=1, most=1_000_000),
+        Factor("interval_ms", 1000, "milliseconds between two chunks", least=10, most=3_600_000),
+        Factor("seconds", 10, "how long they are held when all are open", least=1, most=86_400),
+        CORES,
+    )
+    metrics = (
+        Metric(
+            "bytes_per_connection",
+            "B",
+            "Memory/conn",
+            "PSS of the process tree near the end of the hold, less that before the first request, over "
+            "connections",
+        ),
+        Metric(
+            "cpu_per_kchunk_s",
+            "s",
+            "CPU/1000 chunks",
+            "the server's CPU seconds for a thousand chunks, while all are held",
+        ),
+        *(
+            Metric(
+                f"late_ms.{name}",
+                "ms",
+                f"Late {name.replace('_', '.')}",
+                f"{name.replace('_', '.')} of the time between a chunk's due instant and its arrival",
+            )
+            for name, _ in PERCENTILES
+        ),
+        Metric("late_ms.max", "ms", "Late max", "the latest chunk"),
+        Metric("connect_ms.p99", "ms", "Connect p99", "p99 of the time a connect took, in the ramp"),
+        Metric("first_ms.p99", "ms", "First p99", "p99 of the time from a request to its first byte"),
+        Metric("behind", "", "Behind", "chunks that were due and had not come at the end"),
+        IDLE,
+        PEAK,
+        RSS,
+        Metric("held_pss_bytes", "B", "Memory held", "PSS of the process tree near the end of the hold"),
+        THREADS,
+        ENGINE,
+    )
+    compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_ms.p99")
+    beside = ("late_ms.p50", "late_ms.max", IDLE.name, "held_pss_bytes", THREADS.name, ENGINE.name)
+    slopes = (
+        Slope(
+            "bytes_per_connection_slope",
+            "B",
+            "Bytes per connection",
+            "growth of the memory held over connections: what each further one costs",
+            "connections",
+            "held_pss_bytes",
+        ),
+    )
+    curves = (percentile_curve("late_ms.{}".format, "Lateness percentiles", "how late chunks came"),)
+
+    def check(self, point: Point) -> None:
+        if _ramp_s(point) > 3600:
+            raise UsageError(
+                f"connections={point['connections']} at ramp={point['ramp']} take {_ramp_s(point):,.0f} s to "
+                "open: take a higher ramp"
+            )
+
+    def descriptors(self, point: Point) -> int:
+        return int(point["connections"]) + _OTHER_DESCRIPTORS
+
+    def arguments(self, point: Point) -> dict[str, str]:
+        return {"port": "0"}
+
+    def service(self, point: Point, seed: int) -> dict[str, Any]:
+        interval_s = int(point["interval_ms"]) / 1000
+        ramp_s, hold_s = _ramp_s(point), float(point["seconds"])
+        host = {"headers": [["Host", "127.0.0.1"]]}
+        plan = {
+            "protocol": "stream",
+            "connections": point["connections"],
+            "ramp_per_s": point["ramp"],
+            "duration_s": ramp_s + hold_s,
+            "timeout_s": max(_SILENT_S, _SILENT_INTERVALS * interval_s),
+            "request": {"target": "/test/{id}", **host},
+            "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": interval_s},
+        }
+        # Nothing is there; but whoever says so is ready.
+        nothing = {"protocol": "http", "connections": 1, "requests": 1, "timeout_s": TIMEOUT_S}
+        held = step("measured", all=plan)
+        held["marks"] = [
+            {"name": "ramped", "at_s": ramp_s},
+            {"name": "held", "at_s": ramp_s + max(hold_s - _BEFORE_END_S, hold_s / 2)},
+        ]
+        return service(
+            [
+                step("first", all={**nothing, "request": {"target": "/", **host}, "expect": {"status": 404}}),
+                held,
+            ]
+        )
+
+    def work(self, point: Point) -> int:
+        return 4 + round(2 * (_ramp_s(point) + int(point["seconds"])))
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        point, load = trial.cell.point, load_of(trial, "measured")
+        found = server_figures(trial, "measured")
+        for name in ("requests_per_s", "cpu_per_request_s"):
+            found.pop(name, None)
+        late = times(load, "lateness")
+        found |= {f"late_ms.{name}": late[name] * 1e3 for name in (*dict(PERCENTILES), "max") if name in late}
+        for metric, histogram in (("connect_ms.p99", "connect"), ("first_ms.p99", "first_byte")):
+            if "p99" in (spread := times(load, histogram)):
+                found[metric] = spread["p99"] * 1e3
+        if load and load.get("streams"):
+            found["behind"] = float(load["streams"]["behind"])
+        ramped, held = trial.marks.get("ramped"), trial.marks.get("held")
+        if held:
+            found[RSS.name] = float(held["rss_bytes"])
+            if held.get("pss_bytes"):
+                found["held_pss_bytes"] = float(held["pss_bytes"])
+        if IDLE.name in found and "held_pss_bytes" in found:
+            grown = found["held_pss_bytes"] - found[IDLE.name]
+            found["bytes_per_connection"] = max(0.0, grown) / int(point["connections"])
+        if ramped and held and held["t_ns"] > ramped["t_ns"]:
+            # Each of them is accounted for: as many came as were due.
+            seconds = (held["t_ns"] - ramped["t_ns"]) * 1e-9
+            chunks = int(point["connections"]) * seconds / (int(point["interval_ms"]) / 1000)
+            found["cpu_per_kchunk_s"] = (held["cpu_ns"] - ramped["cpu_ns"]) * 1e-9 / (chunks / 1000)
+        return found
+
+
+def _ramp_s(point: Point) -> float:
+    return int(point["connections"]) / int(point["ramp"])
+
+
+FEED = Feed()
