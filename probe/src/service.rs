@@ -19,7 +19,6 @@ pub struct Service {
     due_ns: u64,
     idle_ns: u64,
     end_ns: u64,
-    terminated_ns: Option<u64>,
     next_step: usize,
     steps: usize,
 }
@@ -44,7 +43,6 @@ impl Service {
             due_ns: nanoseconds(request.ready_s),
             idle_ns: nanoseconds(request.idle_s),
             end_ns: nanoseconds(request.end_s),
-            terminated_ns: None,
             next_step: 0,
             steps: request.steps.len(),
         }
@@ -99,7 +97,6 @@ impl Service {
             Phase::Idle => {
                 self.phase = Phase::Ending;
                 self.due_ns = now_ns.saturating_add(self.end_ns);
-                self.terminated_ns = Some(now_ns);
                 Step::Terminate
             }
         }
@@ -107,7 +104,7 @@ impl Service {
 
     /// When SIGTERM was due to it.
     pub fn terminated_ns(&self) -> Option<u64> {
-        self.terminated_ns
+        (self.phase == Phase::Ending).then(|| self.due_ns.saturating_sub(self.end_ns))
     }
 }
 

@@ -137,6 +137,12 @@ impl Supervisor {
         self.pidfd.as_fd()
     }
 
+    /// Whether the program itself ends within a time.
+    pub fn ends_within(&self, time: Duration) -> bool {
+        let mut files = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut files, Some(&timespec(time.as_nanos() as u64))) == Ok(1)
+    }
+
     pub fn signals(&self) -> BorrowedFd<'_> {
         self.signals.as_fd()
     }

@@ -21,7 +21,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 struct Trial<'a, 'w> {
     request: &'a Request,
@@ -58,6 +58,9 @@ struct Ready {
     /// Places of the loads that have ended, the last first.
     loads: Vec<usize>,
 }
+
+/// How long a server may take to die after its load has failed.
+const DYING: Duration = Duration::from_secs(2);
 
 /// What an argument of the program holds where the URLs of its upstreams are to stand.
 const UPSTREAMS: &str = "{upstreams}";
@@ -323,7 +326,12 @@ impl Trial<'_, '_> {
         };
         self.mark(&mark)?;
         match self.driving.judge() {
-            Err(cause) => self.stop(cause),
+            Err(cause) => {
+                // A server that dies closes its connections some time before its end can be seen.
+                let dies =
+                    matches!(cause, Cause::LoadFailed(_)) && self.supervisor.ends_within(DYING);
+                self.stop(if dies { Cause::Ended } else { cause });
+            }
             Ok(go_on) => {
                 let now = self.now_ns();
                 if let Some(service) = &mut self.service {

@@ -28,6 +28,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         number = next(requests)
+        if mode == "falls":
+            # Nobody is answered, and its end comes some time after.
+            if number == 1:
+                threading.Timer(1, os._exit, (3,)).start()
+            self.close_connection = True
+            return
         if mode == "dies" and number == 5:
             os._exit(3)
         called = upstreams[:2] if mode == "two" else upstreams

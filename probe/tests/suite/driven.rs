@@ -82,6 +82,10 @@ fn servers_that_answer_wrongly_or_not_at_all() {
     run(&request).is("wrong-evidence", "names no port");
     let request = service("dies", json!([step("all", plan(json!({})))]));
     run(&request).is("crashed", "the server ended by itself: exit status 3");
+    // Its load is over before its end is there to be seen.
+    let short = plan(json!({"requests": null, "duration_s": 0.5}));
+    let request = service("falls", json!([step("all", short)]));
+    run(&request).is("crashed", "the server ended by itself: exit status 3");
 }
 
 #[test]
