@@ -1,10 +1,12 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
+BEGAN := $(shell date +%s)
+
 .PHONY: help setup setup-dev showdown test fuzz soak ruff lint bench clean
 
 help:
 	@echo "make showdown   each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
-	@echo "make test       everything that CI checks (MINUTES=N: what N minutes allow)"
+	@echo "make test       everything that CI checks (MINUTES=N: what N minutes allow, setup included)"
 	@echo "make fuzz       the engine's parsers, for seconds"
 	@echo "make soak       what takes long: every rule for every server, longer fuzzing"
 	@echo "make lint       format, types, and what the compilers warn of"
@@ -29,7 +31,7 @@ lint: ruff
 	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
 
 test: ruff
-	@scripts/test $(MINUTES)
+	@BEGAN=$(BEGAN) scripts/test $(MINUTES)
 
 soak: setup-dev
 	.venv/bin/pytest -m soak
