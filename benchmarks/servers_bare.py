@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ringside import trial
+from ringside import plan, trial
 from ringside.catalogue import Catalogue
 from ringside.executor.local import LocalExecutor
-from ringside.model import Cell, Level, Limits, Outcome, Point, Ready, Trial, Unavailable
+from ringside.model import Cell, Experiment, Level, Limits, Outcome, Ready, Trial, Unavailable
 from ringside.toolchain import Toolchain, expand
 from ringside.workloads import workload
+from ringside.workloads.serving import CPU, RATE, server_figures
 
 from pairs import take_turns, tell  # isort: skip
 
@@ -28,7 +29,7 @@ OUT = ROOT / ".ringside" / "bare"
 ROUNDS = 7
 FIB: dict[str, Level] = {"load": "hammer", "n": 1, "seconds": 2}
 IO: dict[str, Level] = {"kind": "io", "requests": 100, "concurrency": 20}
-CPU: dict[str, Level] = {"kind": "cpu", "requests": 100, "concurrency": 20}
+SUM: dict[str, Level] = {"kind": "cpu", "requests": 100, "concurrency": 20}
 # Contender, workload, levels, and how the bare program is called: {runtime} and {build} are the contender's.
 PAIRS: list[tuple[str, str, dict[str, Level], list[str]]] = [
     ("python-sync", "fib", FIB | {"clients": 1}, ["{runtime}", "fib_sync.py"]),
@@ -37,14 +38,15 @@ PAIRS: list[tuple[str, str, dict[str, Level], list[str]]] = [
     ("python-coroutines", "fib", FIB | {"clients": 3}, ["{runtime}", "fib_coroutines.py"]),
     ("go", "fanout", IO, ["{out}/fanout"]),
     ("tornado", "fanout", IO, ["{build}/venv/bin/python", "fanout_tornado.py"]),
-    ("go", "fanout", CPU, ["{out}/fanout"]),
-    ("tornado", "fanout", CPU, ["{build}/venv/bin/python", "fanout_tornado.py"]),
+    ("go", "fanout", SUM, ["{out}/fanout"]),
+    ("tornado", "fanout", SUM, ["{build}/venv/bin/python", "fanout_tornado.py"]),
 ]
 
 
 def main() -> int:
     rounds = int(sys.argv[1]) if sys.argv[1:] else ROUNDS
     catalogue, toolchain = Catalogue([ROOT]), Toolchain(ROOT / ".ringside" / "builds")
+    executor = LocalExecutor()
     OUT.mkdir(parents=True, exist_ok=True)
     for name, workload_name, levels, words in PAIRS:
         ready = toolchain.prepare(catalogue.contender(name))
@@ -56,27 +58,27 @@ def main() -> int:
             subprocess.run(build, cwd=BARE, check=True)
         told = ", ".join(f"{key}={level}" for key, level in levels.items())
         print(f"{workload_name} ({told}), {rounds} rounds")
-        requests = {
-            name: request(ready, workload_name, levels, None),
-            "bare": request(ready, workload_name, levels, words),
-        }
+        cell, ours = request(executor, ready, workload_name, levels)
+        requests = {name: ours, "bare": bare(ours, words, ready)}
         cpu_us: dict[str, list[float]] = {side: [] for side in requests}
-        sides = {
-            side: answers_per_s(workload_name, levels, one, cpu_us[side]) for side, one in requests.items()
-        }
+        sides = {side: answers_per_s(executor, cell, one, cpu_us[side]) for side, one in requests.items()}
         tell(take_turns(sides, rounds), "/s", "bare")
         # The first of each is the warm-up of `take_turns`.
         tell({side: dict(enumerate(found[1:])) for side, found in cpu_us.items()}, "us CPU", "bare")
     return 0
 
 
-def request(ready: Ready, name: str, levels: dict[str, Level], bare: list[str] | None) -> dict[str, Any]:
-    """The trial's request; for a bare program the same but for what is started."""
+def request(
+    executor: LocalExecutor, ready: Ready, name: str, levels: Mapping[str, Level]
+) -> tuple[Cell, dict[str, Any]]:
+    """A contender's cell, and the request of its trial."""
     found = workload(name)
-    base: dict[str, Level] = {factor.name: factor.default for factor in found.factors}
-    cell = Cell(ready.contender.name, Point(tuple((base | levels).items())))
-    cpus, probe_cpus = LocalExecutor().cpus(1)
-    made = trial.request(
+    given = {factor: (level,) for factor, level in levels.items()}
+    experiment = Experiment("bare", "bare", name, (), given, "", 1)
+    (point,) = plan.points(experiment, found, executor.available_cpus())
+    cell = Cell(ready.contender.name, point)
+    cpus, probe_cpus = executor.cpus(1)
+    return cell, trial.request(
         ready,
         cell,
         found,
@@ -87,25 +89,24 @@ def request(ready: Ready, name: str, levels: dict[str, Level], bare: list[str] |
         seed=1,
         memory_available_bytes=8 << 30,
     )
-    if bare:
-        names = {"runtime": ready.receipt.executable, "build": ready.build, "out": OUT}
-        arguments = [word for word in made["argv"] if "=" in word]
-        made |= {"argv": expand(bare, names) + arguments, "cwd": str(BARE)}
-    return made
+
+
+def bare(ours: Mapping[str, Any], words: Sequence[str], ready: Ready) -> dict[str, Any]:
+    """The same request but for what is started."""
+    names = {"runtime": ready.receipt.executable, "build": ready.build, "out": OUT}
+    arguments = [word for word in ours["argv"] if "=" in word]
+    return {**ours, "argv": expand(words, names) + arguments, "cwd": str(BARE)}
 
 
 def answers_per_s(
-    name: str, levels: dict[str, Level], made: dict[str, Any], cpu_us: list[float]
+    executor: LocalExecutor, cell: Cell, made: Mapping[str, Any], cpu_us: list[float]
 ) -> Callable[[], float]:
     def call() -> float:
-        point = Point(tuple(levels.items()))
-        blank = Trial(1, 0, Cell("", point), Outcome.INTERRUPTED, "")
-        done = trial.parse(LocalExecutor().run(made), blank)
+        done = trial.parse(executor.run(made), Trial(1, 0, cell, Outcome.INTERRUPTED, ""))
         assert done.outcome is Outcome.OK, f"{made['argv']}: {done.detail} {done.outcome_line}"
-        found = workload(name).figures(done)
-        cpu_us.append(1e6 * found["cpu_per_request_s"])
-        (load,) = (one for one in done.outcome_line["loads"] if one["step"] == "measured")
-        return float(load["achieved_rate_per_s"])
+        found = server_figures(done, "measured")
+        cpu_us.append(1e6 * found[CPU.name])
+        return found[RATE.name]
 
     return call
 
