@@ -12,6 +12,8 @@ from ringside.workloads.base import Workload
 
 # Median of a request in seconds, and what each costs the server.
 _SPEEDS = {"limit": 40e-6, "go": 60e-6, "erlang": 90e-6, "python-sync": 70e-6, "python-coroutines": 3e-3}
+# When a load of streams begins.
+_BEGIN_NS = 2_000_000_000
 _QUANTILES = {"p50_ns": 1.0, "p90_ns": 1.6, "p95_ns": 2.0, "p99_ns": 4.0, "p99_9_ns": 9.0, "max_ns": 20.0}
 
 
@@ -22,7 +24,7 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
     about = math.exp(rng.gauss(0, noise) + moved)
     base = _SPEEDS.get(blank.cell.contender, 200e-6) * about
     delay = 0.15 if service.get("stub") else 0.0
-    loads, marks = [], {"idle": _mark(1, 0)}
+    loads, marks, samples = [], {"idle": _mark(1, 0)}, []
     spent = 50_000_000
     for step in service["steps"]:
         marks[f"begin {step['name']}"] = _mark(1, spent)
@@ -30,7 +32,12 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
             plan = load["plan"]
             if plan["protocol"] == "stream":
                 loads.append(_stream(step["name"], load["name"], plan, base))
-                marks |= _held(step["marks"], plan, base, spent)
+                samples = [
+                    _look(plan, at_s / 2, base, spent) for at_s in range(2 * round(plan["duration_s"]) + 1)
+                ]
+                wanted = {mark["name"]: mark["at_s"] for mark in step["marks"]}
+                marks |= {name: _look(plan, at_s, base, spent) for name, at_s in wanted.items()}
+                marks[f"begin {step['name']}"] |= {"t_ns": _BEGIN_NS}
                 spent = marks["held"]["cpu_ns"]
                 continue
             seconds = base + delay + (8e-3 if plan.get("line") == "30" else 0.0)
@@ -55,12 +62,20 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
         "left_behind": 0,
         "stderr_tail": "",
         "loads": loads,
+        "threads": [{"tid": tid, "name": "worker", "cpu_ns": spent} for tid in (11, 12)] if samples else [],
     }
-    return dataclasses.replace(blank, outcome_line=outcome, marks=marks)
+    return dataclasses.replace(blank, outcome_line=outcome, marks=marks, samples=tuple(samples))
 
 
 def _mark(size: int, cpu_ns: int) -> dict[str, Any]:
-    return {"pss_bytes": size * 1_500_000, "rss_bytes": size * 2_000_000, "cpu_ns": cpu_ns, "threads": 5}
+    return {
+        "pss_bytes": size * 1_500_000,
+        "rss_bytes": size * 2_000_000,
+        "cpu_ns": cpu_ns,
+        "threads": 5,
+        "kernel_bytes": 50_000_000,
+        "tcp_bytes": 0,
+    }
 
 
 def _stream(step: str, name: str, plan: dict[str, Any], base: float) -> dict[str, Any]:
@@ -72,6 +87,12 @@ def _stream(step: str, name: str, plan: dict[str, Any], base: float) -> dict[str
         "outcome": "ok",
         "io": "epoll",
         "duration_ns": round(plan["duration_s"] * 1e9),
+        "begin_ns": _BEGIN_NS,
+        "end_ns": _BEGIN_NS + round(plan["duration_s"] * 1e9),
+        "series": [
+            {"t_s": t_s, "requests": chunks, "errors": 0, "max_ns": base * 5e9, "open": _open(plan, t_s + 1)}
+            for t_s in range(round(plan["duration_s"]))
+        ],
         "requests": 0,
         "late_requests": 0,
         "intended": None,
@@ -85,18 +106,22 @@ def _stream(step: str, name: str, plan: dict[str, Any], base: float) -> dict[str
     }
 
 
-def _held(
-    wanted: list[dict[str, Any]], plan: dict[str, Any], base: float, spent: int
-) -> dict[str, dict[str, Any]]:
-    """Looks while feeds are held: a hundred times the seconds of a chunk in bytes, for each connection."""
-    found = {}
-    for mark in wanted:
-        at_ns = round(mark["at_s"] * 1e9)
-        chunks = plan["connections"] * mark["at_s"] / plan["stream"]["interval_s"]
-        look = _mark(1, spent + round(1e9 * base * chunks))
-        look |= {"t_ns": at_ns, "pss_bytes": look["pss_bytes"] + round(plan["connections"] * base * 1e8)}
-        found[mark["name"]] = look
-    return found
+def _open(plan: dict[str, Any], at_s: float) -> int:
+    return int(min(plan["connections"], plan["ramp_per_s"] * at_s))
+
+
+def _look(plan: dict[str, Any], at_s: float, base: float, spent: int) -> dict[str, Any]:
+    """A look while feeds are held: a hundred times the seconds of a chunk in bytes, and two KiB of the
+    kernel's, for each connection that is open."""
+    chunks = plan["connections"] * at_s / plan["stream"]["interval_s"]
+    cpu_ns = spent + round(1e9 * base * chunks)
+    look = _mark(1, cpu_ns)
+    return look | {
+        "t_ns": _BEGIN_NS + round(at_s * 1e9),
+        "pss_bytes": look["pss_bytes"] + round(_open(plan, at_s) * base * 1e8),
+        "kernel_bytes": look["kernel_bytes"] + 2048 * _open(plan, at_s),
+        "cpu_by_thread": [(11, round(cpu_ns * 0.7)), (12, round(cpu_ns * 0.3))],
+    }
 
 
 def _load(step: str, name: str, plan: dict[str, Any], s: float, base: float, stub: bool) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ringside.model import Experiment
 from ringside.report import charts, drawing
-from ringside.report.summary import Summary, summarise
+from ringside.report.summary import Summary, of_run
 from ringside.store import Store
 from tests import runs
 
@@ -28,7 +28,7 @@ def summary_of(tmp_path: Path) -> Summaries:
     def make(of: Experiment, **options: Any) -> Summary:
         store = Store(tmp_path / "store.sqlite")
         run = runs.make_run(store, of, **options)
-        return summarise(run, store.trials(run))
+        return of_run(store, run)
 
     return make
 
@@ -82,12 +82,31 @@ def test_published_ratios_stand_beside_those_of_the_run(summary_of: Summaries) -
     assert row["median"] > 1
 
 
-@pytest.mark.parametrize("name", ["showdown-ring", "ring-fixed-nodes", "fib-mixed", "fib-rate", "fanout-io"])
+@pytest.mark.parametrize(
+    "name", ["showdown-ring", "ring-fixed-nodes", "fib-mixed", "fib-rate", "fanout-io", "feed-quick"]
+)
 def test_specifications_follow_the_schema(summary_of: Summaries, name: str) -> None:
     layered = importlib.import_module("altair").LayerChart
     for chart in charts.charts(summary_of(runs.experiment(name, blocks=1))):
         for panel in chart.panels:
             layered.from_dict(panel.spec, validate=True)
+
+
+def test_a_feed_has_time_lines_and_a_landscape(summary_of: Summaries) -> None:
+    summary = summary_of(runs.experiment("feed-quick"))
+    found = {chart.title: chart for chart in charts.charts(summary)}
+    (landscape,) = found["Memory/conn against CPU/1000 chunks"].panels
+    assert {row["contender"] for row in landscape.spec["datasets"]["rows"]} == set(summary.names())
+    (title,) = (title for title in found if title.startswith("Time line"))
+    assert [panel.title for panel in found[title].panels] == summary.names()
+    data = found[title].panels[0].spec["datasets"]
+    assert {row["thread"] for row in data["cpu"]} == {"worker", "worker 2"}
+    # The kernel's memory as it has grown: nothing at first, two KiB for each of a thousand at the end.
+    kernel = [row for row in data["memory"] if row["what"].startswith("kernel")]
+    assert kernel[0]["bytes"] == 0
+    assert data["ramp"] == [{"t": 2.0}]
+    (late,) = (chart for title, chart in found.items() if title.startswith("Lateness over time"))
+    assert len(late.panels) == 1
 
 
 def test_a_run_without_any_figures_has_no_plots(summary_of: Summaries) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
 from typing import Any
@@ -163,6 +164,29 @@ def test_requests_of_feed() -> None:
     ramped, last = held["marks"]
     assert (ramped["name"], ramped["at_s"], last["name"]) == ("ramped", 6.0, "held")
     assert last["at_s"] == 25.0
+    assert "slow" not in plan["stream"]
+    assert "vanish" not in plan["stream"]
+
+
+def test_slow_and_vanishing_readers_of_feed() -> None:
+    levels = {"connections": 1000, "ramp": 500, "seconds": 30, "slow": 10, "vanish": 20}
+    found = FEED.service(point(FEED, **levels), 5)
+    assert found
+    held = found["steps"][1]
+    stream = held["loads"][0]["plan"]["stream"]
+    assert stream["slow"] == {"percent": 10, "at_s": 12.0, "for_s": 10.0}
+    assert stream["vanish"] == {"percent": 20, "at_s": 12.0}
+    # All are looked at before that, and at the end.
+    assert [(mark["name"], mark["at_s"]) for mark in held["marks"]] == [
+        ("ramped", 2.0),
+        ("held", 11.5),
+        ("after", 31.0),
+    ]
+    figures = FEED.figures(trial(FEED, **levels))
+    assert figures["given_back_percent"] == 0.0
+    assert "cpu_settled_s" not in figures
+    with pytest.raises(UsageError, match="more than 100 percent"):
+        point(FEED, slow=60, vanish=50)
 
 
 def test_figures_of_feed() -> None:
@@ -173,7 +197,32 @@ def test_figures_of_feed() -> None:
     assert found["late_ms.max"] == pytest.approx(1.2)
     assert found["behind"] == 3
     assert found["held_pss_bytes"] == pytest.approx(1_500_000 + 6_000_000)
+    assert found["kernel_bytes_per_connection"] == 2048
+    assert found["held_kernel_bytes"] == 50_000_000 + 2_048_000
+    # All were open after one second; the looks came twice a second.
+    assert found["memory_settled_s"] == 1.0
+    assert found["cpu_settled_s"] == 1.0
     assert "requests_per_s" not in found
+
+
+def test_time_line_of_a_feed() -> None:
+    line = FEED.timeline_of(trial(FEED, connections=1000, seconds=10))
+    assert line
+    assert (line.block, line.ramped_s, line.edges[0], line.edges[1]) == (1, 1.0, 0.0, 0.1)
+    assert line.edges[-1] == pytest.approx(11.0)
+    # A thousand chunks a second at 60 us each, by two threads of the same name.
+    assert list(line.cpu) == ["worker", "worker 2"]
+    for share, cores in zip((0.7, 0.3), line.cpu.values(), strict=True):
+        middle = cores[len(cores) // 2]
+        assert middle == pytest.approx(60e-6 * 1000 * share)
+    assert line.pss_bytes.values[0] == 1_500_000
+    assert line.open.values[-1] == 1000
+    assert line.chunks_per_s.times[0] == 1.0
+    assert line.latest_s.values[0] == pytest.approx(5 * 60e-6)
+    # What was kept before there were time lines has none.
+    bare = dataclasses.replace(trial(FEED), samples=())
+    assert FEED.timeline_of(bare) is None
+    assert FIB.timeline_of(trial(FIB)) is None
 
 
 def test_feeds_that_cannot_be_held_are_refused_before_they_start() -> None:

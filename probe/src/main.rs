@@ -8,6 +8,7 @@ mod driving;
 mod evidence;
 mod governor;
 mod io;
+mod kernel;
 mod lines;
 mod load;
 mod output;

@@ -47,6 +47,34 @@ pub struct Sample {
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub run_queue_ns: u64,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub more: Option<Box<More>>,
+}
+
+/// What a time line has besides.
+#[derive(Debug, Default, Serialize)]
+pub struct More {
+    /// `(thread, cpu_ns)` of those whose time has changed since the last look at threads; None where
+    /// this sample did not look at them.
+    pub cpu_by_thread: Option<Vec<(i32, u64)>>,
+    #[serde(flatten)]
+    pub kernel: KernelMemory,
+}
+
+/// What the kernel holds, of the whole host; None where it does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct KernelMemory {
+    /// Slabs (sockets, files and what hangs on them), stacks of threads, page tables.
+    pub kernel_bytes: Option<u64>,
+    /// Buffers of TCP.
+    pub tcp_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadTold {
+    pub tid: i32,
+    pub name: String,
+    pub cpu_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -93,6 +121,9 @@ pub struct Ending {
     pub probe_cpu_ns: u64,
     pub samples: u64,
     pub sample_interval_ns: Option<u64>,
+    /// Of a time line: those that had most of the CPU, the busiest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadTold>,
 }
 
 #[derive(Debug, Serialize)]

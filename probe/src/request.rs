@@ -26,6 +26,9 @@ pub struct Request {
     pub limits: Limits,
     #[serde(default = "twenty")]
     pub sample_hz: f64,
+    /// Samples tell the CPU time of each thread and the kernel's memory.
+    #[serde(default)]
+    pub timeline: bool,
     #[serde(default)]
     pub cgroup: CgroupUse,
     #[serde(default)]

@@ -3,7 +3,8 @@
 use crate::cgroup::Cgroup;
 use crate::clock::thread_cpu_ns;
 use crate::governor::Governor;
-use crate::output::Sample;
+use crate::kernel;
+use crate::output::{More, Sample, ThreadTold};
 use crate::sys;
 use crate::threads::Threads;
 use crate::tree::{ProcFs, Process, Thoroughness, MANY_THREADS};
@@ -76,18 +77,27 @@ pub struct Sampler {
     last_ns: u64,
     page_bytes: u64,
     tick_ns: u64,
+    timeline: bool,
     pub peaks: Peaks,
 }
 
 impl Sampler {
-    /// `interval_ns`: None for no regular samples.
-    pub fn new(procfs: ProcFs, interval_ns: Option<u64>, limits: Limits) -> Sampler {
+    /// `interval_ns`: None for no regular samples. `timeline`: samples tell threads and the kernel's memory.
+    pub fn new(
+        procfs: ProcFs,
+        interval_ns: Option<u64>,
+        limits: Limits,
+        timeline: bool,
+    ) -> Sampler {
         Sampler {
             procfs,
             probe: std::process::id() as i32,
             interval_ns,
             limits,
-            threads: Threads::default(),
+            threads: match timeline {
+                true => Threads::for_timeline(),
+                false => Threads::default(),
+            },
             tree_governor: Governor::new(TREE_SHARE, TREE_REST_NS),
             threads_governor: Governor::new(THREADS_SHARE, THREADS_REST_NS),
             pss_governor: Governor::new(PSS_SHARE, PSS_REST_NS),
@@ -104,6 +114,7 @@ impl Sampler {
             last_ns: 0,
             page_bytes: rustix::param::page_size() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
+            timeline,
             peaks: Peaks {
                 pss_bytes: None,
                 threads: 1,
@@ -122,6 +133,11 @@ impl Sampler {
         let span = self.last_ns - self.first_ns;
         let interval = (self.regular > 1).then(|| span / (self.regular - 1));
         (self.regular, interval)
+    }
+
+    /// Of a time line: the busiest threads.
+    pub fn busiest(&self) -> Vec<ThreadTold> {
+        self.threads.busiest()
     }
 
     pub fn run_queue_ns(&self) -> u64 {
@@ -198,7 +214,9 @@ impl Sampler {
             .spent(now_ns, after_tree.saturating_sub(start));
 
         let mut after_threads = after_tree;
-        if excess.is_none() && (mark.is_some() || self.threads_governor.allows(now_ns)) {
+        let look_at_threads =
+            excess.is_none() && (mark.is_some() || self.threads_governor.allows(now_ns));
+        if look_at_threads {
             self.threads.look(&mut self.procfs, &tree);
             after_threads = thread_cpu_ns();
             self.threads_governor
@@ -214,7 +232,9 @@ impl Sampler {
         // PSS is never more than RSS: below the limit it need not be known.
         let in_doubt = rss > self.limits.memory_bytes;
         let wanted = mark.is_some() || (grown && (in_doubt || self.pss_governor.allows(now_ns)));
-        let wanted = wanted || (in_doubt && self.pss_governor.allows(now_ns));
+        // A time line shows memory that falls, too.
+        let again = in_doubt || (self.timeline && rss != self.rss_at_pss);
+        let wanted = wanted || (again && self.pss_governor.allows(now_ns));
         if excess.is_none() && wanted {
             sample.pss_bytes = self.pss(&tree);
             self.rss_at_pss = rss;
@@ -226,6 +246,12 @@ impl Sampler {
             if memory > self.limits.memory_bytes {
                 excess = Some(Excess::Memory(memory));
             }
+        }
+        if self.timeline {
+            sample.more = Some(Box::new(More {
+                cpu_by_thread: look_at_threads.then(|| self.threads.changed()),
+                kernel: kernel::look(&mut self.procfs, self.page_bytes),
+            }));
         }
         (sample, excess)
     }
@@ -319,7 +345,7 @@ mod tests {
             memory_bytes,
             processes,
         };
-        let mut sampler = Sampler::new(ProcFs::open().unwrap(), Some(50_000_000), limits);
+        let mut sampler = Sampler::new(ProcFs::open().unwrap(), Some(50_000_000), limits, true);
         // The tree below the shell that runs the tests holds at least this process.
         sampler.probe = rustix::process::getppid().unwrap().as_raw_nonzero().get();
         sampler
@@ -337,6 +363,9 @@ mod tests {
         let (sample, _) = sampler.mark(3_000_000, "spawned", None);
         assert_eq!(sample.mark.as_deref(), Some("spawned"));
         assert!(sample.pss_bytes.is_some());
+        let more = sample.more.unwrap();
+        assert!(more.kernel.kernel_bytes.is_some());
+        assert!(sampler.busiest().iter().any(|one| one.cpu_ns > 0));
         assert_eq!(sampler.kept(), (1, None));
     }
 

@@ -2,11 +2,15 @@
 //! them is dear where threads are many, so each look reads a bounded number of threads in turn,
 //! and the last value that was seen of each counts.
 
+use crate::output::ThreadTold;
 use crate::tree::{ProcFs, Process};
 use std::collections::{HashMap, HashSet};
 
 /// Threads that one look reads.
 const MOST_PER_LOOK: usize = 48;
+/// Threads that a time line keeps apart, and of how many the end tells the name.
+const MOST_KEPT: usize = 4096;
+const MOST_TOLD: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
@@ -20,6 +24,16 @@ pub struct Threads {
     processes: HashMap<i32, Tasks>,
     total: Figures,
     look: u64,
+    /// For a time line: what each thread has had, those that have ended among them.
+    told: Option<HashMap<i32, Told>>,
+}
+
+#[derive(Default)]
+struct Told {
+    name: String,
+    cpu_ns: u64,
+    /// Since it was last told.
+    changed: bool,
 }
 
 #[derive(Default)]
@@ -32,6 +46,14 @@ struct Tasks {
 }
 
 impl Threads {
+    /// Keeps the CPU time of each thread by itself too.
+    pub fn for_timeline() -> Threads {
+        Threads {
+            told: Some(HashMap::new()),
+            ..Threads::default()
+        }
+    }
+
     /// Reads as many threads as one look may, and gives the sums over all that were ever seen.
     pub fn look(&mut self, procfs: &mut ProcFs, processes: &[Process]) -> Figures {
         self.look += 1;
@@ -52,7 +74,7 @@ impl Threads {
             }
             tasks.look = self.look;
             if budget > 0 {
-                budget -= tasks.read(procfs, process, budget, &mut self.total);
+                budget -= tasks.read(procfs, process, budget, &mut self.total, self.told.as_mut());
             }
         }
         // What ended threads had is in the sums already.
@@ -64,6 +86,34 @@ impl Threads {
     pub fn total(&self) -> Figures {
         self.total
     }
+
+    /// CPU times by thread, of those that have changed since the last call.
+    pub fn changed(&mut self) -> Vec<(i32, u64)> {
+        let told = self.told.iter_mut().flatten();
+        let mut found: Vec<_> = told
+            .filter_map(|(&tid, one)| {
+                let changed = std::mem::take(&mut one.changed);
+                changed.then(|| (tid, one.cpu_ns))
+            })
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// The busiest threads of a time line.
+    pub fn busiest(&self) -> Vec<ThreadTold> {
+        let told = self.told.iter().flatten();
+        let mut found: Vec<_> = told
+            .map(|(&tid, one)| ThreadTold {
+                tid,
+                name: one.name.clone(),
+                cpu_ns: one.cpu_ns,
+            })
+            .collect();
+        found.sort_unstable_by_key(|one| (std::cmp::Reverse(one.cpu_ns), one.tid));
+        found.truncate(MOST_TOLD);
+        found
+    }
 }
 
 impl Tasks {
@@ -73,6 +123,7 @@ impl Tasks {
         process: &Process,
         budget: usize,
         total: &mut Figures,
+        mut told: Option<&mut HashMap<i32, Told>>,
     ) -> usize {
         let pid = process.pid;
         if self.waiting.is_empty() {
@@ -90,12 +141,20 @@ impl Tasks {
         for tid in self.waiting.split_off(self.waiting.len() - take) {
             let status = procfs.read(format_args!("{pid}/task/{tid}/status"));
             let switches = status.and_then(parse_status);
+            let name = match told {
+                Some(_) => status.and_then(parse_name),
+                None => None,
+            };
             let schedstat = procfs.read(format_args!("{pid}/task/{tid}/schedstat"));
+            let (cpu_ns, run_queue_ns) = schedstat.and_then(parse_schedstat).unwrap_or((0, 0));
+            if let (Some(told), Some(name)) = (&mut told, name) {
+                note(told, tid, name, cpu_ns);
+            }
             let (voluntary_switches, involuntary_switches) = switches.unwrap_or((0, 0));
             let now = Figures {
                 voluntary_switches,
                 involuntary_switches,
-                run_queue_ns: schedstat.and_then(parse_schedstat).unwrap_or(0),
+                run_queue_ns,
             };
             let before = self.last.insert(tid, now).unwrap_or_default();
             let add = |sum: &mut u64, before: u64, now: u64| {
@@ -136,10 +195,30 @@ fn parse_status(status: &[u8]) -> Option<(u64, u64)> {
     ))
 }
 
-/// Nanoseconds on the run queue: the second number.
-fn parse_schedstat(text: &[u8]) -> Option<u64> {
+/// The name that a program gave its thread: untrusted text of 15 bytes at most.
+fn parse_name(status: &[u8]) -> Option<String> {
+    let line = status.strip_prefix(b"Name:\t")?;
+    let end = memchr::memchr(b'\n', line)?;
+    Some(String::from_utf8_lossy(&line[..end]).into_owned())
+}
+
+/// Nanoseconds on a CPU and on the run queue: the first two numbers.
+fn parse_schedstat(text: &[u8]) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(text).ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut numbers = text.split_ascii_whitespace();
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn note(told: &mut HashMap<i32, Told>, tid: i32, name: String, cpu_ns: u64) {
+    if told.len() >= MOST_KEPT && !told.contains_key(&tid) {
+        return;
+    }
+    let one = told.entry(tid).or_default();
+    // The number of a thread that has ended may be given to another.
+    let cpu_ns = cpu_ns.max(one.cpu_ns);
+    one.changed |= cpu_ns > one.cpu_ns;
+    one.cpu_ns = cpu_ns;
+    one.name = name;
 }
 
 #[cfg(test)]
@@ -151,8 +230,62 @@ mod tests {
         let status = b"Name:\tx\\nvoluntary_ctxt_switches:\t9\nState:\tR\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
         assert_eq!(parse_status(status), Some((150, 545)));
         assert_eq!(parse_status(b"Name:\tx\n"), None);
-        assert_eq!(parse_schedstat(b"64875 50200 2\n"), Some(50_200));
+        assert_eq!(
+            parse_name(status).as_deref(),
+            Some("x\\nvoluntary_ctxt_switches:\t9")
+        );
+        assert_eq!(parse_name(b"Name:\tx"), None);
+        assert_eq!(parse_schedstat(b"64875 50200 2\n"), Some((64_875, 50_200)));
         assert_eq!(parse_schedstat(b"1"), None);
+    }
+
+    #[test]
+    fn a_time_line_tells_threads_apart() {
+        let (release, gate) = std::sync::mpsc::channel::<()>();
+        let busy = std::thread::Builder::new().name("busy-one".into());
+        let busy = busy.spawn(move || {
+            let mut turns = 0u64;
+            while gate.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {
+                turns = std::hint::black_box(turns + 1);
+            }
+        });
+        let mut procfs = ProcFs::open().unwrap();
+        let process = procfs.process(std::process::id() as i32).unwrap();
+        let mut threads = Threads::for_timeline();
+        let of_busy = |threads: &Threads| {
+            let found = threads.busiest().into_iter();
+            found.filter(|one| one.name == "busy-one").last()
+        };
+        let mut seen = None;
+        // Others of these tests have threads too: they are read in turn.
+        for _ in 0..1000 {
+            threads.look(&mut procfs, &[process]);
+            let told = threads.changed();
+            seen = of_busy(&threads)
+                .filter(|one| told.contains(&(one.tid, one.cpu_ns)) && one.cpu_ns > 0);
+            if seen.is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let first = seen.expect("its time has grown");
+        drop(release);
+        busy.unwrap().join().unwrap();
+        threads.look(&mut procfs, &[]);
+        assert!(of_busy(&threads).unwrap().cpu_ns >= first.cpu_ns);
+        assert!(Threads::default().changed().is_empty());
+    }
+
+    #[test]
+    fn a_number_that_is_given_again_does_not_fall() {
+        let mut told = HashMap::new();
+        note(&mut told, 7, "old".into(), 100);
+        note(&mut told, 7, "new".into(), 5);
+        assert_eq!((told[&7].cpu_ns, told[&7].name.as_str()), (100, "new"));
+        for tid in 0..2 * MOST_KEPT as i32 {
+            note(&mut told, tid, String::new(), 1);
+        }
+        assert_eq!(told.len(), MOST_KEPT);
     }
 
     #[test]

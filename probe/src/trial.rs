@@ -130,6 +130,7 @@ pub fn run(
             procfs,
             interval.map(|interval| interval.as_nanos() as u64),
             limits,
+            request.timeline,
         ),
         start,
         missing,
@@ -577,6 +578,7 @@ impl Trial<'_, '_> {
             probe_cpu_ns: clock::process_cpu_ns(),
             samples,
             sample_interval_ns,
+            threads: self.sampler.busiest(),
         }
     }
 }

@@ -109,12 +109,15 @@ def show(run: str, form: str | None, store: str | None) -> int:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True
 )
+@click.option(
+    "--figures", type=click.Path(path_type=Path), metavar="DIR", help="Write each plot as SVG and PNG too."
+)
 @_store
-def report(runs: tuple[str, ...], output: Path, store: str | None) -> int:
+def report(runs: tuple[str, ...], output: Path, figures: Path | None, store: str | None) -> int:
     """One self-contained HTML page of RUNS, the latest run if left out."""
     from ringside.verbs import report as verb
 
-    return verb.report(runs, output=output, store=store)
+    return verb.report(runs, output=output, figures_to=figures, store=store)
 
 
 _count = click.IntRange(1, 1_000_000)

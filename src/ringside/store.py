@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -221,13 +221,17 @@ class Store:
                     _timeline.insert().values(trial_id=key[0], samples=json.dumps(trial.samples))
                 )
 
-    def trials(self, run: Run) -> list[Trial]:
-        """All trials of a run in the order in which they were made, without their samples."""
+    def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
+        """All trials of a run in the order in which they were made; with their samples only where asked."""
+        mine = _trial.c.run_id == run.id
+        query = sa.select(_trial).where(mine).order_by(_trial.c.id)
         with self._transaction() as connection:
-            rows = connection.execute(
-                sa.select(_trial).where(_trial.c.run_id == run.id).order_by(_trial.c.id)
-            )
-            return [_as_trial(row) for row in rows]
+            found = [(row.id, _as_trial(row)) for row in connection.execute(query)]
+            if not samples:
+                return [trial for _, trial in found]
+            kept = sa.select(_timeline).join(_trial).where(mine)
+            texts = {row.trial_id: row.samples for row in connection.execute(kept)}
+        return [replace(trial, samples=tuple(json.loads(texts.get(key, "[]")))) for key, trial in found]
 
     def runs(self) -> list[Run]:
         """All runs, the latest last."""

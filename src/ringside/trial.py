@@ -52,6 +52,7 @@ def request(
             "processes": limits.processes,
         },
         "sample_hz": SAMPLE_HZ,
+        "timeline": workload.timeline,
         "cgroup": "auto",
         # A server's evidence is in what it answers.
         "expect": None if service else expectation_json(workload.expectation(point)),

@@ -18,6 +18,7 @@ const BUFFER_BYTES: usize = 64 * 1024;
 struct Entry {
     socket: OwnedFd,
     connecting: bool,
+    paused: bool,
     /// Told apart from an earlier connection of the same slot.
     generation: u32,
     /// What could not be sent at once, and how much of it has gone.
@@ -88,6 +89,7 @@ impl Epoll {
         loop {
             let known = self.entries[slot].as_ref();
             let entry = match known.filter(|entry| entry.generation == generation) {
+                Some(entry) if entry.paused => return,
                 Some(entry) => entry,
                 None => return,
             };
@@ -163,6 +165,7 @@ impl Io for Epoll {
         self.entries[slot] = Some(Entry {
             socket,
             connecting: true,
+            paused: false,
             generation: self.generation,
             left: None,
         });
@@ -183,6 +186,23 @@ impl Io for Epoll {
 
     fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
         self.entries[slot].as_ref().map(|entry| &entry.socket)
+    }
+
+    fn pause(&mut self, slot: Slot) {
+        if let Some(entry) = &mut self.entries[slot] {
+            entry.paused = true;
+        }
+    }
+
+    fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
+        if let Some(entry) = &mut self.entries[slot] {
+            entry.paused = false;
+            // The edges of what came meanwhile have gone by, that of an end among them.
+            let generation = entry.generation;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            self.receive(slot, generation, true, &mut buffer, handler);
+            self.buffer = buffer;
+        }
     }
 
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {

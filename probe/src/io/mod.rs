@@ -64,6 +64,12 @@ pub trait Io {
         self.close(slot);
     }
 
+    /// Reads nothing more from a slot that is open: what comes stays with the kernel.
+    fn pause(&mut self, slot: Slot);
+
+    /// Reads again, what came meanwhile first.
+    fn resume(&mut self, slot: Slot, handler: &mut impl Handler);
+
     /// Waits for something to happen, at most for a time, and hands it to the handler.
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()>;
 

@@ -36,6 +36,9 @@ struct Entry {
     /// What is to be sent after that.
     next_out: Option<Rc<[u8]>>,
     operations: u32,
+    /// The kernel has a receive of it.
+    receiving: bool,
+    paused: bool,
 }
 
 pub struct Uring {
@@ -83,6 +86,9 @@ impl Uring {
     }
 
     fn push_receive(&mut self, index: u32) -> io::Result<()> {
+        if let Some(entry) = &mut self.entries[index as usize] {
+            entry.receiving = true;
+        }
         let receive = opcode::RecvMulti::new(Fixed(index), GROUP).build();
         self.push(index, RECEIVE, receive)
     }
@@ -218,14 +224,28 @@ impl Uring {
             self.follow(index, next)?;
         }
         match result {
-            0 => self.end(index, Fate::Finished, handler),
-            result if result < 0 && result != -libc::ENOBUFS => {
-                self.end(index, Fate::ReceiveFailed(-result), handler)
-            }
-            // Ended for want of buffers or of room in the completion queue: asked for again.
-            _ if !more && self.slot_of(index) == Some(slot) => self.push_receive(index),
-            _ => Ok(()),
+            0 => return self.end(index, Fate::Finished, handler),
+            // Ended for want of buffers, or by `pause`.
+            count if count >= 0 || [-libc::ENOBUFS, -libc::ECANCELED].contains(&count) => {}
+            error => return self.end(index, Fate::ReceiveFailed(-error), handler),
         }
+        if more || self.slot_of(index) != Some(slot) {
+            return Ok(());
+        }
+        match &mut self.entries[index as usize] {
+            Some(entry) if entry.paused => {
+                entry.receiving = false;
+                Ok(())
+            }
+            // Ended for want of buffers or of room in the completion queue too: asked for again.
+            _ => self.push_receive(index),
+        }
+    }
+
+    fn entry(&mut self, slot: Slot) -> Option<(u32, &mut Entry)> {
+        let index = self.slots[slot]?;
+        let entry = self.entries[index as usize].as_mut()?;
+        Some((index, entry))
     }
 
     fn slot_of(&self, index: u32) -> Option<Slot> {
@@ -260,6 +280,8 @@ impl Io for Uring {
             out: None,
             next_out: None,
             operations: 0,
+            receiving: false,
+            paused: false,
         });
         self.slots[slot] = Some(index);
         let connect = opcode::Connect::new(Fixed(index), pointer.cast(), length).build();
@@ -284,6 +306,31 @@ impl Io for Uring {
     fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
         let entry = self.entries[self.slots[slot]? as usize].as_ref();
         entry.map(|entry| &entry.socket)
+    }
+
+    fn pause(&mut self, slot: Slot) {
+        if let Some((index, entry)) = self.entry(slot) {
+            entry.paused = true;
+            let all = CancelBuilder::fd(Fixed(index)).all();
+            // Where it cannot be asked for it goes on reading: the peer is not held up, nothing worse.
+            let _ = self.push(index, CANCEL, opcode::AsyncCancel2::new(all).build());
+        }
+    }
+
+    fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
+        let asked = match self.entry(slot) {
+            Some((index, entry)) if entry.paused => {
+                entry.paused = false;
+                (!entry.receiving).then(|| index)
+            }
+            _ => None,
+        };
+        if let Some(index) = asked {
+            if let Err(error) = self.push_receive(index) {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                let _ = self.end(index, Fate::ReceiveFailed(errno), handler);
+            }
+        }
     }
 
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {

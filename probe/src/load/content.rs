@@ -415,6 +415,7 @@ mod tests {
             chunk: Some("Chunk {k} for {id}".into()),
             interval_s: Some(1.0),
             due_field: due_field.map(str::to_owned),
+            ..StreamPlan::default()
         })
     }
 

@@ -126,6 +126,71 @@ pub struct StreamPlan {
     pub interval_s: Option<f64>,
     #[serde(default)]
     pub due_field: Option<String>,
+    #[serde(default)]
+    pub slow: Option<SlowPlan>,
+    #[serde(default)]
+    pub vanish: Option<VanishPlan>,
+}
+
+/// Connections that stop reading for a while.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlowPlan {
+    pub percent: u64,
+    pub at_s: f64,
+    pub for_s: f64,
+}
+
+/// Connections that are reset without notice, and do not come back.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VanishPlan {
+    pub percent: u64,
+    pub at_s: f64,
+}
+
+impl StreamPlan {
+    /// Whether a connection, by its number from 1, is one of the slow.
+    pub fn is_slow(&self, id: u64) -> bool {
+        self.slow.map_or(false, |slow| place(id) < slow.percent)
+    }
+
+    /// Whether it is one that vanishes: never one of the slow.
+    pub fn vanishes(&self, id: u64) -> bool {
+        self.vanish
+            .map_or(false, |vanish| place(id) >= 100 - vanish.percent)
+    }
+
+    fn check(&self, protocol: Protocol) -> Result<(), String> {
+        let (slow, vanish) = (self.slow, self.vanish);
+        if slow.is_none() && vanish.is_none() {
+            return Ok(());
+        }
+        if protocol != Protocol::Stream {
+            return Err("load: stream: only streams are slow or vanish".into());
+        }
+        let percents = [slow.map(|one| one.percent), vanish.map(|one| one.percent)];
+        for (key, percent) in ["slow", "vanish"].into_iter().zip(percents) {
+            if percent.map_or(false, |percent| !(1..=100).contains(&percent)) {
+                return Err(format!("load: stream.{key}: percent: 1 to 100"));
+            }
+        }
+        if percents.into_iter().flatten().sum::<u64>() > 100 {
+            return Err("load: stream: slow and vanish: more than 100 percent together".into());
+        }
+        if let Some(slow) = slow {
+            positive("stream.slow.at_s", slow.at_s, MOST_SECONDS)?;
+            positive("stream.slow.for_s", slow.for_s, MOST_SECONDS)?;
+        }
+        vanish.map_or(Ok(()), |vanish| {
+            positive("stream.vanish.at_s", vanish.at_s, MOST_SECONDS)
+        })
+    }
+}
+
+/// Spreads a hundred connections in a row over 0 to 99: who is chosen was not opened first or last.
+fn place(id: u64) -> u64 {
+    id * 37 % 100
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -182,6 +247,7 @@ impl Plan {
         let ramp = self.ramp_per_s;
         ramp.map_or(Ok(()), |ramp| positive("ramp_per_s", ramp, MOST_RATE))?;
         self.check_pacing()?;
+        self.stream.check(self.protocol)?;
         match (self.protocol, &self.request, &self.line) {
             (Protocol::Tcp, None, Some(line)) => {
                 let line = bytes_of(line).ok_or("load: line: a character above U+00FF")?;

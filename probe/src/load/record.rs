@@ -72,6 +72,8 @@ pub struct Second {
     pub requests: u64,
     pub errors: u64,
     pub max_ns: u64,
+    /// The most connections that were open at a look.
+    pub open: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,6 +113,9 @@ pub struct Record {
     pub fed: u64,
     pub chunks: u64,
     pub behind: u64,
+    /// Connections that stopped reading, and that were reset.
+    pub slowed: u64,
+    pub vanished: u64,
     /// `(number, service_ns)` of requests that have a number of their own.
     pub numbered: Vec<(u64, u64)>,
     pub sequence: Sequence,
@@ -196,6 +201,8 @@ impl Record {
         self.fed += other.fed;
         self.chunks += other.chunks;
         self.behind += other.behind;
+        self.slowed += other.slowed;
+        self.vanished += other.vanished;
         self.numbered.extend_from_slice(&other.numbered);
         let (own, others) = (&mut self.sequence, other.sequence);
         own.gaps += others.gaps;
@@ -211,6 +218,7 @@ impl Record {
             own.requests += others.requests;
             own.errors += others.errors;
             own.max_ns = own.max_ns.max(others.max_ns);
+            own.open += others.open;
         }
         self.in_flight_sum += other.in_flight_sum;
         self.looks = self.looks.max(other.looks);

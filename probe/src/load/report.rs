@@ -51,7 +51,10 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         .iter()
         .enumerate()
         .map(|(t_s, second)| {
-            json!({"t_s": t_s, "requests": second.requests, "errors": second.errors, "max_ns": second.max_ns})
+            json!({
+                "t_s": t_s, "requests": second.requests, "errors": second.errors, "max_ns": second.max_ns,
+                "open": second.open,
+            })
         })
         .collect();
     let open_loop = plan.open_loop();
@@ -88,6 +91,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "messages": record.messages,
         "streams": streams.then(|| json!({
             "fed": record.fed, "chunks": record.chunks, "behind": record.behind,
+            "slowed": record.slowed, "vanished": record.vanished,
         })),
         "sequence": sequence,
         "cpu_ns": record.cpu_ns,

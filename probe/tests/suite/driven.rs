@@ -123,15 +123,27 @@ fn gateways_must_call_all_upstreams_at_the_same_time() {
 
 /// Six feeds with a chunk every 200 ms; `mode` says what is wrong with them.
 fn feed(mode: &str, timeout_s: f64) -> Trial {
-    let plan = json!({
+    feed_of(mode, timeout_s, json!({}))
+}
+
+/// The same with changes to the load's `stream`, and `io` of it.
+fn feed_of(mode: &str, timeout_s: f64, changes: Value) -> Trial {
+    let mut plan = json!({
         "protocol": "stream", "connections": 6, "duration_s": 6, "timeout_s": timeout_s,
         "request": {"target": "/test/{id}", "headers": [["Host", "here"]]},
         "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.2},
     });
+    for (key, value) in changes.as_object().unwrap() {
+        match key.as_str() {
+            "io" => plan["io"] = value.clone(),
+            key => plan["stream"][key] = value.clone(),
+        }
+    }
     let mut step = step("held", plan);
     step["marks"] = json!([{"name": "early", "at_s": 0.5}, {"name": "middle", "at_s": 3}]);
     let service = json!({"ready_s": 100, "idle_s": 0.1, "end_s": 30, "steps": [step]});
-    run(&with(python("feed.py", &[mode]), "/service", service))
+    let request = with(python("feed.py", &[mode]), "/service", service);
+    run(&with(request, "/timeline", json!(true)))
 }
 
 #[test]
@@ -148,6 +160,63 @@ fn feeds_are_held_and_every_chunk_accounted_for() {
     let at = |mark: &str| trial.marked(mark)["t_ns"].as_u64().unwrap();
     assert!(at("early") - at("begin held") >= 500_000_000);
     assert!(at("middle") - at("begin held") >= 3_000_000_000);
+    // The time line: what the kernel holds, and who had the CPU.
+    let middle = trial.marked("middle");
+    assert!(middle["kernel_bytes"].as_u64().unwrap() > 0, "{middle:#}");
+    assert!(middle["tcp_bytes"].is_u64(), "{middle:#}");
+    let threads = trial.outcome["threads"].as_array().unwrap();
+    assert!(threads.len() > 6, "{threads:#?}");
+    let names = threads.iter().map(|one| one["name"].as_str().unwrap());
+    assert!(
+        names.clone().all(|name| name.starts_with("python")),
+        "{threads:#?}"
+    );
+    let samples = trial.of("sample");
+    let told = samples
+        .iter()
+        .filter_map(|one| one["cpu_by_thread"].as_array())
+        .flatten();
+    let told: std::collections::BTreeSet<i64> = told.map(|one| one[0].as_i64().unwrap()).collect();
+    assert!(threads
+        .iter()
+        .all(|one| told.contains(&one["tid"].as_i64().unwrap())));
+    let open = |one: &Value| one["open"].as_u64().unwrap();
+    assert_eq!(
+        load["series"].as_array().unwrap().iter().map(open).max(),
+        Some(6)
+    );
+}
+
+#[test]
+fn readers_that_stop_and_connections_that_vanish() {
+    let changes = json!({
+        "slow": {"percent": 40, "at_s": 3, "for_s": 1},
+        "vanish": {"percent": 20, "at_s": 3.5},
+    });
+    for io in ["epoll", "uring"] {
+        let trial = feed_of("good", 60.0, with(changes.clone(), "/io", json!(io)));
+        trial.is("ok", "");
+        let load = &trial.of("load")[0];
+        let streams = &load["streams"];
+        assert_eq!(load["io"], io);
+        // 1, 3 and 6 stop reading; 5 goes.
+        assert_eq!(
+            (&streams["slowed"], &streams["vanished"]),
+            (&json!(3), &json!(1))
+        );
+        assert_eq!(
+            (&streams["fed"], &load["errors"]),
+            (&json!(6), &json!({})),
+            "{load:#}"
+        );
+        assert_eq!(load["connections"]["open_at_end"], 5, "{load:#}");
+        // What came to the slow ones after that is not called late.
+        let (late, chunks) = (&load["histograms"]["lateness"]["count"], &streams["chunks"]);
+        let after = chunks.as_u64().unwrap() - late.as_u64().unwrap();
+        assert!(after > 0 && after <= 3 * 40, "{load:#}");
+        // What they had not read was there when they read again: no chunk is lost.
+        assert_eq!(load["sequence"]["gaps"], 0);
+    }
 }
 
 #[test]
@@ -189,6 +258,13 @@ fn bad_steps_get_one_line() {
         (
             json!([step("a", plan(json!({"timeout_s": 0})))]),
             "timeout_s",
+        ),
+        (
+            json!([step(
+                "a",
+                plan(json!({"stream": {"vanish": {"percent": 1, "at_s": 1}}}))
+            )]),
+            "only streams are slow or vanish",
         ),
         (json!([{"name": "a", "loads": [], "colour": 1}]), "colour"),
         (

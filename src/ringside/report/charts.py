@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringside.model import Cell, Metric, Outcome, Point
-from ringside.report import drawing, published
+from ringside.model import Cell, Interval, Metric, Outcome, Point
+from ringside.report import drawing, landscapes, published, timelines
 from ringside.report.summary import Summary
 from ringside.workloads.base import CPU_S
 
@@ -78,7 +78,9 @@ def _charts(summary: Summary) -> Iterator[Chart]:
     sweep = swept(summary)
     for metric in metrics:
         yield _sweep(summary, metric, sweep) if sweep else _dots(summary, metric)
+    yield from _landscapes(summary)
     yield from _curves(summary)
+    yield from _timelines(summary)
     yield from _slopes(summary)
     for then in published.then_and_now(summary):
         yield _then_and_now(summary, then)
@@ -180,6 +182,60 @@ def _curves(summary: Summary) -> Iterator[Chart]:
                 panels.append(Panel(summary.label(point), drawn))
         caption = f"{_sentence(curve.explanation)} Bands are 95 % intervals; the upright axis is logarithmic."
         yield Chart(curve.title, caption, tuple(panels))
+
+
+def _landscapes(summary: Summary) -> Iterator[Chart]:
+    """All contenders of a point by two metrics."""
+    for names in summary.workload.landscapes:
+        across, upright = (summary.workload.metric(name) for name in names)
+        panels = []
+        for point in summary.points:
+            where = {}
+            for name in summary.names():
+                metrics = summary.cells[Cell(name, point)].metrics
+                x, y = metrics.get(across.name), metrics.get(upright.name)
+                if x and y and x.estimate > 0 and y.estimate > 0:
+                    where[name] = (x, y)
+            if len(where) > 1:
+                drawn = landscapes.landscape(summary, across, upright, where)
+                panels.append(Panel(summary.label(point), drawn))
+        yield Chart(
+            f"{across.title} against {upright.title}",
+            f"{_sentence(across.explanation)} {_sentence(upright.explanation)} Left and low is cheap; "
+            "both axes are logarithmic, bars are 95 % intervals.",
+            tuple(panels),
+        )
+
+
+def _timelines(summary: Summary) -> Iterator[Chart]:
+    """Who used the CPU when, and what came late when: of one trial of each cell."""
+    for point in summary.points:
+        lines = {name: line for name in summary.names() if (line := summary.timelines.get(Cell(name, point)))}
+        drawn = {name: timelines.picture(line) for name, line in lines.items()}
+        blocks = ", ".join(f"{name} {line.block}" for name, line in lines.items())
+        label = summary.label(point)
+        yield Chart(
+            f"Time line: {label}",
+            "CPU of each thread as stacked areas, in cores; memory as a line, and as a dotted one what "
+            "the kernel of the whole host holds above the beginning (both ends of each connection). At the "
+            "dashed line all connections have been asked for. One trial of each, with the middle headline "
+            f"(block: {blocks}).",
+            tuple(Panel(name, spec) for name, spec in drawn.items() if spec),
+        )
+        late = [
+            drawing.Mark(name, Interval(late_s, None, None, 1), t)
+            for name, line in lines.items()
+            for t, late_s in zip(line.latest_s.times, line.latest_s.values, strict=True)
+            if late_s > 0
+        ]
+        if len({mark.x for mark in late}) > 1:
+            metric = Metric("latest_s", "s", "Latest chunk", "")
+            spec = drawing.lines(summary, metric, "seconds since the first connection", late, log=True)
+            yield Chart(
+                f"Lateness over time: {label}",
+                "The latest chunk of each second, of the same trials; both axes are logarithmic.",
+                (Panel(label, spec),),
+            )
 
 
 def _slopes(summary: Summary) -> list[Chart]:

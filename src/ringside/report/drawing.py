@@ -55,7 +55,7 @@ def lines(
 ) -> dict[str, Any]:
     """Lines over x with their intervals as bands, each named at its end. `log_across`: the x axis, when it
     differs from the y axis. `places`: where x has ticks, and what stands there, instead of round numbers."""
-    alt = _altair()
+    alt = altair()
     highest = max(_ends(mark)[1] for mark in marks)
     unit, name = numbers.scale(highest, metric.unit)
     highest /= unit
@@ -77,10 +77,10 @@ def lines(
     y_title = f"{metric.title} ({name})" if name else metric.title
     y = alt.Y("median:Q", title=y_title, scale=y_scale, axis=y_axis)
     names = [one for one in summary.names() if any(mark.who == one for mark in marks)]
-    colours = _scale(names, lambda one: colour(summary, one))
-    dashes = _scale(names, lambda one: [5, 4] if one == LIMIT else [1, 0])
-    shapes = _scale(names, lambda one: _SHAPES[summary.names().index(one) % len(_SHAPES)])
-    base = _chart("rows").encode(x=x, color=alt.Color("contender:N", scale=colours, legend=None))
+    colours = scale_of(names, lambda one: colour(summary, one))
+    dashes = scale_of(names, lambda one: [5, 4] if one == LIMIT else [1, 0])
+    shapes = scale_of(names, lambda one: _SHAPES[summary.names().index(one) % len(_SHAPES)])
+    base = chart("rows").encode(x=x, color=alt.Color("contender:N", scale=colours, legend=None))
     band = base.mark_area(opacity=0.2, line=False).encode(
         y=alt.Y("low:Q", title=y_title, scale=y_scale, axis=y_axis), y2=alt.Y2("high:Q")
     )
@@ -90,7 +90,7 @@ def lines(
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(
         y=y,
         shape=alt.Shape("contender:N", scale=shapes, legend=None),
-        tooltip=_tips(contender="contender", x=factor, shown=metric.title, interval="95 % interval", n="n"),
+        tooltip=tips(contender="contender", x=factor, shown=metric.title, interval="95 % interval", n="n"),
     )
     ends = {one: max((m for m in marks if m.who == one), key=lambda m: m.x) for one in names}
 
@@ -101,7 +101,7 @@ def lines(
     wanted = {one: pixel(mark.value.estimate / unit) for one, mark in ends.items() if mark.value}
     placed = [{"contender": one, "y": y} for one, y in spread(wanted, _HEIGHT).items()]
     labels = (
-        _chart("labels")
+        chart("labels")
         .mark_text(align="left", baseline="middle", dx=9, fontSize=12)
         .encode(
             x=alt.XValue("width"),
@@ -113,19 +113,19 @@ def lines(
     with_band = any(mark.value and mark.value.low is not None for mark in marks)
     layers = [*([band] if with_band else []), line, dots, labels]
     data = {"rows": _rows(marks, metric, unit), "labels": placed}
-    return _spec(layers, _HEIGHT, data)
+    return spec(layers, _HEIGHT, data)
 
 
 def dot_plot(summary: Summary, metric: Metric, marks: Sequence[Mark]) -> dict[str, Any]:
     """Rows sorted by the figure, which is written beside each; the limit is a dashed line as well."""
     sign = 1 if metric.smaller_is_better else -1
     order = sorted(marks, key=lambda mark: sign * mark.value.estimate if mark.value else math.inf)
-    alt = _altair()
+    alt = altair()
     unit, name = _unit(marks, metric.unit)
-    colours = _scale([mark.who for mark in order], lambda one: colour(summary, one))
+    colours = scale_of([mark.who for mark in order], lambda one: colour(summary, one))
     scale, axis = _across([mark for mark in marks if mark.value], unit)
     x_title = f"{metric.title} ({name})" if name else metric.title
-    base = _chart("rows").encode(
+    base = chart("rows").encode(
         y=_row_axis([mark.who for mark in order]),
         color=alt.Color("contender:N", scale=colours, legend=None),
     )
@@ -134,12 +134,12 @@ def dot_plot(summary: Summary, metric: Metric, marks: Sequence[Mark]) -> dict[st
         x=alt.X("low:Q", title=x_title, scale=scale, axis=axis), x2=alt.X2("high:Q")
     )
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x=x, tooltip=_tips(contender="contender", shown=metric.title, interval="95 % interval", n="n")
+        x=x, tooltip=tips(contender="contender", shown=metric.title, interval="95 % interval", n="n")
     )
     layers = [bars.transform_filter("isValid(datum.low)"), dots.transform_filter("isValid(datum.median)")]
     floor = next((mark.value for mark in marks if mark.who == LIMIT and mark.value), None)
     if floor:
-        layers.insert(0, _chart("floor").mark_rule(color="var(--limit)", strokeDash=[4, 4]).encode(x=x))
+        layers.insert(0, chart("floor").mark_rule(color="var(--limit)", strokeDash=[4, 4]).encode(x=x))
     rows = _rows(order, metric, unit)
     for row, mark in zip(rows, order, strict=True):
         row["text"] = row.get("shown", mark.absent)
@@ -147,46 +147,46 @@ def dot_plot(summary: Summary, metric: Metric, marks: Sequence[Mark]) -> dict[st
         x=alt.XValue("width"), color=alt.ColorValue("var(--ink)"), text=alt.Text("text:N")
     )
     data = {"rows": rows, "floor": [{"median": floor.estimate / unit}] if floor else []}
-    return _spec([*layers, beside], _ROW * len(order), data)
+    return spec([*layers, beside], _ROW * len(order), data)
 
 
 def dumbbells(tint: str, marks: Sequence[Mark]) -> dict[str, Any]:
-    alt = _altair()
+    alt = altair()
     metric = Metric("ratio", "", "now", "")
     scale, axis = _across([m for m in marks if m.value] + [Mark("", _exactly(m.then)) for m in marks], 1.0)
     low, high = scale["domain"]
-    base = _chart("rows").encode(y=_row_axis([mark.who for mark in marks]))
+    base = chart("rows").encode(y=_row_axis([mark.who for mark in marks]))
 
     def x(field: str) -> Any:
         return alt.X(f"{field}:Q", title="times", scale=scale, axis=axis)
 
-    tips = _tips(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
+    told = tips(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
     layers = [
         base.mark_rule(color="var(--quiet)", opacity=0.6).encode(x=x("then"), x2=alt.X2("median:Q")),
         base.mark_rule(color=tint, strokeWidth=7, opacity=0.35).encode(x=x("low"), x2=alt.X2("high:Q")),
-        base.mark_point(filled=True, size=70, opacity=1, color=tint).encode(x=x("median"), tooltip=tips),
+        base.mark_point(filled=True, size=70, opacity=1, color=tint).encode(x=x("median"), tooltip=told),
         base.mark_point(size=60, opacity=1, color="var(--ink)", fill="var(--paper)").encode(
-            x=x("then"), tooltip=tips
+            x=x("then"), tooltip=told
         ),
     ]
     for layer, field in zip((0, 1, 2), ("median", "low", "median"), strict=True):
         layers[layer] = layers[layer].transform_filter(f"isValid(datum.{field})")
     if low < 1 < high:
-        one = _chart("one").mark_rule(color="var(--quiet)", strokeDash=[2, 3])
+        one = chart("one").mark_rule(color="var(--quiet)", strokeDash=[2, 3])
         layers.insert(0, one.encode(x=x("then")))
     data = {"rows": _rows(marks, metric, 1.0), "one": [{"then": 1.0}]}
-    return _spec(layers, _ROW * len(marks), data)
+    return spec(layers, _ROW * len(marks), data)
 
 
 def _row_axis(names: Sequence[str]) -> Any:
-    alt = _altair()
+    alt = altair()
     axis = alt.Axis(title=None, domain=False, ticks=False, grid=True, labelColor="var(--ink)", labelPadding=8)
     return alt.Y("contender:N", sort=list(names), scale=alt.Scale(domain=list(names)), axis=axis)
 
 
 def _across(marks: Sequence[Mark], unit: float) -> tuple[Any, Any]:
     """The horizontal scale and axis of a dot plot: logarithmic wherever all medians are positive."""
-    alt = _altair()
+    alt = altair()
     middles = [mark.value.estimate / unit for mark in marks if mark.value]
     ends = [end / unit for mark in marks for end in _ends(mark)]
     if min(middles) > 0:
@@ -198,9 +198,9 @@ def _across(marks: Sequence[Mark], unit: float) -> tuple[Any, Any]:
     return alt.Scale(type="linear", domain=[low, high], nice=True), alt.Axis(format=",~r", tickCount=5)
 
 
-def _tips(**titles: str) -> list[Any]:
+def tips(**titles: str) -> list[Any]:
     """Tooltips by field."""
-    alt = _altair()
+    alt = altair()
     return [
         alt.Tooltip(field=field, type="quantitative" if field == "x" else "nominal", title=title)
         for field, title in titles.items()
@@ -287,17 +287,21 @@ def spread(wanted: Mapping[str, float], height: float) -> dict[str, float]:
     return placed
 
 
-def _scale(names: Sequence[str], give: Callable[[str], Any]) -> Any:
-    return _altair().Scale(domain=list(names), range=[give(name) for name in names])
+def scale_of(names: Sequence[str], give: Callable[[str], Any]) -> Any:
+    return altair().Scale(domain=list(names), range=[give(name) for name in names])
 
 
-def _chart(data: str) -> Any:
+def chart(data: str) -> Any:
+    """A chart of the data of that name."""
     # Data by name: Altair copies what it holds many times over, which took most of a report's time.
-    alt = _altair()
+    alt = altair()
     return alt.Chart(alt.NamedData(data))
 
 
-def _spec(layers: Sequence[Any], height: int, data: Mapping[str, Any]) -> dict[str, Any]:
+def spec(
+    layers: Sequence[Any], height: int, data: Mapping[str, Any], *, apart: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Layers over each other; those channels in `apart` have a scale in each layer."""
     drawn = [layer.to_dict(validate=False) for layer in layers]
     for layer in drawn:
         # All plots have the page's configuration, not Altair's own.
@@ -312,9 +316,11 @@ def _spec(layers: Sequence[Any], height: int, data: Mapping[str, Any]) -> dict[s
         "autosize": {"type": "fit-x", "contains": "padding"},
         "layer": [{key: value for key, value in layer.items() if key != "$schema"} for layer in drawn],
         "datasets": dict(data),
+        **({"resolve": {"scale": dict.fromkeys(apart, "independent")}} if apart else {}),
     }
 
 
-def _altair() -> Any:
+def altair() -> Any:
+    """The library, when it is needed first."""
     # By name: it loads thousands of classes, and their types would cost mypy more than all the rest.
     return importlib.import_module("altair")

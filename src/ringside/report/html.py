@@ -16,6 +16,7 @@ import importlib
 import importlib.metadata
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -250,6 +251,12 @@ def _data(summary: Summary) -> dict[str, Any]:
 def _cell(summary: Summary, row: Mapping[str, Any]) -> Cell:
     point = next(point for point in summary.points if point.as_dict() == row["point"])
     return Cell(row["contender"], point)
+
+
+def light_colours() -> dict[str, str]:
+    """The page's colours in the light, by the names of its variables."""
+    first = _read("page.css").split("}", 1)[0]
+    return dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", first))
 
 
 def _json(value: Any) -> Markup:

@@ -24,9 +24,10 @@ from ringside.model import (
 from ringside.stats.interval import LEAST, median_interval
 from ringside.stats.ratio import paired_ratio, verdict
 from ringside.stats.slope import slope_over_blocks
-from ringside.store import Run, experiment_of, without_interrupted
+from ringside.store import Run, Store, experiment_of, without_interrupted
 from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Slope, Workload
+from ringside.workloads.timeline import Timeline
 
 LIMIT = "limit"
 # What a server may take to end, by the contract.
@@ -73,6 +74,7 @@ class Summary:
     warnings: tuple[Warned, ...]
     blocks_done: int
     trials: int
+    timelines: Mapping[Cell, Timeline]
     _ratios: dict[tuple[str, str, str, Point], Comparison | None] = field(default_factory=dict)
 
     def metrics(self) -> list[Metric]:
@@ -141,6 +143,12 @@ class Summary:
         return all(summary.has_figures for summary in self.cells.values())
 
 
+def of_run(store: Store, run: Run) -> Summary:
+    """The summary of a run that is in a store."""
+    needed = find_workload(experiment_of(run).workload).timeline
+    return summarise(run, store.trials(run, samples=needed))
+
+
 def summarise(run: Run, trials: Sequence[Trial]) -> Summary:
     """The summary of a run from its stored rows."""
     experiment = experiment_of(run)
@@ -167,7 +175,24 @@ def summarise(run: Run, trials: Sequence[Trial]) -> Summary:
         warnings=tuple(_warnings(run, experiment, counted)),
         blocks_done=blocks_done,
         trials=sum(trial.block > 0 for trial in counted),
+        timelines=_timelines(workload, cells, by_cell),
     )
+
+
+def _timelines(
+    workload: Workload, cells: Mapping[Cell, CellSummary], by_cell: Mapping[Cell, Sequence[Trial]]
+) -> dict[Cell, Timeline]:
+    """For each cell that of one trial: whose headline is the middle one."""
+    found = {}
+    for cell, trials in by_cell.items():
+        ok = [trial for trial in trials if trial.outcome is Outcome.OK]
+        if cell not in cells or not ok:
+            continue
+        headline = cells[cell].by_block.get(workload.compared[0], {})
+        ranked = sorted(ok, key=lambda trial: headline.get(trial.block, math.inf))
+        if line := workload.timeline_of(ranked[(len(ranked) - 1) // 2]):
+            found[cell] = line
+    return found
 
 
 def _summarise_cell(cell: Cell, trials: Sequence[Trial], workload: Workload) -> CellSummary:

@@ -8,22 +8,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ringside.errors import ReportError
-from ringside.report import html, summary
+from ringside.report import figures, html, summary
 from ringside.verbs import context, parts
 
 
-def report(runs: Sequence[str], *, output: Path, store: str | None = None) -> int:
-    """Write the page; nothing half-written is left when that fails."""
+def report(
+    runs: Sequence[str], *, output: Path, figures_to: Path | None = None, store: str | None = None
+) -> int:
+    """Write the page, and its plots as files where a folder is named; nothing half-written is left of the
+    page when that fails."""
     storage = context.open_store(store)
     pages = []
     named = [run for name in runs or ["latest"] for run in parts.together(storage, name)]
     for made in {run.id: run for run in named}.values():
-        found = summary.summarise(made, storage.trials(made))
+        found = summary.of_run(storage, made)
         hashes = {
             digest for described in made.plan["contenders"].values() for digest in described["files"].values()
         }
         pages.append(html.Page(found, storage.sources(sorted(hashes))))
     write_whole(output, html.render(pages))
+    if figures_to is not None:
+        written = figures.write([page.summary for page in pages], figures_to)
+        print(f"{figures_to}: {len(written)} files", file=sys.stderr)
     print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
     return 0
 

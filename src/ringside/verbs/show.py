@@ -22,7 +22,7 @@ def show(run: str, *, form: str, store: str | None = None) -> int:
 
 def present(storage: Store, runs: Sequence[Run], suite: str | None, *, form: str, hint: bool = True) -> int:
     """Print a run, or those of the suite with that id; `hint` says how a page is made of them."""
-    found = [summary.summarise(run, storage.trials(run)) for run in runs]
+    found = [summary.of_run(storage, run) for run in runs]
     if form == "text":
         _print(found)
         if hint:

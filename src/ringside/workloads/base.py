@@ -10,6 +10,7 @@ from typing import Any
 
 from ringside.errors import UsageError
 from ringside.model import Expectation, Level, Metric, Point, Trial
+from ringside.workloads.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,10 @@ class Workload(ABC):
     compared: tuple[str, ...]
     slopes: tuple[Slope, ...] = ()
     curves: tuple[Curve, ...] = ()
+    # Two metrics whose picture shows all contenders of a point: the first across, the second upright.
+    landscapes: tuple[tuple[str, str], ...] = ()
+    # Samples tell threads and the kernel's memory too, and figures are made from all of them.
+    timeline = False
     # Metrics that stand beside those which are compared, where all contenders of a point are shown.
     beside: tuple[str, ...] = ()
 
@@ -158,6 +163,11 @@ class Workload(ABC):
     @abstractmethod
     def work(self, point: Point) -> int:
         """The size of the work, to guess how long a trial takes: only ratios matter."""
+
+    def timeline_of(self, trial: Trial) -> Timeline | None:
+        """What the trial looked like over time; None where that is not kept."""
+        del trial
+        return None
 
     @abstractmethod
     def figures(self, trial: Trial) -> dict[str, float]:

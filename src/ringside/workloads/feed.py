@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ringside.errors import UsageError
 from ringside.model import Metric, Point, Trial
+from ringside.stats.settling import rate_settled_at, settled_at
 from ringside.workloads.base import CORES, PEAK, THREADS, Factor, Slope
 from ringside.workloads.serving import (
     ENGINE,
@@ -21,6 +23,7 @@ from ringside.workloads.serving import (
     step,
     times,
 )
+from ringside.workloads.timeline import Timeline, timeline
 
 # The last look at the server comes so long before its connections are closed.
 _BEFORE_END_S = 1.0
@@ -41,6 +44,8 @@ class Feed(Serving):
         Factor("ramp", 1000, "connections opened per second", least=1, most=1_000_000),
         Factor("interval_ms", 1000, "milliseconds between two chunks", least=10, most=3_600_000),
         Factor("seconds", 10, "how long they are held when all are open", least=1, most=86_400),
+        Factor("slow", 0, "percent that read nothing for the second third of the hold", most=100),
+        Factor("vanish", 0, "percent that are reset, for good, after a third of the hold", most=100),
         CORES,
     )
     metrics = (
@@ -48,8 +53,15 @@ class Feed(Serving):
             "bytes_per_connection",
             "B",
             "Memory/conn",
-            "PSS of the process tree near the end of the hold, less that before the first request, over "
+            "PSS of the process tree while all are held, less that before the first request, over "
             "connections",
+        ),
+        Metric(
+            "kernel_bytes_per_connection",
+            "B",
+            "Kernel/conn",
+            "the same of what the host's kernel holds (slabs, stacks of threads, page tables, buffers of "
+            "TCP): for both ends of each connection, and for whatever else the host did",
         ),
         Metric(
             "cpu_per_kchunk_s",
@@ -67,18 +79,54 @@ class Feed(Serving):
             for name, _ in PERCENTILES
         ),
         Metric("late_ms.max", "ms", "Late max", "the latest chunk"),
+        Metric(
+            "memory_settled_s",
+            "s",
+            "Memory settled",
+            "from the first connection until PSS stays within 2 % of its final value",
+        ),
+        Metric(
+            "cpu_settled_s",
+            "s",
+            "CPU settled",
+            "from the first connection until the rate of CPU stays within 2 % of its final value, in "
+            "twentieths of the hold",
+        ),
+        Metric(
+            "given_back_percent",
+            "%",
+            "Given back",
+            "memory at the end of the hold below that before connections vanished, of what had grown since "
+            "the first request",
+            smaller_is_better=False,
+        ),
         Metric("connect_ms.p99", "ms", "Connect p99", "p99 of the time a connect took, in the ramp"),
         Metric("first_ms.p99", "ms", "First p99", "p99 of the time from a request to its first byte"),
         Metric("behind", "", "Behind", "chunks that were due and had not come at the end"),
         IDLE,
         PEAK,
         RSS,
-        Metric("held_pss_bytes", "B", "Memory held", "PSS of the process tree near the end of the hold"),
+        Metric("held_pss_bytes", "B", "Memory held", "PSS of the process tree while all are held"),
+        Metric(
+            "held_kernel_bytes", "B", "Kernel held", "what the kernel of the host holds while all are held"
+        ),
         THREADS,
         ENGINE,
     )
     compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_ms.p99")
-    beside = ("late_ms.p50", "late_ms.max", IDLE.name, "held_pss_bytes", THREADS.name, ENGINE.name)
+    beside = (
+        "late_ms.p50",
+        "late_ms.p99_9",
+        "late_ms.max",
+        "kernel_bytes_per_connection",
+        "memory_settled_s",
+        IDLE.name,
+        "held_pss_bytes",
+        THREADS.name,
+        ENGINE.name,
+    )
+    landscapes = (("bytes_per_connection", "cpu_per_kchunk_s"),)
+    timeline = True
     slopes = (
         Slope(
             "bytes_per_connection_slope",
@@ -88,6 +136,14 @@ class Feed(Serving):
             "connections",
             "held_pss_bytes",
         ),
+        Slope(
+            "kernel_bytes_per_connection_slope",
+            "B",
+            "Kernel bytes per connection",
+            "the same of what the kernel of the host holds, for both ends of a connection",
+            "connections",
+            "held_kernel_bytes",
+        ),
     )
     curves = (percentile_curve("late_ms.{}".format, "Lateness percentiles", "how late chunks came"),)
 
@@ -96,6 +152,10 @@ class Feed(Serving):
             raise UsageError(
                 f"connections={point['connections']} at ramp={point['ramp']} take {_ramp_s(point):,.0f} s to "
                 "open: take a higher ramp"
+            )
+        if int(point["slow"]) + int(point["vanish"]) > 100:
+            raise UsageError(
+                f"slow={point['slow']} and vanish={point['vanish']} are more than 100 percent together"
             )
 
     def descriptors(self, point: Point) -> int:
@@ -117,12 +177,21 @@ class Feed(Serving):
             "request": {"target": "/test/{id}", **host},
             "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": interval_s},
         }
+        third_s = ramp_s + hold_s / 3
+        if point["slow"]:
+            slow = {"percent": point["slow"], "at_s": third_s, "for_s": hold_s / 3}
+            plan["stream"]["slow"] = slow
+        if point["vanish"]:
+            plan["stream"]["vanish"] = {"percent": point["vanish"], "at_s": third_s}
+        disturbed = bool(point["slow"] or point["vanish"])
+        end_s = ramp_s + max(hold_s - _BEFORE_END_S, hold_s / 2)
         # Nothing is there; but whoever says so is ready.
         nothing = {"protocol": "http", "connections": 1, "requests": 1, "timeout_s": TIMEOUT_S}
         held = step("measured", all=plan)
         held["marks"] = [
             {"name": "ramped", "at_s": ramp_s},
-            {"name": "held", "at_s": ramp_s + max(hold_s - _BEFORE_END_S, hold_s / 2)},
+            {"name": "held", "at_s": third_s - hold_s / 60 if disturbed else end_s},
+            *([{"name": "after", "at_s": end_s}] if disturbed else []),
         ]
         return service(
             [
@@ -133,6 +202,9 @@ class Feed(Serving):
 
     def work(self, point: Point) -> int:
         return 4 + round(2 * (_ramp_s(point) + int(point["seconds"])))
+
+    def timeline_of(self, trial: Trial) -> Timeline | None:
+        return timeline(trial, "measured", _ramp_s(trial.cell.point))
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point, load = trial.cell.point, load_of(trial, "measured")
@@ -147,19 +219,53 @@ class Feed(Serving):
         if load and load.get("streams"):
             found["behind"] = float(load["streams"]["behind"])
         ramped, held = trial.marks.get("ramped"), trial.marks.get("held")
-        if held:
-            found[RSS.name] = float(held["rss_bytes"])
-            if held.get("pss_bytes"):
-                found["held_pss_bytes"] = float(held["pss_bytes"])
-        if IDLE.name in found and "held_pss_bytes" in found:
-            grown = found["held_pss_bytes"] - found[IDLE.name]
-            found["bytes_per_connection"] = max(0.0, grown) / int(point["connections"])
+        found |= _memory(point, trial.marks)
+        if line := self.timeline_of(trial):
+            found |= _settled(trial, line)
         if ramped and held and held["t_ns"] > ramped["t_ns"]:
             # Each of them is accounted for: as many came as were due.
             seconds = (held["t_ns"] - ramped["t_ns"]) * 1e-9
             chunks = int(point["connections"]) * seconds / (int(point["interval_ms"]) / 1000)
             found["cpu_per_kchunk_s"] = (held["cpu_ns"] - ramped["cpu_ns"]) * 1e-9 / (chunks / 1000)
         return found
+
+
+def _memory(point: Point, marks: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    idle, held, after = (marks.get(name, {}) for name in ("idle", "held", "after"))
+    connections = int(point["connections"])
+    if held:
+        found[RSS.name] = float(held["rss_bytes"])
+    if held.get("pss_bytes"):
+        found["held_pss_bytes"] = float(held["pss_bytes"])
+        if idle.get("pss_bytes"):
+            grown = max(0.0, float(held["pss_bytes"]) - float(idle["pss_bytes"]))
+            found["bytes_per_connection"] = grown / connections
+            if point["vanish"] and after.get("pss_bytes") and grown:
+                given_back = float(held["pss_bytes"]) - float(after["pss_bytes"])
+                found["given_back_percent"] = 100 * given_back / grown
+    kernel = [_kernel_bytes(look) for look in (idle, held)]
+    if kernel[0] is not None and kernel[1] is not None:
+        found["held_kernel_bytes"] = kernel[1]
+        found["kernel_bytes_per_connection"] = max(0.0, kernel[1] - kernel[0]) / connections
+    return found
+
+
+def _kernel_bytes(look: Mapping[str, Any]) -> float | None:
+    parts = [look.get("kernel_bytes"), look.get("tcp_bytes")]
+    return None if None in parts else float(sum(part for part in parts if part))
+
+
+def _settled(trial: Trial, line: Timeline) -> dict[str, float]:
+    point = trial.cell.point
+    end_s = line.edges[-1]
+    found = {"memory_settled_s": settled_at(line.pss_bytes.times, line.pss_bytes.values, end=end_s)}
+    begin = trial.marks.get("begin measured")
+    if begin and not (point["slow"] or point["vanish"]):
+        times = [(one["t_ns"] - begin["t_ns"]) * 1e-9 for one in trial.samples]
+        totals = [one["cpu_ns"] * 1e-9 for one in trial.samples]
+        found["cpu_settled_s"] = rate_settled_at(times, totals, begin=line.ramped_s, end=end_s)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _ramp_s(point: Point) -> float:

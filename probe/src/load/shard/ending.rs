@@ -57,7 +57,7 @@ impl Shard {
         let timeout = nanoseconds(self.orders.plan.timeout_s);
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
-            if now.saturating_sub(connection.since_ns) <= timeout {
+            if connection.paused || now.saturating_sub(connection.since_ns) <= timeout {
                 continue;
             }
             match connection.stage {
@@ -77,7 +77,7 @@ impl Shard {
                     }
                     self.broken(slot, now, Kind::Timeout);
                 }
-                Stage::Closed | Stage::Free => {}
+                Stage::Closed | Stage::Free | Stage::Vanished => {}
             }
         }
     }
@@ -88,7 +88,8 @@ impl Shard {
             for connection in &self.connections {
                 if let Some((had, behind)) = self.exchange.account(&connection.reply, now) {
                     self.record.chunks += had;
-                    self.record.behind += behind;
+                    // One that was slow is not owed what it did not read.
+                    self.record.behind += if connection.slow { 0 } else { behind };
                 }
             }
             return;

@@ -1,6 +1,7 @@
 //! One shard: a thread with its own connections, clock and record. Shares nothing with the others but
 //! the flag that stops it and the numbers of the live view.
 
+mod disturbing;
 mod ending;
 mod opening;
 
@@ -11,6 +12,7 @@ use super::reply::{Exchange, Progress, Reply};
 use super::source::Sources;
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::io::{Fate, Handler, Io, Next, Slot};
+use disturbing::Disturbance;
 use opening::connect_error;
 use std::collections::VecDeque;
 use std::io;
@@ -37,6 +39,8 @@ enum Stage {
     Connecting,
     Free,
     Busy,
+    /// It is not to be opened again.
+    Vanished,
 }
 
 struct Connection {
@@ -51,6 +55,9 @@ struct Connection {
     answered: bool,
     /// It has had a message of a stream, now or before it was opened again.
     fed: bool,
+    paused: bool,
+    /// It has been slow: what it got late is its own doing.
+    slow: bool,
     reply: Reply,
 }
 
@@ -73,6 +80,8 @@ struct Shard {
     /// What may still be sent in a closed loop.
     left: u64,
     end_ns: Option<u64>,
+    /// What happens to connections, the next last.
+    disturbances: Vec<(u64, Disturbance)>,
     stopping: bool,
     /// The last time at which something came, or a request was given up.
     heard_ns: u64,
@@ -102,9 +111,10 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
             shard.dispatch(now, &mut io);
         }
         shard.open_due(now, &mut io, &mut sources);
+        shard.disturb(now, &mut io);
         if now >= sweep_ns {
             shard.sweep(now, &mut io);
-            shard.publish();
+            shard.publish(now);
             sweep_ns = now + SWEEP_NS;
         }
         let wake = shard.wake_ns(sweep_ns);
@@ -124,7 +134,7 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
             io.close(slot);
         }
     }
-    shard.publish();
+    shard.publish(now);
     shard.record.cpu_ns = thread_cpu_ns() - cpu_before;
     Ok((shard.record, stopped))
 }
@@ -150,6 +160,8 @@ impl Shard {
             number: 0,
             answered: false,
             fed: false,
+            paused: false,
+            slow: false,
             reply: Reply::None,
         };
         // Without a ramp all are due at once.
@@ -175,6 +187,7 @@ impl Shard {
             end_ns: plan
                 .duration_ns()
                 .map(|duration| orders.start_ns + duration),
+            disturbances: disturbing::of(&plan.stream, orders.start_ns),
             stopping: false,
             heard_ns: orders.start_ns,
             interval: Interval::default(),
@@ -193,6 +206,10 @@ impl Shard {
         let mut wake = sweep_ns;
         if !self.stopping {
             wake = self.end_ns.map_or(wake, |end| wake.min(end));
+            wake = self
+                .disturbances
+                .last()
+                .map_or(wake, |&(at, _)| wake.min(at));
             if let (false, Some(due)) = (self.free.is_empty(), self.pacer.peek()) {
                 wake = wake.min(start + due);
             }
@@ -355,8 +372,12 @@ impl Shard {
         self.failed(slot, now, kind);
     }
 
-    fn publish(&mut self) {
+    fn publish(&mut self, now: u64) {
         self.interval.open = self.open as u64;
+        if !self.stopping {
+            let second = self.record.second(now - self.orders.start_ns);
+            second.open = second.open.max(self.interval.open);
+        }
         self.interval.in_flight = self.in_flight;
         if let Ok(mut live) = self.orders.live.lock() {
             live.merge(&self.interval);
@@ -403,13 +424,14 @@ impl Handler for Shard {
         }
         let interval = &mut self.interval;
         let fed = &mut connection.fed;
+        let slow = connection.slow;
         let mut late = |record: &mut Record, late_ns: Option<u64>| {
             record.messages += 1;
             record.fed += u64::from(!std::mem::replace(fed, true));
             interval.requests += 1;
             let second = record.second(now - start_ns);
             second.requests += 1;
-            if let Some(late_ns) = late_ns {
+            if let Some(late_ns) = late_ns.filter(|_| !slow) {
                 second.max_ns = second.max_ns.max(late_ns);
                 record.lateness.add(late_ns);
                 interval.add(late_ns);
@@ -466,7 +488,7 @@ impl Handler for Shard {
                     Progress::More | Progress::Unsolicited(_) => {}
                 }
             }
-            (Stage::Closed | Stage::Connecting, _) => {}
+            (Stage::Closed | Stage::Connecting | Stage::Vanished, _) => {}
         }
     }
 }
