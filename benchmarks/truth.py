@@ -4,7 +4,8 @@ In an open loop that keeps its rate L(q) = max(0, D - (1 - q) P), and the mean i
 falls into a freeze waits for its end). That is the law. The server is a witness as well: it notes when it
 answered, and the instants at which requests were due are known, so that the k-th answer less the k-th instant
 is what a client had to wait, stalls of the machine included, but for the way back. wrk and ab, closed loops,
-are asked about the same server. `truth.py [quick]`.
+are asked about the same server. Feeds of which some chunks are late by a known time come first.
+`truth.py [quick]`.
 """
 
 from __future__ import annotations
@@ -117,8 +118,39 @@ def for_good(io: str) -> None:
     )
 
 
+def late_feeds(connections: int) -> None:
+    """A server of which every twentieth chunk is late by a known time: p99 of lateness beside that."""
+    every, late_ms = 20, 250
+    words = [peer("feed"), str(every), str(late_ms)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        port = int(server.stdout.readline())
+        try:
+            found = load(
+                [],
+                protocol="stream",
+                addresses=[f"127.0.0.1:{port}"],
+                connections=connections,
+                ramp_per_s=2000,
+                duration_s=connections / 2000 + 2 * every,
+                timeout_s=60,
+                request={"target": "/test/{id}", "headers": [["Host", "127.0.0.1"]]},
+                stream={"first": "Welcome: {id}", "due_field": "due="},
+            )
+        finally:
+            server.kill()
+    late = found["histograms"]["lateness"]
+    share = 1 / every
+    print(
+        f"{connections} feeds, one chunk in {every} late by {late_ms} ms: p99 {late['p99_ns'] / 1e6:.2f} ms "
+        f"(off by {late['p99_ns'] / 1e6 - late_ms:.2f}), p50 {late['p50_ns'] / 1e6:.2f} ms (of 0), mean "
+        f"{late['mean_ns'] / 1e6:.2f} ms (of {share * late_ms:.2f}), {late['count']} chunks"
+    )
+
+
 def main() -> int:
     quick = sys.argv[1:] == ["quick"]
+    late_feeds(10_000)
     for io in ("uring", "epoll"):
         freezing(1, 0.1, 1000, 20, io)
         if not quick:

@@ -24,6 +24,7 @@ LAST = (
     "test_load",
     "test_contenders",
     "test_fib_contenders",
+    "test_feed_contenders",
     "test_fanout_contenders",
     "test_suites",
     "test_service_contenders",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import itertools
-import os
 import re
 import resource
 import signal
@@ -23,20 +22,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ringside import trial
-from ringside.model import Ready
-from ringside.toolchain import expand
-from tests.test_contenders import CATALOGUE, ready
+from tests import servers
+from tests.servers import CATALOGUE
 
-CONTENDERS = [
-    one.name
-    for folder in CATALOGUE.contender_names()
-    for one in CATALOGUE.runtimes(folder)
-    if "fanout" in one.workloads
-]
-# The machine stalls for seconds; nothing that works takes as long.
-PATIENCE_S = 30.0
-END_S = 10.0
+CONTENDERS = servers.having("fanout")
+PATIENCE_S = servers.PATIENCE_S
 
 every_contender = pytest.mark.parametrize("name", CONTENDERS)
 
@@ -194,61 +184,11 @@ def get(client: http.client.HTTPConnection, target: str = "/", method: str = "GE
     return Reply(response.status, response.headers, pieces)
 
 
-def start(one: Ready, *arguments: str) -> subprocess.Popen[bytes]:
-    names = {"runtime": one.receipt.executable, "build": one.build, "cores": 1}
-    return subprocess.Popen(
-        [*expand(one.contender.workloads["fanout"].command, names), *arguments],
-        cwd=one.contender.folder,
-        env=trial.environment(os.environ, one.build, 1, 2, 3),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-@contextmanager
-def killed_at_last(process: subprocess.Popen[bytes], seconds: float = 240.0) -> Iterator[None]:
-    """Whatever the test does, the program and what it started does not outlive it."""
-
-    def kill() -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-    watchdog = threading.Timer(seconds, kill)
-    watchdog.start()
-    try:
-        yield
-    finally:
-        watchdog.cancel()
-        kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            assert pipe is not None
-            with suppress(OSError):
-                pipe.close()
-
-
 @contextmanager
 def serving(name: str, *arguments: str) -> Iterator[Gateway]:
     """A gateway that must end well: in time, with status 0, and without having printed anything."""
-    process = start(ready(name), "port=0", "cores=1", "seed=1", *arguments)
-    with killed_at_last(process):
-        assert process.stdout is not None
-        first = process.stdout.readline().decode()
-        found = re.fullmatch(r"::ready port=([1-9]\d*)\n", first)
-        assert found, (first, process.stderr and process.poll() is not None and process.stderr.read())
-        yield Gateway(process, int(found[1]))
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-        assert_ended_well(process)
-
-
-def assert_ended_well(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    status = process.wait(END_S)
-    assert (status, process.stdout.read(), process.stderr.read()) == (0, b"", b"")
+    with servers.serving("fanout", name, *arguments) as (process, port):
+        yield Gateway(process, port)
 
 
 @pytest.fixture
@@ -694,7 +634,7 @@ def test_the_end_with_requests_under_way(name: str, how: str, upstream: Make) ->
         else:
             assert gateway.process.stdin is not None
             gateway.process.stdin.close()
-        assert_ended_well(gateway.process)
+        servers.assert_ended_well(gateway.process)
 
 
 @every_contender
@@ -704,7 +644,7 @@ def test_the_end_with_sums_under_way(name: str) -> None:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: gateway\r\n\r\n")
         time.sleep(0.1)
         gateway.process.send_signal(signal.SIGTERM)
-        assert_ended_well(gateway.process)
+        servers.assert_ended_well(gateway.process)
 
 
 @every_contender
@@ -748,8 +688,8 @@ THREE = "upstreams=http://127.0.0.1:9/,http://127.0.0.1:9/,http://127.0.0.1:9/"
 )
 @pytest.mark.soak
 def test_a_bad_value_gets_status_2_and_one_line(name: str, bad: list[str]) -> None:
-    process = start(ready(name), *bad)
-    with killed_at_last(process):
+    process = servers.start("fanout", name, *bad)
+    with servers.killed_at_last(process):
         stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 2, (stdout, stderr)
     assert stdout == b""

@@ -19,16 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from ringside import trial
-from ringside.toolchain import expand
-from tests.test_contenders import CATALOGUE, ready
+from tests import servers
+from tests.test_contenders import CATALOGUE
 
-CONTENDERS = [
-    one.name
-    for folder in CATALOGUE.contender_names()
-    for one in CATALOGUE.runtimes(folder)
-    if "fib" in one.workloads
-]
+CONTENDERS = servers.having("fib")
 ONE_AT_A_TIME = [
     name for name in CONTENDERS if CATALOGUE.contender(name).workloads["fib"].most.get("clients") == 1
 ]
@@ -147,23 +141,10 @@ def alive_in_session(session: int) -> list[int]:
     return found
 
 
-def start(name: str, *arguments: str, cores: int = 1) -> subprocess.Popen[bytes]:
-    one = ready(name)
-    names = {"runtime": one.receipt.executable, "build": one.build, "cores": cores}
-    return subprocess.Popen(
-        [*expand(one.contender.workloads["fib"].command, names), *arguments],
-        cwd=one.contender.folder,
-        env=trial.environment(os.environ, one.build, 1, 2, 3),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
 @contextmanager
 def running(name: str, port: int = 0, cores: int = 1) -> Iterator[Server]:
-    process = start(name, f"port={port}", f"cores={cores}", "seed=7", "colour=red", cores=cores)
+    arguments = (f"port={port}", f"cores={cores}", "seed=7", "colour=red")
+    process = servers.start("fib", name, *arguments, cores=cores)
     try:
         assert process.stdout is not None
         assert select.select([process.stdout], [], [], PATIENCE_S)[0], "no `::ready`"
@@ -336,7 +317,7 @@ def test_it_ends_with_connections_open_and_in_the_middle_of_a_computation(name: 
 @pytest.mark.parametrize("bad", ["port=abc", "port=65536", "port=", "cores=0"])
 @pytest.mark.soak
 def test_a_bad_value_gets_status_2_and_one_line(name: str, bad: str) -> None:
-    process = start(name, "port=0", "cores=1", bad)
+    process = servers.start("fib", name, "port=0", "cores=1", bad)
     output, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2, (output, errors)
     assert len(errors.decode().strip().splitlines()) == 1, errors

@@ -10,19 +10,26 @@ from ringside import trial
 from ringside.executor.local import LocalExecutor
 from ringside.model import Cell, Limits, Outcome, Point, Trial
 from ringside.workloads import workload
+from tests.servers import having
 from tests.test_contenders import CATALOGUE, ready
 
-SERVERS = [
-    (name, one.name)
-    for name in ("fib", "fanout")
-    for folder in CATALOGUE.contender_names()
-    for one in CATALOGUE.runtimes(folder)
-    if name in one.workloads
-]
-LEVELS = {"fib": {"seconds": 1}, "fanout": {"requests": 10, "concurrency": 5}}
+SERVERS = [(name, one) for name in ("fib", "fanout", "feed") for one in having(name)]
+LEVELS = {
+    "fib": {"seconds": 1},
+    "fanout": {"requests": 10, "concurrency": 5},
+    "feed": {"connections": 50, "ramp": 50, "interval_ms": 500, "seconds": 3},
+}
+COMMON = {"idle_pss_bytes", "rss_bytes", "peak_threads", "engine_share_percent"}
 FIGURES = {
-    "fib": {"requests_per_s", "latency_s", "p99_s"},
-    "fanout": {"latency_ms.p50", "overhead_ms.p50", "overlapped_percent", "bytes_in_flight"},
+    "fib": {"requests_per_s", "latency_s", "p99_s", "cpu_per_request_s"},
+    "fanout": {
+        "latency_ms.p50",
+        "overhead_ms.p50",
+        "overlapped_percent",
+        "bytes_in_flight",
+        "cpu_per_request_s",
+    },
+    "feed": {"bytes_per_connection", "cpu_per_kchunk_s", "late_ms.p99", "kernel_bytes_per_connection"},
 }
 
 
@@ -58,9 +65,7 @@ def test_a_short_load(executor: LocalExecutor, name: str, contender: str) -> Non
         # A machine may stand still for longer than a server's grace: once more, not twice.
         made = make(executor, name, contender)
     assert made.outcome is Outcome.OK, f"{made.detail} {made.outcome_line}"
-    found = workload(name).figures(made)
-    common = {"cpu_per_request_s", "idle_pss_bytes", "rss_bytes", "peak_threads", "engine_share_percent"}
-    assert FIGURES[name] | common <= set(found)
+    assert FIGURES[name] | COMMON <= set(workload(name).figures(made))
     assert made.outcome_line["left_behind"] == 0
     assert all(not load["errors"] for load in made.outcome_line["loads"])
 
@@ -70,6 +75,8 @@ def test_a_short_load(executor: LocalExecutor, name: str, contender: str) -> Non
 def test_every_load(executor: LocalExecutor, name: str, contender: str) -> None:
     one = CATALOGUE.contender(contender).workloads[name].most.get("clients")
     points: list[dict[str, int | str]] = [{"kind": "cpu"}, {"rate": 10}, {"tail": 50}]
+    if name == "feed":
+        points = [{"vanish": 50}, {"slow": 20, "interval_ms": 10, "seconds": 25}]
     if name == "fib":
         points = [{"load": "single", "n": 20}]
         if one != 1:

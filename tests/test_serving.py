@@ -169,11 +169,13 @@ def test_requests_of_feed() -> None:
 
 
 def test_slow_and_vanishing_readers_of_feed() -> None:
-    levels = {"connections": 1000, "ramp": 500, "seconds": 30, "slow": 10, "vanish": 20}
+    levels = {"connections": 1000, "ramp": 500, "interval_ms": 10, "seconds": 30, "slow": 10, "vanish": 20}
     found = FEED.service(point(FEED, **levels), 5)
     assert found
     held = found["steps"][1]
     stream = held["loads"][0]["plan"]["stream"]
+    # Long ids, so that the kernel's buffers are full soon.
+    assert stream["chunk"] == "Chunk {k} for 1000000000000{id}"
     assert stream["slow"] == {"percent": 10, "at_s": 12.0, "for_s": 10.0}
     assert stream["vanish"] == {"percent": 20, "at_s": 12.0}
     # All are looked at before that, and at the end.
@@ -186,7 +188,9 @@ def test_slow_and_vanishing_readers_of_feed() -> None:
     assert figures["given_back_percent"] == 0.0
     assert "cpu_settled_s" not in figures
     with pytest.raises(UsageError, match="more than 100 percent"):
-        point(FEED, slow=60, vanish=50)
+        point(FEED, slow=60, vanish=50, interval_ms=10, seconds=60)
+    with pytest.raises(UsageError, match="would take the 20 chunks of a third of the hold"):
+        point(FEED, slow=10, seconds=60)
 
 
 def test_figures_of_feed() -> None:

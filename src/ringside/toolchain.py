@@ -20,7 +20,7 @@ from ringside.errors import BuildError
 from ringside.model import Contender, Ready, Receipt, Runtime, Unavailable
 
 VERSION_TIMEOUT_S = 60.0
-BUILD_TIMEOUT_S = 1200.0
+BUILD_TIMEOUT_S = 3600.0
 _DONE = ".built"
 
 

@@ -165,12 +165,9 @@ fn feeds_are_held_and_every_chunk_accounted_for() {
     assert!(middle["kernel_bytes"].as_u64().unwrap() > 0, "{middle:#}");
     assert!(middle["tcp_bytes"].is_u64(), "{middle:#}");
     let threads = trial.outcome["threads"].as_array().unwrap();
-    assert!(threads.len() > 6, "{threads:#?}");
     let names = threads.iter().map(|one| one["name"].as_str().unwrap());
-    assert!(
-        names.clone().all(|name| name.starts_with("python")),
-        "{threads:#?}"
-    );
+    let python = names.filter(|name| name.starts_with("python"));
+    assert!(python.count() > 6, "{threads:#?}");
     let samples = trial.of("sample");
     let told = samples
         .iter()

@@ -30,6 +30,10 @@ _BEFORE_END_S = 1.0
 # A feed is lost when nothing has come for so long: longer than a host stands still.
 _SILENT_S = 5.0
 _SILENT_INTERVALS = 3
+# Where readers stop, ids have twenty digits and the probe's sockets hold little: so many chunks fill the
+# buffers of the kernel (it took some 630 of 39 bytes on Linux 6.18).
+_FELT_CHUNKS = 800
+_LONG = "1000000000000"
 # What the probe has open besides a connection's own descriptor.
 _OTHER_DESCRIPTORS = 128
 
@@ -153,6 +157,12 @@ class Feed(Serving):
                 f"connections={point['connections']} at ramp={point['ramp']} take {_ramp_s(point):,.0f} s to "
                 "open: take a higher ramp"
             )
+        held = int(point["seconds"]) / 3 / (int(point["interval_ms"]) / 1000)
+        if point["slow"] and held < _FELT_CHUNKS:
+            raise UsageError(
+                f"slow={point['slow']}: the kernel's buffers would take the {held:,.0f} chunks of a third of "
+                f"the hold, and no server would feel it: take seconds, interval_ms for {_FELT_CHUNKS} of them"
+            )
         if int(point["slow"]) + int(point["vanish"]) > 100:
             raise UsageError(
                 f"slow={point['slow']} and vanish={point['vanish']} are more than 100 percent together"
@@ -168,14 +178,19 @@ class Feed(Serving):
         interval_s = int(point["interval_ms"]) / 1000
         ramp_s, hold_s = _ramp_s(point), float(point["seconds"])
         host = {"headers": [["Host", "127.0.0.1"]]}
+        name = f"{_LONG}{{id}}" if point["slow"] else "{id}"
         plan = {
             "protocol": "stream",
             "connections": point["connections"],
             "ramp_per_s": point["ramp"],
             "duration_s": ramp_s + hold_s,
             "timeout_s": max(_SILENT_S, _SILENT_INTERVALS * interval_s),
-            "request": {"target": "/test/{id}", **host},
-            "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": interval_s},
+            "request": {"target": f"/test/{name}", **host},
+            "stream": {
+                "first": f"Welcome: {name}",
+                "chunk": f"Chunk {{k}} for {name}",
+                "interval_s": interval_s,
+            },
         }
         third_s = ramp_s + hold_s / 3
         if point["slow"]:

@@ -1,6 +1,7 @@
 //! A feed after the workload's contract, for the engine's own cost: each connection gets a chunk every
 //! second, at a time of its own, with the time at which it was due. `feed [LATE_EVERY LATE_MS]`: every so-manieth
-//! chunk of a connection comes so much too late. Prints its port.
+//! chunk of a connection is so much too late, counted from when it was really sent: a host that stands still
+//! before the sending is not in it. Prints its port.
 
 use engine_peers::{listen, now_ns, Epoll};
 use std::cmp::Reverse;
@@ -87,7 +88,10 @@ fn main() -> std::io::Result<()> {
             }
             due.pop();
             if let Some(feed) = feeds.get_mut(&data) {
-                let on_time = feed.base + feed.k * SECOND;
+                let on_time = match every {
+                    0 => feed.base + feed.k * SECOND,
+                    _ => now_ns() - if feed.k % every == 0 { late } else { 0 },
+                };
                 let chunk = format!("Chunk {} for {} due={on_time}", feed.k, feed.id);
                 let _ = write!(feed.stream, "{:x}\r\n{chunk}\r\n", chunk.len());
                 feed.k += 1;

@@ -2,7 +2,7 @@
 
 use super::{Kind, Shard, Slot, Sources, Stage};
 use crate::io::{socket, Io};
-use rustix::fd::OwnedFd;
+use crate::load::source::{bind, hold_little};
 use rustix::net::SocketAddrAny;
 use std::io;
 
@@ -10,8 +10,6 @@ use std::io;
 const PAUSE_NS: u64 = 100_000_000;
 /// Connects under way at one time, over all shards: below the half of a usual backlog.
 const MOST_CONNECTING: usize = 512;
-/// The kernel doubles it.
-const SMALL_WINDOW_BYTES: usize = 2048;
 
 impl Shard {
     pub(super) fn most_connecting(&self) -> usize {
@@ -45,9 +43,9 @@ impl Shard {
                 .map_err(io::Error::from)
                 .and_then(|socket| {
                     if self.orders.plan.stream.is_slow(number + 1) {
-                        small_window(&socket)?;
+                        hold_little(&socket)?;
                     }
-                    source.map_or(Ok(()), |source| super::super::source::bind(&socket, source))?;
+                    source.map_or(Ok(()), |source| bind(&socket, source))?;
                     io.open(slot, socket, &address)
                 });
             self.connections[slot].since_ns = now;
@@ -101,14 +99,6 @@ impl Shard {
             self.interval.intended += 1;
         }
     }
-}
-
-/// A reader that stops is felt by its server soon: little waits with the kernel on this side.
-fn small_window(socket: &OwnedFd) -> io::Result<()> {
-    Ok(rustix::net::sockopt::set_socket_recv_buffer_size(
-        socket,
-        SMALL_WINDOW_BYTES,
-    )?)
 }
 
 pub(super) fn connect_error(errno: i32) -> Kind {
