@@ -79,7 +79,7 @@ def load(pinned: Sequence[str], tolerated: Sequence[str] = (), **plan: Any) -> d
 
 
 def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> float:
-    plan = {
+    plan: dict[str, Any] = {
         "protocol": "http",
         "addresses": [f"127.0.0.1:{port}"],
         "connections": CONNECTIONS,

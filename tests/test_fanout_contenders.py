@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests import servers
-from tests.servers import CATALOGUE
+from tests.test_contenders import CATALOGUE
 
 CONTENDERS = servers.having("fanout")
 PATIENCE_S = servers.PATIENCE_S

@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 from tests import servers
-from tests.servers import CATALOGUE, PATIENCE_S
+from tests.servers import PATIENCE_S
+from tests.test_contenders import CATALOGUE
 
 CONTENDERS = servers.having("feed")
 INTERVAL_S = 0.1

@@ -105,7 +105,7 @@ def test_the_highest_rate_that_is_sustained() -> None:
     assert FIB.figures(made)["sustained_per_s"] == RATES[RATES.index(best) - 1]
     # Where it broke down, later rates were never tried.
     kept = [load for load in made.outcome_line["loads"] if load["step"] in ("first", "rate 250", "rate 500")]
-    made.outcome_line["loads"][:] = kept  # type: ignore[index]
+    made.outcome_line["loads"][:] = kept
     cut = FIB.figures(made)
     assert (cut["sustained_per_s"], "p99_s_at_750" in cut) == (500, False)
 
@@ -159,8 +159,9 @@ def test_requests_of_feed() -> None:
     plan = held["loads"][0]["plan"]
     assert (plan["connections"], plan["ramp_per_s"], plan["duration_s"]) == (3000, 500, 26.0)
     assert plan["stream"]["interval_s"] == 2.0
-    # Three intervals without a sign.
-    assert plan["timeout_s"] == 6.0
+    # Three intervals without a sign at the end; a minute at any time.
+    assert plan["stream"]["silent_s"] == 6.0
+    assert plan["timeout_s"] == 60.0
     ramped, last = held["marks"]
     assert (ramped["name"], ramped["at_s"], last["name"]) == ("ramped", 6.0, "held")
     assert last["at_s"] == 25.0

@@ -239,6 +239,13 @@ fn feeds(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> 
         let why = format!("{step}, {name}: {fed}; errors: {}", named(&errors));
         return Some(Cause::LoadFailed(why));
     }
+    if record.silent > 0 {
+        let why = format!(
+            "{step}, {name}: {} of {} connections had fallen silent",
+            record.silent, plan.connections
+        );
+        return Some(Cause::LoadFailed(why));
+    }
     None
 }
 

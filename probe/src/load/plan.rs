@@ -126,6 +126,9 @@ pub struct StreamPlan {
     pub interval_s: Option<f64>,
     #[serde(default)]
     pub due_field: Option<String>,
+    /// A stream that had nothing for so long when the load ended had fallen silent.
+    #[serde(default)]
+    pub silent_s: Option<f64>,
     #[serde(default)]
     pub slow: Option<SlowPlan>,
     #[serde(default)]
@@ -241,6 +244,7 @@ impl Plan {
             ("duration_s", self.duration_s),
             ("progress_s", self.progress_s),
             ("stream.interval_s", self.stream.interval_s),
+            ("stream.silent_s", self.stream.silent_s),
         ] {
             value.map_or(Ok(()), |value| positive(key, value, MOST_SECONDS))?;
         }

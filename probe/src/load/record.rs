@@ -113,6 +113,8 @@ pub struct Record {
     pub fed: u64,
     pub chunks: u64,
     pub behind: u64,
+    /// Connections on which nothing had come for too long at the end.
+    pub silent: u64,
     /// Connections that stopped reading, and that were reset.
     pub slowed: u64,
     pub vanished: u64,
@@ -201,6 +203,7 @@ impl Record {
         self.fed += other.fed;
         self.chunks += other.chunks;
         self.behind += other.behind;
+        self.silent += other.silent;
         self.slowed += other.slowed;
         self.vanished += other.vanished;
         self.numbered.extend_from_slice(&other.numbered);

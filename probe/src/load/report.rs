@@ -91,7 +91,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "messages": record.messages,
         "streams": streams.then(|| json!({
             "fed": record.fed, "chunks": record.chunks, "behind": record.behind,
-            "slowed": record.slowed, "vanished": record.vanished,
+            "silent": record.silent, "slowed": record.slowed, "vanished": record.vanished,
         })),
         "sequence": sequence,
         "cpu_ns": record.cpu_ns,

@@ -214,8 +214,9 @@ def _timelines(summary: Summary) -> Iterator[Chart]:
         drawn = {name: timelines.picture(line) for name, line in lines.items()}
         blocks = ", ".join(f"{name} {line.block}" for name, line in lines.items())
         label = summary.label(point)
+        where = f": {label}" if len(summary.points) > 1 else ""
         yield Chart(
-            f"Time line: {label}",
+            f"Time line{where}",
             "CPU of each thread as stacked areas, in cores; memory as a line, and as a dotted one what "
             "the kernel of the whole host holds above the beginning (both ends of each connection). At the "
             "dashed line all connections have been asked for. One trial of each, with the middle headline "
@@ -232,7 +233,7 @@ def _timelines(summary: Summary) -> Iterator[Chart]:
             metric = Metric("latest_s", "s", "Latest chunk", "")
             spec = drawing.lines(summary, metric, "seconds since the first connection", late, log=True)
             yield Chart(
-                f"Lateness over time: {label}",
+                f"Lateness over time{where}",
                 "The latest chunk of each second, of the same trials; both axes are logarithmic.",
                 (Panel(label, spec),),
             )

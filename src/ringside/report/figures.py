@@ -38,9 +38,10 @@ def _write(summary: Summary, folder: Path, several: bool) -> Iterator[Path]:
         for panel in chart.panels:
             number += 1
             parts = [summary.experiment.name] if several else []
-            parts += [f"{number:02}", chart.title, *([panel.title] if panel.title != chart.title else [])]
+            parts += [f"{number:02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
             stem = "-".join(_slug(part) for part in parts)
-            spec = _standing_alone(panel)
+            title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
+            spec = _standing_alone(panel, title)
             svg = convert.vegalite_to_svg(spec)
             for suffix, data in (("svg", svg.encode()), ("png", convert.svg_to_png(svg, scale=_SCALE))):
                 path = folder / f"{stem}.{suffix}"
@@ -48,10 +49,11 @@ def _write(summary: Summary, folder: Path, several: bool) -> Iterator[Path]:
                 yield path
 
 
-def _standing_alone(panel: charts.Panel) -> str:
-    """A panel's specification with a width, its title, and colours in place of the page's variables."""
+def _standing_alone(panel: charts.Panel, title: str) -> str:
+    """A panel's specification with a width, a title, and colours in place of the page's variables."""
     spec = copy.deepcopy(panel.spec)
-    spec |= {"width": _WIDTH, "title": panel.title, "config": {**charts.config(), "background": "white"}}
+    spec |= {"width": _WIDTH, "config": {**charts.config(), "background": "white"}}
+    spec["title"] = {"text": title, "anchor": "start", "fontSize": 13, "limit": _WIDTH, "color": "var(--ink)"}
     colours = html.light_colours()
     return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: colours[found[1]], json.dumps(spec))
 

@@ -27,9 +27,10 @@ from ringside.workloads.timeline import Timeline, timeline
 
 # The last look at the server comes so long before its connections are closed.
 _BEFORE_END_S = 1.0
-# A feed is lost when nothing has come for so long: longer than a host stands still.
-_SILENT_S = 5.0
-_SILENT_INTERVALS = 3
+# A feed is lost when nothing has come for so long, at the end of the hold, and at any time: a host may stand
+# still for seconds, and that is lateness.
+_SILENT_S, _LOST_S = 5.0, 60.0
+_SILENT_INTERVALS, _LOST_INTERVALS = 3, 10
 # Where readers stop, ids have twenty digits and the probe's sockets hold little: so many chunks fill the
 # buffers of the kernel (it took some 630 of 39 bytes on Linux 6.18).
 _FELT_CHUNKS = 800
@@ -179,25 +180,26 @@ class Feed(Serving):
         ramp_s, hold_s = _ramp_s(point), float(point["seconds"])
         host = {"headers": [["Host", "127.0.0.1"]]}
         name = f"{_LONG}{{id}}" if point["slow"] else "{id}"
+        third_s = ramp_s + hold_s / 3
+        stream: dict[str, Any] = {
+            "first": f"Welcome: {name}",
+            "chunk": f"Chunk {{k}} for {name}",
+            "interval_s": interval_s,
+            "silent_s": max(_SILENT_S, _SILENT_INTERVALS * interval_s),
+        }
+        if point["slow"]:
+            stream["slow"] = {"percent": point["slow"], "at_s": third_s, "for_s": hold_s / 3}
+        if point["vanish"]:
+            stream["vanish"] = {"percent": point["vanish"], "at_s": third_s}
         plan = {
             "protocol": "stream",
             "connections": point["connections"],
             "ramp_per_s": point["ramp"],
             "duration_s": ramp_s + hold_s,
-            "timeout_s": max(_SILENT_S, _SILENT_INTERVALS * interval_s),
+            "timeout_s": max(_LOST_S, _LOST_INTERVALS * interval_s),
             "request": {"target": f"/test/{name}", **host},
-            "stream": {
-                "first": f"Welcome: {name}",
-                "chunk": f"Chunk {{k}} for {name}",
-                "interval_s": interval_s,
-            },
+            "stream": stream,
         }
-        third_s = ramp_s + hold_s / 3
-        if point["slow"]:
-            slow = {"percent": point["slow"], "at_s": third_s, "for_s": hold_s / 3}
-            plan["stream"]["slow"] = slow
-        if point["vanish"]:
-            plan["stream"]["vanish"] = {"percent": point["vanish"], "at_s": third_s}
         disturbed = bool(point["slow"] or point["vanish"])
         end_s = ramp_s + max(hold_s - _BEFORE_END_S, hold_s / 2)
         # Nothing is there; but whoever says so is ready.

@@ -59,7 +59,10 @@ def timeline(trial: Trial, step: str, ramped_s: float) -> Timeline | None:
 
     def series(key: str) -> Series:
         found = [((one["t_ns"] - begin_ns) * 1e-9, one[key]) for one in during if one.get(key) is not None]
-        return Series(tuple(t for t, _ in found if t >= 0), tuple(float(v) for t, v in found if t >= 0))
+        # What was there before is there when it begins.
+        before = [(0.0, value) for t, value in found if t < 0][-1:]
+        kept = before + [(t, value) for t, value in found if t >= 0]
+        return Series(tuple(t for t, _ in kept), tuple(float(value) for _, value in kept))
 
     seconds = [one for one in load.get("series", ()) if one["t_s"] < end_s]
 

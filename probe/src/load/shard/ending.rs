@@ -85,7 +85,13 @@ impl Shard {
     /// At the end: what was sent and not answered, and what was never sent.
     pub(super) fn count_unfinished(&mut self, now: u64) {
         if self.exchange.streams() {
+            let silent = self.orders.plan.stream.silent_s.map(nanoseconds);
             for connection in &self.connections {
+                let quiet_ns = now.saturating_sub(connection.since_ns);
+                let busy = connection.stage == Stage::Busy && !connection.slow;
+                if busy && silent.map_or(false, |most| quiet_ns > most) {
+                    self.record.silent += 1;
+                }
                 if let Some((had, behind)) = self.exchange.account(&connection.reply, now) {
                     self.record.chunks += had;
                     // One that was slow is not owed what it did not read.

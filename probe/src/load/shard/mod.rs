@@ -22,6 +22,8 @@ use std::time::Duration;
 
 /// How often deadlines are looked at and the live view gets its numbers.
 const SWEEP_NS: u64 = 100_000_000;
+/// What a turn of a back-end hands over at least, where there is as much.
+const MOST_PER_TURN: usize = 1024;
 
 /// What a shard is told.
 pub struct Orders {
@@ -122,6 +124,12 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
             Duration::from_nanos(wake.saturating_sub(now_ns())),
             &mut shard,
         )?;
+    }
+    if shard.exchange.streams() {
+        // What lies with the kernel has come: this thread may have stood still for seconds.
+        for _ in 0..=shard.connections.len() / MOST_PER_TURN {
+            io.turn(Duration::ZERO, &mut shard)?;
+        }
     }
     let now = now_ns();
     let stopped = stopped_ns.unwrap_or(now);
