@@ -159,8 +159,8 @@ def test_requests_of_feed() -> None:
     plan = held["loads"][0]["plan"]
     assert (plan["connections"], plan["ramp_per_s"], plan["duration_s"]) == (3000, 500, 26.0)
     assert plan["stream"]["interval_s"] == 2.0
-    # Three intervals without a sign at the end; a minute at any time.
-    assert plan["stream"]["silent_s"] == 6.0
+    # A third of the hold without a sign at the end; a minute at any time.
+    assert plan["stream"]["silent_s"] == pytest.approx(20 / 3)
     assert plan["timeout_s"] == 60.0
     ramped, last = held["marks"]
     assert (ramped["name"], ramped["at_s"], last["name"]) == ("ramped", 6.0, "held")

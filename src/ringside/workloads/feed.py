@@ -27,8 +27,8 @@ from ringside.workloads.timeline import Timeline, timeline
 
 # The last look at the server comes so long before its connections are closed.
 _BEFORE_END_S = 1.0
-# A feed is lost when nothing has come for so long, at the end of the hold, and at any time: a host may stand
-# still for seconds, and that is lateness.
+# A feed is lost when nothing has come for so long at the end (or for a third of the hold), and at any time: a
+# host may stand still for seconds, and a server may be behind by as much; that is lateness.
 _SILENT_S, _LOST_S = 5.0, 60.0
 _SILENT_INTERVALS, _LOST_INTERVALS = 3, 10
 # Where readers stop, ids have twenty digits and the probe's sockets hold little: so many chunks fill the
@@ -185,7 +185,7 @@ class Feed(Serving):
             "first": f"Welcome: {name}",
             "chunk": f"Chunk {{k}} for {name}",
             "interval_s": interval_s,
-            "silent_s": max(_SILENT_S, _SILENT_INTERVALS * interval_s),
+            "silent_s": max(_SILENT_S, _SILENT_INTERVALS * interval_s, hold_s / 3),
         }
         if point["slow"]:
             stream["slow"] = {"percent": point["slow"], "at_s": third_s, "for_s": hold_s / 3}
