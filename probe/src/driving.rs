@@ -87,7 +87,7 @@ impl<'a> Driving<'a> {
         let steps: &'a [Step] = self.steps;
         let mark = steps.get(self.step)?.marks.get(self.marks)?;
         let due_ns = self.begin_ns + nanoseconds(mark.at_s);
-        (!self.running.is_empty()).then(|| (due_ns, mark.name.as_str()))
+        (!self.running.is_empty()).then_some((due_ns, mark.name.as_str()))
     }
 
     pub fn mark_taken(&mut self) {

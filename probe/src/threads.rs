@@ -93,7 +93,7 @@ impl Threads {
         let mut found: Vec<_> = told
             .filter_map(|(&tid, one)| {
                 let changed = std::mem::take(&mut one.changed);
-                changed.then(|| (tid, one.cpu_ns))
+                changed.then_some((tid, one.cpu_ns))
             })
             .collect();
         found.sort_unstable();
@@ -253,8 +253,8 @@ mod tests {
         let process = procfs.process(std::process::id() as i32).unwrap();
         let mut threads = Threads::for_timeline();
         let of_busy = |threads: &Threads| {
-            let found = threads.busiest().into_iter();
-            found.filter(|one| one.name == "busy-one").last()
+            let mut found = threads.busiest().into_iter();
+            found.rfind(|one| one.name == "busy-one")
         };
         let mut seen = None;
         // Others of these tests have threads too: they are read in turn.

@@ -321,7 +321,7 @@ impl Io for Uring {
         let asked = match self.entry(slot) {
             Some((index, entry)) if entry.paused => {
                 entry.paused = false;
-                (!entry.receiving).then(|| index)
+                (!entry.receiving).then_some(index)
             }
             _ => None,
         };
