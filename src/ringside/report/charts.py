@@ -52,6 +52,8 @@ def config() -> dict[str, Any]:
         "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
         "view": {"stroke": "transparent"},
         "text": {"color": ink, "fontSize": 12},
+        # One below the other: side by side they leave a narrow panel.
+        "legend": {"layout": {"bottom": {"anchor": "start", "direction": "vertical", "margin": 4}}},
         "axis": {
             **axis,
             "gridColor": grid,
