@@ -22,8 +22,12 @@ const PIPE_BYTES: usize = 1 << 20;
 
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// A process that the kernel does not let die (it waits for a dead disk, say) is given up.
+/// Processes that the kernel does not let die (they wait for a dead disk, say) are given up when none of
+/// the trial's has ended for so long: a host that stands still may need minutes for a thousand.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// And all of them after this, whatever they do.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// The probe's ends of the program's files.
 pub struct Streams {
@@ -182,18 +186,20 @@ impl Supervisor {
         false
     }
 
-    /// Waits for all that have ended. True when no child is left at all.
-    fn reap_all(&mut self) -> bool {
+    /// Waits for all that have ended: how many, or nothing when no child was left at all.
+    fn reap_all(&mut self) -> Option<u64> {
+        let mut ended = 0;
         loop {
             match sys::reap() {
                 Ok(Some((pid, status))) => {
+                    ended += 1;
                     if pid == self.pid && self.status.is_none() {
                         self.status = Some(status);
                     }
                 }
-                Ok(None) => return false,
+                Ok(None) => return Some(ended),
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                Err(_) => return true,
+                Err(_) => return None,
             }
         }
     }
@@ -233,9 +239,13 @@ impl Supervisor {
             // Mostly that was all.
             self.wait(Duration::from_millis(5));
         }
-        let since = Instant::now();
-        while !self.reap_all() {
-            if since.elapsed() > PATIENCE {
+        let begin = Instant::now();
+        let mut last = begin;
+        while let Some(ended) = self.reap_all() {
+            if ended > 0 {
+                last = Instant::now();
+            }
+            if last.elapsed() > PATIENCE || begin.elapsed() > LONGEST {
                 remains.unkillable = self.tree(&mut |_, _| {}).len() as u64;
                 break;
             }

@@ -85,7 +85,7 @@ fn servers_that_answer_wrongly_or_not_at_all() {
     // Its load is over before its end is there to be seen.
     let short = plan(json!({"requests": null, "duration_s": 0.5}));
     let request = service("falls", json!([step("all", short)]));
-    run(&request).is("crashed", "the server ended by itself: exit status 3");
+    run(&request).is("crashed", "the server ended by itself: killed by signal 14");
 }
 
 #[test]
