@@ -133,26 +133,12 @@ impl<'a> Driving<'a> {
         for one in self.finished.iter().filter(|one| one.step == self.step) {
             let name = &step.loads[one.load].name;
             let record = &one.outcome.record;
-            let wrong = [
-                Kind::Content,
-                Kind::Status,
-                Kind::Unsolicited,
-                Kind::Protocol,
-            ];
-            let wrong: u64 = wrong.iter().map(|&kind| record.errors[kind as usize]).sum();
-            let faults = record.sequence.faults();
-            if one.plan.protocol == Protocol::Stream {
-                if let Some(cause) = feeds(&step.name, name, &one.plan, record) {
-                    return Err(cause);
-                }
-            }
-            if wrong + faults > 0 {
-                return Err(Cause::WrongEvidence(format!(
-                    "{}, {name}: {} of {} answers were not what was expected",
-                    step.name,
-                    wrong + faults,
-                    record.requests + record.late_requests + record.messages + wrong
-                )));
+            let found = match one.plan.protocol {
+                Protocol::Stream => feeds(&step.name, name, &one.plan, record),
+                Protocol::Http | Protocol::Tcp => answers(&step.name, name, record),
+            };
+            if let Some(cause) = found {
+                return Err(cause);
             }
             let (word, why) = report::verdict(&one.plan, &one.outcome);
             if word == "load-failed" {
@@ -211,6 +197,23 @@ impl<'a> Driving<'a> {
         }
         Ok(())
     }
+}
+
+/// How many answers were wrong, if any.
+fn answers(step: &str, name: &str, record: &Record) -> Option<Cause> {
+    let wrong = [
+        Kind::Content,
+        Kind::Status,
+        Kind::Unsolicited,
+        Kind::Protocol,
+    ];
+    let wrong: u64 = wrong.iter().map(|&kind| record.errors[kind as usize]).sum();
+    let all = record.requests + record.late_requests + wrong;
+    (wrong > 0).then(|| {
+        Cause::WrongEvidence(format!(
+            "{step}, {name}: {wrong} of {all} answers were not what was expected"
+        ))
+    })
 }
 
 /// What is wrong with feeds that were to be held open: all of it, with counts.

@@ -1,7 +1,7 @@
 //! The kernel's own memory. It is told for the whole host only, so both ends of a connection are in it.
 
 use crate::output::KernelMemory;
-use crate::tree::ProcFs;
+use crate::tree::{kernel_bytes, ProcFs};
 
 /// What of /proc/meminfo grows with connections, threads and their memory.
 const KEYS: [&str; 3] = ["Slab:", "KernelStack:", "PageTables:"];
@@ -19,14 +19,8 @@ pub fn look(procfs: &mut ProcFs, page_bytes: u64) -> KernelMemory {
 /// The sum of [`KEYS`] in bytes.
 fn parse_meminfo(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
-    let of = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        kib.checked_mul(1024)
-    };
     KEYS.into_iter()
-        .map(of)
-        .try_fold(0u64, |sum, one| sum.checked_add(one?))
+        .try_fold(0u64, |sum, key| sum.checked_add(kernel_bytes(text, key)?))
 }
 
 /// Pages that TCP holds for buffers.

@@ -7,7 +7,7 @@ use crate::kernel;
 use crate::output::{More, Sample, ThreadTold};
 use crate::sys;
 use crate::threads::Threads;
-use crate::tree::{ProcFs, Process, Thoroughness, MANY_THREADS};
+use crate::tree::{kernel_bytes, ProcFs, Process, Thoroughness, MANY_THREADS};
 
 // Shares of one core, each one in so many: 0.8 % together, what is left is for the rest.
 const TREE_SHARE: u64 = 250;
@@ -209,6 +209,10 @@ impl Sampler {
         }
         // A process that has just ended may be counted nowhere for a moment: it never falls.
         sample.cpu_ns = self.last_cpu_ns;
+        // Each sample of a time line has it, so it counts as a part of the look.
+        let kernel = self
+            .timeline
+            .then(|| kernel::look(&mut self.procfs, self.page_bytes));
         let after_tree = thread_cpu_ns();
         self.tree_governor
             .spent(now_ns, after_tree.saturating_sub(start));
@@ -247,12 +251,13 @@ impl Sampler {
                 excess = Some(Excess::Memory(memory));
             }
         }
-        if self.timeline {
-            sample.more = Some(Box::new(More {
-                cpu_by_thread: look_at_threads.then(|| self.threads.changed()),
-                kernel: kernel::look(&mut self.procfs, self.page_bytes),
-            }));
-        }
+        sample.more = kernel.map(|kernel| {
+            let cpu_by_thread = look_at_threads.then(|| self.threads.changed());
+            Box::new(More {
+                cpu_by_thread,
+                kernel,
+            })
+        });
         (sample, excess)
     }
 
@@ -322,10 +327,7 @@ impl Sampler {
 }
 
 fn parse_pss(text: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
+    kernel_bytes(std::str::from_utf8(text).ok()?, "Pss:")
 }
 
 #[cfg(test)]

@@ -34,6 +34,13 @@ pub enum Thoroughness<'a> {
     All,
 }
 
+/// The bytes that a line such as `Pss:  12 kB` of a file of the kernel's tells.
+pub fn kernel_bytes(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
 /// Reads files below /proc with one buffer, and no allocation for each.
 pub struct ProcFs {
     root: OwnedFd,

@@ -141,11 +141,6 @@ impl Sequence {
             ("early", self.early),
         ]
     }
-
-    /// How many messages were not what they should have been.
-    pub fn faults(&self) -> u64 {
-        self.named().iter().map(|(_, count)| count).sum()
-    }
 }
 
 impl Record {

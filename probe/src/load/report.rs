@@ -4,6 +4,7 @@ use super::plan::{Plan, Protocol};
 use super::record::{Times, KINDS};
 use super::{engine::Outcome, warn};
 use crate::output::{ReaderGone, Writer};
+use crate::tree::kernel_bytes;
 use serde_json::{json, Map, Value};
 
 /// Writes the last lines of a load by itself.
@@ -142,8 +143,8 @@ pub fn summary(times: &Times) -> Value {
 
 /// VmHWM of this process.
 fn peak_memory_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+    kernel_bytes(
+        &std::fs::read_to_string("/proc/self/status").ok()?,
+        "VmHWM:",
+    )
 }

@@ -16,7 +16,6 @@ from ringside.report.summary import Summary
 # Pixels of a panel, whose page would have given it its own; and how many of a PNG stand for one of them.
 _WIDTH = 640
 _SCALE = 2
-FORMATS = ("svg", "png")
 
 
 def write(summaries: Sequence[Summary], folder: Path) -> list[Path]:

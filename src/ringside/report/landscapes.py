@@ -19,7 +19,7 @@ def landscape(
     """Dots with intervals both ways, named beside, on logarithmic axes. `where` has the place of each
     contender; all its estimates are positive."""
     alt = altair()
-    (x_unit, x_scale, x_axis, x_title), (y_unit, y_scale, y_axis, y_title) = (
+    (x_unit, x_looks), (y_unit, y_looks) = (
         _axis(metric, [both[place] for both in where.values()])
         for place, metric in enumerate((across, upright))
     )
@@ -39,17 +39,15 @@ def landscape(
         color=alt.Color("contender:N", scale=scale_of(names, lambda one: colour(summary, one)), legend=None)
     )
 
-    def at(channel: Any, field: str, scale: Any, axis: Any, title: str) -> Any:
-        return channel(f"{field}:Q", scale=scale, axis=axis, title=title)
-
-    x, y = at(alt.X, "x", x_scale, x_axis, x_title), at(alt.Y, "y", y_scale, y_axis, y_title)
+    x, y = alt.X("x:Q", **x_looks), alt.Y("y:Q", **y_looks)
+    bars = base.mark_rule(strokeWidth=4, opacity=0.35)
     layers = [
-        base.mark_rule(strokeWidth=4, opacity=0.35)
-        .encode(x=at(alt.X, "x_low", x_scale, x_axis, x_title), x2=alt.X2("x_high:Q"), y=y)
-        .transform_filter("isValid(datum.x_low)"),
-        base.mark_rule(strokeWidth=4, opacity=0.35)
-        .encode(y=at(alt.Y, "y_low", y_scale, y_axis, y_title), y2=alt.Y2("y_high:Q"), x=x)
-        .transform_filter("isValid(datum.y_low)"),
+        bars.encode(x=alt.X("x_low:Q", **x_looks), x2=alt.X2("x_high:Q"), y=y).transform_filter(
+            "isValid(datum.x_low)"
+        ),
+        bars.encode(y=alt.Y("y_low:Q", **y_looks), y2=alt.Y2("y_high:Q"), x=x).transform_filter(
+            "isValid(datum.y_low)"
+        ),
         base.mark_point(filled=True, size=90, opacity=1).encode(
             x=x,
             y=y,
@@ -62,14 +60,16 @@ def landscape(
     return spec(layers, _HEIGHT, {"rows": rows})
 
 
-def _axis(metric: Metric, values: list[Interval]) -> tuple[float, Any, Any, str]:
+def _axis(metric: Metric, values: list[Interval]) -> tuple[float, dict[str, Any]]:
+    """The unit of an axis that holds all values, and the scale, ticks and title of its channels."""
     alt = altair()
     ends = [end for one in values for end in (one.low, one.estimate, one.high) if end is not None and end > 0]
     unit, name = numbers.scale((min(ends) * max(ends)) ** 0.5, metric.unit)
     low, high = min(ends) / unit / 1.5, max(ends) / unit * 1.5
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
     axis = alt.Axis(format=",~r", values=log_ticks(low, high))
-    return unit, scale, axis, f"{metric.title} ({name})" if name else metric.title
+    title = f"{metric.title} ({name})" if name else metric.title
+    return unit, {"scale": scale, "axis": axis, "title": title}
 
 
 def _ends(name: str, value: Interval, unit: float) -> dict[str, float | None]:

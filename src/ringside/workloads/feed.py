@@ -172,9 +172,6 @@ class Feed(Serving):
     def descriptors(self, point: Point) -> int:
         return int(point["connections"]) + _OTHER_DESCRIPTORS
 
-    def arguments(self, point: Point) -> dict[str, str]:
-        return {"port": "0"}
-
     def service(self, point: Point, seed: int) -> dict[str, Any]:
         interval_s = int(point["interval_ms"]) / 1000
         ramp_s, hold_s = _ramp_s(point), float(point["seconds"])

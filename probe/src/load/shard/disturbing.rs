@@ -3,7 +3,6 @@
 use super::{nanoseconds, Shard, Stage};
 use crate::io::Io;
 use crate::load::plan::StreamPlan;
-use crate::load::reply::Reply;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disturbance {
@@ -56,13 +55,8 @@ impl Shard {
                     }
                     Disturbance::Vanish => {
                         connection.stage = Stage::Vanished;
-                        let reply = std::mem::replace(&mut connection.reply, Reply::None);
-                        if let Some((had, _)) = self.exchange.account(&reply, now) {
-                            self.record.chunks += had;
-                        }
                         self.record.vanished += 1;
-                        self.in_flight -= 1;
-                        self.open -= 1;
+                        self.leave(slot, now);
                         io.reset(slot);
                     }
                 }

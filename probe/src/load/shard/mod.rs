@@ -23,7 +23,7 @@ use std::time::Duration;
 /// How often deadlines are looked at and the live view gets its numbers.
 const SWEEP_NS: u64 = 100_000_000;
 /// What a turn of a back-end hands over at least, where there is as much.
-const MOST_PER_TURN: usize = 1024;
+const LEAST_PER_TURN: usize = 1024;
 
 /// What a shard is told.
 pub struct Orders {
@@ -127,7 +127,7 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
     }
     if shard.exchange.streams() {
         // What lies with the kernel has come: this thread may have stood still for seconds.
-        for _ in 0..=shard.connections.len() / MOST_PER_TURN {
+        for _ in 0..=shard.connections.len() / LEAST_PER_TURN {
             io.turn(Duration::ZERO, &mut shard)?;
         }
     }
@@ -370,14 +370,19 @@ impl Shard {
 
     /// A connection that was in use is lost.
     fn broken(&mut self, slot: Slot, now: u64, kind: Kind) {
+        self.leave(slot, now);
+        self.heard_ns = now;
+        self.failed(slot, now, kind);
+    }
+
+    /// A connection in the middle of a reply is no longer there: what it had counts.
+    fn leave(&mut self, slot: Slot, now: u64) {
         let reply = std::mem::replace(&mut self.connections[slot].reply, Reply::None);
         if let Some((had, _)) = self.exchange.account(&reply, now) {
             self.record.chunks += had;
         }
         self.in_flight -= 1;
         self.open -= 1;
-        self.heard_ns = now;
-        self.failed(slot, now, kind);
     }
 
     fn publish(&mut self, now: u64) {
