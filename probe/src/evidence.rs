@@ -9,6 +9,8 @@ pub struct Seen {
     pub result: Option<BTreeMap<String, String>>,
     pub lines: u64,
     pub starting: BTreeMap<char, u64>,
+    /// SHA-256 of all of them, where it is expected.
+    pub hash: Option<String>,
 }
 
 /// The first thing that is not as expected.
@@ -32,6 +34,16 @@ pub fn check(expect: &Expect, seen: &Seen) -> Result<(), String> {
     if let Some(lines) = &expect.lines {
         if let Some(total) = lines.total.filter(|&total| total != seen.lines) {
             return Err(format!("{} lines, expected {total}", seen.lines));
+        }
+        if let Some(expected) = lines.sha256.as_ref() {
+            if seen.hash.as_ref() != Some(expected) {
+                let found = seen.hash.as_deref().unwrap_or("unknown");
+                let lines = seen.lines;
+                return Err(format!(
+                    "the hash of the {lines} lines is {found}, expected {}",
+                    quoted(expected)
+                ));
+            }
         }
         for (prefix, &expected) in &lines.starting {
             let count = seen.starting.get(prefix).copied().unwrap_or(0);
@@ -75,6 +87,7 @@ mod tests {
             lines: Some(ExpectLines {
                 total: Some(3),
                 starting: [(':', 2)].into(),
+                sha256: Some("12ab".into()),
             }),
         }
     }
@@ -84,6 +97,7 @@ mod tests {
             result: Some(map(&[("checksum", "21"), ("more", "1")])),
             lines: 3,
             starting: [(':', 2), ('*', 1)].into(),
+            hash: Some("12ab".into()),
         }
     }
 
@@ -110,6 +124,10 @@ mod tests {
             "checksum is '21.0', expected '21'",
         );
         wrong(|seen| seen.lines = 4, "4 lines, expected 3");
+        wrong(
+            |seen| seen.hash = Some("12ac".into()),
+            "the hash of the 3 lines is 12ac, expected '12ab'",
+        );
         wrong(
             |seen| seen.starting.clear(),
             "0 lines start with ':', expected 2",

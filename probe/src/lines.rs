@@ -2,6 +2,8 @@
 //! The text is hostile: whatever comes, memory stays bounded and nothing panics.
 
 use crate::evidence::quoted;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Longest protocol line, without its newline.
@@ -16,7 +18,18 @@ pub enum Event {
     Ready { port: Option<u16> },
     Phase { name: String, ns: u64 },
     Await { name: String },
+    Span(Span),
     Result(BTreeMap<String, String>),
+}
+
+/// A unit was busy with one piece of work, by the program's own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Span {
+    pub unit: u64,
+    #[serde(rename = "begin_ns")]
+    pub begin: u64,
+    #[serde(rename = "end_ns")]
+    pub end: u64,
 }
 
 /// What a protocol line said, or what was wrong with it.
@@ -28,6 +41,8 @@ pub struct Lines {
     /// Prefixes beyond ASCII that somebody asked for.
     others: Vec<(char, u64)>,
     wanted: Vec<char>,
+    /// Of the program's own lines, each with its newline, where that was asked for.
+    hash: Option<Sha256>,
     state: State,
     protocol_lines: u64,
     result_seen: bool,
@@ -53,7 +68,8 @@ const FRESH: State = State::Head {
 };
 
 impl Lines {
-    pub fn new(wanted: impl Iterator<Item = char>) -> Lines {
+    /// `wanted`: prefixes to count; `hashed`: whether the lines' hash is wanted.
+    pub fn new(wanted: impl Iterator<Item = char>, hashed: bool) -> Lines {
         let wanted: Vec<char> = wanted.collect();
         let others = wanted.iter().filter(|prefix| !prefix.is_ascii());
         Lines {
@@ -61,6 +77,7 @@ impl Lines {
             ascii: [0; 128],
             others: others.map(|&prefix| (prefix, 0)).collect(),
             wanted,
+            hash: hashed.then(Sha256::new),
             state: FRESH,
             protocol_lines: 0,
             result_seen: false,
@@ -88,6 +105,12 @@ impl Lines {
         self.wanted.iter().map(count).collect()
     }
 
+    /// SHA-256 of the lines that have ended, in hexadecimal digits.
+    pub fn hash(&self) -> Option<String> {
+        let digest = self.hash.clone()?.finalize();
+        Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
     /// Takes the next bytes; `on` gets each protocol line that ends in them.
     pub fn feed(&mut self, mut bytes: &[u8], on: &mut dyn FnMut(Parsed)) {
         // A line that began in an earlier piece.
@@ -109,6 +132,7 @@ impl Lines {
                 self.protocol(line, on);
             } else {
                 self.count(line);
+                self.take_in(&bytes[end - line.len()..=end]);
             }
         }
         if start < bytes.len() {
@@ -132,6 +156,12 @@ impl Lines {
         }
     }
 
+    fn take_in(&mut self, bytes: &[u8]) {
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
+    }
+
     #[cold]
     fn count_other(&mut self, head: &[u8]) {
         for (prefix, count) in &mut self.others {
@@ -152,12 +182,15 @@ impl Lines {
                 State::Protocol(bytes[..len].to_vec())
             } else if len == HEAD_BYTES {
                 self.count(&bytes);
+                self.take_in(&bytes);
                 State::Own
             } else {
                 State::Head { bytes, len }
             };
         }
-        if let State::Protocol(line) = &mut self.state {
+        if let State::Own = self.state {
+            self.take_in(piece);
+        } else if let State::Protocol(line) = &mut self.state {
             if line.len() + piece.len() > MOST_BYTES {
                 self.state = State::Skipped;
                 self.too_long(on);
@@ -169,8 +202,13 @@ impl Lines {
 
     fn end(&mut self, on: &mut dyn FnMut(Parsed)) {
         match std::mem::replace(&mut self.state, FRESH) {
-            State::Head { bytes, len } => self.count(&bytes[..len]),
-            State::Own | State::Skipped => {}
+            State::Head { bytes, len } => {
+                self.count(&bytes[..len]);
+                self.take_in(&bytes[..len]);
+                self.take_in(b"\n");
+            }
+            State::Own => self.take_in(b"\n"),
+            State::Skipped => {}
             State::Protocol(line) => self.protocol(&line, on),
         }
     }
@@ -217,8 +255,10 @@ fn parse(line: &[u8]) -> Parsed {
     }
     let mut words = text[2..].split(' ');
     let word = words.next().unwrap_or("");
-    if !["ready", "phase", "await", "result"].contains(&word) {
-        return Err(wrong("not a protocol line: ready, phase, await, result"));
+    if !["ready", "phase", "await", "span", "result"].contains(&word) {
+        return Err(wrong(
+            "not a protocol line: ready, phase, await, span, result",
+        ));
     }
     let mut pairs = BTreeMap::new();
     for pair in words {
@@ -257,6 +297,15 @@ fn parse(line: &[u8]) -> Parsed {
             Ok(Event::Phase { name, ns })
         }
         "await" => Ok(Event::Await { name: name()? }),
+        "span" => {
+            let value = |key: &str| pairs.get(key).and_then(|value| number(value));
+            match (value("unit"), value("begin"), value("end")) {
+                (Some(unit), Some(begin), Some(end)) if begin <= end => {
+                    Ok(Event::Span(Span { unit, begin, end }))
+                }
+                _ => Err(wrong("needs unit, begin and end, which is not before it")),
+            }
+        }
         _ => Ok(Event::Result(pairs)),
     }
 }
@@ -272,14 +321,22 @@ fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> (u64, BTreeMap<char, u64>, Vec<Parsed>) {
-        let mut lines = Lines::new(":*>→".chars());
+    type Read = (u64, BTreeMap<char, u64>, Vec<Parsed>);
+
+    fn read(pieces: &[&[u8]]) -> Read {
+        let (total, starting, events, _) = read_and_hash(pieces);
+        (total, starting, events)
+    }
+
+    fn read_and_hash(pieces: &[&[u8]]) -> (u64, BTreeMap<char, u64>, Vec<Parsed>, String) {
+        let mut lines = Lines::new(":*>→".chars(), true);
         let mut events = Vec::new();
         for piece in pieces {
             lines.feed(piece, &mut |event| events.push(event));
         }
         lines.finish(&mut |event| events.push(event));
-        (lines.total(), lines.starting(), events)
+        let hash = lines.hash().unwrap();
+        (lines.total(), lines.starting(), events, hash)
     }
 
     fn one(line: &str) -> Parsed {
@@ -298,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn the_four_lines() {
+    fn protocol_lines() {
         assert_eq!(
             one("::ready port=40123"),
             Ok(Event::Ready { port: Some(40123) })
@@ -313,6 +370,12 @@ mod tests {
             one("::await name=x=y"),
             Ok(Event::Await { name: "x=y".into() })
         );
+        let span = Span {
+            unit: 3,
+            begin: 5,
+            end: 9,
+        };
+        assert_eq!(one("::span unit=3 begin=5 end=9"), Ok(Event::Span(span)));
         let result = [("a".into(), "1".into()), ("b".into(), "".into())].into();
         assert_eq!(one("::result a=1 b="), Ok(Event::Result(result)));
     }
@@ -347,6 +410,9 @@ mod tests {
             "::result a=\u{1b}[2J",
             "::result a=\0",
             "::result a\u{2003}=1",
+            "::span unit=1 begin=2",
+            "::span unit=1 begin=2 end=1",
+            "::span unit=-1 begin=1 end=2",
             "::ready\tport=1",
             "::await",
             "::Ready",
@@ -427,7 +493,17 @@ mod tests {
             at.extend([0, text.len()]);
             at.sort_unstable();
             let pieces: Vec<&[u8]> = at.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
-            assert_eq!(read(&pieces), read(&[&text]), "seed {seed}");
+            let whole = read_and_hash(&[&text]);
+            assert_eq!(read_and_hash(&pieces), whole, "seed {seed}");
+            let mut own = Sha256::new();
+            for line in text.split_inclusive(|&byte| byte == b'\n') {
+                if !line.starts_with(b"::") {
+                    own.update(line.strip_suffix(b"\n").unwrap_or(line));
+                    own.update(b"\n");
+                }
+            }
+            let own: String = own.finalize().iter().map(|b| format!("{b:02x}")).collect();
+            assert_eq!(whole.3, own, "seed {seed}");
         }
     }
 }

@@ -4,9 +4,11 @@
 
 mod cgroup;
 mod clock;
+mod cpus;
 mod driving;
 mod evidence;
 mod governor;
+mod inputs;
 mod io;
 mod kernel;
 mod lines;
@@ -81,6 +83,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     };
     let inherited = pin::pin(&request)?;
     let stub = trial::upstreams(&mut request)?;
+    let missing = inputs::prepare(&request.inputs)?;
     set_child_subreaper(Some(getpid()))
         .map_err(|error| system("PR_SET_CHILD_SUBREAPER", error.into()))?;
     // A parent that died before it was asked for gives no signal.
@@ -90,7 +93,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
 
     let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
-    let done = trial::run(&request, stub, &inherited, signals, &mut writer)
+    let done = trial::run(&request, stub, missing, &inherited, signals, &mut writer)
         .map_err(|error| system("cannot begin the trial", error))?;
     Ok(close(done, writer))
 }

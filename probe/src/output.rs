@@ -1,6 +1,7 @@
 //! The answers: JSON lines on stdout. They are held back while the trial runs, so that writing
 //! them and waking the reader cost the contender nothing.
 
+use crate::lines::Span;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -32,6 +33,7 @@ pub enum Answer<'a> {
         ns: u64,
     },
     Sample(&'a Sample),
+    Span(Span),
     Outcome(Box<Ending>),
 }
 
@@ -124,6 +126,18 @@ pub struct Ending {
     /// Of a time line: those that had most of the CPU, the busiest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadTold>,
+    /// The CPUs that the program was given, over the whole trial.
+    pub cpus: Vec<CpuTime>,
+}
+
+/// What a CPU did, for whoever it was; the kernel counts in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuTime {
+    pub cpu: usize,
+    pub busy_ns: u64,
+    pub idle_ns: u64,
+    /// Neither idle nor at work for this host.
+    pub stolen_ns: u64,
 }
 
 #[derive(Debug, Serialize)]

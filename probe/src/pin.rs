@@ -21,6 +21,15 @@ pub fn pin(request: &Request) -> Result<Vec<usize>, String> {
     Ok(listed(&own))
 }
 
+/// The CPUs that the program may use. `inherited`: as [`pin`] gave them.
+pub fn of_the_program(request: &Request, inherited: &[usize]) -> Vec<usize> {
+    match (request.cpus.is_empty(), inherited.is_empty()) {
+        (false, _) => request.cpus.clone(),
+        (true, false) => inherited.to_vec(),
+        (true, true) => sched_getaffinity(None).map_or(Vec::new(), |own| listed(&own)),
+    }
+}
+
 /// Pins the calling thread to all of these CPUs. The error names those that cannot be had.
 pub fn to(key: &str, cpus: &[usize]) -> Result<(), String> {
     if let Some(cpu) = cpus.iter().find(|&&cpu| cpu >= CpuSet::MAX_CPU) {

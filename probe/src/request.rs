@@ -35,6 +35,8 @@ pub struct Request {
     pub expect: Option<Expect>,
     #[serde(default)]
     pub service: Option<Service>,
+    #[serde(default)]
+    pub inputs: Vec<Input>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,6 +73,18 @@ pub struct ExpectLines {
     pub total: Option<u64>,
     #[serde(default)]
     pub starting: BTreeMap<char, u64>,
+    /// Of all lines, each with its newline.
+    #[serde(default)]
+    pub sha256: Option<String>,
+}
+
+/// A file that the program reads.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    pub path: String,
+    /// Whether it lies in the page cache, whole or not at all, when the program starts.
+    pub cached: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,6 +2,8 @@
 
 use crate::cgroup::{Cgroup, Cpu};
 use crate::clock::timespec;
+use crate::cpus::Cpus;
+use crate::output::CpuTime;
 use crate::request::{CgroupUse, Request};
 use crate::sys::{self, Plan, Spawned};
 use crate::tree::{ProcFs, Process, Thoroughness};
@@ -159,6 +161,10 @@ impl Supervisor {
 
     pub fn cpu(&self) -> Option<Cpu> {
         self.cgroup.as_ref().and_then(Cgroup::cpu)
+    }
+
+    pub fn cpus_since(&mut self, begin: &Cpus) -> Vec<CpuTime> {
+        begin.since(&mut self.procfs)
     }
 
     pub fn terminate(&self) {

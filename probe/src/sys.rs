@@ -188,6 +188,43 @@ pub fn ticks_per_second() -> u64 {
     u64::try_from(ticks).unwrap_or(100).max(1)
 }
 
+/// The share of a file's pages that lie in the page cache; None for an empty file, or where the kernel does
+/// not tell.
+pub fn cached_share(file: &std::fs::File, bytes: u64) -> Option<f64> {
+    let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)?;
+    let mut pages = vec![0u8; (bytes + 4095) / 4096];
+    // SAFETY: the mapping is never read, only asked about and taken down again; `pages` has a byte for each
+    // of its pages, which are of 4 KiB at least.
+    unsafe {
+        let fd = file.as_raw_fd();
+        let start = libc::mmap(
+            ptr::null_mut(),
+            bytes,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            fd,
+            0,
+        );
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let done = libc::mincore(start, bytes, pages.as_mut_ptr());
+        libc::munmap(start, bytes);
+        if done != 0 {
+            return None;
+        }
+    }
+    pages.truncate((bytes + page_bytes() - 1) / page_bytes());
+    let here = pages.iter().filter(|&&page| page & 1 == 1).count();
+    Some(here as f64 / pages.len() as f64)
+}
+
+fn page_bytes() -> usize {
+    // SAFETY: sysconf has no preconditions.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096).max(4096)
+}
+
 /// libc has it as a C int, in which its one bit is lost.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 

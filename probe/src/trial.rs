@@ -2,6 +2,7 @@
 //! the time, until one of them ends the trial.
 
 use crate::clock::{self, timespec};
+use crate::cpus::Cpus;
 use crate::driving::Driving;
 use crate::evidence::Seen;
 use crate::lines::{Event, Lines, Parsed};
@@ -36,6 +37,7 @@ struct Trial<'a, 'w> {
     stdout: Stream,
     stderr: Stream,
     lines: Lines,
+    cpus: Cpus,
     service: Option<Service>,
     driving: Driving<'a>,
     stub: Option<Background>,
@@ -84,22 +86,24 @@ pub fn upstreams(request: &mut Request) -> Result<Option<Stub>, String> {
     Ok(Some(stub))
 }
 
-/// Carries out the trial. An error of the outer result: it could not even begin.
+/// Carries out the trial. `missing`: what could not be had so far. An error of the outer result: it could not
+/// even begin.
 pub fn run(
     request: &Request,
     stub: Option<Stub>,
+    mut missing: Vec<String>,
     inherited: &[usize],
     signals: OwnedFd,
     writer: &mut Writer,
 ) -> io::Result<Result<(), ReaderGone>> {
-    let mut missing = Vec::new();
-    let procfs = ProcFs::open()?;
+    let mut procfs = ProcFs::open()?;
     if !procfs.lists_children {
         missing.push("children in /proc: the kernel does not list them".into());
     }
     if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
         missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
     }
+    let cpus = Cpus::new(&mut procfs, &pin::of_the_program(request, inherited));
     let (supervisor, streams, start) =
         Supervisor::start(request, inherited, signals, &mut missing)?;
     let Streams {
@@ -122,6 +126,8 @@ pub fn run(
     };
     let lines = request.expect.iter().flat_map(|expect| &expect.lines);
     let prefixes = lines.flat_map(|lines| lines.starting.keys().copied());
+    let mut lines = request.expect.iter().flat_map(|expect| &expect.lines);
+    let hashed = lines.any(|lines| lines.sha256.is_some());
     let mut trial = Trial {
         request,
         writer,
@@ -138,7 +144,8 @@ pub fn run(
         report: Some(report),
         stdout: Stream::new(stdout),
         stderr: Stream::new(stderr),
-        lines: Lines::new(prefixes),
+        lines: Lines::new(prefixes, hashed),
+        cpus,
         service: request.service.as_ref().map(Service::new),
         driving: Driving::new(steps),
         stub,
@@ -428,6 +435,7 @@ impl Trial<'_, '_> {
                     self.mark("ready")?;
                 }
             }
+            Ok(Event::Span(span)) => self.writer.answer(&Answer::Span(span), false)?,
             Ok(Event::Result(pairs)) => {
                 self.result = Some(pairs);
                 if alive {
@@ -514,6 +522,7 @@ impl Trial<'_, '_> {
     }
 
     fn ending(&mut self, ended_ns: u64, remains: &Remains, cut_off: Option<&str>) -> Ending {
+        let cpus = self.supervisor.cpus_since(&self.cpus);
         let cgroup = self.supervisor.cgroup.as_ref();
         let usage = sys::children_usage();
         let cpu = self.supervisor.cpu();
@@ -526,6 +535,7 @@ impl Trial<'_, '_> {
             result: self.result.take(),
             lines: self.lines.total(),
             starting: self.lines.starting(),
+            hash: self.lines.hash(),
         };
         let (outcome, mut detail) = verdict(&Facts {
             cause: self.cause.as_ref().unwrap_or(&Cause::Ended),
@@ -579,6 +589,7 @@ impl Trial<'_, '_> {
             samples,
             sample_interval_ns,
             threads: self.sampler.busiest(),
+            cpus,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod common;
 mod driven;
 mod ends;
+mod inputs;
 mod load;
 mod output;
 mod programs;

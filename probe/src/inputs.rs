@@ -1,0 +1,87 @@
+//! Files that the program reads: brought into the page cache before it starts, or taken out of it, so that a
+//! trial does not depend on what ran before.
+
+use crate::evidence::quoted;
+use crate::request::Input;
+use crate::sys;
+use rustix::fs::{fadvise, Advice};
+use std::fs::File;
+use std::io::{self, Read};
+
+/// Brings all inputs into the state that was asked for. Gives what could not be had; the error names a file
+/// that cannot be read.
+pub fn prepare(inputs: &[Input]) -> Result<Vec<String>, String> {
+    let mut missing = Vec::new();
+    for input in inputs {
+        let path = &input.path;
+        let share = one(input).map_err(|error| format!("inputs: {}: {error}", quoted(path)))?;
+        let (wanted, word) = match input.cached {
+            true => (1.0, "only"),
+            false => (0.0, "still"),
+        };
+        if let Some(share) = share.filter(|share| (share - wanted).abs() > 0.01) {
+            let percent = share * 100.0;
+            missing.push(format!(
+                "page cache: {word} {percent:.0} % of {} lies in it",
+                quoted(path)
+            ));
+        }
+    }
+    Ok(missing)
+}
+
+/// The share of the file that lies in the page cache afterwards; None where that cannot be known.
+fn one(input: &Input) -> io::Result<Option<f64>> {
+    let mut file = File::open(&input.path)?;
+    let bytes = file.metadata()?.len();
+    if input.cached {
+        let mut buffer = vec![0; 1 << 20];
+        while file.read(&mut buffer)? > 0 {}
+    } else {
+        // The kernel drops only pages that are on the disk.
+        file.sync_all()?;
+        fadvise(&file, 0, None, Advice::DontNeed)?;
+    }
+    Ok(sys::cached_share(&file, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_there_and_that_are_not() {
+        let name = format!("ringside-input-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
+        let input = |cached| Input {
+            path: path.to_str().unwrap().into(),
+            cached,
+        };
+        let warm = one(&input(true)).unwrap();
+        assert_eq!(warm, Some(1.0));
+        assert_eq!(prepare(&[input(true)]).unwrap(), Vec::<String>::new());
+        // In memory only (tmpfs), nothing can be dropped; then that is said.
+        let cold = one(&input(false)).unwrap().unwrap();
+        let missing = prepare(&[input(false)]).unwrap();
+        assert_eq!(missing.is_empty(), cold < 0.01, "{cold}: {missing:?}");
+        std::fs::remove_file(&path).unwrap();
+        let error = prepare(&[input(true)]).unwrap_err();
+        assert!(
+            error.starts_with("inputs: '/") && error.contains("No such file"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn nothing_of_an_empty_file_is_missing() {
+        let name = format!("ringside-empty-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, "").unwrap();
+        for cached in [true, false] {
+            let path = path.to_str().unwrap().into();
+            assert!(prepare(&[Input { path, cached }]).unwrap().is_empty());
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+}
