@@ -14,7 +14,7 @@ LAYERS: list[set[str]] = [
     {"__init__", "errors", "model"},
     {"tomlfile", "stats"},
     {"catalogue", "workloads", "host"},
-    {"plan", "toolchain"},
+    {"plan", "toolchain", "inputs"},
     {"trial", "store"},
     {"executor"},
     {"runner"},
@@ -26,7 +26,7 @@ LAYERS: list[set[str]] = [
 ]
 # What reads the store's rows must not be able to start anything.
 READERS = {"stats", "report"}
-STARTERS = {"runner", "executor", "toolchain", "trial", "subprocess"}
+STARTERS = {"runner", "executor", "toolchain", "inputs", "trial", "subprocess"}
 
 
 def layer(name: str) -> int:

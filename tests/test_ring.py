@@ -45,9 +45,9 @@ def test_the_biggest_point_costs_nothing() -> None:
 
 @given(st.integers(2, 60), st.integers(1, 60))
 def test_traced_lines_add_up(nodes: int, messages: int) -> None:
-    expected = RING.expectation(point(nodes, messages, trace=1))
+    expected = RING.expectation(point(nodes, messages, trace=1), 0)
     assert expected.lines_total == nodes * messages == sum(expected.lines_starting.values())
-    assert RING.expectation(point(nodes, messages)).lines_total == 0
+    assert RING.expectation(point(nodes, messages), 0).lines_total == 0
 
 
 def test_figures_of_a_trial() -> None:

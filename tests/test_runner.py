@@ -12,6 +12,7 @@ import pytest
 from ringside import plan, runner
 from ringside.catalogue import Catalogue
 from ringside.errors import UsageError
+from ringside.inputs import Inputs
 from ringside.model import Cell, Outcome, Ready, Trial, Unavailable
 from ringside.store import Run, Store, experiment_of
 from ringside.toolchain import Toolchain
@@ -60,6 +61,8 @@ class Quiet:
 
     def trial_begins(self, block: int, cell: Cell) -> None: ...
 
+    def making(self, name: str, most_bytes: int) -> None: ...
+
     def tick(self) -> None: ...
 
     def trial_ended(self, trial: Trial, seconds: float) -> None:
@@ -77,7 +80,9 @@ def started(
         add_experiment("pair", "one", "two", blocks=3)
         catalogue = Catalogue()
         experiment = plan.with_settings(catalogue.experiment("pair"), changes)
-        prepared = runner.prepare(experiment, catalogue, Toolchain(workplace / "b"), executor, Quiet())
+        prepared = runner.prepare(
+            experiment, catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), executor, Quiet()
+        )
         store = Store(workplace / "s.sqlite")
         return prepared, store, runner.begin(prepared, store, catalogue, 5)
 
@@ -117,7 +122,9 @@ def test_an_interrupted_run_goes_on_where_it_was(started: Started, workplace: Pa
     assert len(store.trials(run)) == 3
     assert store.run(run.id).ended_at is None
     again = FakeExecutor()
-    prepared = runner.resumed(store.run(run.id), Catalogue(), Toolchain(workplace / "b"), Quiet())
+    prepared = runner.resumed(
+        store.run(run.id), Catalogue(), Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet()
+    )
     assert runner.conduct(run, prepared, store, again, Quiet())
     cells = [(trial.block, trial.cell) for trial in store.trials(run)]
     assert len(cells) == len(set(cells)) == 6
@@ -131,7 +138,7 @@ def test_a_contender_that_changed_cannot_be_resumed(started: Started, workplace:
         runner.conduct(run, prepared, store, executor, Quiet())
     (workplace / "contenders" / "one" / "fake.py").write_text("changed", encoding="utf-8")
     with pytest.raises(UsageError, match="contender `one` has changed since run .* began: start a new run"):
-        runner.resumed(run, Catalogue(), Toolchain(workplace / "b"), Quiet())
+        runner.resumed(run, Catalogue(), Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet())
 
 
 def test_a_cell_that_fails_hopelessly_twice_is_left_out_and_the_others_go_on(started: Started) -> None:

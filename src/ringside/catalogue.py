@@ -138,10 +138,11 @@ def read_contender(file: Path) -> dict[str, Contender]:
     entries = top.table("workload")
     for name in entries.names():
         entry = entries.table(name)
-        most = entry.table("most")
+        most, only = entry.table("most"), entry.table("only")
         workloads[name] = Entry(
             command=entry.texts("command", required=True),
             most={factor: most.get(factor, int) for factor in most.names()},
+            only=_factors(only),
         )
         entry.done()
     runtimes = [_runtime(top.table("runtime").table(name), name) for name in top.table("runtime").names()]

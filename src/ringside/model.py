@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -49,10 +49,12 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A contender's part in one workload: its command, and the largest levels that it takes."""
+    """A contender's part in one workload: its command, the largest levels that it takes, and for some
+    factors the only ones."""
 
     command: tuple[str, ...]
     most: Mapping[str, int] = field(default_factory=dict)
+    only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,34 @@ class Expectation:
     result: Mapping[str, str]
     lines_total: int | None = None
     lines_starting: Mapping[str, int] = field(default_factory=dict)
+    lines_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that a program reads. `pieces` makes its bytes, and beside them those of the right answer."""
+
+    name: str
+    most_bytes: int
+    pieces: Callable[[], Iterator[tuple[bytes, bytes]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input file that is there, its size, and the hash of what a program that reads it must write."""
+
+    path: Path
+    size_bytes: int
+    answer_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A unit of a program was busy with one piece of work, in seconds of the program's own clock."""
+
+    unit: int
+    begin_s: float
+    end_s: float
 
 
 @dataclass(frozen=True, slots=True)

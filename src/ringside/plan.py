@@ -93,6 +93,10 @@ def past_limit(contender: Contender, workload: str, point: Point) -> str | None:
         level = dict(point.levels).get(factor)
         if isinstance(level, int) and level > most:
             return f"past this contender's limit: {factor} up to {most}"
+    for factor, levels in entry.only.items():
+        level = dict(point.levels).get(factor)
+        if level is not None and str(level) not in map(str, levels):
+            return f"not for this contender: {factor} can be {', '.join(map(str, levels))} only"
     return None
 
 
@@ -112,5 +116,6 @@ def check_contenders(experiment: Experiment, contenders: Mapping[str, Contender]
         contender = contenders[name]
         if workload.name not in contender.workloads:
             raise UsageError(f"contender `{name}` takes no part in the workload `{workload.name}`")
-        for factor in contender.workloads[workload.name].most:
+        entry = contender.workloads[workload.name]
+        for factor in (*entry.most, *entry.only):
             workload.factor(factor)

@@ -99,6 +99,11 @@ class Progress:
             for line in found.log.rstrip().splitlines()[-15:]:
                 self._say(f"  | {one_line(line)}")
 
+    def making(self, name: str, most_bytes: int) -> None:
+        self._now(f"writing {name}")
+        if not self._live:
+            self._say(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
+
     def begins(self, run: Run, blocks: int, cells: Sequence[Cell], workload: Workload) -> None:
         self._blocks = blocks
         self._estimate = Estimate(cells, blocks, workload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import time
@@ -13,10 +14,12 @@ from ringside import host, plan, store, trial
 from ringside.catalogue import Catalogue
 from ringside.errors import UsageError
 from ringside.executor import Executor
+from ringside.inputs import Inputs
 from ringside.model import (
     Cell,
     Contender,
     Experiment,
+    Input,
     Outcome,
     Point,
     Ready,
@@ -42,6 +45,8 @@ class Watcher(Protocol):
 
     def prepared(self, found: Ready | Unavailable) -> None: ...
 
+    def making(self, name: str, most_bytes: int) -> None: ...
+
     def begins(self, run: Run, blocks: int, cells: Sequence[Cell], workload: Workload) -> None: ...
 
     def rehearses(self, cell: Cell) -> None: ...
@@ -61,13 +66,19 @@ class Prepared:
     workload: Workload
     points: tuple[Point, ...]
     found: Mapping[str, Ready | Unavailable]
+    inputs: Mapping[Point, Input]
 
     def ready(self) -> dict[str, Ready]:
         return {name: one for name, one in self.found.items() if isinstance(one, Ready)}
 
 
 def prepare(
-    experiment: Experiment, catalogue: Catalogue, toolchain: Toolchain, executor: Executor, watcher: Watcher
+    experiment: Experiment,
+    catalogue: Catalogue,
+    toolchain: Toolchain,
+    inputs: Inputs,
+    executor: Executor,
+    watcher: Watcher,
 ) -> Prepared:
     """Check an experiment against catalogue and machine, then build what it needs. Raises UsageError
     before anything is built when a name, factor or level is off."""
@@ -87,7 +98,15 @@ def prepare(
         watcher.preparing(name)
         found[name] = toolchain.prepare(contender)
         watcher.prepared(found[name])
-    return Prepared(experiment, workload, tuple(points), found)
+    return Prepared(experiment, workload, tuple(points), found, _inputs(points, workload, inputs, watcher))
+
+
+def _inputs(
+    points: Sequence[Point], workload: Workload, inputs: Inputs, watcher: Watcher
+) -> dict[Point, Input]:
+    """The file that programs read at each point, made where it is not there. Raises UsageError."""
+    wanted = {point: workload.input(point) for point in points}
+    return {point: inputs.get(file, watcher.making) for point, file in wanted.items() if file}
 
 
 def begin(
@@ -149,7 +168,9 @@ def begin(
     )
 
 
-def resumed(run: Run, catalogue: Catalogue, toolchain: Toolchain, watcher: Watcher) -> Prepared:
+def resumed(
+    run: Run, catalogue: Catalogue, toolchain: Toolchain, inputs: Inputs, watcher: Watcher
+) -> Prepared:
     """A run of the store, ready to be taken up. Raises UsageError where a contender has changed since:
     its trials would not be of one kind."""
     experiment = store.experiment_of(run)
@@ -165,7 +186,8 @@ def resumed(run: Run, catalogue: Catalogue, toolchain: Toolchain, watcher: Watch
         found[name] = one
         watcher.prepared(one)
     points = tuple(Point(tuple(levels.items())) for levels in run.plan["points"])
-    return Prepared(experiment, find_workload(experiment.workload), points, found)
+    workload = find_workload(experiment.workload)
+    return Prepared(experiment, workload, points, found, _inputs(points, workload, inputs, watcher))
 
 
 def conduct(
@@ -237,6 +259,7 @@ class _Session:
     def make(self, block: int, position: int, cell: Cell) -> Trial:
         """Carry out one trial."""
         ready = self.ready[cell.contender]
+        reads = self.prepared.inputs.get(cell.point)
         cpus, probe_cpus = self.executor.cpus(int(dict(cell.point.levels).get("cores", 1)))
         request = trial.request(
             ready,
@@ -249,9 +272,15 @@ class _Session:
             # The same for all contenders of a block, another in the next.
             seed=self.run.seed + block,
             memory_available_bytes=self.memory_available_bytes,
+            reads=reads,
         )
         blank = Trial(block, position, cell, Outcome.INTERRUPTED, "", cpus=cpus, started_at=store.now())
-        return trial.parse(self.executor.run(request, self.watcher.tick), blank)
+        made = trial.parse(self.executor.run(request, self.watcher.tick), blank)
+        if reads:
+            return dataclasses.replace(
+                made, outcome_line={**made.outcome_line, "input_bytes": reads.size_bytes}
+            )
+        return made
 
     def left_out(self, block: int, position: int, cell: Cell, last: Outcome) -> Trial:
         detail = f"left out: {_PATIENCE} trials of this cell were {last}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ringside.model import Cell, Expectation, Limits, Outcome, Ready, Trial
+from ringside.model import Cell, Expectation, Input, Limits, Outcome, Ready, Trial
 from ringside.plan import padding_bytes
 from ringside.toolchain import expand
 from ringside.workloads.base import Workload
@@ -30,13 +30,20 @@ def request(
     environment: Mapping[str, str],
     seed: int,
     memory_available_bytes: int,
+    reads: Input | None = None,
 ) -> dict[str, Any]:
-    """The probe's request for one trial of a cell (docs/PROTOCOL.md, contract 2)."""
+    """The probe's request for one trial of a cell (docs/PROTOCOL.md, contract 2). `reads`: the file that
+    the workload has for the point."""
     point = cell.point
     names = {"runtime": ready.receipt.executable, "build": str(ready.build), **point.as_dict()}
     command = expand(ready.contender.workloads[workload.name].command, names)
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
-    arguments["seed"] = str(seed)
+    arguments.setdefault("seed", str(seed))
+    expected, inputs = workload.expectation(point, seed), []
+    if reads:
+        arguments["input"] = str(reads.path)
+        expected = replace(expected, lines_sha256=reads.answer_sha256)
+        inputs = [{"path": str(reads.path), "cached": workload.input_cached(point)}]
     service = workload.service(point, seed)
     return {
         "version": PROTOCOL,
@@ -55,8 +62,9 @@ def request(
         "timeline": workload.timeline,
         "cgroup": "auto",
         # A server's evidence is in what it answers.
-        "expect": None if service else expectation_json(workload.expectation(point)),
+        "expect": None if service else expectation_json(expected),
         "service": service,
+        "inputs": inputs,
     }
 
 
@@ -64,7 +72,11 @@ def expectation_json(expected: Expectation) -> dict[str, Any]:
     """The expected evidence as the probe reads it."""
     lines = None
     if expected.lines_total is not None:
-        lines = {"total": expected.lines_total, "starting": dict(expected.lines_starting)}
+        lines = {
+            "total": expected.lines_total,
+            "starting": dict(expected.lines_starting),
+            "sha256": expected.lines_sha256,
+        }
     return {"result": dict(expected.result), "lines": lines}
 
 
@@ -94,6 +106,7 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
     marks: dict[str, Mapping[str, Any]] = {}
     samples: list[Mapping[str, Any]] = []
     loads: list[Mapping[str, Any]] = []
+    spans: list[tuple[int, int, int]] = []
     missing: tuple[str, ...] = ()
     outcome: Mapping[str, Any] | None = None
     for line in lines:
@@ -107,6 +120,8 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
                 marks[answer["mark"]] = answer
         elif kind == "load":
             loads.append({key: value for key, value in answer.items() if key != "type"})
+        elif kind == "span":
+            spans.append((answer["unit"], answer["begin_ns"], answer["end_ns"]))
         elif kind == "started":
             missing = tuple(answer["missing"])
         elif kind == "outcome":
@@ -117,7 +132,11 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
         trial,
         outcome=Outcome(outcome["outcome"]),
         detail=outcome["detail"],
-        outcome_line={**outcome, "loads": loads} if loads else outcome,
+        outcome_line={
+            **outcome,
+            **({"loads": loads} if loads else {}),
+            **({"spans": spans} if spans else {}),
+        },
         phases=phases,
         marks=marks,
         samples=tuple(samples),

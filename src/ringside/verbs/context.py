@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ringside.catalogue import Catalogue
+from ringside.inputs import Inputs
 from ringside.model import Contender
 from ringside.store import Store
 from ringside.toolchain import Toolchain
@@ -31,6 +32,11 @@ def open_store(where: str | None) -> Store:
 
 def toolchain() -> Toolchain:
     return Toolchain(FOLDER / "builds")
+
+
+def inputs() -> Inputs:
+    """Where RINGSIDE_INPUTS says, else in this folder."""
+    return Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or FOLDER / "inputs"))
 
 
 def out() -> Console:

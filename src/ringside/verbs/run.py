@@ -87,12 +87,14 @@ class _Work:
 
     def carry_out(self, begun: Sequence[Run], limit_s: float | None) -> list[Run]:
         """Everything is prepared before anything is measured."""
-        toolchain = context.toolchain()
+        toolchain, inputs = context.toolchain(), context.inputs()
         jobs: list[tuple[Run | None, runner.Prepared]] = [
-            (run, runner.resumed(run, self.catalogue, toolchain, self.progress)) for run in begun
+            (run, runner.resumed(run, self.catalogue, toolchain, inputs, self.progress)) for run in begun
         ]
         for experiment in self._missing(begun):
-            prepared = runner.prepare(experiment, self.catalogue, toolchain, self.executor, self.progress)
+            prepared = runner.prepare(
+                experiment, self.catalogue, toolchain, inputs, self.executor, self.progress
+            )
             jobs.append((None, prepared))
         with_probe_cpus(self.executor)
         start = monotonic()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from ringside.errors import UsageError
 from ringside.workloads.base import Workload
+from ringside.workloads.batch import BATCH
 from ringside.workloads.fanout import FANOUT
 from ringside.workloads.feed import FEED
 from ringside.workloads.fib import FIB
+from ringside.workloads.jobs import JOBS
 from ringside.workloads.ring import RING
 
-WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in (RING, FIB, FEED, FANOUT)}
+WORKLOADS: dict[str, Workload] = {
+    workload.name: workload for workload in (RING, BATCH, JOBS, FIB, FEED, FANOUT)
+}
 
 
 def workload(name: str) -> Workload:

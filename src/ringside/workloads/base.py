@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringside.errors import UsageError
-from ringside.model import Expectation, Level, Metric, Point, Trial
+from ringside.model import Expectation, InputFile, Interval, Level, Metric, Point, Span, Trial
 from ringside.workloads.timeline import Timeline
 
 
@@ -88,12 +88,42 @@ class Curve:
         return all(levels.get(name) == level for name, level in self.where.items())
 
 
+@dataclass(frozen=True, slots=True)
+class Law:
+    """How a figure should change over a factor: `cores` is fitted by the Universal Scalability Law, any other
+    by a power. Points that differ in `over` alone make one fit."""
+
+    over: str
+    figure: str
+
+
 CPU_S = Metric("cpu_s", "s", "CPU", "CPU seconds of the whole process tree, start-up included")
 WALL_S = Metric("wall_s", "s", "Wall", "seconds from start to end of the process, start-up included")
 PEAK = Metric("peak_pss_bytes", "B", "Peak memory", "largest PSS of the process tree that was seen")
 THREADS = Metric("peak_threads", "", "Threads", "most threads of the kernel alive at one time")
 SWITCHES = Metric(
     "context_switches", "", "Switches", "context switches by the kernel, voluntary and involuntary"
+)
+BUSY = Metric(
+    "busy_share",
+    "",
+    "Cores busy",
+    "CPU time over wall time and cores: 1 is all of them busy all the time, start-up included",
+    smaller_is_better=False,
+)
+BUSIEST = Metric(
+    "busiest_core",
+    "",
+    "Busiest core",
+    "the share of the trial in which the busiest of its cores was busy, for whoever it was",
+    smaller_is_better=False,
+)
+IDLEST = Metric(
+    "idlest_core",
+    "",
+    "Idlest core",
+    "the same of the one that was busy least",
+    smaller_is_better=False,
 )
 RUN_QUEUE = Metric(
     "run_queue_s", "s", "Queued", "time in which threads waited for a CPU, sampled: a lower bound"
@@ -110,6 +140,7 @@ class Workload(ABC):
     compared: tuple[str, ...]
     slopes: tuple[Slope, ...] = ()
     curves: tuple[Curve, ...] = ()
+    laws: tuple[Law, ...] = ()
     # Two metrics whose picture shows all contenders of a point: the first across, the second upright.
     landscapes: tuple[tuple[str, str], ...] = ()
     # Samples tell threads and the kernel's memory too, and figures are made from all of them.
@@ -148,12 +179,22 @@ class Workload(ABC):
         del point, seed
         return None
 
+    def input(self, point: Point) -> InputFile | None:
+        """The file that the program reads, given as `input`; what it then writes is checked by its hash."""
+        del point
+        return None
+
+    def input_cached(self, point: Point) -> bool:
+        """Whether that file lies in the page cache when the program starts."""
+        del point
+        return True
+
     @abstractmethod
     def arguments(self, point: Point) -> dict[str, str]:
         """What the contender is told besides the point's levels."""
 
     @abstractmethod
-    def expectation(self, point: Point) -> Expectation:
+    def expectation(self, point: Point, seed: int) -> Expectation:
         """The evidence of a contender that did the work."""
 
     @abstractmethod
@@ -167,6 +208,16 @@ class Workload(ABC):
     def timeline_of(self, trial: Trial) -> Timeline | None:
         """What the trial looked like over time; None where that is not kept."""
         del trial
+        return None
+
+    def spans_of(self, trial: Trial) -> tuple[Span, ...]:
+        """Which unit of the program was busy when, where that was asked for."""
+        spans = trial.outcome_line.get("spans", ())
+        return tuple(Span(unit, begin_ns / 1e9, end_ns / 1e9) for unit, begin_ns, end_ns in spans)
+
+    def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
+        """What the figures say of why it took so long, in a sentence; None where they do not tell."""
+        del contender, point, figures
         return None
 
     @abstractmethod
@@ -195,3 +246,19 @@ def process_figures(outcome: Mapping[str, object]) -> dict[str, float]:
         RUN_QUEUE.name: None if queued is None else queued * 1e-9,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def core_figures(outcome: Mapping[str, Any], cores: int) -> dict[str, float]:
+    """How busy the CPUs of the program were, from the probe's outcome line."""
+    found = {}
+    own = process_figures(outcome)
+    if CPU_S.name in own and own.get(WALL_S.name):
+        found[BUSY.name] = own[CPU_S.name] / (own[WALL_S.name] * cores)
+    shares = []
+    for one in outcome.get("cpus", ()):
+        total = one["busy_ns"] + one["idle_ns"] + one["stolen_ns"]
+        if total:
+            shares.append(one["busy_ns"] / total)
+    if shares:
+        found |= {BUSIEST.name: max(shares), IDLEST.name: min(shares)}
+    return found

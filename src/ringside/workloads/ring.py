@@ -87,7 +87,7 @@ class Ring(Workload):
     def arguments(self, point: Point) -> dict[str, str]:
         return {"hold": "1"}
 
-    def expectation(self, point: Point) -> Expectation:
+    def expectation(self, point: Point, seed: int) -> Expectation:
         nodes, messages = int(point["nodes"]), int(point["messages"])
         result = {"checksum": str(checksum(nodes, messages)), "order": str(order(nodes, messages))}
         if point["trace"] == 0:

@@ -43,7 +43,7 @@ class Serving(Workload):
     def arguments(self, point: Point) -> dict[str, str]:
         return {"port": "0"}
 
-    def expectation(self, point: Point) -> Expectation:
+    def expectation(self, point: Point, seed: int) -> Expectation:
         return Expectation({})
 
     def output_bytes(self, point: Point) -> int:
