@@ -78,6 +78,7 @@ def list_(kind: str | None, store: str | None) -> int:
 @click.option(
     "--set", "settings", multiple=True, metavar="FACTOR=LEVEL[,…]", help="Other levels of a factor."
 )
+@click.option("--cores", metavar="N[,N…]|all", help="Numbers of CPUs; all: 1, 2, 4 … and all of them.")
 @click.option("--blocks", type=click.IntRange(1, 10_000), help="Passes over all cells.")
 @click.option("--time", metavar="5m", help="Begin no new block after this time.")
 @click.option("--seed", type=int, help="Seed of the random orders [default: a new one].")

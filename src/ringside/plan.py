@@ -57,7 +57,7 @@ def _combinations(given: Mapping[str, tuple[Level, ...]], workload: Workload, co
     for factor in workload.factors:
         wanted = given.get(factor.name, (factor.default,))
         if isinstance(factor, Cores):
-            levels: list[Level] = [factor.resolve(level, cores) for level in wanted]
+            levels: list[Level] = [one for level in wanted for one in factor.resolve(level, cores)]
         else:
             levels = [factor.check(level) for level in wanted]
         axes.append(list(dict.fromkeys(levels)))

@@ -19,7 +19,7 @@ from ringside.load.target import Target
 from ringside.model import Interval, Verdict
 from ringside.report import numbers, terminal
 from ringside.report.plaintext import one_line
-from ringside.report.tables import Entry, TableData
+from ringside.report.tabular import Entry, TableData
 from ringside.stats.interval import LEAST
 from ringside.stats.ratio import paired_ratio, verdict
 

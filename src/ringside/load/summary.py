@@ -15,7 +15,7 @@ from ringside.load.target import Target
 from ringside.report import numbers, terminal
 from ringside.report.numbers import significant
 from ringside.report.plaintext import one_line
-from ringside.report.tables import Entry, TableData
+from ringside.report.tabular import Entry, TableData
 
 CLOSED_LOOP = (
     "Closed loop: latency counts from the sending, so a server that stalls holds back the requests that "

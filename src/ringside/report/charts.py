@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringside.model import Cell, Interval, Metric, Outcome, Point
-from ringside.report import drawing, landscapes, published, timelines
+from ringside.report import drawing, landscapes, laws, published, speedups, timelines, worktimes
 from ringside.report.summary import Summary
 from ringside.workloads.base import CPU_S
 
@@ -80,6 +80,8 @@ def _charts(summary: Summary) -> Iterator[Chart]:
     sweep = swept(summary)
     for metric in metrics:
         yield _sweep(summary, metric, sweep) if sweep else _dots(summary, metric)
+    yield from _speed_ups(summary)
+    yield from _work_times(summary)
     yield from _landscapes(summary)
     yield from _curves(summary)
     yield from _timelines(summary)
@@ -184,6 +186,41 @@ def _curves(summary: Summary) -> Iterator[Chart]:
                 panels.append(Panel(summary.label(point), drawn))
         caption = f"{_sentence(curve.explanation)} Bands are 95 % intervals; the upright axis is logarithmic."
         yield Chart(curve.title, caption, tuple(panels))
+
+
+def _speed_ups(summary: Summary) -> Iterator[Chart]:
+    """Over cores, with the fitted law and the ideal."""
+    for law in laws.laws(summary, over_cores=True):
+        panels = []
+        for fixed in laws.settings(summary, law):
+            if rows := laws.scaled(summary, law, fixed):
+                varying = [name for name, _ in fixed.levels if name in summary.varying()]
+                title = " ".join(f"{name}={fixed[name]}" for name in varying) or "Speed-up"
+                panels.append(Panel(title, speedups.picture(summary, rows)))
+        yield Chart(
+            "Speed-up over cores",
+            "How many times faster than on one core, from pairs inside blocks, bars are 95 % intervals. "
+            "Curves are the Universal Scalability Law where three numbers of cores or more allow a fit, else "
+            "straight lines; the dashed line is the ideal.",
+            tuple(panels),
+        )
+
+
+def _work_times(summary: Summary) -> Iterator[Chart]:
+    """Who did which job when: of one trial of each cell."""
+    for point in summary.points:
+        panels = tuple(
+            Panel(name, worktimes.picture(spans, drawing.colour(summary, name)))
+            for name in summary.names()
+            if (spans := summary.spans.get(Cell(name, point)))
+        )
+        where = f": {summary.label(point)}" if len(summary.points) > 1 else ""
+        yield Chart(
+            f"Who did what when{where}",
+            "A row for each unit (a worker, a thread, a process, a place), a bar for each job, by the "
+            "program's own clock. One trial of each, with the middle headline.",
+            panels,
+        )
 
 
 def _landscapes(summary: Summary) -> Iterator[Chart]:

@@ -32,7 +32,8 @@ from ringside.report import charts, drawing, numbers, sentences
 from ringside.report.document import document
 from ringside.report.plaintext import one_line
 from ringside.report.summary import Summary
-from ringside.report.tables import column_kinds, tables
+from ringside.report.tables import tables
+from ringside.report.tabular import column_kinds
 
 _HERE = Path(__file__).parent
 # Longer sources are shown without colours: highlighting is slow, and nobody reads that far.

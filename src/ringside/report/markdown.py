@@ -6,7 +6,8 @@ import re
 
 from ringside.report.plaintext import one_line
 from ringside.report.summary import Summary
-from ringside.report.tables import TableData, column_kinds, tables
+from ringside.report.tables import tables
+from ringside.report.tabular import TableData, column_kinds
 from ringside.report.terminal import heading, machine
 
 

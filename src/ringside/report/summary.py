@@ -18,6 +18,7 @@ from ringside.model import (
     Metric,
     Outcome,
     Point,
+    Span,
     Trial,
     Warned,
 )
@@ -75,6 +76,7 @@ class Summary:
     blocks_done: int
     trials: int
     timelines: Mapping[Cell, Timeline]
+    spans: Mapping[Cell, tuple[Span, ...]]
     _ratios: dict[tuple[str, str, str, Point], Comparison | None] = field(default_factory=dict)
 
     def metrics(self) -> list[Metric]:
@@ -164,6 +166,7 @@ def summarise(run: Run, trials: Sequence[Trial]) -> Summary:
         for cell in (Cell(name, point) for name in experiment.contenders)
     }
     blocks_done = max((trial.block for trial in counted), default=0)
+    middle = _middle(workload, cells, by_cell)
     return Summary(
         run=run,
         experiment=experiment,
@@ -175,14 +178,15 @@ def summarise(run: Run, trials: Sequence[Trial]) -> Summary:
         warnings=tuple(_warnings(run, experiment, counted)),
         blocks_done=blocks_done,
         trials=sum(trial.block > 0 for trial in counted),
-        timelines=_timelines(workload, cells, by_cell),
+        timelines={cell: line for cell, one in middle.items() if (line := workload.timeline_of(one))},
+        spans={cell: spans for cell, one in middle.items() if (spans := workload.spans_of(one))},
     )
 
 
-def _timelines(
+def _middle(
     workload: Workload, cells: Mapping[Cell, CellSummary], by_cell: Mapping[Cell, Sequence[Trial]]
-) -> dict[Cell, Timeline]:
-    """For each cell that of one trial: whose headline is the middle one."""
+) -> dict[Cell, Trial]:
+    """For each cell the trial whose headline is the middle one, to be shown over time."""
     found = {}
     for cell, trials in by_cell.items():
         ok = [trial for trial in trials if trial.outcome is Outcome.OK]
@@ -190,8 +194,7 @@ def _timelines(
             continue
         headline = cells[cell].by_block.get(workload.compared[0], {})
         ranked = sorted(ok, key=lambda trial: headline.get(trial.block, math.inf))
-        if line := workload.timeline_of(ranked[(len(ranked) - 1) // 2]):
-            found[cell] = line
+        found[cell] = ranked[(len(ranked) - 1) // 2]
     return found
 
 

@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point, Verdict
-from ringside.report import numbers, published
+from ringside.report import laws, numbers, published
 from ringside.report.summary import LIMIT, CellSummary, Summary
+from ringside.report.tabular import Entry, TableData
 
 # Up to so many points each has a table of its own; beyond, one table has a row for each point.
 _POINT_TABLES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet."""
-
-    text: str
-    kind: str = "number"
-
-
-@dataclass(frozen=True, slots=True)
-class TableData:
-    """A table: its title, a line below the title, columns (the first holds names), rows, notes below.
-
-    `narrow` lists the columns that a narrow screen can do without, the first to go first.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
-    subtitle: str = ""
-    notes: tuple[str, ...] = ()
-    narrow: tuple[str, ...] = field(default=())
 
 
 def tables(summary: Summary) -> list[TableData]:
@@ -46,6 +23,9 @@ def tables(summary: Summary) -> list[TableData]:
             found.append(metric_table(summary, metric))
             found.append(ratio_table(summary, metric))
     found += slope_tables(summary)
+    found += laws.tables(summary)
+    if where := laws.where_table(summary):
+        found.append(where)
     found += then_tables(published.then_and_now(summary), summary)
     found.append(contender_table(summary))
     if failures := failure_table(summary):
@@ -257,12 +237,3 @@ def _kind(verdict: Verdict) -> str:
 
 def _interval(value: Interval | None, unit: str) -> Entry:
     return Entry(numbers.with_interval(value, unit)) if value else Entry("–", "quiet")
-
-
-def column_kinds(table: TableData) -> Sequence[str]:
-    """For each column `text` or `number`: how it is aligned."""
-    kinds = []
-    for index, _ in enumerate(table.columns):
-        column = [row[index].kind for row in table.rows]
-        kinds.append("text" if column and all(kind == "text" for kind in column) else "number")
-    return kinds

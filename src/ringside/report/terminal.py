@@ -13,7 +13,8 @@ from rich.text import Text
 
 from ringside.report.plaintext import one_line
 from ringside.report.summary import Summary
-from ringside.report.tables import Entry, TableData, column_kinds, tables
+from ringside.report.tables import tables
+from ringside.report.tabular import Entry, TableData, column_kinds
 
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 

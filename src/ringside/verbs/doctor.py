@@ -10,7 +10,7 @@ from ringside.errors import ProbeError
 from ringside.executor.local import LocalExecutor
 from ringside.model import Receipt
 from ringside.report import numbers, terminal
-from ringside.report.tables import Entry, TableData
+from ringside.report.tabular import Entry, TableData
 from ringside.toolchain import remedy
 from ringside.verbs import context
 

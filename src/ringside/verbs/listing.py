@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringside.catalogue import Catalogue
 from ringside.report import terminal
-from ringside.report.tables import Entry, TableData
+from ringside.report.tabular import Entry, TableData
 from ringside.verbs import context
 from ringside.workloads import WORKLOADS
 

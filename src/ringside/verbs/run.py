@@ -25,6 +25,7 @@ def run(
     *,
     only: Sequence[str] = (),
     settings: Sequence[str] = (),
+    cores: str | None = None,
     blocks: int | None = None,
     time: str | None = None,
     seed: int | None = None,
@@ -36,8 +37,13 @@ def run(
     figures."""
     if (experiment is None) == (resume is None):
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    if resume and (only or settings or blocks or seed is not None):
-        raise UsageError("--resume goes on as the run was planned: leave out --only, --set, --blocks, --seed")
+    if resume and (only or settings or cores or blocks or seed is not None):
+        raise UsageError(
+            "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --seed"
+        )
+    if cores:
+        # Many machines' `all` is one number; asked for by itself it is the way there.
+        settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
     limit_s = seconds(time) if time else None
     catalogue = Catalogue()
     called: dict[str, Any] = {"name": experiment, "blocks": blocks, "seed": seed}

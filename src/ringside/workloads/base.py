@@ -42,19 +42,24 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Cores(Factor):
-    """The number of CPUs: 1 to what the machine has, or `all`."""
+    """The number of CPUs: 1 to what the machine has, `all`, or `walk` for 1, 2, 4 … and all."""
 
-    def resolve(self, level: Level, available: int) -> int:
-        """The number of CPUs that `level` means on a machine with `available` of them."""
+    def resolve(self, level: Level, available: int) -> tuple[int, ...]:
+        """The numbers of CPUs that `level` means on a machine with `available` of them. Raises UsageError."""
         if level == "all":
-            return available
+            return (available,)
+        if level == "walk":
+            doubled = (1 << power for power in range(available.bit_length()))
+            return (*(number for number in doubled if number < available), available)
         number = int(Factor("cores", 1, "", least=1, most=4096).check(level))
         if number > available:
             raise UsageError(f"cores={number}: this machine lends {available}; take that at most, or `all`")
-        return number
+        return (number,)
 
 
-CORES = Cores("cores", 1, "CPUs that the contender is pinned to and may use: a number or `all`")
+CORES = Cores(
+    "cores", 1, "CPUs that the contender is pinned to and may use: a number, `all`, or `walk`: 1, 2, 4 … all"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,8 @@ class Workload(ABC):
     slopes: tuple[Slope, ...] = ()
     curves: tuple[Curve, ...] = ()
     laws: tuple[Law, ...] = ()
+    # Metrics that tell where the time of a trial went.
+    parts: tuple[str, ...] = ()
     # Two metrics whose picture shows all contenders of a point: the first across, the second upright.
     landscapes: tuple[tuple[str, str], ...] = ()
     # Samples tell threads and the kernel's memory too, and figures are made from all of them.

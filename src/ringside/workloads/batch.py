@@ -121,6 +121,18 @@ class Batch(Workload):
     )
     compared = ("wall_s", "cpu_s")
     beside = ("cases_per_s", "read_share", "busy_share", "peak_pss_bytes")
+    parts = (
+        "read_share",
+        "busy_share",
+        "busiest_core",
+        "idlest_core",
+        "compute_s",
+        "write_s",
+        "wait_ahead_s",
+        "wait_full_s",
+        "wait_empty_s",
+        "run_queue_s",
+    )
     laws = (Law("cores", "wall_s"), Law("cases", "wall_s"), Law("size", "wall_s"))
 
     def input(self, point: Point) -> InputFile:

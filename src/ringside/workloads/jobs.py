@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from ringside.errors import UsageError
-from ringside.model import Expectation, Metric, Point, Trial
+from ringside.model import Expectation, Level, Metric, Point, Trial
 from ringside.workloads.base import (
     BUSIEST,
     BUSY,
@@ -49,6 +50,19 @@ def order(jobs: int, kind: str, rounds: int, seed: int) -> int:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Workers(Factor):
+    """A number, or as many as there are cores."""
+
+    def check(self, level: Level) -> Level:
+        return level if level == "cores" else Factor.check(self, level)
+
+
+def workers(point: Point) -> int:
+    """How many jobs are under way at one time."""
+    return int(point["cores"] if point["workers"] == "cores" else point["workers"])
+
+
 class Jobs(Workload):
     name = "jobs"
     title = "Background jobs"
@@ -62,7 +76,7 @@ class Jobs(Workload):
         ),
         Factor("duration_ms", 1000, "how long a job of kind sleep waits", least=0, most=3_600_000),
         Factor("rounds", 1_000_000, "how much a job of kind cpu computes", least=1, most=1_000_000_000),
-        Factor("workers", 2, "jobs under way at one time", least=1, most=1024),
+        _Workers("workers", 2, "jobs under way at one time: a number, or `cores`", least=1, most=1024),
         Factor("trace", 0, "1: the program tells which unit did which job, and when", choices=(0, 1)),
         CORES,
     )
@@ -113,7 +127,8 @@ class Jobs(Workload):
 
     def arguments(self, point: Point) -> dict[str, str]:
         # Only those that sleep are still there when the probe looks.
-        return {"hold": "1"} if point["kind"] == "sleep" else {}
+        hold = {"hold": "1"} if point["kind"] == "sleep" else {}
+        return {"workers": str(workers(point)), **hold}
 
     def expectation(self, point: Point, seed: int) -> Expectation:
         jobs, kind, rounds = int(point["jobs"]), str(point["kind"]), int(point["rounds"])
@@ -126,7 +141,7 @@ class Jobs(Workload):
     def work(self, point: Point) -> int:
         jobs = int(point["jobs"])
         if point["kind"] == "sleep":
-            return math.ceil(jobs / int(point["workers"])) * int(point["duration_ms"]) * 100_000 + jobs
+            return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) * 100_000 + jobs
         return jobs * (int(point["rounds"]) if point["kind"] == "cpu" else 1)
 
     def figures(self, trial: Trial) -> dict[str, float]:
@@ -150,11 +165,11 @@ class Jobs(Workload):
 def _ideal_s(point: Point, figures: dict[str, float]) -> float | None:
     """The least makespan: turns of sleeping jobs on all workers; of computing ones on all cores, or workers
     where there are fewer. None where jobs do nothing."""
-    jobs, workers, cores = (int(point[name]) for name in ("jobs", "workers", "cores"))
+    jobs, cores = int(point["jobs"]), int(point["cores"])
     if point["kind"] == "sleep":
-        return math.ceil(jobs / workers) * int(point["duration_ms"]) / 1000
+        return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) / 1000
     if point["kind"] == "cpu" and "alone_s" in figures:
-        return math.ceil(jobs / min(workers, cores)) * figures["alone_s"]
+        return math.ceil(jobs / min(workers(point), cores)) * figures["alone_s"]
     return None
 
 

@@ -1,0 +1,38 @@
+"""A table as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet."""
+
+    text: str
+    kind: str = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class TableData:
+    """A table: its title, a line below the title, columns (the first holds names), rows, notes below.
+
+    `narrow` lists the columns that a narrow screen can do without, the first to go first.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    subtitle: str = ""
+    notes: tuple[str, ...] = ()
+    narrow: tuple[str, ...] = field(default=())
+
+
+def column_kinds(table: TableData) -> Sequence[str]:
+    """For each column `text` or `number`: how it is aligned."""
+    kinds = []
+    for index, _ in enumerate(table.columns):
+        column = [row[index].kind for row in table.rows]
+        kinds.append("text" if column and all(kind == "text" for kind in column) else "number")
+    return kinds
