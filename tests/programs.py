@@ -1,4 +1,4 @@
-"""Contenders that end by themselves, started through the probe or directly: for tests of their conformance."""
+"""Contenders that end by themselves, through the probe or directly: for tests of their conformance."""
 
 from __future__ import annotations
 

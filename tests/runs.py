@@ -15,7 +15,7 @@ from ringside.model import Cell, Experiment, Level, Outcome, Point, Trial
 from ringside.store import Run, Store, plain, text_hash
 from ringside.workloads import workload as find_workload
 from ringside.workloads.ring import checksum, order
-from tests import served
+from tests import computed, served
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }} \x1b[31mred\x1b[0m & 'quotes\""
@@ -115,6 +115,8 @@ def make_run(
     def make(blank: Trial, rng: random.Random, noise: float, moved: float) -> Trial:
         if workload.service(blank.cell.point, seed):
             return served.ok(blank, workload, rng, noise, moved)
+        if workload.name in ("batch", "jobs"):
+            return computed.ok(blank, workload, rng, noise, moved)
         return _ok(blank, rng, noise, moved, samples)
 
     drift: dict[tuple[int, Point], float] = {}

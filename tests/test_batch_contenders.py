@@ -1,5 +1,5 @@
-"""Conformance of `batch`: every contender answers as the reference does, refuses inputs that are broken in one
-line, streams, and ends when a worker of its is killed."""
+"""Conformance of `batch`: every contender answers as the reference does, refuses broken inputs in one line,
+streams, and ends when a worker of its is killed."""
 
 from __future__ import annotations
 
