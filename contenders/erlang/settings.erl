@@ -1,7 +1,7 @@
 %% The key=value arguments. A value that cannot be used ends the program with
 %% status 2 and one line; unknown keys are ignored.
 -module(settings).
--export([given/1, whole_number/4, whole_number/5, one_of/3, needed/3, urls/3]).
+-export([given/1, whole_number/4, whole_number/5, one_of/3, needed/3, filled/2, urls/3]).
 
 %% The arguments, for the program of that name.
 given(Program) ->
@@ -35,6 +35,13 @@ one_of(Key, [Default | _] = Choices, Given) ->
 
 needed(Key, Choices, Given) ->
     choice(text(Key, "", Given), Key, Choices, Given).
+
+%% Any text but none.
+filled(Key, Given) ->
+    case text(Key, "", Given) of
+        "" -> refuse(Key, "given", Given);
+        Text -> Text
+    end.
 
 %% So many http://127.0.0.1:PORT/, as {Port, Target}.
 urls(Key, Count, Given) ->

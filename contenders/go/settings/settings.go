@@ -44,8 +44,16 @@ func (g Given) WholeNumberOr(key string, least, most uint64, otherwise int) int 
 	return g.WholeNumber(key, least, most)
 }
 
-// Cores is for runtime.GOMAXPROCS.
-func (g Given) Cores() int { return g.WholeNumberOr("cores", 1, Most, 1) }
+// Cores is for runtime.GOMAXPROCS, which makes room for as many as it is told.
+func (g Given) Cores() int { return g.WholeNumberOr("cores", 1, 1024, 1) }
+
+// Text is the value of a key that must be there.
+func (g Given) Text(key string) string {
+	if g[key] == "" {
+		refuse(key, "given", g[key])
+	}
+	return g[key]
+}
 
 // Port is where a server listens; 0 is any that is free.
 func (g Given) Port() int { return g.WholeNumberOr("port", 0, 65535, 0) }

@@ -18,6 +18,8 @@ from ringside.workloads.base import Law
 _CORES = "cores"
 # Below this share of contention nothing is said of it.
 _NO_CONTENTION = 0.005
+# A speed-up below this is called none.
+_GAIN = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,8 @@ def verdict(one: Scaled) -> str:
         return ""
     most = law.levels[-1]
     best = law.best.estimate
-    if best < 1.5:
-        return "gains nothing from a second core"
+    if law.speed_up(min(best, most)) < _GAIN:
+        return "gains next to nothing from more cores"
     if best <= most:
         return f"gets slower beyond {best:.0f} cores"
     contention = law.contention.estimate

@@ -1,0 +1,3 @@
+module ringside/contenders/go-workers
+
+go 1.19

@@ -1,0 +1,159 @@
+"""The background jobs on Parallel Python. The heart beats in a thread of its own."""
+
+import os
+import sys
+import threading
+import time
+
+import ppft
+
+from workers import Workers
+
+BEAT_NS = 10_000_000
+
+clock = time.monotonic_ns
+
+
+class Heart:
+    """A heartbeat that is due every 10 ms. Who comes by makes it."""
+
+    def __init__(self, now):
+        self.beats = 0
+        self.gap_ns = 0  # the longest yet
+        self._last = now
+        self._due = now + BEAT_NS
+
+    def patience_s(self):
+        return max(0, self._due - clock()) / 1e9
+
+    def beat_if_due(self):
+        now = clock()
+        if now >= self._due:
+            self.beats += 1
+            self._due = now + BEAT_NS
+            self.look_back(now)
+            self._last = now
+
+    def look_back(self, now):
+        self.gap_ns = max(self.gap_ns, now - self._last)
+
+
+def run(workers, count, processes, sleep_s, rounds, hold, trace, seed, alone):
+    if alone:
+        begin = clock()
+        work(seed, 0, sleep_s, rounds)
+        report(f"::phase name=alone ns={clock() - begin}")
+
+    # The workers get functions as text, with those that they call and the names of the modules.
+    job = ppft.Template(workers.start(processes), timed_work, (work,), ("os", "time"))
+    begin = clock()
+    under_way = [job.submit(seed, number, sleep_s, rounds, trace) for number in range(count)]
+    submitted = clock()
+    report(f"::phase name=submit ns={submitted - begin}")
+    heart = Heart(submitted)
+    over = threading.Event()
+    beating = threading.Thread(target=beat, args=(heart, over), daemon=True)
+    beating.start()
+    if hold:
+        wait_for_line()
+    answers = [answer() for answer in under_way]
+    end = clock()
+    over.set()
+    beating.join()
+    heart.look_back(end)
+    workers.end()
+
+    report(f"::phase name=makespan ns={end - begin}")
+    report(f"::phase name=gap ns={heart.gap_ns}")
+    order = 0
+    for value, span in answers:
+        order = (31 * order + value) % 2147483647
+        if trace:
+            unit, began, ended = span
+            report(f"::span unit={unit} begin={began - begin} end={ended - begin}")
+    report(f"::result answers={len(answers)} order={order} beats={heart.beats}")
+
+
+# The workers have these two, with what they are sent with, and nothing else of this file.
+
+
+def timed_work(seed, number, sleep_s, rounds, trace):
+    """A job's answer; with `trace` also who worked, from when, until when."""
+    begin = time.monotonic_ns()
+    answer = work(seed, number, sleep_s, rounds)
+    return answer, (os.getpid(), begin, time.monotonic_ns()) if trace else None
+
+
+def work(seed, number, sleep_s, rounds):
+    x = 1 + (seed + number) % 2147483646
+    if sleep_s is not None:
+        time.sleep(sleep_s)
+    for _ in range(rounds):
+        x = 48271 * x % 2147483647
+    return x
+
+
+def beat(heart, over):
+    while not over.wait(heart.patience_s()):
+        heart.beat_if_due()
+
+
+def wait_for_line():
+    report("::await name=submitted")
+    if sys.stdin is not None:  # It was not closed before the program began.
+        sys.stdin.readline()
+
+
+def report(line):
+    print(line, flush=True)
+
+
+def settings(arguments):
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    kind = one_of(given, "kind", "", ["sleep", "cpu", "noop"])
+    duration_ms = whole_number(given, "duration_ms", "1000", 0, 3_600_000)
+    rounds = whole_number(given, "rounds", "1000000", 1)
+    whole_number(given, "cores", "1", 1)  # The kernel divides them among the workers.
+    return {
+        "count": whole_number(given, "jobs", "", 1, 1_000_000),
+        "sleep_s": duration_ms / 1000 if kind == "sleep" else None,
+        "rounds": rounds if kind == "cpu" else 1,
+        "alone": kind == "cpu",
+        "processes": whole_number(given, "workers", "", 1, 1024),
+        "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
+        "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
+        "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+    }
+
+
+def whole_number(given, key, default, least, most=1_000_000_000):
+    text = given.get(key, default)
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def one_of(given, key, default, choices):
+    text = given.get(key, default)
+    if text not in choices:
+        refuse(key, " or ".join(choices), text)
+    return text
+
+
+def refuse(key, wanted, text):
+    print(f"jobs: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def main():
+    given = settings(sys.argv[1:])
+    workers = Workers("jobs")
+    try:
+        run(workers, **given)
+    except OSError as error:
+        workers.give_up(1, f"no answer can be written: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

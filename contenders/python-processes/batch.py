@@ -1,0 +1,221 @@
+"""The batch on a pool of processes: the main process reads and writes, chunks of cases go to the workers."""
+
+import multiprocessing
+import operator
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+LEAST, MOST = -100_000, 100_000  # of a vector's numbers
+MOST_SIZE = 1_000_000
+COUNT_BYTES = 20  # of a line with one number, its newline included
+BUFFER_BYTES = 1 << 20
+# A chunk is full with so many cases, or so much text. Its answers are few enough to come in one piece
+# (PIPE_BUF): a worker that is killed then leaves no half ones, for the rest of which the pool would wait.
+CHUNK_CASES = 100
+CHUNK_BYTES = 256 << 10
+CHUNKS_PER_CORE = 4  # under way
+
+clock = time.monotonic_ns
+
+
+class InputError(Exception):
+    """What is wrong with the input, and where."""
+
+
+class Batch:
+    """Hands over the chunks, and gathers their answers in the same order."""
+
+    def __init__(self, pool, most_chunks):
+        self._pool = pool
+        self._most_chunks = most_chunks
+        self._under_way = deque()
+        self.cases = 0
+        self.ns = {"read": 0, "compute": 0, "write": 0, "wait_ahead": 0, "wait_empty": 0}
+
+    def run(self, path):
+        begin = clock()
+        for chunk in read_chunks(path):
+            self.ns["read"] += clock() - begin
+            if len(self._under_way) == self._most_chunks:
+                self._gather("wait_ahead")
+            self._under_way.append(self._pool.submit(compute, chunk))
+            begin = clock()
+        self.ns["read"] += clock() - begin
+        while self._under_way:
+            self._gather("wait_empty")
+
+    def _gather(self, wait):
+        """The answers to the oldest chunk."""
+        begin = clock()
+        oldest = self._under_way.popleft()
+        answers, compute_ns = oldest.result()
+        there = clock()
+        first, self.cases = self.cases + 1, self.cases + len(answers)
+        lines = [f"Case #{number}: {answer}\n" for number, answer in enumerate(answers, first)]
+        sys.stdout.write("".join(lines))
+        self.ns[wait] += there - begin
+        self.ns["compute"] += compute_ns
+        self.ns["write"] += clock() - there
+
+
+def batch(path, cores):
+    pool = ProcessPoolExecutor(
+        cores, mp_context=multiprocessing.get_context("fork"), initializer=end_with_the_program
+    )
+    work = Batch(pool, CHUNKS_PER_CORE * cores)
+    work.run(path)
+    # Not `with`, which would wait for the workers when something has gone wrong, too.
+    pool.shutdown()
+    for name, ns in work.ns.items():
+        report(f"::phase name={name} ns={ns}")
+    report(f"::result cases={work.cases}")
+
+
+def read_chunks(path):
+    chunk = []
+    size_bytes = 0
+    for case in read_cases(path):
+        chunk.append(case)
+        _, _, first, second = case
+        size_bytes += len(first) + len(second)
+        if len(chunk) == CHUNK_CASES or size_bytes >= CHUNK_BYTES:
+            yield chunk
+            chunk = []
+            size_bytes = 0
+    if chunk:
+        yield chunk
+
+
+def compute(chunk):
+    """In a worker: the answers to a chunk's cases, and how long that took."""
+    begin = clock()
+    answers = [smallest_product(*case) for case in chunk]
+    return answers, clock() - begin
+
+
+def end_with_the_program():
+    """A worker's beginning. Nobody else tells it when the program is killed."""
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+
+
+def wait_for_the_end():
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
+def read_cases(path):
+    """Each case as its number, the vectors' size, and the text of both."""
+    try:
+        with open(path, "rb", buffering=BUFFER_BYTES) as file:
+            count = read_count(file, "the number of cases")
+            for number in range(1, count + 1):
+                size = read_count(file, f"case {number}: a size", MOST_SIZE)
+                yield number, size, read_vector(file, number, size), read_vector(file, number, size)
+            if file.read(1):
+                raise InputError(f"it goes on after case {count}, the last")
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}") from None
+
+
+def read_count(file, what, most=10**18):
+    line = file.readline(COUNT_BYTES)
+    if not line.endswith(b"\n"):
+        raise InputError(f"{what} is cut off, or too long")
+    if not line[:-1].isdigit() or int(line) > most:
+        raise InputError(f"{what} must be a whole number from 0 to {most}")
+    return int(line)
+
+
+def read_vector(file, number, size):
+    # So long is a line at most: "-100000" and a space or the newline for each number.
+    line = file.readline(8 * size + 1)
+    if not line.endswith(b"\n"):
+        raise InputError(f"case {number}: a vector of {size} numbers is cut off, or too long")
+    return line
+
+
+def smallest_product(number, size, first, second):
+    """The answer to a case, from the text of its vectors: the largest meet the smallest."""
+    upwards = sorted_numbers(number, size, first)
+    downwards = reversed(sorted_numbers(number, size, second))
+    return sum(map(operator.mul, upwards, downwards))
+
+
+def sorted_numbers(number, size, text):
+    try:
+        numbers = sorted(map(int, text.split()))
+    except ValueError:
+        numbers = None
+    # int() takes 1_000 for a number.
+    if numbers is None or len(numbers) != size or b"_" in text:
+        raise InputError(f"case {number}: a vector must be {size} whole numbers")
+    if numbers and not LEAST <= numbers[0] <= numbers[-1] <= MOST:
+        raise InputError(f"case {number}: numbers must be from {LEAST} to {MOST}")
+    return numbers
+
+
+def report(line):
+    print(line, flush=True)
+
+
+def settings(arguments):
+    """The path of the input, and how many cores. The pool has queues of its own."""
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    cores = whole_number(given, "cores", "1", 1)
+    one_of(given, "capacity", "own", ["own"])
+    if not given.get("input"):
+        refuse("input", "the path of a file", given.get("input", ""))
+    return given["input"], cores
+
+
+def whole_number(given, key, default, least, most=1_000_000_000):
+    text = given.get(key, default)
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def one_of(given, key, default, choices):
+    text = given.get(key, default)
+    if text not in choices:
+        refuse(key, " or ".join(choices), text)
+    return text
+
+
+def refuse(key, wanted, text):
+    print(f"batch: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def give_up(status, why):
+    print(f"batch: {why}", file=sys.stderr, flush=True)
+    workers = multiprocessing.active_children()
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        worker.join()
+    os._exit(status)  # At once: what was not written yet is of no use.
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
+    path, cores = settings(sys.argv[1:])
+    try:
+        batch(path, cores)
+    except InputError as error:
+        give_up(2, f"input {path!a}: {error}")
+    except BrokenProcessPool:
+        give_up(1, "a worker was killed")
+    except OSError as error:
+        give_up(1, f"the answers cannot be written, or no worker started: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()
