@@ -41,14 +41,22 @@ impl Given {
     }
 
     /// The first choice is the default.
-    pub fn one_of<'a>(&self, key: &str, choices: [&'a str; 2]) -> Result<&'a str, String> {
+    pub fn one_of<'a, const N: usize>(
+        &self,
+        key: &str,
+        choices: [&'a str; N],
+    ) -> Result<&'a str, String> {
         match self.0.contains_key(key) {
             true => self.needed(key, choices),
             false => Ok(choices[0]),
         }
     }
 
-    pub fn needed<'a>(&self, key: &str, choices: [&'a str; 2]) -> Result<&'a str, String> {
+    pub fn needed<'a, const N: usize>(
+        &self,
+        key: &str,
+        choices: [&'a str; N],
+    ) -> Result<&'a str, String> {
         let found = choices.iter().find(|choice| **choice == self.text(key));
         found
             .copied()
@@ -59,7 +67,7 @@ impl Given {
         Ok(self.whole_number_or("port", 0, 65535, 0)? as u16)
     }
 
-    /// A server has a thread for each: there is an end to them.
+    /// There is a thread for each: there is an end to them.
     pub fn cores(&self) -> Result<usize, String> {
         Ok(self.whole_number_or("cores", 1, 1024, 1)? as usize)
     }
@@ -76,7 +84,9 @@ impl Given {
 /// The settings that `read` finds in the program's arguments. One that cannot be
 /// used ends the program with status 2 and one line.
 pub fn read<S>(program: &str, read: impl Fn(&Given) -> Result<S, String>) -> S {
-    match read(&Given::new(std::env::args().skip(1))) {
+    // What is not UTF-8 is no value of any key, and shall be refused like other such.
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    match read(&Given::new(arguments.skip(1))) {
         Ok(settings) => settings,
         Err(complaint) => {
             eprintln!("{program}: {complaint}");

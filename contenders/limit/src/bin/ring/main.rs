@@ -5,10 +5,11 @@
 mod inbox;
 mod ring;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::exit;
 use std::time::Instant;
 
+use limit::report;
 use limit::settings::{self, MOST};
 
 use ring::Ring;
@@ -40,12 +41,12 @@ fn main() {
 fn run(settings: &Settings) -> io::Result<()> {
     let start = Instant::now();
     let mut ring = Ring::new(settings);
-    report(&format!(
+    report::line(&format!(
         "::phase name=spawn ns={}",
         start.elapsed().as_nanos()
     ))?;
     if settings.hold {
-        report("::await name=spawned")?;
+        report::line("::await name=spawned")?;
         io::stdin().read_line(&mut String::new())?;
     }
 
@@ -56,15 +57,9 @@ fn run(settings: &Settings) -> io::Result<()> {
         ring.run::<false>()?
     };
     let relay = evidence.arrived.duration_since(start);
-    report(&format!("::phase name=relay ns={}", relay.as_nanos()))?;
-    report(&format!(
+    report::line(&format!("::phase name=relay ns={}", relay.as_nanos()))?;
+    report::line(&format!(
         "::result checksum={} order={}",
         evidence.checksum, evidence.order
     ))
-}
-
-fn report(line: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
 }

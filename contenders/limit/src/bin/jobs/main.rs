@@ -1,0 +1,96 @@
+//! The floor for jobs: threads that take the next job's number from a counter and put its
+//! answer into the job's own place. The main thread beats, and gathers what is there.
+#![forbid(unsafe_code)]
+
+mod background;
+mod foreground;
+mod heartbeat;
+mod job;
+
+use std::io;
+use std::process::exit;
+use std::time::{Duration, Instant};
+
+use limit::report;
+use limit::settings::{self, Given};
+
+use background::Background;
+use job::{Job, Kind};
+
+struct Settings {
+    jobs: usize,
+    job: Job,
+    workers: usize,
+    hold: bool,
+    trace: bool,
+}
+
+fn main() {
+    let settings = settings::read("jobs", settings);
+    if let Err(error) = run(&settings) {
+        eprintln!("jobs: {error}");
+        exit(1);
+    }
+}
+
+fn settings(given: &Given) -> Result<Settings, String> {
+    let duration_ms = given.whole_number_or("duration_ms", 0, 3_600_000, 1000)?;
+    let rounds = given.whole_number_or("rounds", 1, 1_000_000_000, 1_000_000)?;
+    // It changes nothing, but must be one.
+    given.cores()?;
+    Ok(Settings {
+        jobs: given.whole_number("jobs", 1, 1_000_000)? as usize,
+        job: Job {
+            kind: match given.needed("kind", ["sleep", "cpu", "noop"])? {
+                "sleep" => Kind::Sleep(Duration::from_millis(duration_ms)),
+                "cpu" => Kind::Cpu { rounds },
+                _ => Kind::Noop,
+            },
+            seed: given.whole_number_or("seed", 0, u64::from(u32::MAX), 0)?,
+        },
+        workers: given.whole_number("workers", 1, 1024)? as usize,
+        hold: given.one_of("hold", ["0", "1"])? == "1",
+        trace: given.one_of("trace", ["0", "1"])? == "1",
+    })
+}
+
+fn run(settings: &Settings) -> io::Result<()> {
+    let job = settings.job;
+    let mut alone = None;
+    if let Kind::Cpu { .. } = job.kind {
+        let begun = Instant::now();
+        alone = Some(job.answer(0));
+        phase("alone", begun.elapsed())?;
+    }
+
+    let begun = Instant::now();
+    let background = Background::begin(job, settings.jobs, settings.workers, settings.trace)?;
+    let submitted = Instant::now();
+    if settings.hold {
+        report::line("::await name=submitted")?;
+        io::stdin().read_line(&mut String::new())?;
+    }
+    let gathered = foreground::gather(&background, submitted);
+
+    phase("submit", submitted - begun)?;
+    phase("makespan", gathered.ended - begun)?;
+    phase("gap", gathered.gap)?;
+    // The compiler could leave out a job whose answer nobody looks at.
+    assert!(alone.is_none() || alone == background.answer(0));
+    for (unit, span) in background.spans() {
+        let (begin, end) = (span.begin - begun, span.end - begun);
+        report::line(&format!(
+            "::span unit={unit} begin={} end={}",
+            begin.as_nanos(),
+            end.as_nanos()
+        ))?;
+    }
+    report::line(&format!(
+        "::result answers={} order={} beats={}",
+        gathered.answers, gathered.order, gathered.beats
+    ))
+}
+
+fn phase(name: &str, time: Duration) -> io::Result<()> {
+    report::line(&format!("::phase name={name} ns={}", time.as_nanos()))
+}
