@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"runner"},
     {"report"},
     {"progress"},
-    {"load"},
+    {"load", "versus"},
     {"verbs"},
     {"cli"},
 ]

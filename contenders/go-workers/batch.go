@@ -38,13 +38,31 @@ type batch struct {
 func main() {
 	s := parse(os.Args[1:])
 	runtime.GOMAXPROCS(s.cores)
-	b := batch{
+	out := bufio.NewWriter(os.Stdout)
+
+	cases := 0
+	for i := 0; i < s.repeats; i++ {
+		begin := time.Now()
+		b := start(s)
+		written, err := b.writeAll(out)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "batch: %v\n", err)
+			os.Exit(2)
+		}
+		b.reportPhases(out, time.Since(begin))
+		cases += written
+	}
+	fmt.Fprintf(out, "::result cases=%d\n", cases)
+	flush(out)
+}
+
+// start begins to read and to compute.
+func start(s settings) *batch {
+	b := &batch{
 		// A rendezvous: no text lies about that nobody works on.
 		tasks:   make(chan task),
 		answers: make(chan answer, s.capacity),
 	}
-	out := bufio.NewWriter(os.Stdout)
-
 	b.senders.Add(1 + s.cores)
 	go b.readAll(s.path)
 	for i := 0; i < s.cores; i++ {
@@ -54,12 +72,7 @@ func main() {
 		b.senders.Wait()
 		close(b.answers)
 	}()
-	cases, err := b.writeAll(out)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "batch: %v\n", err)
-		os.Exit(2)
-	}
-	b.report(out, cases)
+	return b
 }
 
 // readAll closes the channel of tasks when the last was taken.
@@ -135,7 +148,7 @@ func (b *batch) writeAll(out *bufio.Writer) (int, error) {
 			}
 			delete(early, next)
 			next++
-			// An error stays with the writer, until the report.
+			// An error stays with the writer, until the phases are reported.
 			fmt.Fprintf(out, "Case #%d: %d\n", next, product)
 		}
 	}
@@ -144,11 +157,12 @@ func (b *batch) writeAll(out *bufio.Writer) (int, error) {
 	return next, nil
 }
 
-func (b *batch) report(out *bufio.Writer, cases int) {
+func (b *batch) reportPhases(out *bufio.Writer, work time.Duration) {
 	phases := []struct {
 		name string
 		time time.Duration
 	}{
+		{"work", work},
 		{"read", b.read},
 		{"compute", time.Duration(b.compute.Load())},
 		{"write", b.write},
@@ -159,7 +173,11 @@ func (b *batch) report(out *bufio.Writer, cases int) {
 	for _, phase := range phases {
 		fmt.Fprintf(out, "::phase name=%s ns=%d\n", phase.name, phase.time.Nanoseconds())
 	}
-	fmt.Fprintf(out, "::result cases=%d\n", cases)
+	flush(out)
+}
+
+// flush ends the program when nobody reads any more.
+func flush(out *bufio.Writer) {
 	if err := out.Flush(); err != nil {
 		fmt.Fprintf(os.Stderr, "batch: cannot write to stdout: %v\n", err)
 		os.Exit(1)

@@ -11,8 +11,8 @@ import (
 const ownCapacity = 100
 
 type settings struct {
-	path            string
-	cores, capacity int
+	path                     string
+	cores, capacity, repeats int
 }
 
 // given holds the key=value arguments.
@@ -20,7 +20,7 @@ type given map[string]string
 
 // parse exits with status 2 when a value cannot be used; it ignores unknown keys.
 func parse(arguments []string) settings {
-	g := given{"cores": "1", "capacity": "own"}
+	g := given{"cores": "1", "capacity": "own", "repeats": "1"}
 	for _, argument := range arguments {
 		key, value, _ := strings.Cut(argument, "=")
 		g[key] = value
@@ -30,6 +30,7 @@ func parse(arguments []string) settings {
 		// The runtime makes room for as many as it is told.
 		cores:    g.wholeNumber("cores", 1, 1024),
 		capacity: g.places("capacity", "own", "0", "1", "100", "10000"),
+		repeats:  g.wholeNumber("repeats", 1, 150),
 	}
 }
 

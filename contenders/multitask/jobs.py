@@ -6,7 +6,7 @@ import sys
 import time
 from contextlib import suppress
 
-from multitask import Queue, TaskManager, readable, sleep
+from multitask import Queue, TaskManager, Timeout, readable, sleep
 
 MODULUS = 2147483647
 FACTOR = 48271
@@ -39,12 +39,23 @@ class Heart:
         self.gap_ns = max(self.gap_ns, now - self._last)
 
 
-def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone):
+def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
     if alone:
         begin = clock()
         yield from work(seed, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
+    order = beats = 0
+    for _ in range(repeats):
+        order, beats = yield from in_background(
+            manager, count, sleep_s, rounds, workers, hold, trace, seed, order, beats
+        )
+        hold = False  # It is meant for the first time only.
+    report(f"::result answers={repeats * count} order={order} beats={beats}")
+
+
+def in_background(manager, count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
+    """All jobs, once. Returns the order and the number of beats, which go on from those given."""
     begin = clock()
     places = Queue()  # Who gets one may work.
     for place in range(workers):
@@ -55,10 +66,10 @@ def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone):
     submitted = clock()
     report(f"::phase name=submit ns={submitted - begin}")
     heart = Heart(submitted)
-    manager.add(beat(heart))
+    over = Queue()
+    manager.add(beat(heart, over))
     if hold:
         yield from wait_for_line()
-    order = 0
     spans = []
     early = {}  # answers before whose turn others come
     for number in range(count):
@@ -71,13 +82,13 @@ def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone):
             spans.append(span)
     end = clock()
     heart.look_back(end)
+    yield over.put(None)
 
     report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for place, began, ended in spans:
         report(f"::span unit={place} begin={began - begin} end={ended - begin}")
-    report(f"::result answers={count} order={order} beats={heart.beats}")
-    sys.exit()  # The heart would beat for ever.
+    return order, beats + heart.beats
 
 
 def job(places, done, seed, number, sleep_s, rounds):
@@ -98,10 +109,13 @@ def work(seed, number, sleep_s, rounds):
     return x
 
 
-def beat(heart):
+def beat(heart, over):
     while True:
-        yield sleep(heart.patience_s())
-        heart.beat_if_due()
+        try:
+            yield over.get(timeout=heart.patience_s())
+            return
+        except Timeout:
+            heart.beat_if_due()
 
 
 def wait_for_line():
@@ -132,6 +146,7 @@ def settings(arguments):
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 

@@ -64,13 +64,23 @@ class Batch:
         self.ns["write"] += clock() - there
 
 
+def batches(path, cores, workers, repeats):
+    cases = 0
+    for _ in range(repeats):
+        begin = clock()
+        cases += batch(path, cores, workers)
+        report(f"::phase name=work ns={clock() - begin}")
+    report(f"::result cases={cases}")
+
+
 def batch(path, cores, workers):
+    """Computes the input once, with a server of its own. Returns the number of its cases."""
     work = Batch(workers.start(cores), CHUNKS_PER_CORE * cores)
     work.run(path)
     workers.end()
     for name, ns in work.ns.items():
         report(f"::phase name={name} ns={ns}")
-    report(f"::result cases={work.cases}")
+    return work.cases
 
 
 def read_chunks(path):
@@ -157,13 +167,14 @@ def report(line):
 
 
 def settings(arguments):
-    """The path of the input, and how many cores. ppft has a queue of its own."""
+    """The path of the input, how many cores, and how many times. ppft has a queue of its own."""
     given = dict(argument.partition("=")[::2] for argument in arguments)
     cores = whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own"])
+    repeats = whole_number(given, "repeats", "1", 1, 150)
     if not given.get("input"):
         refuse("input", "the path of a file", given.get("input", ""))
-    return given["input"], cores
+    return given["input"], cores, repeats
 
 
 def whole_number(given, key, default, least, most=1_000_000_000):
@@ -187,10 +198,10 @@ def refuse(key, wanted, text):
 
 
 def main():
-    path, cores = settings(sys.argv[1:])
+    path, cores, repeats = settings(sys.argv[1:])
     workers = Workers("batch")
     try:
-        batch(path, cores, workers)
+        batches(path, cores, workers, repeats)
     except InputError as error:
         workers.give_up(2, f"input {path!a}: {error}")
     except OSError as error:

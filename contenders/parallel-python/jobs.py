@@ -38,12 +38,23 @@ class Heart:
         self.gap_ns = max(self.gap_ns, now - self._last)
 
 
-def run(workers, count, processes, sleep_s, rounds, hold, trace, seed, alone):
+def run(workers, count, processes, sleep_s, rounds, hold, trace, seed, alone, repeats):
     if alone:
         begin = clock()
         work(seed, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
+    order = beats = 0
+    for _ in range(repeats):
+        order, beats = in_background(
+            workers, count, processes, sleep_s, rounds, hold, trace, seed, order, beats
+        )
+        hold = False  # It is meant for the first time only.
+    report(f"::result answers={repeats * count} order={order} beats={beats}")
+
+
+def in_background(workers, count, processes, sleep_s, rounds, hold, trace, seed, order, beats):
+    """All jobs, once. Returns the order and the number of beats, which go on from those given."""
     # The workers get functions as text, with those that they call and the names of the modules.
     job = ppft.Template(workers.start(processes), timed_work, (work,), ("os", "time"))
     begin = clock()
@@ -65,13 +76,12 @@ def run(workers, count, processes, sleep_s, rounds, hold, trace, seed, alone):
 
     report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
-    order = 0
     for value, span in answers:
         order = (31 * order + value) % 2147483647
         if trace:
             unit, began, ended = span
             report(f"::span unit={unit} begin={began - begin} end={ended - begin}")
-    report(f"::result answers={len(answers)} order={order} beats={heart.beats}")
+    return order, beats + heart.beats
 
 
 # The workers have these two, with what they are sent with, and nothing else of this file.
@@ -123,6 +133,7 @@ def settings(arguments):
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 

@@ -1,6 +1,7 @@
 """ppft's worker processes. ppft waits for ever for the answer of one that was killed, and to end for one that
 computes: here the program ends at once, and they with it."""
 
+import atexit
 import os
 import pickle
 import signal
@@ -23,12 +24,13 @@ class Workers:
         told, telling = os.pipe()
         os.set_blocking(telling, False)
         signal.set_wakeup_fd(telling)
-        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         threading.Thread(target=self._watch, args=(told,), daemon=True).start()
 
     def start(self, count):
         """A server of ppft's with so many processes."""
+        signal.signal(signal.SIGCHLD, lambda *_: None)
         try:
             # ppft's own choice, protocol 2, has no bytes.
             self._server = ppft.Server(count, proto=pickle.HIGHEST_PROTOCOL)
@@ -37,9 +39,11 @@ class Workers:
         return self._server
 
     def end(self):
-        """When all has been done."""
-        signal.set_wakeup_fd(-1)
+        """When the server has done all. Another may be started."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # They are killed, and waited for.
         self._server.destroy()
+        # Not once more at the exit: the process ids may be others' by then.
+        atexit.unregister(self._server.destroy)
 
     def give_up(self, status, why=None):
         """Ends the program and its workers at once, whatever is under way."""

@@ -37,12 +37,21 @@ class Heart:
         self.gap_ns = max(self.gap_ns, now - self._last)
 
 
-async def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
+async def run(count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
     if alone:
         begin = clock()
         await work(seed, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
+    order = beats = 0
+    for _ in range(repeats):
+        order, beats = await in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats)
+        hold = False  # It is meant for the first time only.
+    report(f"::result answers={repeats * count} order={order} beats={beats}")
+
+
+async def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
+    """All jobs, once. Returns the order and the number of beats, which go on from those given."""
     begin = clock()
     places = Places(workers)
     tasks = [asyncio.create_task(job(places, seed, number, sleep_s, rounds)) for number in range(count)]
@@ -59,12 +68,11 @@ async def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
 
     report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
-    order = 0
     for value, (place, began, ended) in answers:
         order = (31 * order + value) % MODULUS
         if trace:
             report(f"::span unit={place} begin={began - begin} end={ended - begin}")
-    report(f"::result answers={len(answers)} order={order} beats={heart.beats}")
+    return order, beats + heart.beats
 
 
 class Places:
@@ -133,6 +141,7 @@ def settings(arguments):
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 

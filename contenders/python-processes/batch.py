@@ -64,17 +64,34 @@ class Batch:
         self.ns["write"] += clock() - there
 
 
+def batches(path, cores, repeats):
+    cases = 0
+    for _ in range(repeats):
+        begin = clock()
+        cases += batch(path, cores)
+        report(f"::phase name=work ns={clock() - begin}")
+    report(f"::result cases={cases}")
+
+
 def batch(path, cores):
+    """Computes the input once, in a pool of its own. Returns the number of its cases."""
     pool = ProcessPoolExecutor(
         cores, mp_context=multiprocessing.get_context("fork"), initializer=end_with_the_program
     )
     work = Batch(pool, CHUNKS_PER_CORE * cores)
     work.run(path)
     # Not `with`, which would wait for the workers when something has gone wrong, too.
-    pool.shutdown()
+    shut_down(pool)
     for name, ns in work.ns.items():
         report(f"::phase name={name} ns={ns}")
-    report(f"::result cases={work.cases}")
+    return work.cases
+
+
+def shut_down(pool):
+    workers = multiprocessing.active_children()
+    pool.shutdown()
+    for worker in workers:
+        worker.close()  # PyPy would keep its descriptors until the garbage is collected.
 
 
 def read_chunks(path):
@@ -165,13 +182,14 @@ def report(line):
 
 
 def settings(arguments):
-    """The path of the input, and how many cores. The pool has queues of its own."""
+    """The path of the input, how many cores, and how many times. The pool has queues of its own."""
     given = dict(argument.partition("=")[::2] for argument in arguments)
     cores = whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own"])
+    repeats = whole_number(given, "repeats", "1", 1, 150)
     if not given.get("input"):
         refuse("input", "the path of a file", given.get("input", ""))
-    return given["input"], cores
+    return given["input"], cores, repeats
 
 
 def whole_number(given, key, default, least, most=1_000_000_000):
@@ -206,9 +224,9 @@ def give_up(status, why):
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    path, cores = settings(sys.argv[1:])
+    path, cores, repeats = settings(sys.argv[1:])
     try:
-        batch(path, cores)
+        batches(path, cores, repeats)
     except InputError as error:
         give_up(2, f"input {path!a}: {error}")
     except BrokenProcessPool:

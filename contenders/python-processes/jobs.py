@@ -42,12 +42,21 @@ class Heart:
         self.gap_ns = max(self.gap_ns, now - self._last)
 
 
-def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
+def run(count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
     if alone:
         begin = clock()
         work(seed, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
+    order = beats = 0
+    for _ in range(repeats):
+        order, beats = in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats)
+        hold = False  # It is meant for the first time only.
+    report(f"::result answers={repeats * count} order={order} beats={beats}")
+
+
+def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
+    """All jobs, once. Returns the order and the number of beats, which go on from those given."""
     pool = ProcessPoolExecutor(
         workers, mp_context=multiprocessing.get_context("fork"), initializer=end_with_the_program
     )
@@ -61,17 +70,23 @@ def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
     answers = [answer_of(future, heart) for future in futures]
     end = clock()
     heart.look_back(end)
-    pool.shutdown()
+    shut_down(pool)
 
     report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
-    order = 0
     for value, span in answers:
         order = (31 * order + value) % MODULUS
         if trace:
             unit, began, ended = span
             report(f"::span unit={unit} begin={began - begin} end={ended - begin}")
-    report(f"::result answers={len(answers)} order={order} beats={heart.beats}")
+    return order, beats + heart.beats
+
+
+def shut_down(pool):
+    workers = multiprocessing.active_children()
+    pool.shutdown()
+    for worker in workers:
+        worker.close()  # PyPy would keep its descriptors until the garbage is collected.
 
 
 def answer_of(future, heart):
@@ -137,6 +152,7 @@ def settings(arguments):
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 

@@ -18,7 +18,17 @@ class InputError(Exception):
     """What is wrong with the input, and where."""
 
 
+def batches(path, repeats):
+    cases = 0
+    for _ in range(repeats):
+        begin = clock()
+        cases += batch(path)
+        report(f"::phase name=work ns={clock() - begin}")
+    report(f"::result cases={cases}")
+
+
 def batch(path):
+    """Computes the input once. Returns the number of its cases."""
     cases = read_ns = compute_ns = write_ns = 0
     begin = clock()
     for number, size, first, second in read_cases(path):
@@ -37,7 +47,7 @@ def batch(path):
     report(f"::phase name=read ns={read_ns}")
     report(f"::phase name=compute ns={compute_ns}")
     report(f"::phase name=write ns={write_ns}")
-    report(f"::result cases={cases}")
+    return cases
 
 
 def read_cases(path):
@@ -96,13 +106,14 @@ def report(line):
 
 
 def settings(arguments):
-    """The path of the input. There is no queue, and one core is used."""
+    """The path of the input, and how many times. There is no queue, and one core is used."""
     given = dict(argument.partition("=")[::2] for argument in arguments)
     whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own"])
+    repeats = whole_number(given, "repeats", "1", 1, 150)
     if not given.get("input"):
         refuse("input", "the path of a file", given.get("input", ""))
-    return given["input"]
+    return given["input"], repeats
 
 
 def whole_number(given, key, default, least, most=1_000_000_000):
@@ -132,9 +143,9 @@ def give_up(status, why):
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    path = settings(sys.argv[1:])
+    path, repeats = settings(sys.argv[1:])
     try:
-        batch(path)
+        batches(path, repeats)
     except InputError as error:
         give_up(2, f"input {path!a}: {error}")
     except OSError as error:

@@ -90,7 +90,17 @@ class TimedQueue:
             return item
 
 
+def batches(path, cores, capacity, repeats):
+    cases = 0
+    for _ in range(repeats):
+        begin = clock()
+        cases += batch(path, cores, capacity)
+        report(f"::phase name=work ns={clock() - begin}")
+    report(f"::result cases={cases}")
+
+
 def batch(path, cores, capacity):
+    """Computes the input once. Returns the number of its cases."""
     answers = TimedQueue(capacity)
     allowance = Allowance(UNDER_WAY_BYTES)
     pool = ThreadPoolExecutor(cores)
@@ -124,7 +134,7 @@ def batch(path, cores, capacity):
     report(f"::phase name=wait_ahead ns={allowance.waited_ns}")
     report(f"::phase name=wait_full ns={answers.wait_full_ns}")
     report(f"::phase name=wait_empty ns={answers.wait_empty_ns}")
-    report(f"::result cases={all_read.cases}")
+    return all_read.cases
 
 
 def read(path, pool, allowance, answers):
@@ -214,9 +224,10 @@ def settings(arguments):
     given = dict(argument.partition("=")[::2] for argument in arguments)
     cores = whole_number(given, "cores", "1", 1)
     capacity = CAPACITIES[one_of(given, "capacity", "own", CAPACITIES)]
+    repeats = whole_number(given, "repeats", "1", 1, 150)
     if not given.get("input"):
         refuse("input", "the path of a file", given.get("input", ""))
-    return given["input"], cores, capacity
+    return given["input"], cores, capacity, repeats
 
 
 def whole_number(given, key, default, least, most=1_000_000_000):
@@ -246,9 +257,9 @@ def give_up(status, why):
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    path, cores, capacity = settings(sys.argv[1:])
+    path, cores, capacity, repeats = settings(sys.argv[1:])
     try:
-        batch(path, cores, capacity)
+        batches(path, cores, capacity, repeats)
     except InputError as error:
         give_up(2, f"input {path!a}: {error}")
     except OSError as error:

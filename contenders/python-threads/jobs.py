@@ -40,12 +40,21 @@ class Heart:
         self.gap_ns = max(self.gap_ns, now - self._last)
 
 
-def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
+def run(count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
     if alone:
         begin = clock()
         work(seed, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
+    order = beats = 0
+    for _ in range(repeats):
+        order, beats = in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats)
+        hold = False  # It is meant for the first time only.
+    report(f"::result answers={repeats * count} order={order} beats={beats}")
+
+
+def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
+    """All jobs, once. Returns the order and the number of beats, which go on from those given."""
     pool = ThreadPoolExecutor(workers)
     begin = clock()
     futures = [pool.submit(timed_work, seed, number, sleep_s, rounds, trace) for number in range(count)]
@@ -61,13 +70,12 @@ def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
 
     report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
-    order = 0
     for value, span in answers:
         order = (31 * order + value) % MODULUS
         if trace:
             unit, began, ended = span
             report(f"::span unit={unit} begin={began - begin} end={ended - begin}")
-    report(f"::result answers={len(answers)} order={order} beats={heart.beats}")
+    return order, beats + heart.beats
 
 
 def answer_of(future, heart):
@@ -123,6 +131,7 @@ def settings(arguments):
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 

@@ -23,6 +23,7 @@ class Heart:
     def __init__(self, now):
         self.beats = 0
         self.gap_ns = 0  # the longest yet
+        self.stopped = False
         self._last = now
         self._due = now + BEAT_NS
 
@@ -40,13 +41,27 @@ class Heart:
     def look_back(self, now):
         self.gap_ns = max(self.gap_ns, now - self._last)
 
+    def stop(self, now):
+        self.look_back(now)
+        self.stopped = True
 
-def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
+
+def run(count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
     if alone:
         begin = clock()
         work(seed, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
+    order = beats = 0
+    for _ in range(repeats):
+        order, beats = in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats)
+        hold = False  # It is meant for the first time only.
+    report(f"::result answers={repeats * count} order={order} beats={beats}")
+    sys.exit()  # dispatch() goes on for ever.
+
+
+def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
+    """All jobs, once. Returns the order and the number of beats, which go on from those given."""
     begin = clock()
     places = Places(workers)
     done = channel()
@@ -58,7 +73,6 @@ def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
     tasklet(beat)(heart)
     if hold:
         wait_for_line()
-    order = 0
     spans = []
     early = {}  # answers before whose turn others come
     for number in range(count):
@@ -70,14 +84,13 @@ def run(count, sleep_s, rounds, workers, hold, trace, seed, alone):
         if trace:
             spans.append(span)
     end = clock()
-    heart.look_back(end)
+    heart.stop(end)
 
     report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for place, began, ended in spans:
         report(f"::span unit={place} begin={began - begin} end={ended - begin}")
-    report(f"::result answers={count} order={order} beats={heart.beats}")
-    sys.exit()  # The heart would beat for ever.
+    return order, beats + heart.beats
 
 
 class Places:
@@ -116,7 +129,7 @@ def work(seed, number, sleep_s, rounds):
 
 
 def beat(heart):
-    while True:
+    while not heart.stopped:
         sleep(heart.patience_s())
         heart.beat_if_due()
 
@@ -149,6 +162,7 @@ def settings(arguments):
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 

@@ -43,6 +43,8 @@ pub struct Lines {
     wanted: Vec<char>,
     /// Of the program's own lines, each with its newline, where that was asked for.
     hash: Option<Sha256>,
+    /// Nothing is a protocol line, and the hash is of the bytes as they are.
+    plain: bool,
     state: State,
     protocol_lines: u64,
     result_seen: bool,
@@ -78,9 +80,18 @@ impl Lines {
             others: others.map(|&prefix| (prefix, 0)).collect(),
             wanted,
             hash: hashed.then(Sha256::new),
+            plain: false,
             state: FRESH,
             protocol_lines: 0,
             result_seen: false,
+        }
+    }
+
+    /// Of a program that knows nothing of the protocol: newlines are counted and all bytes hashed.
+    pub fn plain() -> Lines {
+        Lines {
+            plain: true,
+            ..Lines::new(std::iter::empty(), true)
         }
     }
 
@@ -105,7 +116,7 @@ impl Lines {
         self.wanted.iter().map(count).collect()
     }
 
-    /// SHA-256 of the lines that have ended, in hexadecimal digits.
+    /// SHA-256 of the lines that have ended, of a plain program's bytes; in hexadecimal digits.
     pub fn hash(&self) -> Option<String> {
         let digest = self.hash.clone()?.finalize();
         Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -113,6 +124,10 @@ impl Lines {
 
     /// Takes the next bytes; `on` gets each protocol line that ends in them.
     pub fn feed(&mut self, mut bytes: &[u8], on: &mut dyn FnMut(Parsed)) {
+        if self.plain {
+            self.total += memchr::memchr_iter(b'\n', bytes).count() as u64;
+            return self.take_in(bytes);
+        }
         // A line that began in an earlier piece.
         if !matches!(self.state, State::Head { len: 0, .. }) {
             match memchr::memchr(b'\n', bytes) {
@@ -320,6 +335,21 @@ fn number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plain_program_speaks_no_protocol() {
+        let mut lines = Lines::plain();
+        let mut events = Vec::new();
+        for piece in [&b"::result a"[..], b"\n::no", b" protocol\nand no newline"] {
+            lines.feed(piece, &mut |event| events.push(event));
+        }
+        lines.finish(&mut |event| events.push(event));
+        assert!(events.is_empty());
+        assert_eq!(lines.total(), 2);
+        let whole = Sha256::digest(b"::result a\n::no protocol\nand no newline");
+        let whole: String = whole.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(lines.hash(), Some(whole));
+    }
 
     type Read = (u64, BTreeMap<char, u64>, Vec<Parsed>);
 

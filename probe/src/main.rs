@@ -15,6 +15,8 @@ mod lines;
 mod load;
 mod output;
 mod pin;
+mod pressure;
+mod reference;
 mod request;
 mod sample;
 mod service;
@@ -81,6 +83,10 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         Work::Load(plan) => return drive(|writer| load::run(&plan, &signals, writer)),
         Work::Stub(plan) => return drive(|writer| stub::alone::run(&plan, &signals, writer)),
     };
+    let reference_ns = request
+        .reference
+        .then(|| reference::on(&request.cpus))
+        .transpose()?;
     let inherited = pin::pin(&request)?;
     let stub = trial::upstreams(&mut request)?;
     let missing = inputs::prepare(&request.inputs)?;
@@ -93,7 +99,13 @@ fn prepare_and_run() -> Result<ExitCode, String> {
 
     let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
-    let done = trial::run(&request, stub, missing, &inherited, signals, &mut writer)
+    let before = trial::Before {
+        stub,
+        missing,
+        inherited,
+        reference_ns,
+    };
+    let done = trial::run(&request, before, signals, &mut writer)
         .map_err(|error| system("cannot begin the trial", error))?;
     Ok(close(done, writer))
 }

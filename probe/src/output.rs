@@ -128,6 +128,18 @@ pub struct Ending {
     pub threads: Vec<ThreadTold>,
     /// The CPUs that the program was given, over the whole trial.
     pub cpus: Vec<CpuTime>,
+    pub pressure: Pressure,
+    /// How long the fixed computation took, where it was asked for.
+    pub reference_ns: Option<u64>,
+}
+
+/// Time in which some thread of the host waited for a CPU, for memory, for the disk; None where the kernel does
+/// not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pressure {
+    pub cpu_ns: Option<u64>,
+    pub memory_ns: Option<u64>,
+    pub io_ns: Option<u64>,
 }
 
 /// What a CPU did, for whoever it was; the kernel counts in ticks.
@@ -146,6 +158,9 @@ pub struct Output {
     pub stderr_bytes: u64,
     pub lines: u64,
     pub starting: BTreeMap<char, u64>,
+    /// Of a plain command's stdout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// The reader has gone: nobody wants the trial any more.

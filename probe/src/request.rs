@@ -37,6 +37,16 @@ pub struct Request {
     pub service: Option<Service>,
     #[serde(default)]
     pub inputs: Vec<Input>,
+    /// A command of anybody's: lines that begin with `::` are its own too, and all that it writes to stdout is
+    /// hashed.
+    #[serde(default)]
+    pub plain: bool,
+    /// The file that it reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
+    #[serde(default)]
+    pub stdin: Option<String>,
+    /// A fixed computation is timed on the program's CPUs before it starts.
+    #[serde(default)]
+    pub reference: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -248,6 +258,14 @@ impl Request {
         if self.cwd.is_empty() {
             return Err("cwd: name a folder".into());
         }
+        if let Some(stdin) = &self.stdin {
+            if stdin.is_empty() || stdin.contains('\0') {
+                return Err("stdin: name a file".into());
+            }
+        }
+        if self.plain && (self.expect.is_some() || self.service.is_some()) {
+            return Err("plain: a command of anybody's shows no evidence and is no service".into());
+        }
         for (key, value) in &self.env {
             if key.is_empty() || key.contains(&['=', '\0'][..]) || value.contains('\0') {
                 return Err(format!(
@@ -322,6 +340,7 @@ mod tests {
         assert_eq!(request.sample_hz, 20.0);
         assert_eq!(request.cgroup, CgroupUse::Auto);
         assert!(request.expect.is_none() && request.service.is_none());
+        assert!(!request.plain && !request.reference && request.stdin.is_none());
     }
 
     #[test]
@@ -339,6 +358,11 @@ mod tests {
         refused("/limits/wall_s", json!(0), "wall_s");
         refused("/limits/wall_s", json!(1e300), "wall_s");
         refused("/limits/processes", json!(-1), "-1");
+        let mut plain = base();
+        plain["plain"] = json!(true);
+        plain["expect"] = json!({"result": {}});
+        let error = parse(plain.to_string().as_bytes()).unwrap_err();
+        assert!(error.contains("plain"), "{error}");
         let mut unknown = base();
         unknown["surprise"] = json!(1);
         let error = parse(unknown.to_string().as_bytes()).unwrap_err();

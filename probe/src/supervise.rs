@@ -3,7 +3,8 @@
 use crate::cgroup::{Cgroup, Cpu};
 use crate::clock::timespec;
 use crate::cpus::Cpus;
-use crate::output::CpuTime;
+use crate::output::{CpuTime, Pressure};
+use crate::pressure;
 use crate::request::{CgroupUse, Request};
 use crate::sys::{self, Plan, Spawned};
 use crate::tree::{ProcFs, Process, Thoroughness};
@@ -15,6 +16,7 @@ use rustix::process::{
     PidfdFlags, Signal,
 };
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -79,6 +81,13 @@ impl Supervisor {
 
         let pipe = || pipe_with(PipeFlags::CLOEXEC);
         let (child_stdin, stdin) = pipe()?;
+        let child_stdin = match (&request.stdin, request.plain) {
+            (Some(path), _) => File::open(path)
+                .map_err(|error| io::Error::new(error.kind(), format!("stdin: {path}: {error}")))?
+                .into(),
+            (None, true) => File::open("/dev/null")?.into(),
+            (None, false) => child_stdin,
+        };
         let (stdout, child_stdout) = pipe()?;
         let (stderr, child_stderr) = pipe()?;
         let (report, child_report) = pipe()?;
@@ -165,6 +174,10 @@ impl Supervisor {
 
     pub fn cpus_since(&mut self, begin: &Cpus) -> Vec<CpuTime> {
         begin.since(&mut self.procfs)
+    }
+
+    pub fn pressure_since(&mut self, begin: &Pressure) -> Pressure {
+        pressure::since(begin, &mut self.procfs)
     }
 
     pub fn terminate(&self) {

@@ -6,8 +6,9 @@ use crate::cpus::Cpus;
 use crate::driving::Driving;
 use crate::evidence::Seen;
 use crate::lines::{Event, Lines, Parsed};
-use crate::output::{Answer, Ending, Output, ReaderGone, Sample, Verdict, Writer};
+use crate::output::{Answer, Ending, Output, Pressure, ReaderGone, Sample, Verdict, Writer};
 use crate::pin;
+use crate::pressure;
 use crate::request::{Request, PROTOCOL};
 use crate::sample::{Excess, Limits, Sampler};
 use crate::service::{self, Service};
@@ -38,6 +39,8 @@ struct Trial<'a, 'w> {
     stderr: Stream,
     lines: Lines,
     cpus: Cpus,
+    pressure: Pressure,
+    reference_ns: Option<u64>,
     service: Option<Service>,
     driving: Driving<'a>,
     stub: Option<Background>,
@@ -86,16 +89,30 @@ pub fn upstreams(request: &mut Request) -> Result<Option<Stub>, String> {
     Ok(Some(stub))
 }
 
-/// Carries out the trial. `missing`: what could not be had so far. An error of the outer result: it could not
-/// even begin.
+/// What was made ready before the trial.
+pub struct Before {
+    pub stub: Option<Stub>,
+    /// What could not be had so far.
+    pub missing: Vec<String>,
+    /// The CPUs that the probe itself was given.
+    pub inherited: Vec<usize>,
+    /// How long the fixed computation took.
+    pub reference_ns: Option<u64>,
+}
+
+/// Carries out the trial. An error of the outer result: it could not even begin.
 pub fn run(
     request: &Request,
-    stub: Option<Stub>,
-    mut missing: Vec<String>,
-    inherited: &[usize],
+    before: Before,
     signals: OwnedFd,
     writer: &mut Writer,
 ) -> io::Result<Result<(), ReaderGone>> {
+    let Before {
+        stub,
+        mut missing,
+        inherited,
+        reference_ns,
+    } = before;
     let mut procfs = ProcFs::open()?;
     if !procfs.lists_children {
         missing.push("children in /proc: the kernel does not list them".into());
@@ -103,9 +120,10 @@ pub fn run(
     if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
         missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
     }
-    let cpus = Cpus::new(&mut procfs, &pin::of_the_program(request, inherited));
+    let cpus = Cpus::new(&mut procfs, &pin::of_the_program(request, &inherited));
+    let pressure = pressure::now(&mut procfs);
     let (supervisor, streams, start) =
-        Supervisor::start(request, inherited, signals, &mut missing)?;
+        Supervisor::start(request, &inherited, signals, &mut missing)?;
     let Streams {
         stdin,
         stdout,
@@ -144,8 +162,14 @@ pub fn run(
         report: Some(report),
         stdout: Stream::new(stdout),
         stderr: Stream::new(stderr),
-        lines: Lines::new(prefixes, hashed),
+        lines: if request.plain {
+            Lines::plain()
+        } else {
+            Lines::new(prefixes, hashed)
+        },
         cpus,
+        pressure,
+        reference_ns,
         service: request.service.as_ref().map(Service::new),
         driving: Driving::new(steps),
         stub,
@@ -523,6 +547,7 @@ impl Trial<'_, '_> {
 
     fn ending(&mut self, ended_ns: u64, remains: &Remains, cut_off: Option<&str>) -> Ending {
         let cpus = self.supervisor.cpus_since(&self.cpus);
+        let pressure = self.supervisor.pressure_since(&self.pressure);
         let cgroup = self.supervisor.cgroup.as_ref();
         let usage = sys::children_usage();
         let cpu = self.supervisor.cpu();
@@ -531,11 +556,13 @@ impl Trial<'_, '_> {
             Some(Cause::NotStarted(_)) => (None, None),
             _ => self.supervisor.ending(),
         };
+        let hash = self.lines.hash();
+        let sha256 = hash.clone().filter(|_| self.request.plain);
         let seen = Seen {
             result: self.result.take(),
             lines: self.lines.total(),
             starting: self.lines.starting(),
-            hash: self.lines.hash(),
+            hash,
         };
         let (outcome, mut detail) = verdict(&Facts {
             cause: self.cause.as_ref().unwrap_or(&Cause::Ended),
@@ -581,6 +608,7 @@ impl Trial<'_, '_> {
                 stderr_bytes: self.stderr.bytes(),
                 lines: seen.lines,
                 starting: seen.starting,
+                sha256,
             },
             stdout_tail: self.stdout.tail(),
             stderr_tail: self.stderr.tail(),
@@ -590,6 +618,8 @@ impl Trial<'_, '_> {
             sample_interval_ns,
             threads: self.sampler.busiest(),
             cpus,
+            pressure,
+            reference_ns: self.reference_ns,
         }
     }
 }

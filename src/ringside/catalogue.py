@@ -7,6 +7,7 @@ The catalogue that travels with ringside comes first; folders `contenders/`, `ex
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -198,6 +199,18 @@ def read_suite(file: Path) -> Suite | None:
     return suite
 
 
+def share(text: str) -> float:
+    """`2%` or `0.5 %` as 0.02 or 0.005. Raises ValueError with what is wrong."""
+    number, percent, rest = text.strip().partition("%")
+    try:
+        found = float(number) / 100
+    except ValueError:
+        found = math.nan
+    if not percent or rest or not 0 < found <= 1:
+        raise ValueError(f"write {text!r} as a share from 0 to 100 %, like 2%")
+    return found
+
+
 def read_experiment(file: Path) -> Experiment:
     """An experiment's file. Levels are checked against the workload later, by the plan."""
     top = tomlfile.read(file)
@@ -212,6 +225,11 @@ def read_experiment(file: Path) -> Experiment:
     blocks = top.get("blocks", int, 7)
     if not 1 <= blocks <= 10_000:
         raise top.error("blocks", f"`blocks` must be 1 to 10000, not {blocks}")
+    until = top.maybe("until", str)
+    try:
+        narrow = None if until is None else share(until)
+    except ValueError as error:
+        raise top.error("until", f"`until`: {error}") from None
     limits, show = top.table("limits"), top.table("show")
     experiment = Experiment(
         name=file.stem,
@@ -235,6 +253,7 @@ def read_experiment(file: Path) -> Experiment:
             ratios=_ratios(show, contenders),
         ),
         at=tuple(_at(table) for table in top.tables("point")),
+        until=narrow,
     )
     for table in (limits, show, top):
         table.done()

@@ -80,6 +80,7 @@ def list_(kind: str | None, store: str | None) -> int:
 )
 @click.option("--cores", metavar="N[,N…]|all", help="Numbers of CPUs; all: 1, 2, 4 … and all of them.")
 @click.option("--blocks", type=click.IntRange(1, 10_000), help="Passes over all cells.")
+@click.option("--until", metavar="2%", help="More blocks until each interval is narrower than this.")
 @click.option("--time", metavar="5m", help="Begin no new block after this time.")
 @click.option("--seed", type=int, help="Seed of the random orders [default: a new one].")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut off.")
@@ -166,6 +167,70 @@ def load(**options: Any) -> int:
     from ringside.verbs import load as verb
 
     return verb.load(options.pop("target"), **options)
+
+
+@cli.command()
+@click.argument("commands", nargs=-1, metavar="'CMD A' 'CMD B' …")
+@click.option("-n", "--name", "names", multiple=True, metavar="NAME", help="Instead of A, B, …, in order.")
+@click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Before each time, unmeasured.")
+@click.option("-w", "--warmup", type=click.IntRange(0, 1000), default=1, show_default=True, metavar="N")
+@click.option("--input", "stdin", type=click.Path(path_type=Path), help="A file that each reads as stdin.")
+@click.option("--blocks", type=click.IntRange(1, 100_000), help="So many, neither more nor fewer.")
+@click.option("--until", metavar="1%", help="Until each interval is narrower [default: 2%].")
+@click.option("--time", metavar="1m", help="At most so long [default: 30s, but six blocks].")
+@click.option("--timeout", metavar="5m", default="5m", show_default=True, help="For one execution.")
+@click.option("-S", "--shell", metavar="SHELL", is_flag=False, flag_value="sh", help="Run through it [sh].")
+@click.option("-N", "no_shell", is_flag=True, help="Without a shell, which is the default here.")
+@click.option("-i", "--ignore-failure", is_flag=True, help="A command that fails counts all the same.")
+@click.option("--cpus", metavar="LIST", help="Pin the commands: 1 or 0,2-3.")
+@click.option("--seed", type=int, help="Seed of the random orders [default: a new one].")
+@click.option("--json", "form", flag_value="json", help="One JSON document, every time in it.")
+@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+def vs(commands: tuple[str, ...], **options: Any) -> int:
+    """Compare any commands, each written as one word: in blocks, in random order, in pairs.
+
+    The first is the baseline. Without options it goes on until the answer is exact to 2 %, or for half a
+    minute.
+    """
+    from ringside.verbs import vs as verb
+
+    return verb.vs(commands, **options)
+
+
+@cli.command()
+@click.argument("one")
+@click.argument("other")
+@click.option("--metric", metavar="NAME", help="Only this one [default: what the experiment compares].")
+@click.option("--fail-if", "gate", metavar="slower:3%", help="Exit status 1 where OTHER is that much worse.")
+@click.option("--json", "form", flag_value="json", help="One JSON document.")
+@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@_store
+def compare(one: str, other: str, **options: Any) -> int:
+    """Compare two runs of one experiment, OTHER over ONE: versions of a runtime, branches.
+
+    Runs at different times have no pairs: intervals are wider, by as much as the machine is known to have
+    moved. Where both can run now, put them into one experiment instead.
+    """
+    from ringside.verbs import compare as verb
+
+    return verb.compare(one, other, **options)
+
+
+@cli.command()
+@click.argument("run", default="latest")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["pyperf", "bencher", "github-action-benchmark", "parquet"]),
+    required=True,
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A file instead of stdout.")
+@_store
+def export(run: str, form: str, output: Path | None, store: str | None) -> int:
+    """RUN, the latest if left out, in the format of another tool."""
+    from ringside.verbs import export as verb
+
+    return verb.export(run, form=form, output=output, store=store)
 
 
 def main() -> None:

@@ -9,13 +9,14 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from ringside.errors import UsageError
 from ringside.model import Input, InputFile
 
 # Changes with the meaning of what is kept beside an input.
-_FORMAT = 1
+_FORMAT = 2
 _READ_BYTES = 1 << 20
 
 
@@ -37,8 +38,9 @@ class Inputs:
         path = (self.folder / file.name).resolve()
         try:
             known = json.loads(_beside(path).read_text(encoding="utf-8"))
-            if known["format"] == _FORMAT and known["sha256"] == _sha256(path):
-                return Input(path, path.stat().st_size, known["answer_sha256"])
+            right = known["answer_sha256"]
+            if (known["format"], known["sha256"], right) == (_FORMAT, _sha256(path), _sha256(_answers(path))):
+                return Input(path, path.stat().st_size, right, _answers(path))
         except (OSError, ValueError, KeyError, TypeError):
             pass
         return None
@@ -46,6 +48,7 @@ class Inputs:
     def _make(self, file: InputFile, making: Callable[[str, int], None]) -> Input:
         path = (self.folder / file.name).resolve()
         partial = path.with_name(f".{path.name}.{os.getpid()}")
+        answers = _answers(partial)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(path.parent).free
@@ -60,21 +63,43 @@ class Inputs:
         finally:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
+                answers.unlink(missing_ok=True)
 
 
 def _write(file: InputFile, partial: Path, path: Path) -> Input:
     text, answer = hashlib.sha256(), hashlib.sha256()
-    with partial.open("wb") as out:
+    with partial.open("wb") as out, _answers(partial).open("wb") as right:
         for piece, answers in file.pieces():
             out.write(piece)
             text.update(piece)
+            right.write(answers)
             answer.update(answers)
         size = out.tell()
     known = {"format": _FORMAT, "sha256": text.hexdigest(), "answer_sha256": answer.hexdigest()}
     # The text last: without it, what stands beside it is nothing.
     _beside(path).write_text(json.dumps(known) + "\n", encoding="utf-8")
+    _answers(partial).replace(_answers(path))
     partial.replace(path)
-    return Input(path, size, answer.hexdigest())
+    return Input(path, size, answer.hexdigest(), _answers(path))
+
+
+@lru_cache(maxsize=64)
+def answers_sha256(known: Input, times: int) -> str:
+    """The hash of the right answers, written so many times one after the other. Raises UsageError where the
+    file that holds them has gone."""
+    if times == 1:
+        return known.answer_sha256
+    digest = hashlib.sha256()
+    try:
+        for _ in range(times):
+            digest.update(known.answers.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{known.answers} cannot be read: {error.strerror}; run it again") from error
+    return digest.hexdigest()
+
+
+def _answers(path: Path) -> Path:
+    return path.with_name(f"{path.name}.answers")
 
 
 def _beside(path: Path) -> Path:

@@ -133,7 +133,8 @@ class Show:
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """What to run: every combination of the factors' levels is a point; where `at` is given, for each of
-    its entries, whose levels stand in place of those of `factors`."""
+    its entries, whose levels stand in place of those of `factors`. `until`: after `blocks` blocks more are
+    made until every interval of the headline is narrower than this share of its ratio."""
 
     name: str
     title: str
@@ -147,6 +148,7 @@ class Experiment:
     limits: Limits = field(default_factory=Limits)
     show: Show = field(default_factory=Show)
     at: tuple[Mapping[str, Level], ...] = ()
+    until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +245,13 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input file that is there, its size, and the hash of what a program that reads it must write."""
+    """An input file that is there, its size, and what a program that reads it must write: its hash, and the
+    file that holds it."""
 
     path: Path
     size_bytes: int
     answer_sha256: str
+    answers: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +318,8 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two contenders at one point: contender over baseline, from pairs inside blocks."""
+    """Two contenders at one point: contender over baseline, from pairs inside blocks. `p` is that of the
+    comparison as one of its family."""
 
     point: Point
     metric: str
@@ -322,3 +327,4 @@ class Comparison:
     baseline: str
     ratio: Interval
     verdict: Verdict
+    p: float

@@ -12,6 +12,9 @@ from ringside.errors import UsageError
 from ringside.model import Block, Cell, Contender, Experiment, Level, Point
 from ringside.workloads.base import Cores, Workload
 
+# With a goal for the intervals no more blocks are made than this, reached or not.
+_UNTIL_BLOCKS = 500
+
 
 def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> Experiment:
     """The experiment with levels replaced (`--set nodes=10,100`). Levels are still text here."""
@@ -34,6 +37,16 @@ def with_contenders(experiment: Experiment, names: Sequence[str]) -> Experiment:
 def with_blocks(experiment: Experiment, count: int) -> Experiment:
     """The experiment with so many blocks (`--blocks`)."""
     return dataclasses.replace(experiment, blocks=count)
+
+
+def with_until(experiment: Experiment, goal: float) -> Experiment:
+    """The experiment with blocks until intervals are narrower than `goal` (`--until`)."""
+    return dataclasses.replace(experiment, until=goal)
+
+
+def most_blocks(experiment: Experiment) -> int:
+    """How many blocks are made at most."""
+    return experiment.blocks if experiment.until is None else max(experiment.blocks, _UNTIL_BLOCKS)
 
 
 def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point]:

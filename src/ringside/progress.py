@@ -76,7 +76,7 @@ class Progress:
         )
         self._doing = ""
         self._since = time.monotonic()
-        self._blocks = 0
+        self._blocks = ""
         self._block = 0
         self._estimate: Estimate | None = None
         self._announced = 0
@@ -105,9 +105,12 @@ class Progress:
             self._say(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
     def begins(self, run: Run, blocks: int, cells: Sequence[Cell], workload: Workload) -> None:
-        self._blocks = blocks
-        self._estimate = Estimate(cells, blocks, workload)
-        self._say(f"run {run.id}: {len(cells)} cells in {blocks} blocks")
+        goal = run.plan["experiment"].get("until")
+        # How many it takes until intervals are narrow is not known before.
+        self._blocks = f" of {blocks}" if goal is None else ""
+        self._estimate = Estimate(cells, blocks, workload) if goal is None else None
+        many = f"{blocks} blocks" if goal is None else f"blocks until intervals are narrower than {goal:.3%}"
+        self._say(f"run {run.id}: {len(cells)} cells in {many}")
 
     def rehearses(self, cell: Cell) -> None:
         self._now(f"rehearsing {cell.contender}")
@@ -116,7 +119,7 @@ class Progress:
         self._block = block
         if not self._live and block != self._announced:
             self._announced = block
-            self._say(f"block {block} of {self._blocks}{self._left()}")
+            self._say(f"block {block}{self._blocks}{self._left()}")
         self._now(f"{cell.contender}  {cell.point}")
 
     def tick(self) -> None:
@@ -140,7 +143,7 @@ class Progress:
         if not self._live:
             return
         spent = time.monotonic() - self._since
-        block = f"block {self._block} of {self._blocks}{self._left()}: " if self._block else ""
+        block = f"block {self._block}{self._blocks}{self._left()}: " if self._block else ""
         for_so_long = f" ({duration(spent)})" if spent >= 2 else ""
         line = Text(one_line(f"{block}{self._doing}{for_so_long}"), no_wrap=True, overflow="ellipsis")
         self._live.update(line, refresh=True)

@@ -26,6 +26,8 @@ from ringside.model import (
     Trial,
     Unavailable,
 )
+from ringside.stats.ratio import paired_ratio
+from ringside.stats.stopping import looks, narrow_enough
 from ringside.store import Run, Store
 from ringside.toolchain import Toolchain, source_files
 from ringside.workloads import workload as find_workload
@@ -206,7 +208,7 @@ def conduct(
     experiment, workload, ready = prepared.experiment, prepared.workload, prepared.ready()
     done, failures = _already(storage.trials(run))
     cells = [Cell(name, point) for point in prepared.points for name in experiment.contenders]
-    watcher.begins(run, experiment.blocks, cells, workload)
+    watcher.begins(run, plan.most_blocks(experiment), cells, workload)
     for position, cell in enumerate(cells):
         reason = _why_unavailable(cell, prepared)
         if reason and (0, cell) not in done:
@@ -222,9 +224,13 @@ def conduct(
             watcher.rehearses(Cell(name, smallest))
             if session.make(0, 0, Cell(name, smallest)).outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
-    for block in plan.blocks(prepared.points, experiment.contenders, experiment.blocks, run.seed):
+    precision = _Precision(prepared, storage.trials(run))
+    for block in plan.blocks(prepared.points, experiment.contenders, plan.most_blocks(experiment), run.seed):
+        if precision.reached(block.index - 1):
+            break
         if time_limit_s is not None and time.monotonic() - begun > time_limit_s:
             return False
+        timed = False
         for position, cell in enumerate(block.cells):
             if cell not in possible or (block.index, cell) in done:
                 continue
@@ -233,8 +239,10 @@ def conduct(
             if len(failures.get(cell, [])) >= _PATIENCE:
                 made = session.left_out(block.index, position, cell, failures[cell][-1])
             else:
-                made = session.make(block.index, position, cell)
+                made = session.make(block.index, position, cell, reference=not timed)
+                timed = True
             storage.add_trial(run, made)
+            precision.add(made)
             watcher.trial_ended(made, time.monotonic() - started)
             if made.outcome in _HOPELESS:
                 failures.setdefault(cell, []).append(made.outcome)
@@ -242,6 +250,45 @@ def conduct(
                 raise KeyboardInterrupt
     storage.end_run(run)
     return True
+
+
+class _Precision:
+    """The intervals of the headline in the run so far, where blocks are made until they are narrow."""
+
+    def __init__(self, prepared: Prepared, made: Sequence[Trial]) -> None:
+        self._experiment = prepared.experiment
+        self._workload = prepared.workload
+        self._points = prepared.points
+        self._looks = set(looks(plan.most_blocks(prepared.experiment)))
+        self._headline = (*prepared.experiment.show.metrics, *prepared.workload.compared)[0]
+        self._values: dict[Cell, dict[int, float]] = {}
+        for one in made:
+            self.add(one)
+
+    def add(self, made: Trial) -> None:
+        """Count a trial."""
+        if made.outcome is Outcome.OK and self._experiment.until is not None:
+            value = self._workload.figures(made).get(self._headline)
+            if value is not None:
+                self._values.setdefault(made.cell, {})[made.block] = value
+
+    def reached(self, blocks: int) -> bool:
+        """Whether what was asked for is reached after so many blocks."""
+        goal = self._experiment.until
+        if goal is None or blocks < self._experiment.blocks or blocks not in self._looks:
+            return False
+        baseline = self._experiment.baseline
+        pairs = self._experiment.show.ratios or [
+            (name, baseline) for name in self._experiment.contenders if name != baseline
+        ]
+        ratios = [
+            paired_ratio(
+                self._values.get(Cell(one, point), {}), self._values.get(Cell(other, point), {}), peeked=True
+            )
+            for point in self._points
+            for one, other in pairs
+        ]
+        return narrow_enough(ratios, goal)
 
 
 class _Session:
@@ -256,8 +303,8 @@ class _Session:
         self.environment = dict(os.environ)
         self.memory_available_bytes = host.memory_available_bytes()
 
-    def make(self, block: int, position: int, cell: Cell) -> Trial:
-        """Carry out one trial."""
+    def make(self, block: int, position: int, cell: Cell, *, reference: bool = False) -> Trial:
+        """Carry out one trial; `reference`: a fixed computation is timed before it."""
         ready = self.ready[cell.contender]
         reads = self.prepared.inputs.get(cell.point)
         cpus, probe_cpus = self.executor.cpus(int(dict(cell.point.levels).get("cores", 1)))
@@ -274,13 +321,13 @@ class _Session:
             memory_available_bytes=self.memory_available_bytes,
             reads=reads,
         )
+        request["reference"] = reference
         blank = Trial(block, position, cell, Outcome.INTERRUPTED, "", cpus=cpus, started_at=store.now())
         made = trial.parse(self.executor.run(request, self.watcher.tick), blank)
+        told: dict[str, Any] = {"memory_limit_bytes": request["limits"]["memory_bytes"]}
         if reads:
-            return dataclasses.replace(
-                made, outcome_line={**made.outcome_line, "input_bytes": reads.size_bytes}
-            )
-        return made
+            told["input_bytes"] = reads.size_bytes
+        return dataclasses.replace(made, outcome_line={**made.outcome_line, **told})
 
     def left_out(self, block: int, position: int, cell: Cell, last: Outcome) -> Trial:
         detail = f"left out: {_PATIENCE} trials of this cell were {last}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ringside.inputs import answers_sha256
 from ringside.model import Cell, Expectation, Input, Limits, Outcome, Ready, Trial
 from ringside.plan import padding_bytes
 from ringside.toolchain import expand
@@ -42,7 +43,8 @@ def request(
     expected, inputs = workload.expectation(point, seed), []
     if reads:
         arguments["input"] = str(reads.path)
-        expected = replace(expected, lines_sha256=reads.answer_sha256)
+        times = int(point.as_dict().get("repeats", 1))
+        expected = replace(expected, lines_sha256=answers_sha256(reads, times))
         inputs = [{"path": str(reads.path), "cached": workload.input_cached(point)}]
     service = workload.service(point, seed)
     return {
@@ -102,7 +104,7 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
 
     Raises ValueError when a line is no JSON object or the outcome is missing.
     """
-    phases: dict[str, int] = {}
+    phases: dict[str, list[int]] = {}
     marks: dict[str, Mapping[str, Any]] = {}
     samples: list[Mapping[str, Any]] = []
     loads: list[Mapping[str, Any]] = []
@@ -113,7 +115,7 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
         answer = json.loads(line)
         kind = answer["type"]
         if kind == "phase":
-            phases[answer["name"]] = phases.get(answer["name"], 0) + answer["ns"]
+            phases.setdefault(answer["name"], []).append(answer["ns"])
         elif kind == "sample":
             samples.append(answer)
             if answer["mark"]:
@@ -128,6 +130,7 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
             outcome = answer
     if outcome is None:
         raise ValueError("the probe ended without an outcome")
+    repeats = {name: each for name, each in phases.items() if len(each) > 1}
     return replace(
         trial,
         outcome=Outcome(outcome["outcome"]),
@@ -136,8 +139,9 @@ def parse(lines: Sequence[bytes], trial: Trial) -> Trial:
             **outcome,
             **({"loads": loads} if loads else {}),
             **({"spans": spans} if spans else {}),
+            **({"repeats": repeats} if repeats else {}),
         },
-        phases=phases,
+        phases={name: sum(each) for name, each in phases.items()},
         marks=marks,
         samples=tuple(samples),
         missing=missing,

@@ -49,21 +49,33 @@ func main() {
 	runtime.GOMAXPROCS(cores)
 	path := given.Text("input")
 	capacity := given.OneOf("capacity", "own", "0", "1", "100", "10000", "unbounded")
-	b := batch{
-		answers: make(chan answer, places(capacity)),
+	repeats := given.Repeats()
+	out := bufio.NewWriter(os.Stdout)
+
+	cases := 0
+	for i := 0; i < repeats; i++ {
+		begin := time.Now()
+		b := newBatch(cores, places(capacity))
+		go b.readAll(path)
+		written, err := b.writeAll(out)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "batch: %v\n", err)
+			os.Exit(2)
+		}
+		b.reportPhases(out, time.Since(begin))
+		cases += written
+	}
+	fmt.Fprintf(out, "::result cases=%d\n", cases)
+	flush(out)
+}
+
+func newBatch(cores, places int) *batch {
+	return &batch{
+		answers: make(chan answer, places),
 		ahead:   make(semaphore, mostPlaces),
 		// However large the cases are, each core can have one.
 		caseTakes: mostPlaces / cores,
 	}
-	out := bufio.NewWriter(os.Stdout)
-
-	go b.readAll(path)
-	cases, err := b.writeAll(out)
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "batch: %v\n", err)
-		os.Exit(2)
-	}
-	b.report(out, cases)
 }
 
 // places is the capacity of the channel of answers. A case under way takes a
@@ -162,7 +174,7 @@ func (b *batch) writeAll(out *bufio.Writer) (int, error) {
 			}
 			delete(early, next)
 			next++
-			// An error stays with the writer, until the report.
+			// An error stays with the writer, until the phases are reported.
 			fmt.Fprintf(out, "Case #%d: %d\n", next, due.product)
 			b.ahead.give(due.places)
 		}
@@ -172,11 +184,12 @@ func (b *batch) writeAll(out *bufio.Writer) (int, error) {
 	return next, nil
 }
 
-func (b *batch) report(out *bufio.Writer, cases int) {
+func (b *batch) reportPhases(out *bufio.Writer, work time.Duration) {
 	phases := []struct {
 		name string
 		time time.Duration
 	}{
+		{"work", work},
 		{"read", b.read},
 		{"compute", time.Duration(b.compute.Load())},
 		{"write", b.write},
@@ -187,7 +200,11 @@ func (b *batch) report(out *bufio.Writer, cases int) {
 	for _, phase := range phases {
 		fmt.Fprintf(out, "::phase name=%s ns=%d\n", phase.name, phase.time.Nanoseconds())
 	}
-	fmt.Fprintf(out, "::result cases=%d\n", cases)
+	flush(out)
+}
+
+// flush ends the program when nobody reads any more.
+func flush(out *bufio.Writer) {
 	if err := out.Flush(); err != nil {
 		fmt.Fprintf(os.Stderr, "batch: cannot write to stdout: %v\n", err)
 		os.Exit(1)

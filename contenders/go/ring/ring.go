@@ -14,39 +14,55 @@ import (
 
 const modulus = 2147483647
 
-// evidence is what unit N knows when the last message has arrived.
+// evidence is what unit N knows when the last message has arrived: the checksum and
+// the order of all values so far, those of earlier rings among them.
 type evidence struct {
 	arrived         time.Time
 	checksum, order int
 }
 
+// work is what is done in each ring.
+type work struct {
+	nodes, messages int
+	token           bool
+	trace           *tracer // nil: no trace
+}
+
 // ring is what all units share.
 type ring struct {
-	nodes, messages int
-	trace           *tracer       // nil: no trace
-	arrived         chan struct{} // nil: the feeder does not wait
-	done            chan evidence
+	work
+	arrived chan struct{} // nil: the feeder does not wait
+	done    chan evidence
 }
 
 func main() {
 	given := settings.Read()
 	runtime.GOMAXPROCS(given.Cores())
 	out := bufio.NewWriter(os.Stdout)
-	r := ring{
+	w := work{
 		nodes:    given.WholeNumber("nodes", 2, settings.Most),
 		messages: given.WholeNumber("messages", 1, settings.Most),
-		done:     make(chan evidence),
-	}
-	if given.OneOf("mode", "pipelined", "token") == "token" {
-		r.arrived = make(chan struct{})
+		token:    given.OneOf("mode", "pipelined", "token") == "token",
 	}
 	if given.OneOf("trace", "0", "1") == "1" {
-		r.trace = &tracer{out: out}
+		w.trace = &tracer{out: out}
 	}
 	hold := given.OneOf("hold", "0", "1") == "1"
+	repeats := given.Repeats()
 
+	var e evidence
+	for i := 0; i < repeats; i++ {
+		e = w.once(e, hold && i == 0, out)
+	}
+	report(out, "::result checksum=%d order=%d\n", e.checksum, e.order)
+}
+
+// once makes a ring, sends all messages through it and returns the evidence, which
+// goes on from that of the rings before.
+func (w work) once(before evidence, hold bool, out *bufio.Writer) evidence {
+	r := newRing(w)
 	start := time.Now()
-	first := r.spawn()
+	first := r.spawn(before)
 	report(out, "::phase name=spawn ns=%d\n", time.Since(start).Nanoseconds())
 	if hold {
 		report(out, "::await name=spawned\n")
@@ -58,11 +74,19 @@ func main() {
 	r.feed(first)
 	e := <-r.done
 	report(out, "::phase name=relay ns=%d\n", e.arrived.Sub(start).Nanoseconds())
-	report(out, "::result checksum=%d order=%d\n", e.checksum, e.order)
+	return e
+}
+
+func newRing(w work) *ring {
+	r := &ring{work: w, done: make(chan evidence)}
+	if w.token {
+		r.arrived = make(chan struct{})
+	}
+	return r
 }
 
 // spawn starts the units and returns the channel into the first.
-func (r *ring) spawn() chan<- int {
+func (r *ring) spawn(before evidence) chan<- int {
 	first := make(chan int)
 	in := first
 	for i := 1; i < r.nodes; i++ {
@@ -70,7 +94,7 @@ func (r *ring) spawn() chan<- int {
 		go r.relay(i, in, out)
 		in = out
 	}
-	go r.last(in)
+	go r.last(in, before)
 	return first
 }
 
@@ -103,9 +127,8 @@ func (r *ring) relay(i int, in <-chan int, out chan<- int) {
 }
 
 // last is unit N.
-func (r *ring) last(in <-chan int) {
+func (r *ring) last(in <-chan int, e evidence) {
 	terminator := terminator(r.nodes)
-	var e evidence
 	for {
 		value := <-in
 		e.checksum += value

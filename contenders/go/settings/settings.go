@@ -47,6 +47,9 @@ func (g Given) WholeNumberOr(key string, least, most uint64, otherwise int) int 
 // Cores is for runtime.GOMAXPROCS, which makes room for as many as it is told.
 func (g Given) Cores() int { return g.WholeNumberOr("cores", 1, 1024, 1) }
 
+// Repeats is how often the program does its work.
+func (g Given) Repeats() int { return g.WholeNumberOr("repeats", 1, 150, 1) }
+
 // Text is the value of a key that must be there.
 func (g Given) Text(key string) string {
 	if g[key] == "" {

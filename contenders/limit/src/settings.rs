@@ -72,6 +72,11 @@ impl Given {
         Ok(self.whole_number_or("cores", 1, 1024, 1)? as usize)
     }
 
+    /// How often a program does its work.
+    pub fn repeats(&self) -> Result<u64, String> {
+        self.whole_number_or("repeats", 1, 150, 1)
+    }
+
     pub fn text(&self, key: &str) -> &str {
         self.0.get(key).map_or("", String::as_str)
     }

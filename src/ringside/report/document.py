@@ -54,6 +54,7 @@ def document(summary: Summary) -> dict[str, Any]:
                 "low": one.ratio.low,
                 "high": one.ratio.high,
                 "n": one.ratio.n,
+                "p": one.p,
                 "verdict": str(one.verdict),
             }
             for one in summary.comparisons()

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ringside.model import Cell, Comparison, Metric, Point, Verdict
 from ringside.report import numbers
 from ringside.report.summary import Summary
-from ringside.report.tables import ranked
 
 _KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
 _WHOLE = {"CPU": "CPU time", "Wall": "wall time"}
@@ -35,7 +34,7 @@ def at_point(summary: Summary, metric: Metric, point: Point) -> list[Sentence]:
     """A sentence for each contender, the best median first."""
     baseline = summary.experiment.baseline
     found = []
-    for name in ranked(summary, metric, point):
+    for name in summary.ranked(metric, point):
         cell = summary.cells[Cell(name, point)]
         value = cell.metrics.get(metric.name)
         if value is None:

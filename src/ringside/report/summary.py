@@ -3,10 +3,11 @@ terminal to the page, are made from this."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ringside.model import (
@@ -20,10 +21,13 @@ from ringside.model import (
     Point,
     Span,
     Trial,
+    Verdict,
     Warned,
 )
-from ringside.stats.interval import LEAST, median_interval
-from ringside.stats.ratio import paired_ratio, verdict
+from ringside.report.warned import reference_by_block, undecided, warned
+from ringside.stats.family import adjusted, groups
+from ringside.stats.interval import median_interval
+from ringside.stats.ratio import Paired, paired, verdict
 from ringside.stats.slope import slope_over_blocks
 from ringside.store import Run, Store, experiment_of, without_interrupted
 from ringside.workloads import workload as find_workload
@@ -31,8 +35,6 @@ from ringside.workloads.base import Slope, Workload
 from ringside.workloads.timeline import Timeline
 
 LIMIT = "limit"
-# What a server may take to end, by the contract.
-END_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,10 @@ class Summary:
     trials: int
     timelines: Mapping[Cell, Timeline]
     spans: Mapping[Cell, tuple[Span, ...]]
-    _ratios: dict[tuple[str, str, str, Point], Comparison | None] = field(default_factory=dict)
+    repeats: Mapping[Cell, tuple[tuple[float, ...], ...]]
+    references: tuple[float, ...]
+    _paired: dict[tuple[str, str, str, Point], Paired | None] = field(default_factory=dict)
+    _families: dict[tuple[str, Point], Mapping[tuple[str, str], float]] = field(default_factory=dict)
 
     def metrics(self) -> list[Metric]:
         """The metrics that are compared, the headline first."""
@@ -88,26 +93,77 @@ class Summary:
         return list(self.experiment.contenders)
 
     def compare(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
-        """The comparison of two contenders at a point; None where they share no block with figures."""
+        """The comparison of two contenders at a point; None where they share no block with figures. Those of
+        the pairs that are shown at one point are a family, whose error rate the verdicts hold."""
+        found = self._pair(metric, contender, baseline, point)
+        if found is None:
+            return None
+        p = self._family(metric, point).get((contender, baseline), found.p)
+        said = verdict(found.ratio, smaller_is_better=metric.smaller_is_better, p=p)
+        return Comparison(point, metric.name, contender, baseline, found.ratio, said, p)
+
+    def _pair(self, metric: Metric, contender: str, baseline: str, point: Point) -> Paired | None:
         key = (metric.name, contender, baseline, point)
-        if key not in self._ratios:
+        if key not in self._paired:
             one, other = self.cells.get(Cell(contender, point)), self.cells.get(Cell(baseline, point))
-            ratio = None
-            if one and other:
-                ratio = paired_ratio(one.by_block.get(metric.name, {}), other.by_block.get(metric.name, {}))
-            self._ratios[key] = (
-                None
-                if ratio is None
-                else Comparison(
-                    point,
-                    metric.name,
-                    contender,
-                    baseline,
-                    ratio,
-                    verdict(ratio, smaller_is_better=metric.smaller_is_better),
+            self._paired[key] = (
+                paired(
+                    one.by_block.get(metric.name, {}),
+                    other.by_block.get(metric.name, {}),
+                    peeked=self.experiment.until is not None,
                 )
+                if one and other
+                else None
             )
-        return self._ratios[key]
+        return self._paired[key]
+
+    def _family(self, metric: Metric, point: Point) -> Mapping[tuple[str, str], float]:
+        """The p of each pair that is shown, as one of all of them."""
+        key = (metric.name, point)
+        if key not in self._families:
+            compared = {
+                pair: found
+                for pair in self.pairs()
+                if (found := self._pair(metric, *pair, point)) is not None
+            }
+            fair = adjusted([found.p for found in compared.values()])
+            self._families[key] = dict(zip(compared, fair, strict=True))
+        return self._families[key]
+
+    def ranked(self, metric: Metric, point: Point) -> list[str]:
+        """The contenders at a point by the metric's median, the best first; those without figures last."""
+
+        def key(name: str) -> tuple[bool, float]:
+            value = self.cells[Cell(name, point)].metrics.get(metric.name)
+            if value is None:
+                return True, 0.0
+            return False, value.estimate if metric.smaller_is_better else -value.estimate
+
+        return sorted(self.names(), key=key)
+
+    def ranks(self, metric: Metric, point: Point) -> dict[str, int]:
+        """The group of ties in which each contender with figures is, from 1. All pairs of them are one family
+        of comparisons; where it cannot tell two apart they share a rank."""
+        names = [
+            name
+            for name in self.ranked(metric, point)
+            if metric.name in self.cells[Cell(name, point)].metrics
+        ]
+        compared = {
+            pair: found
+            for pair in itertools.combinations(names, 2)
+            if (found := self._pair(metric, *pair, point)) is not None
+        }
+        fair = dict(zip(compared, adjusted([found.p for found in compared.values()]), strict=True))
+
+        def differ(one: str, other: str) -> bool:
+            found = compared.get((one, other))
+            if found is None:
+                return False
+            said = verdict(found.ratio, smaller_is_better=metric.smaller_is_better, p=fair[one, other])
+            return said is Verdict.FASTER
+
+        return {name: rank for rank, tied in enumerate(groups(names, differ), 1) for name in tied}
 
     def pairs(self) -> list[tuple[str, str]]:
         """The pairs whose ratios are shown: those that the experiment names, else all over the baseline."""
@@ -167,7 +223,7 @@ def summarise(run: Run, trials: Sequence[Trial]) -> Summary:
     }
     blocks_done = max((trial.block for trial in counted), default=0)
     middle = _middle(workload, cells, by_cell)
-    return Summary(
+    found = Summary(
         run=run,
         experiment=experiment,
         workload=workload,
@@ -175,12 +231,28 @@ def summarise(run: Run, trials: Sequence[Trial]) -> Summary:
         contenders=run.plan["contenders"],
         cells=cells,
         slopes=tuple(_slopes(workload, experiment, points, cells)),
-        warnings=tuple(_warnings(run, experiment, counted)),
+        warnings=tuple(warned(run, experiment, workload, counted, cells)),
         blocks_done=blocks_done,
         trials=sum(trial.block > 0 for trial in counted),
         timelines={cell: line for cell, one in middle.items() if (line := workload.timeline_of(one))},
         spans={cell: spans for cell, one in middle.items() if (spans := workload.spans_of(one))},
+        repeats=_repeats(workload, by_cell),
+        references=tuple(reference_by_block(counted).values()),
     )
+    more = tuple(undecided(found.comparisons(), len(found.pairs())))
+    return replace(found, warnings=(*more, *found.warnings)) if more else found
+
+
+def _repeats(
+    workload: Workload, by_cell: Mapping[Cell, Sequence[Trial]]
+) -> dict[Cell, tuple[tuple[float, ...], ...]]:
+    """For each cell whose work was repeated in one process: the figure of each repeat, by trial."""
+    found = {}
+    for cell, trials in by_cell.items():
+        each = [workload.repeats_of(trial) for trial in trials if trial.outcome is Outcome.OK]
+        if kept := tuple(series for series in each if series):
+            found[cell] = kept
+    return found
 
 
 def _middle(
@@ -248,64 +320,4 @@ def _slopes(
                 value_found = slope_over_blocks(means)
                 if value_found is not None:
                     found.append(SlopeSummary(slope, contender, fixed, value_found))
-    return found
-
-
-def _warnings(run: Run, experiment: Experiment, trials: Sequence[Trial]) -> list[Warned]:
-    found = []
-    blocks = max((trial.block for trial in trials), default=0)
-    measured = [trial for trial in trials if trial.outcome_line]
-    if blocks < LEAST:
-        found.append(
-            Warned(
-                "too-few-blocks",
-                f"{blocks} block{'s' * (blocks != 1)}: below {LEAST} no interval holds 95 %, so none "
-                "is shown and no verdict is given",
-                f"run it with --blocks {max(experiment.blocks, 7)}",
-            )
-        )
-    if run.ended_at is None:
-        found.append(
-            Warned(
-                "unfinished",
-                "the run was cut off: its figures stand on the blocks that were made",
-                f"go on with `ringside run --resume {run.id}`",
-            )
-        )
-    usable = set(run.host.get("cpus_usable") or [])
-    if usable and any(usable <= set(trial.cpus) for trial in measured):
-        found.append(
-            Warned(
-                "cores-shared",
-                "some contenders had all CPUs, so the probe ran on one of theirs",
-                "leave a CPU free with cores below the machine's number",
-            )
-        )
-    behind = sorted({t.cell.contender for t in measured if t.outcome_line.get("left_behind")})
-    if behind:
-        found.append(
-            Warned(
-                "left-behind",
-                f"{', '.join(behind)}: processes still ran after the program had ended, and were killed",
-                "make the program wait for what it starts",
-            )
-        )
-    slow = {t.cell.contender for t in measured if (t.outcome_line.get("ending_ns") or 0) > END_NS}
-    if slow:
-        found.append(
-            Warned(
-                "slow-end",
-                f"{', '.join(sorted(slow))}: still ran more than 2 s after SIGTERM",
-                "end at once on SIGTERM, whatever is open; no figure of the table depends on it",
-            )
-        )
-    missing = sorted({text for trial in measured for text in trial.missing})
-    if missing:
-        found.append(
-            Warned(
-                "accounting",
-                "not available here: " + "; ".join(missing),
-                "nothing need be done: what they would tell or hold is sampled from /proc instead",
-            )
-        )
     return found

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point, Verdict
-from ringside.report import laws, numbers, published
+from ringside.report import laws, numbers, published, steady
 from ringside.report.summary import LIMIT, CellSummary, Summary
 from ringside.report.tabular import Entry, TableData
+from ringside.stats.interval import LEAST
 
 # Up to so many points each has a table of its own; beyond, one table has a row for each point.
 _POINT_TABLES = 4
@@ -22,6 +23,8 @@ def tables(summary: Summary) -> list[TableData]:
         for metric in summary.metrics():
             found.append(metric_table(summary, metric))
             found.append(ratio_table(summary, metric))
+    if steady_table := steady.table(summary):
+        found.append(steady_table)
     found += slope_tables(summary)
     found += laws.tables(summary)
     if where := laws.where_table(summary):
@@ -34,7 +37,8 @@ def tables(summary: Summary) -> list[TableData]:
 
 
 def point_table(summary: Summary, point: Point) -> TableData:
-    """All contenders at one point, the best first: headline with its interval, ratios, cost."""
+    """All contenders at one point, the best first: headline with its interval, ratios, rank in groups of
+    ties, cost."""
     metrics = summary.metrics()
     headline, rest = metrics[0], metrics[1:]
     extra = [
@@ -46,15 +50,21 @@ def point_table(summary: Summary, point: Point) -> TableData:
     ]
     baseline = summary.experiment.baseline
     has_limit = LIMIT in summary.names() and baseline != LIMIT
+    ranks = summary.ranks(headline, point)
+    # Where nothing can be told apart all would be first.
+    decided = summary.blocks_done >= LEAST
     columns = ["contender", headline.title, f"× {baseline}", "verdict"]
+    columns += ["rank"] if decided else []
     columns += ["× limit"] if has_limit else []
     columns += [metric.title for metric in (*rest, *extra)]
     rows = []
-    for name in ranked(summary, headline, point):
+    for name in summary.ranked(headline, point):
         cell = summary.cells[Cell(name, point)]
         row = [Entry(name, "text"), _figure(cell, headline, interval=True)]
         comparison = summary.compare(headline, name, baseline, point) if name != baseline else None
         row += [_ratio(comparison, name == baseline), _verdict(comparison, name == baseline)]
+        if decided:
+            row.append(Entry(str(ranks[name])) if name in ranks else Entry("–", "quiet"))
         if has_limit:
             times = summary.compare(headline, name, LIMIT, point) if name != LIMIT else None
             row.append(_times(times, name == LIMIT))
@@ -64,20 +74,8 @@ def point_table(summary: Summary, point: Point) -> TableData:
         title=summary.label(point),
         columns=tuple(columns),
         rows=tuple(rows),
-        narrow=tuple(metric.title for metric in reversed(extra)),
+        narrow=(*(metric.title for metric in reversed(extra)), "rank"),
     )
-
-
-def ranked(summary: Summary, metric: Metric, point: Point) -> list[str]:
-    """Contenders at a point by the metric, the best first; those without figures last."""
-
-    def key(name: str) -> tuple[bool, float]:
-        value = summary.cells[Cell(name, point)].metrics.get(metric.name)
-        if value is None:
-            return True, 0.0
-        return False, value.estimate if metric.smaller_is_better else -value.estimate
-
-    return sorted(summary.names(), key=key)
 
 
 def metric_table(summary: Summary, metric: Metric) -> TableData:

@@ -42,7 +42,8 @@ def heading(summary: Summary) -> str:
     """The run in one line: id, blocks, trials, fixed factors."""
     fixed = " ".join(f"{factor}={level}" for factor, level in summary.fixed().items())
     done, planned = summary.blocks_done, summary.experiment.blocks
-    blocks = f"{done} block{'s' * (done != 1)}" if done == planned else f"{done} of {planned} blocks"
+    whole = done == planned or summary.experiment.until is not None
+    blocks = f"{done} block{'s' * (done != 1)}" if whole else f"{done} of {planned} blocks"
     parts = [f"run {summary.run.id}", blocks, f"{summary.trials} trials", fixed]
     return ", ".join(part for part in parts if part)
 

@@ -4,76 +4,71 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 
 from ringside.model import Interval, Verdict
-from ringside.stats.interval import CONFIDENCE, LEAST
-
-# Beyond this many pairs the exact distribution is slow and its normal approximation good.
-_EXACT = 60
-
-
-@lru_cache(maxsize=256)
-def _signed_rank_cut(n: int) -> int | None:
-    """The largest c with P(W <= c) <= 2.5 %, W being Wilcoxon's signed-rank statistic of n pairs."""
-    tail = (1 - CONFIDENCE) / 2
-    if n > _EXACT:
-        mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
-        return math.floor(mean - 1.959963984540054 * math.sqrt(variance) - 0.5)
-    # counts[w]: subsets of {1 … n} with the sum w.
-    counts = [1]
-    for rank in range(1, n + 1):
-        longer = counts + [0] * rank
-        for w, count in enumerate(counts):
-            longer[w + rank] += count
-        counts = longer
-    cumulated, found = 0, None
-    for w, count in enumerate(counts):
-        cumulated += count
-        if cumulated > tail * 2**n:
-            break
-        found = w
-    return found
+from ringside.stats import signed_rank
+from ringside.stats.interval import CONFIDENCE
+from ringside.stats.stopping import PEEKED
 
 
-def paired_ratio(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> Interval | None:
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """How many times as large one figure is as another, with a 95 % interval. `p`: how likely pairs at least
+    as one-sided are when nothing lies between the two but the order in which they ran."""
+
+    ratio: Interval
+    p: float
+
+
+def paired(
+    numerator: Mapping[int, float], denominator: Mapping[int, float], *, peeked: bool = False
+) -> Paired | None:
     """How many times `denominator` is `numerator`: values by block, positive; blocks in which one of them
-    is missing drop out. None where no pair is left.
+    is missing, or is no positive number, drop out. None where no pair is left.
 
-    Estimate: the Hodges-Lehmann estimator of the log ratios, exp of the median of all pairwise means.
-    Interval: the Wilcoxon signed-rank test turned round, exact up to 60 pairs (M. Hollander, D. A. Wolfe,
-    E. Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.2 and 3.3). It assumes only that a
-    log ratio lies symmetrically about its middle, which pairs in random order give, and an outlier moves
-    it little. Fewer than six pairs have no interval.
+    The middle of the log ratios with Wilcoxon's test (see `signed_rank.middle`). It assumes only that a log
+    ratio lies symmetrically about its middle, which pairs in random order give, humps and outliers or not.
+    Fewer than six pairs have no interval. `peeked`: blocks were made until intervals were narrow, which takes
+    an interval that is nominally of 97 % to hold 95 % (see `stopping`), and a p that is larger accordingly.
     """
-    logs = [
-        math.log(numerator[block] / denominator[block])
-        for block in sorted(numerator.keys() & denominator.keys())
-        if _usable(numerator[block]) and _usable(denominator[block])
-    ]
-    n = len(logs)
-    if n == 0:
+    logs = log_ratios(numerator, denominator)
+    if not logs:
         return None
-    import numpy as np  # here, since `--help` does without
-
-    values = np.array(logs)
-    row, column = np.triu_indices(n)
-    walsh = np.sort((values[row] + values[column]) / 2)
-    estimate = math.exp(float(np.median(walsh)))
-    cut = _signed_rank_cut(n)
-    if n < LEAST or cut is None:
-        return Interval(estimate, None, None, n)
-    return Interval(estimate, math.exp(walsh[cut]), math.exp(walsh[len(walsh) - 1 - cut]), n)
+    nominal = PEEKED if peeked else CONFIDENCE
+    found = signed_rank.middle(logs, nominal)
+    low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
+    ratio = Interval(math.exp(found.estimate), low, high, found.n)
+    return Paired(ratio, min(1.0, signed_rank.p_value(logs) * (1 - CONFIDENCE) / (1 - nominal)))
 
 
-def _usable(value: float) -> bool:
+def paired_ratio(
+    numerator: Mapping[int, float], denominator: Mapping[int, float], *, peeked: bool = False
+) -> Interval | None:
+    """The ratio of `paired` alone."""
+    found = paired(numerator, denominator, peeked=peeked)
+    return found and found.ratio
+
+
+def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> list[float]:
+    """The logarithms of the ratios of all blocks that have both."""
+    return [
+        math.log(numerator[block]) - math.log(denominator[block])
+        for block in sorted(numerator.keys() & denominator.keys())
+        if usable(numerator[block]) and usable(denominator[block])
+    ]
+
+
+def usable(value: float) -> bool:
+    """Whether it has a logarithm."""
     return math.isfinite(value) and value > 0
 
 
-def verdict(ratio: Interval, *, smaller_is_better: bool = True) -> Verdict:
-    """What the interval of a ratio (contender over baseline) says of the contender."""
+def verdict(ratio: Interval, *, smaller_is_better: bool = True, p: float | None = None) -> Verdict:
+    """What the interval of a ratio (contender over baseline) says of the contender. `p`: of this comparison
+    as one of a family, where it is one of several (`family.adjusted`); it must be small too."""
     if ratio.low is None or ratio.high is None:
         return Verdict.TOO_FEW_BLOCKS
-    if ratio.low <= 1 <= ratio.high:
+    if ratio.low <= 1 <= ratio.high or (p is not None and p > 1 - CONFIDENCE):
         return Verdict.INDISTINGUISHABLE
     return Verdict.FASTER if (ratio.high < 1) == smaller_is_better else Verdict.SLOWER

@@ -20,6 +20,7 @@ def experiments(
     only: Sequence[str] = (),
     settings: Mapping[str, Sequence[str]] | None = None,
     blocks: int | None = None,
+    until: float | None = None,
 ) -> list[Experiment]:
     """The experiment of that name or path, or those of a suite, changed. Of a suite's parts each takes the
     contenders and factors that are its own. Raises UsageError where a name fits none of them."""
@@ -45,7 +46,8 @@ def experiments(
         changed = plan.with_settings(experiment, levels)
         if contenders:
             changed = plan.with_contenders(changed, contenders)
-        found.append(plan.with_blocks(changed, blocks) if blocks else changed)
+        changed = plan.with_blocks(changed, blocks) if blocks else changed
+        found.append(plan.with_until(changed, until) if until else changed)
     return found
 
 

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from ringside import runner
-from ringside.catalogue import Catalogue
+from ringside.catalogue import Catalogue, share
 from ringside.errors import UsageError
 from ringside.executor.local import LocalExecutor
 from ringside.model import Experiment
@@ -28,6 +28,7 @@ def run(
     cores: str | None = None,
     blocks: int | None = None,
     time: str | None = None,
+    until: str | None = None,
     seed: int | None = None,
     resume: str | None = None,
     as_json: bool = False,
@@ -37,9 +38,10 @@ def run(
     figures."""
     if (experiment is None) == (resume is None):
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    if resume and (only or settings or cores or blocks or seed is not None):
+    if resume and (only or settings or cores or blocks or until or seed is not None):
         raise UsageError(
-            "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --seed"
+            "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
+            "--seed"
         )
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
@@ -47,6 +49,7 @@ def run(
     limit_s = seconds(time) if time else None
     catalogue = Catalogue()
     called: dict[str, Any] = {"name": experiment, "blocks": blocks, "seed": seed}
+    called["until"] = goal(until) if until else None
     called["only"] = [name for names in only for name in names.split(",")]
     called["settings"] = parse_settings(settings)
     executor = LocalExecutor()
@@ -127,6 +130,7 @@ class _Work:
             only=self.called["only"],
             settings=self.called["settings"],
             blocks=self.called["blocks"],
+            until=self.called.get("until"),
         )
         there = {run.experiment for run in begun}
         return [experiment for experiment in wanted if experiment.name not in there]
@@ -148,6 +152,14 @@ def parse_settings(settings: Sequence[str]) -> dict[str, list[str]]:
             raise UsageError(f"--set {setting}: write it as factor=level or factor=level,level")
         found.setdefault(factor, []).extend(levels.split(","))
     return found
+
+
+def goal(text: str) -> float:
+    """`--until 2%` as 0.02. Raises UsageError."""
+    try:
+        return share(text)
+    except ValueError as error:
+        raise UsageError(f"--until: {error}") from None
 
 
 def seconds(text: str) -> float:

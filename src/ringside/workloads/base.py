@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from ringside.errors import UsageError
@@ -59,6 +60,15 @@ class Cores(Factor):
 
 CORES = Cores(
     "cores", 1, "CPUs that the contender is pinned to and may use: a number, `all`, or `walk`: 1, 2, 4 … all"
+)
+
+
+REPEATS = Factor(
+    "repeats",
+    1,
+    "times that the program does the whole work, one after the other in one process",
+    least=1,
+    most=150,
 )
 
 
@@ -152,6 +162,8 @@ class Workload(ABC):
     landscapes: tuple[tuple[str, str], ...] = ()
     # Samples tell threads and the kernel's memory too, and figures are made from all of them.
     timeline = False
+    # The metric of `repeats_of`.
+    repeated_metric: str | None = None
     # Metrics that stand beside those which are compared, where all contenders of a point are shown.
     beside: tuple[str, ...] = ()
 
@@ -222,6 +234,12 @@ class Workload(ABC):
         spans = trial.outcome_line.get("spans", ())
         return tuple(Span(unit, begin_ns / 1e9, end_ns / 1e9) for unit, begin_ns, end_ns in spans)
 
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        """The figure that shows how long one repeat took, for each in one process in their order; empty where
+        the work was done once."""
+        del trial
+        return ()
+
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         """What the figures say of why it took so long, in a sentence; None where they do not tell."""
         del contender, point, figures
@@ -230,6 +248,20 @@ class Workload(ABC):
     @abstractmethod
     def figures(self, trial: Trial) -> dict[str, float]:
         """The metrics of an `ok` trial, by name; one that was not seen is left out."""
+
+
+def repeated(trial: Trial, phase: str) -> tuple[int, ...]:
+    """How long a phase took each time, in nanoseconds; empty where the work was done once."""
+    return tuple(trial.outcome_line.get("repeats", {}).get(phase, ()))
+
+
+def phase_ns(trial: Trial, phase: str) -> float | None:
+    """How long a phase took, in nanoseconds: where the work was repeated, the median over the later half of
+    the repeats, so that warming up does not count. None where it was not told."""
+    each = repeated(trial, phase)
+    if each:
+        return median(each[len(each) // 2 :])
+    return trial.phases.get(phase)
 
 
 def process_figures(outcome: Mapping[str, object]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from ringside.workloads.base import (
     CPU_S,
     IDLEST,
     PEAK,
+    REPEATS,
     RUN_QUEUE,
     SWITCHES,
     THREADS,
@@ -22,7 +23,9 @@ from ringside.workloads.base import (
     Law,
     Workload,
     core_figures,
+    phase_ns,
     process_figures,
+    repeated,
 )
 
 # `Case #200000: -2000000000000` and then some.
@@ -53,6 +56,14 @@ _FULL = Metric(
 _EMPTY = Metric(
     "wait_empty_s", "s", "Waits, empty", "time in which the unit that writes waited for an answer"
 )
+_WORK = Metric(
+    "work_s",
+    "s",
+    "Work",
+    "from opening the input to the last answer, by the program's clock; of repeats the median of the later "
+    "half",
+)
+_FIRST_WORK = Metric("first_work_s", "s", "First work", "that of the first repeat, where there are several")
 _PHASES = {
     "read": _READ,
     "compute": _COMPUTE,
@@ -85,6 +96,7 @@ class Batch(Workload):
             choices=("cache", "disk"),
         ),
         Factor("seed", 1, "of the input's numbers", least=0, most=2**32 - 1),
+        REPEATS,
         CORES,
     )
     metrics = (
@@ -104,6 +116,8 @@ class Batch(Workload):
             "bytes of input over CPU time, start-up included",
             smaller_is_better=False,
         ),
+        _WORK,
+        _FIRST_WORK,
         _READ,
         _COMPUTE,
         _WRITE,
@@ -120,6 +134,7 @@ class Batch(Workload):
         RUN_QUEUE,
     )
     compared = ("wall_s", "cpu_s")
+    repeated_metric = _WORK.name
     beside = ("cases_per_s", "read_share", "busy_share", "peak_pss_bytes")
     parts = (
         "read_share",
@@ -150,11 +165,11 @@ class Batch(Workload):
         return {}
 
     def expectation(self, point: Point, seed: int) -> Expectation:
-        cases = int(point["cases"])
+        cases = int(point["cases"]) * int(point["repeats"])
         return Expectation({"cases": str(cases)}, lines_total=cases)
 
     def output_bytes(self, point: Point) -> int:
-        return int(point["cases"]) * _LINE_BYTES + _OTHER_OUTPUT_BYTES
+        return int(point["repeats"]) * int(point["cases"]) * _LINE_BYTES + _OTHER_OUTPUT_BYTES
 
     def work(self, point: Point) -> int:
         return int(point["cases"]) * (int(point["size"]) + 10)
@@ -165,14 +180,23 @@ class Batch(Workload):
         for phase, metric in _PHASES.items():
             if phase in trial.phases:
                 found[metric.name] = trial.phases[phase] / 1e9
+        if (work_ns := phase_ns(trial, "work")) is not None:
+            found[_WORK.name] = work_ns / 1e9
+        each = self.repeats_of(trial)
+        if each:
+            found[_FIRST_WORK.name] = each[0]
+        times = len(each) or 1
         wall, cpu = found.get(WALL_S.name), found.get(CPU_S.name)
         if wall:
-            found["cases_per_s"] = int(trial.cell.point["cases"]) / wall
+            found["cases_per_s"] = times * int(trial.cell.point["cases"]) / wall
             if _READ.name in found:
                 found[_READ_SHARE.name] = found[_READ.name] / wall
         if cpu and "input_bytes" in trial.outcome_line:
-            found["input_per_cpu_s"] = trial.outcome_line["input_bytes"] / cpu
+            found["input_per_cpu_s"] = times * trial.outcome_line["input_bytes"] / cpu
         return found
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(work_ns / 1e9 for work_ns in repeated(trial, "work"))
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         """Where the wall time went: the unit that reads, the one that writes, or the cores."""

@@ -26,6 +26,7 @@ struct Settings {
     input: String,
     cores: usize,
     capacity: Capacity,
+    repeats: u64,
 }
 
 /// Places in the queue of answers; one takes the answers of a block.
@@ -49,7 +50,7 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// What a program that has done its work tells of it.
+/// What is told of the work when it is done.
 pub struct Told {
     pub cases: u64,
     pub phases: Vec<(&'static str, Duration)>,
@@ -87,20 +88,31 @@ fn settings(given: &Given) -> Result<Settings, String> {
             "10000" => Capacity::Places(10_000),
             _ => Capacity::Unbounded,
         },
+        repeats: given.repeats()?,
     })
 }
 
 fn run(settings: &Settings) -> Result<(), Fault> {
-    let input = Input::open(&settings.input)?;
-    let told = match (settings.cores, settings.capacity) {
-        (1, Capacity::Own) => solo::run(input)?,
-        (cores, capacity) => crew::run(input, cores, capacity)?,
-    };
-    for (name, time) in &told.phases {
-        report::line(&format!("::phase name={name} ns={}", time.as_nanos()))?;
+    let mut cases = 0;
+    for _ in 0..settings.repeats {
+        let begin = Instant::now();
+        let told = once(settings)?;
+        let work = ("work", begin.elapsed());
+        for (name, time) in told.phases.into_iter().chain([work]) {
+            report::line(&format!("::phase name={name} ns={}", time.as_nanos()))?;
+        }
+        cases += told.cases;
     }
-    report::line(&format!("::result cases={}", told.cases))?;
+    report::line(&format!("::result cases={cases}"))?;
     Ok(())
+}
+
+fn once(settings: &Settings) -> Result<Told, Fault> {
+    let input = Input::open(&settings.input)?;
+    match (settings.cores, settings.capacity) {
+        (1, Capacity::Own) => solo::run(input),
+        (cores, capacity) => crew::run(input, cores, capacity),
+    }
 }
 
 /// Does the work, and adds the time that it took.

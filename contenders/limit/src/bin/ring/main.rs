@@ -12,7 +12,7 @@ use std::time::Instant;
 use limit::report;
 use limit::settings::{self, MOST};
 
-use ring::Ring;
+use ring::{Evidence, Ring};
 
 pub struct Settings {
     pub nodes: usize,
@@ -20,6 +20,7 @@ pub struct Settings {
     pub token: bool,
     pub trace: bool,
     pub hold: bool,
+    pub repeats: u64,
 }
 
 fn main() {
@@ -30,6 +31,7 @@ fn main() {
             token: given.one_of("mode", ["pipelined", "token"])? == "token",
             trace: given.one_of("trace", ["0", "1"])? == "1",
             hold: given.one_of("hold", ["0", "1"])? == "1",
+            repeats: given.repeats()?,
         })
     });
     if let Err(error) = run(&settings) {
@@ -39,27 +41,36 @@ fn main() {
 }
 
 fn run(settings: &Settings) -> io::Result<()> {
+    let mut evidence = Evidence::new();
+    for time in 0..settings.repeats {
+        let hold = settings.hold && time == 0;
+        once(settings, hold, &mut evidence)?;
+    }
+    report::line(&format!(
+        "::result checksum={} order={}",
+        evidence.checksum, evidence.order
+    ))
+}
+
+/// Makes a ring, and sends all messages through it.
+fn once(settings: &Settings, hold: bool, evidence: &mut Evidence) -> io::Result<()> {
     let start = Instant::now();
     let mut ring = Ring::new(settings);
     report::line(&format!(
         "::phase name=spawn ns={}",
         start.elapsed().as_nanos()
     ))?;
-    if settings.hold {
+    if hold {
         report::line("::await name=spawned")?;
         io::stdin().read_line(&mut String::new())?;
     }
 
     let start = Instant::now();
-    let evidence = if settings.trace {
-        ring.run::<true>()?
+    if settings.trace {
+        ring.run::<true>(evidence)?;
     } else {
-        ring.run::<false>()?
-    };
+        ring.run::<false>(evidence)?;
+    }
     let relay = evidence.arrived.duration_since(start);
-    report::line(&format!("::phase name=relay ns={}", relay.as_nanos()))?;
-    report::line(&format!(
-        "::result checksum={} order={}",
-        evidence.checksum, evidence.order
-    ))
+    report::line(&format!("::phase name=relay ns={}", relay.as_nanos()))
 }

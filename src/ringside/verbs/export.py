@@ -1,0 +1,40 @@
+"""`ringside export`: a run in another tool's format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ringside.errors import UsageError
+from ringside.report import exports, summary
+from ringside.report.summary import Summary
+from ringside.verbs import context, parts
+
+_TEXTS: dict[str, Callable[[Summary], str]] = {
+    "pyperf": exports.pyperf,
+    "bencher": exports.bencher,
+    "github-action-benchmark": exports.github_action,
+}
+FORMATS = (*_TEXTS, "parquet")
+
+
+def export(run: str, *, form: str, output: Path | None, store: str | None = None) -> int:
+    """Write a run to a file, or to stdout; exit status 0, 1 where cells have no figures."""
+    storage = context.open_store(store)
+    runs = parts.together(storage, run)
+    if len(runs) > 1:
+        ids = ", ".join(one.id for one in runs)
+        raise UsageError(f"{run} is a suite of runs, and a file holds one: name one of {ids}")
+    found = summary.of_run(storage, runs[0])
+    if form == "parquet":
+        if output is None:
+            raise UsageError("Parquet is no text: name a file with -o run.parquet")
+        exports.parquet(found, output)
+    else:
+        text = _TEXTS[form](found)
+        if output is None:
+            sys.stdout.write(text)
+        else:
+            output.write_text(text, encoding="utf-8")
+    return 0 if found.complete() else 1

@@ -1,0 +1,1 @@
+"""Any commands against each other, in pairs: `ringside vs`."""

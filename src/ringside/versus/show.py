@@ -1,0 +1,175 @@
+"""A bout's result: verdicts in words first, then the table, on a terminal, as Markdown, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from ringside.model import Interval, Verdict
+from ringside.report import markdown, numbers, terminal
+from ringside.report.plaintext import one_line
+from ringside.report.tabular import Entry, TableData
+from ringside.stats.interval import LEAST
+from ringside.versus.result import MEASURES, Compared, Result
+
+FORMAT = 1
+_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
+_STYLES = {Verdict.FASTER: "bold green", Verdict.SLOWER: "bold red", Verdict.INDISTINGUISHABLE: "bold yellow"}
+
+
+def sentence(one: Compared) -> str:
+    """A comparison of wall times in words, the verdict first."""
+    if one.ratio is None:
+        return f"{one.name} and {one.baseline} have no block together: nothing can be said"
+    if one.verdict is Verdict.FASTER:
+        return f"{one.name} is {_times(_inverse(one.ratio))} times as fast as {one.baseline}"
+    if one.verdict is Verdict.SLOWER:
+        return f"{one.name} takes {_times(one.ratio)} times as long as {one.baseline}"
+    text = f"{one.name} takes {_times(one.ratio)} times as long"
+    if one.verdict is Verdict.INDISTINGUISHABLE:
+        return f"{one.name} and {one.baseline} cannot be told apart: {text}"
+    pairs = f"{one.ratio.n} block{'s' * (one.ratio.n != 1)}"
+    return f"No verdict on {one.name} and {one.baseline} from {pairs}, it takes {LEAST}: {text}"
+
+
+def _inverse(ratio: Interval) -> Interval:
+    low = None if ratio.high is None else 1 / ratio.high
+    high = None if ratio.low is None else 1 / ratio.low
+    return Interval(1 / ratio.estimate, low, high, ratio.n)
+
+
+def _times(ratio: Interval) -> str:
+    """`1.070 (1.041–1.102)`: near 1 it is the third digit behind the point that tells."""
+    digits = 4 if 0.9 < ratio.estimate < 1.2 else 3
+    text = numbers.significant(ratio.estimate, digits)
+    if ratio.low is None or ratio.high is None:
+        return text
+    ends = (numbers.significant(end, 4 if 0.9 < end < 1.2 else 3) for end in (ratio.low, ratio.high))
+    return f"{text} ({'–'.join(ends)})"
+
+
+def show(result: Result, how: str, console: Console) -> None:
+    """Print verdicts, table, how it was measured, warnings."""
+    for one in _headline(result):
+        console.print(Text(sentence(one), style=_STYLES.get(one.verdict, "")))
+    console.print()
+    for command in result.commands:
+        console.print(Text(f"{command.name} = {one_line(command.text, 200)}"))
+    console.print(Text(how), style="dim")
+    console.print()
+    terminal.render(_table(result), console)
+    terminal.warn((warned.sentences() for warned in result.warnings), console)
+
+
+def as_markdown(result: Result, how: str) -> str:
+    """Verdicts as a list, the table, what each name stands for."""
+    lines = [f"- {markdown.escape(sentence(one))}" for one in _headline(result)]
+    lines += ["", markdown.table_markdown(_table(result)), ""]
+    lines += [f"- {markdown.escape(one.name)}: {markdown.escape(one.text)}" for one in result.commands]
+    lines += ["", markdown.escape(how), ""]
+    lines += [f"- Warning: {markdown.escape(warned.sentences())}" for warned in result.warnings]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_document(result: Result, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of `--json`. Ratios are each command over the first. `facts`: how it was measured."""
+    return {
+        "format": FORMAT,
+        **facts,
+        "blocks_done": result.blocks,
+        "commands": [
+            {
+                "name": command.name,
+                "command": command.text,
+                "argv": list(command.argv),
+                "rank": result.ranks.get(command.name),
+                "metrics": {
+                    measure.name: {"unit": measure.unit, **_interval(found)}
+                    for measure in MEASURES
+                    if (found := result.figures[command.name].get(measure.name))
+                },
+            }
+            for command in result.commands
+        ],
+        "comparisons": [
+            {
+                "metric": one.measure.name,
+                "contender": one.name,
+                "baseline": one.baseline,
+                "ratio": one.ratio.estimate if one.ratio else None,
+                "low": one.ratio.low if one.ratio else None,
+                "high": one.ratio.high if one.ratio else None,
+                "n": one.ratio.n if one.ratio else 0,
+                "p": one.p,
+                "verdict": str(one.verdict),
+            }
+            for one in result.compared
+        ],
+        "times": [
+            {
+                "block": one.block,
+                "position": one.trial.position,
+                "name": one.name,
+                **{measure.name: measure.value(one.trial) for measure in MEASURES},
+                "exit_status": one.trial.outcome_line.get("exit_status"),
+                "signal": one.trial.outcome_line.get("signal"),
+                "stdout_sha256": one.sha256,
+            }
+            for one in result.times
+        ],
+        "warnings": [{"code": one.code, "text": one.text, "remedy": one.remedy} for one in result.warnings],
+    }
+
+
+def _interval(value: Interval) -> dict[str, Any]:
+    return {"median": value.estimate, "low": value.low, "high": value.high, "n": value.n}
+
+
+def _headline(result: Result) -> list[Compared]:
+    """The comparisons of wall time, the fastest first."""
+    found = [one for one in result.compared if one.measure is MEASURES[0]]
+    return sorted(found, key=lambda one: one.ratio.estimate if one.ratio else float("inf"))
+
+
+def _table(result: Result) -> TableData:
+    first = result.commands[0].name
+    by_name = {one.name: one for one in _headline(result)}
+    names = sorted(
+        (command.name for command in result.commands),
+        key=lambda name: (
+            result.figures[name]["wall_s"].estimate if "wall_s" in result.figures[name] else float("inf")
+        ),
+    )
+    rows = []
+    for name in names:
+        figures = result.figures[name]
+        row = [Entry(name, "text")]
+        for measure in MEASURES:
+            value = figures.get(measure.name)
+            if value is None:
+                row.append(Entry("–", "quiet"))
+            elif measure is MEASURES[0]:
+                row.append(Entry(numbers.with_interval(value, measure.unit)))
+            else:
+                row.append(Entry(numbers.quantity(value.estimate, measure.unit)))
+        one = by_name.get(name)
+        row.append(
+            Entry(_times(one.ratio), _KINDS.get(one.verdict, "number"))
+            if one and one.ratio
+            else Entry("1" if name == first else "–", "quiet")
+        )
+        if result.blocks >= LEAST:
+            row.append(Entry(str(result.ranks.get(name, "–"))))
+        rows.append(tuple(row))
+    columns = ["", *(measure.title for measure in MEASURES), f"× {first}"]
+    columns += ["rank"] if result.blocks >= LEAST else []
+    return TableData(
+        "Medians over blocks",
+        tuple(columns),
+        tuple(rows),
+        subtitle="wall time with its 95 % interval; ratios are of wall times, from pairs inside blocks",
+        narrow=("System", "User", "Peak memory", "CPU"),
+    )
