@@ -69,9 +69,9 @@ def test_workers_can_be_as_many_as_cores() -> None:
 
 
 def test_so_many_jobs_cannot_be_traced() -> None:
-    JOBS.check(point("jobs", jobs=900, trace=1))
-    with pytest.raises(UsageError, match="900 jobs at most, not 901"):
-        JOBS.check(point("jobs", jobs=901, trace=1))
+    JOBS.check(point("jobs", jobs=1900, trace=1))
+    with pytest.raises(UsageError, match="1900 jobs at most, not 1901"):
+        JOBS.check(point("jobs", jobs=1901, trace=1))
 
 
 def test_figures_of_a_batch() -> None:

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Longest protocol line, without its newline.
 pub const MOST_BYTES: usize = 64 * 1024;
-pub const MOST_LINES: u64 = 1000;
+pub const MOST_LINES: u64 = 2000;
 
 /// The bytes of a line's start that are kept to classify it: one character, or `::`.
 const HEAD_BYTES: usize = 4;

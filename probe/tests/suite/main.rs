@@ -6,6 +6,7 @@ mod ends;
 mod inputs;
 mod load;
 mod output;
+mod plain;
 mod programs;
 mod services;
 mod streams;

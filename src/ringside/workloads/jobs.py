@@ -31,8 +31,8 @@ from ringside.workloads.base import (
 
 FACTOR, MODULUS = 48271, 2147483647
 ORDER_BASE = 31
-# Each span is a protocol line, of which a trial may have a thousand.
-_MOST_TRACED = 900
+# Each span is a protocol line, of which a trial may have two thousand.
+_MOST_TRACED = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
 
 

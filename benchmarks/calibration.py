@@ -1,0 +1,194 @@
+"""Whether verdicts hold: comparisons of commands with themselves, of commands with a planted slowdown, and
+simulated ones; hyperfine's ± and pyperf's significance beside them, with as many executions of the same
+commands. `--same N`, `--planted N`, `--simulated N` say how many of each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import simulated
+from ringside.executor.local import LocalExecutor
+from ringside.model import Verdict
+from ringside.versus import commands, result
+from ringside.versus.bout import Bout, Rules
+
+# 100 ms or so of a core of our days.
+_ROUNDS = 1_200_000
+_SPIN = "import sys; n = int(sys.argv[1]); x = 1\nwhile n:\n    x = x * 48271 % 2147483647\n    n -= 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two commands and by how much the second is known to do more."""
+
+    name: str
+    one: str
+    other: str
+    planted: float
+
+
+def spin(rounds: int) -> str:
+    return f"{sys.executable} -S -E spin.py {rounds}"
+
+
+def same() -> list[Duel]:
+    """Commands of several kinds, each against itself."""
+    kinds = {
+        "computes": spin(_ROUNDS // 2),
+        "starts": f"{sys.executable} -S -E -c pass",
+        "sorts": "sort words.txt",
+        "many small processes": "sh -c 'for i in 1 2 3 4 5 6 7 8; do true | cat; done'",
+    }
+    return [Duel(name, command, command, 0.0) for name, command in kinds.items()]
+
+
+def planted(go_ring: Path | None) -> list[Duel]:
+    """Slowdowns of known size: a spin of more rounds, and a ring of more messages over two cores."""
+    found = [
+        Duel(f"spin, {share:.0%} more", spin(_ROUNDS), spin(round(_ROUNDS * (1 + share))), share)
+        for share in (0.02, 0.05, 0.10)
+    ]
+    if go_ring:
+        messages = 4000
+        for share in (0.05, 0.10):
+            one, other = (
+                f"{go_ring} nodes=100 messages={round(messages * times)} cores=2" for times in (1, 1 + share)
+            )
+            found.append(Duel(f"Go ring over two cores, {share:.0%} more", one, other, share))
+    return found
+
+
+def ours(duel: Duel, blocks: int, seed: int, folder: Path, executor: LocalExecutor) -> str:
+    """The verdict of `ringside vs`: `slower`, `faster`, or `even`."""
+    pair = commands.read([duel.one, duel.other], [], [], None)
+    bout = Bout(pair, Rules(blocks=blocks, time_s=None, until=None, seed=seed), executor, os.environ, folder)
+    bout.carry_out(lambda block, command: None)
+    verdict = result.conclude(pair, bout.times, peeked=False).compared[0].verdict
+    return {Verdict.FASTER: "faster", Verdict.SLOWER: "slower"}.get(verdict, "even")
+
+
+def hyperfine(duel: Duel, runs: int, folder: Path) -> str:
+    """What hyperfine's summary suggests: a difference where the ratio minus its ± is above 1."""
+    file = folder / "hyperfine.json"
+    command = ["hyperfine", "-N", "--warmup", "1", "--runs", str(runs), "--style", "none"]
+    command += ["--export-json", str(file), duel.one, duel.other]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    first, second = json.loads(file.read_text(encoding="utf-8"))["results"]
+    slow, fast = (second, first) if second["mean"] > first["mean"] else (first, second)
+    ratio = slow["mean"] / fast["mean"]
+    # As its summary computes it: relative errors add up as squares.
+    error = ratio * ((slow["stddev"] / slow["mean"]) ** 2 + (fast["stddev"] / fast["mean"]) ** 2) ** 0.5
+    if ratio - error <= 1:
+        return "even"
+    return "slower" if slow is second else "faster"
+
+
+def pyperf(duel: Duel, runs: int, folder: Path) -> str:
+    """pyperf's `compare_to`: its t-test on two files, one made after the other."""
+    files = []
+    for side, command in (("one", duel.one), ("other", duel.other)):
+        file = folder / f"{side}.json"
+        file.unlink(missing_ok=True)
+        # A process of pyperf's for each value, as it makes them by default, fewer of them.
+        values = max(1, runs // 5)
+        made = [sys.executable, "-m", "pyperf", "command", "-q", "--name", "x", "-o", str(file)]
+        made += ["--processes", "5", "--values", str(values), "--warmups", "1", "--loops", "1", "--"]
+        words = commands.read([command, command], [], [], None)[0].argv
+        subprocess.run([*made, *words], cwd=folder, check=True, capture_output=True)
+        files.append(str(file))
+    said = subprocess.run(
+        [sys.executable, "-m", "pyperf", "compare_to", *files],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    if "slower" in said:
+        return "slower"
+    return "faster" if "faster" in said else "even"
+
+
+def build_ring(folder: Path) -> Path | None:
+    """The Go contender's ring, where Go is here."""
+    source = Path(__file__).resolve().parents[1] / "contenders" / "go"
+    if shutil.which("go") is None:
+        return None
+    target = folder / "ring"
+    done = subprocess.run(["go", "build", "-o", str(target), "./ring"], cwd=source, check=False)
+    return None if done.returncode else target
+
+
+def table(duels: Sequence[Duel], times: int, blocks: int, folder: Path, *, peers: bool) -> None:
+    """Each duel so many times, by each tool; print what they claimed."""
+    executor = LocalExecutor()
+    tools = ["ringside"]
+    if peers:
+        tools += ["hyperfine"] if shutil.which("hyperfine") else []
+        tools += ["pyperf"]
+    print("| commands | " + " | ".join(f"{tool}: slower, faster, even" for tool in tools) + " |")
+    print("|---|" + "---|" * len(tools))
+    totals: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
+    for duel in duels:
+        counts: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
+        for number in range(times):
+            for tool in tools:
+                if tool == "ringside":
+                    said = ours(duel, blocks, number, folder, executor)
+                elif tool == "hyperfine":
+                    said = hyperfine(duel, blocks, folder)
+                else:
+                    said = pyperf(duel, blocks, folder)
+                counts[tool][said] += 1
+                totals[tool][said] += 1
+        print(f"| {duel.name} | {_row(counts, tools)} |", flush=True)
+    print(f"| all | {_row(totals, tools)} |")
+
+
+def _row(counts: dict[str, Counter[str]], tools: Sequence[str]) -> str:
+    return " | ".join(
+        ", ".join(str(counts[tool][word]) for word in ("slower", "faster", "even")) for tool in tools
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--same", type=int, default=200, help="comparisons of commands with themselves")
+    parser.add_argument("--planted", type=int, default=20, help="comparisons for each planted slowdown")
+    parser.add_argument("--simulated", type=int, default=1_000_000, help="simulated comparisons")
+    parser.add_argument("--blocks", type=int, default=10, help="executions of each side in `same`")
+    parser.add_argument("--planted-blocks", type=int, default=300, help="the same there: a minute")
+    parser.add_argument("--without-peers", action="store_true", help="leave out hyperfine and pyperf")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "spin.py").write_text(_SPIN, encoding="utf-8")
+        words = "".join(f"{i * 48271 % 2147483647:x}\n" for i in range(20_000))
+        (folder / "words.txt").write_text(words, encoding="utf-8")
+        if given.same:
+            duels = same()
+            each = max(1, given.same // len(duels))
+            print(f"A command against itself, {each} times each, {given.blocks} executions of each side")
+            table(duels, each, given.blocks, folder, peers=not given.without_peers)
+        if given.planted:
+            print(
+                f"\nA planted slowdown, {given.planted} times each, {given.planted_blocks} executions of each side"
+            )
+            duels = planted(build_ring(folder))
+            table(duels, given.planted, given.planted_blocks, folder, peers=not given.without_peers)
+    if given.simulated:
+        simulated.main(given.simulated)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

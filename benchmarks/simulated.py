@@ -1,0 +1,128 @@
+"""A million comparisons of numbers from a generator: how often a difference is claimed where there is none,
+and how often one that was planted is found. Part of `calibration.py`; needs no measuring."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringside.stats.signed_rank import tail
+from ringside.stats.stopping import PEEKED, looks
+
+Numbers = np.ndarray
+_AT_ONCE = 100_000
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """How times come about: the logarithm of one is the block's drift plus noise, the same for both sides in
+    distribution."""
+
+    name: str
+    noise: Callable[[np.random.Generator, tuple[int, int]], Numbers]
+    drift: float = 0.3
+
+
+def _spikes(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
+    return dice.normal(0, 0.03, shape) + (dice.random(shape) < 0.05) * dice.exponential(0.5, shape)
+
+
+def _humps(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
+    return dice.normal(0, 0.01, shape) + 0.3 * (dice.random(shape) < 0.4)
+
+
+MACHINES = (
+    Machine("noise of 3 %", lambda dice, shape: dice.normal(0, 0.03, shape)),
+    Machine("spikes: one of twenty takes half as long again", _spikes),
+    Machine("two humps, 35 % apart", _humps),
+    Machine("a long tail", lambda dice, shape: dice.lognormal(0, 0.5, shape) * 0.05),
+)
+
+
+def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int = 1) -> dict[str, float]:
+    """In what share of `times` comparisons of so many blocks a side that takes 1 + `planted` times as long is
+    called different: by pairs (ours), and by Student's t-test on times as they come when one side runs after
+    the other, each in a drift of its own that moves slowly: what one gets without pairs."""
+    dice = np.random.default_rng(seed)
+    found = {"pairs": 0, "one after the other": 0}
+    done = 0
+    while done < times:
+        count = min(_AT_ONCE, times - done)
+        shape = (count, blocks)
+        drift = dice.normal(0, machine.drift, shape)
+        one = drift + machine.noise(dice, shape)
+        other = drift + machine.noise(dice, shape) + math.log1p(planted)
+        found["pairs"] += int((_p_values(other - one) <= _LEVEL).sum())
+        # A drift that moves by a fifth of its size from one run to the next, first all of one side.
+        slow = np.cumsum(dice.normal(0, machine.drift / 5, (count, 2 * blocks)), axis=1)
+        first = np.exp(slow[:, :blocks] + machine.noise(dice, shape))
+        second = np.exp(slow[:, blocks:] + machine.noise(dice, shape)) * (1 + planted)
+        found["one after the other"] += int(_t_test(first, second).sum())
+        done += count
+    return {name: number / times for name, number in found.items()}
+
+
+def peeked(machine: Machine, goal: float, most: int, times: int, seed: int = 1) -> tuple[float, float]:
+    """For `--until`: the share of comparisons of equals that end with a claim when blocks are made until the
+    interval is narrower than `goal`, `most` at the most; and the median number of blocks."""
+    from ringside.stats.ratio import paired
+    from ringside.stats.stopping import narrow_enough
+
+    dice = np.random.default_rng(seed)
+    wrong, stops = 0, []
+    for _ in range(times):
+        shape = (2, most)
+        sides = np.exp(dice.normal(0, machine.drift, most) + machine.noise(dice, shape))
+        for look in looks(most):
+            one, other = (dict(enumerate(side[:look].tolist())) for side in sides)
+            found = paired(one, other, peeked=True)
+            assert found is not None
+            if narrow_enough([found.ratio], goal) or look == looks(most)[-1]:
+                wrong += found.p <= _LEVEL
+                stops.append(look)
+                break
+    return wrong / times, float(np.median(stops))
+
+
+def _p_values(logs: Numbers) -> Numbers:
+    """Wilcoxon's two-sided p of each row."""
+    blocks = logs.shape[1]
+    ranks = np.argsort(np.argsort(np.abs(logs), axis=1), axis=1) + 1
+    up = (ranks * (logs > 0)).sum(axis=1)
+    smaller = np.minimum(up, blocks * (blocks + 1) // 2 - up)
+    table = np.array([min(1.0, 2 * tail(w, blocks)) for w in range(blocks * (blocks + 1) // 4 + 1)])
+    return table[smaller]
+
+
+def _t_test(one: Numbers, other: Numbers) -> Numbers:
+    """Student's two-sided t-test of each row at 5 %, equal numbers of values."""
+    from scipy.stats import t
+
+    blocks = one.shape[1]
+    error = np.sqrt((one.var(axis=1, ddof=1) + other.var(axis=1, ddof=1)) / blocks)
+    apart = np.abs(one.mean(axis=1) - other.mean(axis=1))
+    return apart > t.ppf(1 - _LEVEL / 2, 2 * blocks - 2) * error
+
+
+def main(times: int) -> None:
+    """Print both tables. `times` is the number of comparisons in all of the first."""
+    each = max(1000, times // (len(MACHINES) * 2 * 4))
+    print(f"\nSimulated: {each * len(MACHINES) * 8:,} comparisons; share in which a difference is claimed")
+    print("| machine | blocks | planted | by pairs | one after the other, t-test |")
+    print("|---|---:|---:|---:|---:|")
+    for machine in MACHINES:
+        for blocks in (7, 30):
+            for planted in (0.0, 0.02, 0.05, 0.10):
+                found = claims(machine, planted, blocks, each)
+                shares = " | ".join(f"{share:.1%}" for share in found.values())
+                print(f"| {machine.name} | {blocks} | {planted:.0%} | {shares} |", flush=True)
+    print(f"\nUntil the interval is narrow ({PEEKED:.0%} nominally): share of claims among equals")
+    print("| machine | until | claims | blocks, median |")
+    print("|---|---:|---:|---:|")
+    for machine, goal in ((MACHINES[0], 0.03), (MACHINES[0], 0.06), (MACHINES[1], 0.06), (MACHINES[2], 0.3)):
+        share, stops = peeked(machine, goal, 120, min(2000, each))
+        print(f"| {machine.name} | {goal:.0%} | {share:.1%} | {stops:.0f} |", flush=True)

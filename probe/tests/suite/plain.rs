@@ -1,0 +1,55 @@
+//! Commands that know nothing of the protocol, a file as stdin, the fixed computation, the host's pressure.
+
+use crate::common::*;
+use serde_json::json;
+
+#[test]
+fn nothing_that_a_plain_command_prints_is_a_protocol_line() {
+    let script = "echo '::result a=1'; echo '::result a=1'; printf '::phase'";
+    run(&sh(script)).is("wrong-evidence", "a second ::result");
+    let trial = run(&with(sh(script), "/plain", json!(true)));
+    trial.is("ok", "");
+    assert!(trial.outcome["result"].is_null());
+    assert!(trial.of("phase").is_empty());
+    let hash = std::process::Command::new("sh")
+        .args(["-c", &format!("({script}) | sha256sum")])
+        .output()
+        .unwrap();
+    let hash = String::from_utf8(hash.stdout).unwrap()[..64].to_owned();
+    assert_eq!(trial.outcome["output"]["sha256"], hash);
+    let failed = run(&with(sh("echo x; exit 3"), "/plain", json!(true)));
+    failed.is("crashed", "exit status 3");
+    assert!(failed.outcome["output"]["sha256"].is_string());
+    // Of others it is not told.
+    assert!(run(&sh("echo x")).outcome["output"].get("sha256").is_none());
+}
+
+#[test]
+fn stdin_is_a_file_or_for_a_plain_command_nothing() {
+    let folder = Folder::new();
+    let path = folder.path().join("in.txt");
+    std::fs::write(&path, "three\nshort\nlines\n").unwrap();
+    let request = with(sh("wc -l"), "/plain", json!(true));
+    let empty = run(&request);
+    empty.is("ok", "");
+    assert_eq!(empty.outcome["stdout_tail"], "0\n");
+    let path = path.to_str().unwrap();
+    let filled = run(&with(request.clone(), "/stdin", json!(path)));
+    assert_eq!(filled.outcome["stdout_tail"], "3\n");
+    let gone = with(request, "/stdin", json!("/no/such/file"));
+    let output = refused(&format!("{gone}\n"));
+    assert!(output.contains("stdin: /no/such/file"), "{output}");
+}
+
+#[test]
+fn reference_and_pressure_are_told() {
+    let plain = run(&sh("sleep 0.05"));
+    assert!(plain.outcome["reference_ns"].is_null());
+    let pressure = &plain.outcome["pressure"];
+    let here = std::path::Path::new("/proc/pressure/cpu").exists();
+    assert_eq!(pressure["cpu_ns"].is_u64(), here, "{pressure}");
+    let timed = with(sh("true"), "/reference", json!(true));
+    let timed = run(&with(timed, "/cpus", json!([0])));
+    timed.is("ok", "");
+    assert!(timed.outcome["reference_ns"].as_u64().unwrap() > 100_000);
+}
