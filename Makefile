@@ -48,6 +48,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/servers_bare.py
 	.venv/bin/python benchmarks/engine.py
 	.venv/bin/python benchmarks/truth.py
+	.venv/bin/python benchmarks/calibration.py
 
 clean:
 	rm -rf .venv .ringside dist probe/target

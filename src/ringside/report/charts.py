@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringside.model import Cell, Interval, Metric, Outcome, Point
-from ringside.report import drawing, landscapes, laws, published, speedups, timelines, worktimes
+from ringside.report import drawing, landscapes, laws, published, speedups, timelines, warmups, worktimes
 from ringside.report.summary import Summary
 from ringside.workloads.base import CPU_S
 
@@ -80,6 +80,7 @@ def _charts(summary: Summary) -> Iterator[Chart]:
     sweep = swept(summary)
     for metric in metrics:
         yield _sweep(summary, metric, sweep) if sweep else _dots(summary, metric)
+    yield from _repeats(summary)
     yield from _speed_ups(summary)
     yield from _work_times(summary)
     yield from _landscapes(summary)
@@ -204,6 +205,28 @@ def _speed_ups(summary: Summary) -> Iterator[Chart]:
             "straight lines; the dashed line is the ideal.",
             tuple(panels),
         )
+
+
+def _repeats(summary: Summary) -> Iterator[Chart]:
+    """How long each repeat inside one process took."""
+    if summary.workload.repeated_metric is None:
+        return
+    metric = summary.workload.metric(summary.workload.repeated_metric)
+    panels = []
+    for point in summary.points:
+        each = {
+            name: found
+            for name in summary.names()
+            if (found := summary.repeats.get(Cell(name, point))) and min(map(min, found)) > 0
+        }
+        if each:
+            panels.append(Panel(summary.label(point), warmups.picture(summary, metric, each)))
+    yield Chart(
+        f"{metric.title}, repeat by repeat",
+        "The same work again and again in one process. Thin lines are blocks, the thick one is their median; "
+        "the upright axis is logarithmic.",
+        tuple(panels),
+    )
 
 
 def _work_times(summary: Summary) -> Iterator[Chart]:

@@ -51,8 +51,7 @@ def table(summary: Summary) -> TableData | None:
         f"{metric.title}: first and steady, inside one process",
         (*columns, "first", "steady", "first / steady", "steady from", "what it does"),
         tuple(rows),
-        subtitle="medians over blocks; `steady from`: the number of the repeat; blocks count if they "
-        "differ",
+        subtitle="medians over blocks; `steady from`: the number of the repeat; blocks count if they differ",
         notes=tuple(notes),
         narrow=("steady from",),
     )
