@@ -57,8 +57,7 @@ def killed_at_last(process: subprocess.Popen[bytes], seconds: float = 240.0) -> 
         watchdog.cancel()
         kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            assert pipe is not None
+        for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
             with suppress(OSError):
                 pipe.close()
 
