@@ -181,7 +181,8 @@ def main() -> int:
             table(duels, each, given.blocks, folder, peers=not given.without_peers)
         if given.planted:
             print(
-                f"\nA planted slowdown, {given.planted} times each, {given.planted_blocks} executions of each side"
+                f"\nA planted slowdown, {given.planted} times each, {given.planted_blocks} executions of "
+                "each side"
             )
             duels = planted(build_ring(folder))
             table(duels, given.planted, given.planted_blocks, folder, peers=not given.without_peers)

@@ -47,6 +47,15 @@ def test_answers_phases_and_every_capacity(name: str, executor: LocalExecutor, i
         assert {"wall_s", "cpu_s", "read_share", "busy_share"} <= set(BATCH.figures(found))
 
 
+@pytest.mark.parametrize("name", CONTENDERS)
+def test_the_same_again_in_one_process(name: str, executor: LocalExecutor, inputs: Inputs) -> None:
+    at = point("batch", cases=50, size=20, repeats=3)
+    found = carry_out("batch", ready(name), executor, at, inputs.get(BATCH.input(at)))
+    assert found.outcome is Outcome.OK, f"{name}: {found.detail} {found.outcome_line}"
+    assert all(len(each) == 3 for each in found.outcome_line["repeats"].values())
+    assert {"work", "read", "compute", "write"} <= set(found.outcome_line["repeats"])
+
+
 def text_of(cases: list[tuple[list[int], list[int]]]) -> str:
     lines = [str(len(cases))]
     for first, second in cases:

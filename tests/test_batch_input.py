@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringside.errors import UsageError
-from ringside.inputs import Inputs
+from ringside.inputs import Inputs, answers_sha256
 from ringside.model import InputFile, Point
 from ringside.workloads.batch import BATCH
 from ringside.workloads.batch_input import LEAST, MOST, most_bytes, pieces
@@ -82,7 +82,11 @@ def test_an_input_is_made_once_and_again_when_it_was_changed(tmp_path: Path) -> 
     (tmp_path / "i" / "batch-5x3-seed1.txt.json").write_text("[]", encoding="utf-8")
     assert get().read_bytes() == before
     assert len(made) == 3
-    assert sorted(one.name for one in path.parent.iterdir()) == [path.name, f"{path.name}.json"]
+    (tmp_path / "i" / "batch-5x3-seed1.txt.answers").write_bytes(b"Case #1: 5\n")
+    assert get().read_bytes() == before
+    assert len(made) == 4
+    names = [path.name, f"{path.name}.answers", f"{path.name}.json"]
+    assert sorted(one.name for one in path.parent.iterdir()) == names
 
 
 def test_what_a_right_program_writes_has_the_answers_hash(tmp_path: Path) -> None:
@@ -90,6 +94,11 @@ def test_what_a_right_program_writes_has_the_answers_hash(tmp_path: Path) -> Non
     answers = b"".join(text for _, text in pieces(5, 3, 1))
     assert one.answer_sha256 == hashlib.sha256(answers).hexdigest()
     assert one.size_bytes == one.path.stat().st_size
+    assert answers_sha256(one, 1) == one.answer_sha256
+    assert answers_sha256(one, 3) == hashlib.sha256(3 * answers).hexdigest()
+    one.answers.unlink()
+    with pytest.raises(UsageError, match="cannot be read"):
+        answers_sha256(one, 2)
 
 
 def test_no_room_is_said_before_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

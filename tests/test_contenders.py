@@ -84,8 +84,20 @@ def test_a_wide_ring_and_all_cores(name: str, executor: LocalExecutor) -> None:
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
+@pytest.mark.parametrize("mode", ["pipelined", "token"])
+def test_the_same_again_in_one_process(name: str, mode: str, executor: LocalExecutor) -> None:
+    found = make(ready(name), executor, nodes=7, messages=13, mode=mode, trace=1, repeats=3)
+    assert found.outcome is Outcome.OK, f"{name}: {found.detail} {found.outcome_line}"
+    assert {phase: len(each) for phase, each in found.outcome_line["repeats"].items()} == {
+        "spawn": 3,
+        "relay": 3,
+    }
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
 @pytest.mark.parametrize(
-    "bad", ["nodes=abc", "nodes=1", "messages=0", "messages=-3", "mode=fast", "trace=2", "nodes="]
+    "bad",
+    ["nodes=abc", "nodes=1", "messages=0", "messages=-3", "mode=fast", "trace=2", "nodes=", "repeats=0"],
 )
 def test_a_bad_value_gets_status_2_and_one_line(name: str, bad: str) -> None:
     done = run_directly(ready(name), "nodes=3", "messages=3", bad)

@@ -37,6 +37,10 @@ def test_the_order_folds_all_answers(jobs: int, kind: str, rounds: int, seed: in
     assert JOBS.expectation(point("jobs", jobs=jobs, kind=kind, rounds=rounds), seed).result["order"] == str(
         found
     )
+    again = found
+    for job in range(jobs):
+        again = (ORDER_BASE * again + answer(job, kind, rounds, seed)) % MODULUS
+    assert order(jobs, kind, rounds, seed, 2) == again
 
 
 def trial_of(
@@ -70,6 +74,8 @@ def test_workers_can_be_as_many_as_cores() -> None:
 
 def test_so_many_jobs_cannot_be_traced() -> None:
     JOBS.check(point("jobs", jobs=1900, trace=1))
+    with pytest.raises(UsageError, match="without repeats"):
+        JOBS.check(point("jobs", jobs=2, trace=1, repeats=2))
     with pytest.raises(UsageError, match="1900 jobs at most, not 1901"):
         JOBS.check(point("jobs", jobs=1901, trace=1))
 

@@ -81,12 +81,23 @@ def test_many_jobs_and_more_workers_than_jobs(name: str, executor: LocalExecutor
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
+def test_the_same_again_in_one_process(name: str, executor: LocalExecutor) -> None:
+    at = point("jobs", jobs=6, kind="cpu", rounds=1000, workers=2, repeats=3)
+    found = carry_out("jobs", ready(name), executor, at)
+    assert found.outcome is Outcome.OK, f"{name}: {found.detail} {found.outcome_line}"
+    repeats = found.outcome_line["repeats"]
+    assert all(len(repeats[phase]) == 3 for phase in ("submit", "makespan", "gap"))
+    assert "alone" not in repeats
+
+
+@pytest.mark.parametrize("name", CONTENDERS)
 def test_bad_arguments_get_status_2_and_one_line(name: str) -> None:
     one = ready(name)
     good = {"jobs": "2", "kind": "noop", "workers": "1"}
     for change in (
         {"jobs": "0"}, {"jobs": "x"}, {"jobs": ""}, {"kind": "fast"}, {"workers": "0"}, {"workers": "1025"},
         {"duration_ms": "-1"}, {"rounds": "0"}, {"trace": "2"}, {"hold": "yes"}, {"seed": "-1"},
+        {"repeats": "0"}, {"repeats": "151"},
     ):  # fmt: skip
         arguments = [f"{key}={value}" for key, value in (good | change).items()]
         done = directly("jobs", one, *arguments)

@@ -52,7 +52,7 @@ def test_orders_differ_between_blocks_and_seeds_and_favour_nobody() -> None:
 
 def test_defaults_fill_in_and_factors_keep_the_workloads_order() -> None:
     (point,) = plan.points(experiment(messages=(5,)), RING, cores=2)
-    assert str(point) == "nodes=100 messages=5 mode=pipelined trace=0 cores=1"
+    assert str(point) == "nodes=100 messages=5 mode=pipelined trace=0 repeats=1 cores=1"
 
 
 def test_cores_are_resolved_and_levels_that_mean_the_same_are_one_point() -> None:

@@ -50,6 +50,35 @@ def test_traced_lines_add_up(nodes: int, messages: int) -> None:
     assert RING.expectation(point(nodes, messages), 0).lines_total == 0
 
 
+@given(st.integers(2, 40), st.integers(1, 40), st.integers(1, 6))
+def test_repeats_go_on_where_the_one_before_ended(nodes: int, messages: int, repeats: int) -> None:
+    folded = 0
+    for _ in range(repeats):
+        for number in range(messages - 1, -1, -1):
+            folded = (31 * folded + number + sum(range(1, nodes))) % ORDER_MODULUS
+    assert order(nodes, messages, repeats) == folded
+    levels = {**point(nodes, messages, trace=1).as_dict(), "repeats": repeats}
+    expected = RING.expectation(Point(tuple(levels.items())), 0)
+    assert expected.result["checksum"] == str(repeats * checksum(nodes, messages))
+    assert expected.lines_total == repeats * nodes * messages == sum(expected.lines_starting.values())
+
+
+def test_figures_of_repeats_are_those_of_the_later_half() -> None:
+    repeats = {"relay": [9000, 5000, 2000, 1000, 3000], "spawn": [50, 40, 10, 20, 30]}
+    trial = Trial(
+        1,
+        0,
+        Cell("a", point(10, 100)),
+        Outcome.OK,
+        "",
+        outcome_line={"repeats": repeats},
+        phases={name: sum(each) for name, each in repeats.items()},
+    )
+    found = RING.figures(trial)
+    assert (found["hop_ns"], found["first_hop_ns"], found["spawn_ns"]) == (2, 9, 2)
+    assert RING.repeats_of(trial) == (9, 5, 2, 1, 3)
+
+
 def test_figures_of_a_trial() -> None:
     trial = Trial(
         block=1,
@@ -68,3 +97,5 @@ def test_figures_of_a_trial() -> None:
     assert found["spawn_ns"] == 100
     assert found["held_pss_bytes"] == 4096
     assert "peak_pss_bytes" not in found
+    assert "first_hop_ns" not in found
+    assert RING.repeats_of(trial) == ()

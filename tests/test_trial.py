@@ -103,6 +103,14 @@ def test_answers_become_a_trial() -> None:
     assert found.missing == ("cgroup: no",)
 
 
+def test_phases_that_come_again_are_repeats() -> None:
+    phases = [("spawn", 1), ("relay", 5), ("spawn", 2), ("relay", 4), ("alone", 9)]
+    told = [{"type": "phase", "name": name, "ns": ns, "t_ns": 1} for name, ns in phases]
+    found = trial.parse(lines(*told, OUTCOME), BLANK)
+    assert found.phases == {"spawn": 3, "relay": 9, "alone": 9}
+    assert found.outcome_line["repeats"] == {"spawn": [1, 2], "relay": [5, 4]}
+
+
 def test_no_outcome_is_an_error() -> None:
     with pytest.raises(ValueError, match="without an outcome"):
         trial.parse(lines({"type": "started", "missing": []}), BLANK)

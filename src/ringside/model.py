@@ -81,7 +81,10 @@ class Point:
     levels: tuple[tuple[str, Level], ...]
 
     def __getitem__(self, factor: str) -> Level:
-        return dict(self.levels)[factor]
+        for name, level in self.levels:
+            if name == factor:
+                return level
+        raise KeyError(factor)
 
     def as_dict(self) -> dict[str, Level]:
         return dict(self.levels)

@@ -105,7 +105,7 @@ class Progress:
             self._say(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
     def begins(self, run: Run, blocks: int, cells: Sequence[Cell], workload: Workload) -> None:
-        goal = run.plan["experiment"].get("until")
+        goal = run.plan.get("experiment", {}).get("until")
         # How many it takes until intervals are narrow is not known before.
         self._blocks = f" of {blocks}" if goal is None else ""
         self._estimate = Estimate(cells, blocks, workload) if goal is None else None

@@ -12,7 +12,7 @@ from ringside.inputs import answers_sha256
 from ringside.model import Cell, Expectation, Input, Limits, Outcome, Ready, Trial
 from ringside.plan import padding_bytes
 from ringside.toolchain import expand
-from ringside.workloads.base import Workload
+from ringside.workloads.base import Workload, repeats
 
 PROTOCOL = 1
 SAMPLE_HZ = 20.0
@@ -43,8 +43,7 @@ def request(
     expected, inputs = workload.expectation(point, seed), []
     if reads:
         arguments["input"] = str(reads.path)
-        times = int(point.as_dict().get("repeats", 1))
-        expected = replace(expected, lines_sha256=answers_sha256(reads, times))
+        expected = replace(expected, lines_sha256=answers_sha256(reads, repeats(point)))
         inputs = [{"path": str(reads.path), "cached": workload.input_cached(point)}]
     service = workload.service(point, seed)
     return {

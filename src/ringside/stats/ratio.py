@@ -36,10 +36,10 @@ def paired(
     if not logs:
         return None
     nominal = PEEKED if peeked else CONFIDENCE
-    found = signed_rank.middle(logs, nominal)
+    found, p = signed_rank.middle_and_p(logs, nominal)
     low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
     ratio = Interval(math.exp(found.estimate), low, high, found.n)
-    return Paired(ratio, min(1.0, signed_rank.p_value(logs) * (1 - CONFIDENCE) / (1 - nominal)))
+    return Paired(ratio, min(1.0, p * (1 - CONFIDENCE) / (1 - nominal)))
 
 
 def paired_ratio(

@@ -61,13 +61,7 @@ def cut(n: int, confidence: float = CONFIDENCE) -> int | None:
 def p_value(values: Sequence[float]) -> float:
     """How likely values at least as one-sided as these are if they lie symmetrically about 0, in both
     directions. Below 5 % exactly where the interval of `middle` leaves out 0. 1 for no values."""
-    if not values:
-        return 1.0
-    means = _Means(values)
-    n, total = len(values), len(values) * (len(values) + 1) // 2
-    # Means of 0 speak for both sides.
-    against = min(means.at_most(0.0), total - means.below(0.0))
-    return min(1.0, 2 * tail(against, n))
+    return _p_value(_Means(values)) if values else 1.0
 
 
 def middle(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
@@ -80,13 +74,38 @@ def middle(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("a middle needs one finite value at least, and finite ones only")
-    n = len(values)
-    means, total = _Means(values), n * (n + 1) // 2
+    return _middle(_Means(values), confidence)
+
+
+def middle_and_p(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[Interval, float]:
+    """Both `middle` and `p_value`, which need the same means: of finite values, one at least."""
+    means = _Means(values)
+    return _middle(means, confidence), _p_value(means)
+
+
+def _p_value(means: _Means) -> float:
+    n = means.n
+    # Means of 0 speak for both sides.
+    against = min(means.at_most(0.0), n * (n + 1) // 2 - means.below(0.0))
+    return min(1.0, 2 * tail(against, n))
+
+
+def _middle(means: _Means, confidence: float) -> Interval:
+    n, total = means.n, means.n * (means.n + 1) // 2
     estimate = (means.smallest((total - 1) // 2) + means.smallest(total // 2)) / 2
     c = cut(n, confidence)
     if n < LEAST or c is None:
         return Interval(estimate, None, None, n)
     return Interval(estimate, means.smallest(c), means.smallest(total - 1 - c), n)
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of both values of each pair."""
+    import numpy as np  # here, since `--help` does without
+
+    row, column = np.triu_indices(n)
+    return row, column
 
 
 class _Means:
@@ -97,10 +116,11 @@ class _Means:
         import numpy as np  # here, since `--help` does without
 
         self._numpy = np
+        self.n = len(values)
         self._values: np.ndarray = np.sort(np.array(values, dtype=float))
         self._all: np.ndarray | None = None
         if len(values) <= _WRITTEN:
-            row, column = np.triu_indices(len(values))
+            row, column = _pairs(len(values))
             self._all = np.sort((self._values[row] + self._values[column]) / 2)
 
     def at_most(self, bound: float) -> int:

@@ -250,6 +250,11 @@ class Workload(ABC):
         """The metrics of an `ok` trial, by name; one that was not seen is left out."""
 
 
+def repeats(point: Point) -> int:
+    """How many times the program does its work; 1 where a point of an older run does not say."""
+    return int(point.as_dict().get(REPEATS.name, REPEATS.default))
+
+
 def repeated(trial: Trial, phase: str) -> tuple[int, ...]:
     """How long a phase took each time, in nanoseconds; empty where the work was done once."""
     return tuple(trial.outcome_line.get("repeats", {}).get(phase, ()))

@@ -26,6 +26,7 @@ from ringside.workloads.base import (
     phase_ns,
     process_figures,
     repeated,
+    repeats,
 )
 
 # `Case #200000: -2000000000000` and then some.
@@ -165,11 +166,11 @@ class Batch(Workload):
         return {}
 
     def expectation(self, point: Point, seed: int) -> Expectation:
-        cases = int(point["cases"]) * int(point["repeats"])
+        cases = int(point["cases"]) * repeats(point)
         return Expectation({"cases": str(cases)}, lines_total=cases)
 
     def output_bytes(self, point: Point) -> int:
-        return int(point["repeats"]) * int(point["cases"]) * _LINE_BYTES + _OTHER_OUTPUT_BYTES
+        return repeats(point) * int(point["cases"]) * _LINE_BYTES + _OTHER_OUTPUT_BYTES
 
     def work(self, point: Point) -> int:
         return int(point["cases"]) * (int(point["size"]) + 10)

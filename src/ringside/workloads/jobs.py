@@ -27,6 +27,7 @@ from ringside.workloads.base import (
     phase_ns,
     process_figures,
     repeated,
+    repeats,
 )
 
 FACTOR, MODULUS = 48271, 2147483647
@@ -140,7 +141,7 @@ class Jobs(Workload):
     def check(self, point: Point) -> None:
         if point["trace"] == 1 and int(point["jobs"]) > _MOST_TRACED:
             raise UsageError(f"trace=1 takes {_MOST_TRACED} jobs at most, not {point['jobs']}")
-        if point["trace"] == 1 and int(point["repeats"]) > 1:
+        if point["trace"] == 1 and repeats(point) > 1:
             raise UsageError("trace=1 tells of one time only: take it without repeats")
 
     def arguments(self, point: Point) -> dict[str, str]:
@@ -150,10 +151,10 @@ class Jobs(Workload):
 
     def expectation(self, point: Point, seed: int) -> Expectation:
         jobs, kind, rounds = int(point["jobs"]), str(point["kind"]), int(point["rounds"])
-        repeats = int(point["repeats"])
+        times = repeats(point)
         result = {
-            "answers": str(repeats * jobs),
-            "order": str(order(jobs, kind, rounds, seed, repeats)),
+            "answers": str(times * jobs),
+            "order": str(order(jobs, kind, rounds, seed, times)),
         }
         return Expectation(result, lines_total=0)
 

@@ -18,6 +18,7 @@ from ringside.workloads.base import (
     phase_ns,
     process_figures,
     repeated,
+    repeats,
 )
 
 ORDER_BASE = 31
@@ -104,23 +105,23 @@ class Ring(Workload):
         return {"hold": "1"}
 
     def expectation(self, point: Point, seed: int) -> Expectation:
-        nodes, messages, repeats = (int(point[name]) for name in ("nodes", "messages", "repeats"))
+        nodes, messages, times = int(point["nodes"]), int(point["messages"]), repeats(point)
         result = {
-            "checksum": str(repeats * checksum(nodes, messages)),
-            "order": str(order(nodes, messages, repeats)),
+            "checksum": str(times * checksum(nodes, messages)),
+            "order": str(order(nodes, messages, times)),
         }
         if point["trace"] == 0:
             return Expectation(result, lines_total=0)
         starting = {
-            ":": repeats * (nodes - 1) * (messages - 1),
-            "*": repeats * (nodes - 1),
-            ">": repeats * (messages - 1),
-            "@": repeats,
+            ":": times * (nodes - 1) * (messages - 1),
+            "*": times * (nodes - 1),
+            ">": times * (messages - 1),
+            "@": times,
         }
-        return Expectation(result, lines_total=repeats * nodes * messages, lines_starting=starting)
+        return Expectation(result, lines_total=times * nodes * messages, lines_starting=starting)
 
     def output_bytes(self, point: Point) -> int:
-        traced = int(point["repeats"]) * self.work(point) * _TRACE_LINE_BYTES if point["trace"] == 1 else 0
+        traced = repeats(point) * self.work(point) * _TRACE_LINE_BYTES if point["trace"] == 1 else 0
         return traced + _OTHER_OUTPUT_BYTES
 
     def work(self, point: Point) -> int:
