@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import math
+import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +46,19 @@ class FakeExecutor:
         how = next(word for word in request["argv"] if word.startswith("how=")).removeprefix("how=")
         outcome = {"type": "outcome", "outcome": self.outcomes.get(how, "ok"), "detail": "", "wall_ns": 1}
         return [json.dumps(outcome).encode()]
+
+
+class NoisyExecutor(FakeExecutor):
+    """Tells a relay phase whose logarithm has so much noise."""
+
+    def __init__(self, noise: float) -> None:
+        super().__init__()
+        self.dice, self.noise = random.Random(7), noise
+
+    def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
+        ns = round(1e9 * math.exp(self.dice.gauss(0, self.noise)))
+        phase = {"type": "phase", "name": "relay", "ns": ns, "t_ns": 1}
+        return [json.dumps(phase).encode(), *super().run(request, tick)]
 
 
 class Quiet:
@@ -205,3 +221,29 @@ def test_no_block_begins_after_the_time_is_up(started: Started) -> None:
     assert not runner.conduct(run, prepared, store, executor, Quiet(), time_limit_s=0)
     assert store.trials(run) == []
     assert store.run(run.id).ended_at is None
+
+
+@pytest.mark.parametrize(("noise", "least", "most"), [(0.001, 10, 10), (0.02, 11, 40), (1.0, 45, 45)])
+def test_blocks_are_made_until_intervals_are_narrow(
+    started: Started, monkeypatch: pytest.MonkeyPatch, noise: float, least: int, most: int
+) -> None:
+    monkeypatch.setattr(plan, "_UNTIL_BLOCKS", 45)
+    executor = NoisyExecutor(noise)
+    prepared, store, run = started(executor)
+    wanted = dataclasses.replace(prepared, experiment=plan.with_until(prepared.experiment, 0.03))
+    assert runner.conduct(run, wanted, store, executor, Quiet())
+    blocks = {trial.block for trial in store.trials(run)}
+    assert least <= len(blocks) <= most
+    assert blocks == set(range(1, len(blocks) + 1))
+
+
+def test_the_machine_is_timed_once_in_each_block(started: Started) -> None:
+    executor = FakeExecutor()
+    prepared, store, run = started(executor, nodes=["3", "9"])
+    runner.conduct(run, prepared, store, executor, Quiet())
+    # Two rehearsals, then three blocks of four trials.
+    assert [request["reference"] for request in executor.requests] == [
+        *(False, False),
+        *([True, False, False, False] * 3),
+    ]
+    assert all(trial.outcome_line["memory_limit_bytes"] > 0 for trial in store.trials(run))

@@ -58,7 +58,11 @@ def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:
     ]
     assert made["cwd"] == "/folder"
     assert made["expect"]["result"] == {"checksum": "21", "order": "7911"}
-    assert made["expect"]["lines"] == {"total": 12, "starting": {":": 6, "*": 3, ">": 2, "@": 1}}
+    assert made["expect"]["lines"] == {
+        "total": 12,
+        "starting": {":": 6, "*": 3, ">": 2, "@": 1},
+        "sha256": None,
+    }
     assert made["limits"]["memory_bytes"] == 750
     assert made["limits"]["wall_s"] == 5
     assert json.loads(json.dumps(made)) == made
