@@ -6,13 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ringside.stats.signed_rank import tail
 from ringside.stats.stopping import PEEKED, looks
 
-Numbers = np.ndarray
+Numbers = Any
 _AT_ONCE = 100_000
 _LEVEL = 0.05
 

@@ -34,7 +34,7 @@ def summary(
 ) -> Summary:
     """A made-up run of the ring, all of its figures `times` as large."""
     store = Store(folder / f"{name}.sqlite")
-    run = make_run(store, experiment(**{**SMALL, **changes}), seed=seed, noise=0.01)  # type: ignore[arg-type]
+    run = make_run(store, experiment(**{**SMALL, **changes}), seed=seed, noise=0.01)
     trials = [
         dataclasses.replace(
             trial,
@@ -113,7 +113,7 @@ def two_runs(tmp_path: Path) -> Callable[..., tuple[str, str, str]]:
         store = Store(where)
         names = []
         for seed, scale in ((1, 1.0), (2, times)):
-            run = make_run(store, experiment(**SMALL, blocks=7), seed=seed, noise=0.01)  # type: ignore[arg-type]
+            run = make_run(store, experiment(**SMALL, blocks=7), seed=seed, noise=0.01)
             again = store.begin_run("again", seed, run.plan, run.host, {})
             for trial in store.trials(run):
                 line = {**trial.outcome_line, "reference_ns": 10_000_000}

@@ -183,6 +183,14 @@ def test_output_that_looks_like_the_protocol_is_only_output(workplace: Path) -> 
     assert all(one["verdict"] == "too-few-blocks" for one in found["comparisons"])
 
 
+def test_without_options_it_ends_by_itself(workplace: Path) -> None:
+    found = json.loads(ringside("vs", "sleep 0.01", "sleep 0.01", "--until", "100%", "--json").stdout)
+    # Six blocks at least; ten where the first look is early enough.
+    assert found["blocks_done"] >= 6
+    assert (found["until"], found["time_s"]) == (1.0, 30.0)
+    assert all(one["low"] is not None for one in found["comparisons"] if one["metric"] == "wall_s")
+
+
 def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -> None:
     done = ringside("vs", "true", "sh -c 'echo broken >&2; exit 3'", "--blocks", "2", status=1)
     assert done.stdout == ""

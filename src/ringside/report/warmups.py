@@ -23,7 +23,7 @@ def picture(
     alt = altair()
     shortest = min(min(series) for found in each.values() for series in found)
     unit, unit_name = numbers.scale(shortest, metric.unit)
-    blocks = [
+    blocks: list[dict[str, Any]] = [
         {"contender": name, "block": f"{name} {number}", "repeat": place, "value": value / unit}
         for name, found in each.items()
         for number, series in enumerate(found, 1)

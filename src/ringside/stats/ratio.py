@@ -47,7 +47,7 @@ def paired_ratio(
 ) -> Interval | None:
     """The ratio of `paired` alone."""
     found = paired(numerator, denominator, peeked=peeked)
-    return found and found.ratio
+    return None if found is None else found.ratio
 
 
 def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> list[float]:

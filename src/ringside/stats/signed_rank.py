@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ringside.model import Interval
 from ringside.stats.interval import CONFIDENCE, LEAST
@@ -42,7 +42,7 @@ def tail(w: int, n: int) -> float:
         return 0.0
     if n <= _EXACT:
         counts = _cumulated(n)
-        return counts[min(w, len(counts) - 1)] / 2**n
+        return counts[min(w, len(counts) - 1)] / float(2**n)
     mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
     return 0.5 * math.erfc((mean - w - 0.5) / math.sqrt(2 * variance))
 
@@ -144,7 +144,7 @@ class _Means:
             else:
                 low = half
 
-    def _count(self, bound: float, side: str) -> int:
+    def _count(self, bound: float, side: Literal["left", "right"]) -> int:
         if self._all is not None:
             return int(self._numpy.searchsorted(self._all, bound, side=side))
         # Both orders of each pair, and each value with itself once.

@@ -17,6 +17,7 @@ from ringside.errors import UsageError
 from ringside.executor.local import LocalExecutor
 from ringside.load import words
 from ringside.report.plaintext import one_line
+from ringside.stats.interval import LEAST
 from ringside.verbs import context
 from ringside.verbs.run import goal
 from ringside.versus import commands as reading
@@ -60,7 +61,7 @@ def vs(
         time_s=None if blocks else words.seconds(time, "--time") if time else _TIME_S,
         # Without a goal a given time is used up.
         until=None if blocks or (time and not until) else goal(until) if until else _UNTIL,
-        least=1 if time else Rules.least,
+        least=1 if time else LEAST,
         warmups=warmup,
         timeout_s=words.seconds(timeout, "--timeout"),
         memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE),
