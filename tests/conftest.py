@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ settings.register_profile(
 )
 settings.load_profile("patient")
 
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 FAKES = Path(__file__).parent / "fakes"
 
 # What takes long comes last, so that a host that gives little of its CPUs gets to all others.
@@ -23,6 +27,7 @@ LAST = (
     "test_runner",
     "test_load",
     "test_versus",
+    "test_own_tests",
     "test_contenders",
     "test_batch_contenders",
     "test_jobs_contenders",

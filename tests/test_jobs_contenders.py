@@ -75,7 +75,7 @@ def test_sleeping_jobs_overlap_and_other_work_goes_on(name: str, executor: Local
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_many_jobs_and_more_workers_than_jobs(name: str, executor: LocalExecutor) -> None:
     one = ready(name)
-    for levels in ({"jobs": 500, "workers": 4}, {"jobs": 1, "workers": 8}):
+    for levels in ({"jobs": 2000, "workers": 4}, {"jobs": 1, "workers": 8}):
         found = carry_out("jobs", one, executor, point("jobs", kind="noop", **levels))
         assert found.outcome is Outcome.OK, f"{name} {levels}: {found.detail} {found.outcome_line}"
 

@@ -186,7 +186,7 @@ mod tests {
         for size in [0, 1, 7, 200, 30_000, 50_000] {
             let vector = vec!["-12345"; size].join(" ");
             let case = format!("{size}\n{vector}\n{vector}\n");
-            let cases = 1 + 700_000 / case.len();
+            let cases = 2 + 700_000 / case.len();
             let text = case.repeat(cases);
             let found = blocks(format!("{cases}\n{text}").as_bytes()).unwrap();
             assert!(found.len() > 1);

@@ -58,17 +58,16 @@ fn settings(given: &Given) -> Result<Settings, String> {
 }
 
 fn run(settings: &Settings) -> io::Result<()> {
+    let mut alone = None;
     if let Kind::Cpu { .. } = settings.job.kind {
         let begun = Instant::now();
-        let answer = settings.job.answer(0);
+        alone = Some(settings.job.answer(0));
         phase("alone", begun.elapsed())?;
-        // The compiler could leave out a job whose answer nobody looks at.
-        assert_ne!(answer, 0);
     }
     let mut evidence = Evidence::default();
     for time in 0..settings.repeats {
         let hold = settings.hold && time == 0;
-        once(settings, hold, &mut evidence)?;
+        once(settings, hold, alone, &mut evidence)?;
     }
     report::line(&format!(
         "::result answers={} order={} beats={}",
@@ -76,8 +75,13 @@ fn run(settings: &Settings) -> io::Result<()> {
     ))
 }
 
-/// Does all jobs, with threads of their own.
-fn once(settings: &Settings, hold: bool, evidence: &mut Evidence) -> io::Result<()> {
+/// Does all jobs, with threads of their own. `alone` is the first one's answer, where it is known.
+fn once(
+    settings: &Settings,
+    hold: bool,
+    alone: Option<u32>,
+    evidence: &mut Evidence,
+) -> io::Result<()> {
     let begun = Instant::now();
     let background = Background::begin(
         settings.job,
@@ -91,6 +95,8 @@ fn once(settings: &Settings, hold: bool, evidence: &mut Evidence) -> io::Result<
         io::stdin().read_line(&mut String::new())?;
     }
     let (ended, gap) = foreground::gather(&background, submitted, evidence);
+    // The compiler could leave out a job whose answer nobody looks at.
+    assert!(alone.is_none() || alone == background.answer(0));
 
     phase("submit", submitted - begun)?;
     phase("makespan", ended - begun)?;

@@ -1,0 +1,47 @@
+"""The tests that contenders bring of their own parts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_contenders import ready
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def passes(folder: str, *words: str, **more: str) -> None:
+    done = subprocess.run(
+        words,
+        cwd=ROOT / "contenders" / folder,
+        env={**os.environ, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def pytest_passes(folder: str, python: str, *files: str) -> None:
+    # Another Python than ours takes our pytest, which is pure Python, and none of its plugins.
+    ours = str(Path(pytest.__file__).resolve().parents[1])
+    words = [python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", *files]
+    passes(folder, *words, PYTHONPATH=ours, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+
+
+def test_of_multitask() -> None:
+    pytest_passes("multitask", sys.executable, "test_multitask.py")
+
+
+def test_of_tasklets_and_sockets_on_greenlets() -> None:
+    python = ready("stackless-greenlet").build / "venv" / "bin" / "python"
+    pytest_passes("stackless-greenlet", str(python), "test_tasklets.py", "test_sockets.py")
+
+
+def test_of_the_limit() -> None:
+    target = str(ready("limit").build.parents[1] / "limit-tests")
+    passes("limit", "cargo", "test", "--quiet", "--locked", CARGO_TARGET_DIR=target)
