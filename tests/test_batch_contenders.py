@@ -166,7 +166,8 @@ def test_a_worker_that_is_killed_ends_it_with_one_line(name: str, inputs: Inputs
         command("batch", one, f"input={made.path}", "cores=2"),
         cwd=one.contender.folder,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        # Nobody reads the answers meanwhile: in a pipe they would hold it up.
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )

@@ -78,7 +78,7 @@ def test_ranks_are_groups_of_ties() -> None:
 def test_what_was_not_seen_is_no_figure() -> None:
     found = conclude(SEVEN, SEVEN, peak_pss_bytes=None)
     assert "peak_pss_bytes" not in found.figures["B"]
-    memory = next(one for one in found.compared if one.measure.name == "peak_pss_bytes")
+    memory = next(one for one in found.compared if one.metric.name == "peak_pss_bytes")
     assert memory.ratio is None
     assert "nothing can be said" in show.sentence(memory)
     document = show.as_document(found, {})
@@ -254,6 +254,6 @@ def test_ctrl_c_shows_what_is_there(workplace: Path) -> None:
 
 
 def test_intervals_are_written_as_ratios_near_one_need_them() -> None:
-    wall = result.MEASURES[0]
+    wall = result.METRICS[0]
     one = result.Compared(wall, "B", "A", Interval(1.0034, 0.98, 1.31, 9), Verdict.INDISTINGUISHABLE, 0.4)
     assert "1.003 (0.9800–1.31)" in show.sentence(one)
