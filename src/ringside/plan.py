@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 
 from ringside.errors import UsageError
-from ringside.model import Block, Cell, Contender, Experiment, Level, Point
+from ringside.model import Block, Cell, Contender, Experiment, Level, Metric, Point
 from ringside.workloads.base import Cores, Workload
 
 # With a goal for the intervals no more blocks are made than this, reached or not.
@@ -42,6 +42,18 @@ def with_blocks(experiment: Experiment, count: int) -> Experiment:
 def with_until(experiment: Experiment, goal: float) -> Experiment:
     """The experiment with blocks until intervals are narrower than `goal` (`--until`)."""
     return dataclasses.replace(experiment, until=goal)
+
+
+def pairs(experiment: Experiment) -> list[tuple[str, str]]:
+    """The pairs whose ratios are shown: those that the experiment names, else all over the baseline."""
+    if experiment.show.ratios:
+        return list(experiment.show.ratios)
+    return [(name, experiment.baseline) for name in experiment.contenders if name != experiment.baseline]
+
+
+def compared(experiment: Experiment, workload: Workload) -> list[Metric]:
+    """The metrics that are compared, the headline first."""
+    return [workload.metric(name) for name in experiment.show.metrics or workload.compared]
 
 
 def most_blocks(experiment: Experiment) -> int:

@@ -206,7 +206,8 @@ def conduct(
     KeyboardInterrupt passes through after the trial under way has been ended and kept.
     """
     experiment, workload, ready = prepared.experiment, prepared.workload, prepared.ready()
-    done, failures = _already(storage.trials(run))
+    made_before = storage.trials(run)
+    done, failures = _already(made_before)
     cells = [Cell(name, point) for point in prepared.points for name in experiment.contenders]
     watcher.begins(run, plan.most_blocks(experiment), cells, workload)
     for position, cell in enumerate(cells):
@@ -224,7 +225,7 @@ def conduct(
             watcher.rehearses(Cell(name, smallest))
             if session.make(0, 0, Cell(name, smallest)).outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
-    precision = _Precision(prepared, storage.trials(run))
+    precision = _Precision(prepared, made_before)
     for block in plan.blocks(prepared.points, experiment.contenders, plan.most_blocks(experiment), run.seed):
         if precision.reached(block.index - 1):
             break
@@ -260,7 +261,7 @@ class _Precision:
         self._workload = prepared.workload
         self._points = prepared.points
         self._looks = set(looks(plan.most_blocks(prepared.experiment)))
-        self._headline = (*prepared.experiment.show.metrics, *prepared.workload.compared)[0]
+        self._headline = plan.compared(prepared.experiment, prepared.workload)[0].name
         self._values: dict[Cell, dict[int, float]] = {}
         for one in made:
             self.add(one)
@@ -277,16 +278,12 @@ class _Precision:
         goal = self._experiment.until
         if goal is None or blocks < self._experiment.blocks or blocks not in self._looks:
             return False
-        baseline = self._experiment.baseline
-        pairs = self._experiment.show.ratios or [
-            (name, baseline) for name in self._experiment.contenders if name != baseline
-        ]
         ratios = [
             paired_ratio(
                 self._values.get(Cell(one, point), {}), self._values.get(Cell(other, point), {}), peeked=True
             )
             for point in self._points
-            for one, other in pairs
+            for one, other in plan.pairs(self._experiment)
         ]
         return narrow_enough(ratios, goal)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from ringside.errors import UsageError
 from ringside.model import Cell, Interval, Metric, Verdict, Warned
 from ringside.report import numbers
+from ringside.report.document import ratio, warnings
 from ringside.report.plaintext import one_line
 from ringside.report.summary import Summary
 from ringside.report.tabular import Entry, TableData
@@ -18,7 +20,6 @@ from ringside.stats.ratio import verdict
 
 FORMAT = 1
 _MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
-_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +81,13 @@ def _moved(
     both = [cell for cell in shared if values(one, cell) and values(other, cell)]
     found = []
     for cell in both:
-        ratio = unpaired.ratio(values(other, cell), values(one, cell), drift=drift or 0.0, family=len(both))
-        if ratio is None:
+        times = unpaired.ratio(values(other, cell), values(one, cell), drift=drift or 0.0, family=len(both))
+        if times is None:
             continue
         if drift is None:
-            ratio = Interval(ratio.estimate, None, None, ratio.n)
-        said = verdict(ratio, smaller_is_better=metric.smaller_is_better)
-        found.append(Moved(cell, metric, ratio, said))
+            times = Interval(times.estimate, None, None, times.n)
+        said = verdict(times, smaller_is_better=metric.smaller_is_better)
+        found.append(Moved(cell, metric, times, said))
     return found
 
 
@@ -105,7 +106,7 @@ def table(found: Across) -> TableData:
         row = [Entry(one.cell.contender, "text"), Entry(found.one.label(one.cell.point), "text")]
         row += [Entry(one.metric.title, "text")] if several else []
         row += [Entry(numbers.quantity(value.estimate, unit)) for value in (before, after)]
-        kind = _KINDS.get(one.verdict, "number")
+        kind = numbers.kind(one.verdict)
         row += [
             Entry(numbers.ratio(one.ratio), kind),
             Entry(numbers.VERDICT_WORDS[one.verdict] or "–", kind),
@@ -132,7 +133,7 @@ def table(found: Across) -> TableData:
 def _how(found: Across) -> tuple[str, ...]:
     if found.drift is None:
         return ()
-    times = numbers.significant(2.718281828459045**found.drift)
+    times = numbers.significant(math.exp(found.drift))
     return (f"A fixed computation took up to {times} times as long in one block as in another of both runs.",)
 
 
@@ -149,15 +150,12 @@ def document(found: Across) -> dict[str, Any]:
                 "contender": one.cell.contender,
                 "point": one.cell.point.as_dict(),
                 "metric": one.metric.name,
-                "ratio": one.ratio.estimate,
-                "low": one.ratio.low,
-                "high": one.ratio.high,
-                "n": one.ratio.n,
+                **ratio(one.ratio),
                 "verdict": str(one.verdict),
             }
             for one in found.moved
         ],
-        "warnings": [{"code": one.code, "text": one.text, "remedy": one.remedy} for one in found.warnings],
+        "warnings": warnings(found.warnings),
     }
 
 

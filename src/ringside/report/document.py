@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ringside.model import Interval
+from ringside.model import Interval, Warned
 from ringside.report.summary import Summary
 
 FORMAT = 1
@@ -39,7 +39,7 @@ def document(summary: Summary) -> dict[str, Any]:
                 "outcomes": {str(outcome): n for outcome, n in found.outcomes.items()},
                 "reason": found.reason,
                 "metrics": {
-                    name: {"unit": units[name], **_interval(value)} for name, value in found.metrics.items()
+                    name: {"unit": units[name], **interval(value)} for name, value in found.metrics.items()
                 },
             }
             for cell, found in summary.cells.items()
@@ -50,10 +50,7 @@ def document(summary: Summary) -> dict[str, Any]:
                 "metric": one.metric,
                 "contender": one.contender,
                 "baseline": one.baseline,
-                "ratio": one.ratio.estimate,
-                "low": one.ratio.low,
-                "high": one.ratio.high,
-                "n": one.ratio.n,
+                **ratio(one.ratio),
                 "p": one.p,
                 "verdict": str(one.verdict),
             }
@@ -66,16 +63,29 @@ def document(summary: Summary) -> dict[str, Any]:
                 "over": one.slope.over,
                 "point": one.fixed.as_dict(),
                 "unit": one.slope.unit,
-                **_interval(one.value),
+                **interval(one.value),
             }
             for one in summary.slopes
         ],
-        "warnings": [{"code": one.code, "text": one.text, "remedy": one.remedy} for one in summary.warnings],
+        "warnings": warnings(summary.warnings),
     }
 
 
-def _interval(value: Interval) -> dict[str, Any]:
+def interval(value: Interval) -> dict[str, Any]:
+    """A figure's estimate and interval as they stand in every document."""
     return {"median": value.estimate, "low": value.low, "high": value.high, "n": value.n}
+
+
+def ratio(value: Interval | None) -> dict[str, Any]:
+    """A ratio's; nulls and no block where two have none together."""
+    if value is None:
+        return {"ratio": None, "low": None, "high": None, "n": 0}
+    return {"ratio": value.estimate, "low": value.low, "high": value.high, "n": value.n}
+
+
+def warnings(found: Iterable[Warned]) -> list[dict[str, str]]:
+    """Warnings with their codes."""
+    return [{"code": one.code, "text": one.text, "remedy": one.remedy} for one in found]
 
 
 def as_json(summary: Summary) -> str:

@@ -17,6 +17,13 @@ VERDICT_WORDS = {
     Verdict.INDISTINGUISHABLE: "indistinguishable",
     Verdict.TOO_FEW_BLOCKS: "",
 }
+# How a verdict looks, where it decides (report/tabular.py).
+_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
+
+
+def kind(verdict: Verdict, otherwise: str = "number") -> str:
+    """The kind of entry that a verdict is; `otherwise` where there is none."""
+    return _KINDS.get(verdict, otherwise)
 
 
 def significant(value: float, digits: int = 3) -> str:

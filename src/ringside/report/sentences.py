@@ -10,7 +10,6 @@ from ringside.model import Cell, Comparison, Metric, Point, Verdict
 from ringside.report import numbers
 from ringside.report.summary import Summary
 
-_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
 _WHOLE = {"CPU": "CPU time", "Wall": "wall time"}
 
 
@@ -67,7 +66,7 @@ def _compared(one: Comparison, metric: Metric) -> Sentence:
     if one.verdict is Verdict.INDISTINGUISHABLE:
         text = f"{one.contender} cannot be told from {one.baseline}: {what}"
         return Sentence(text, "even")
-    return Sentence(f"{one.contender} {verb} {what}: {one.verdict}", _KINDS[one.verdict])
+    return Sentence(f"{one.contender} {verb} {what}: {one.verdict}", numbers.kind(one.verdict))
 
 
 def overall(summary: Summary, metric: Metric) -> list[Sentence]:
@@ -103,7 +102,7 @@ def _over_points(summary: Summary, metric: Metric, name: str) -> Sentence:
     if count == len(compared):
         where = f"at all {count} points" if count == total else f"at {count} points"
         words = f"is {_word(verdict)} {baseline} {where}"
-        return Sentence(f"{name} {words}: {what}{missing}", _KINDS[verdict])
+        return Sentence(f"{name} {words}: {what}{missing}", numbers.kind(verdict))
     parts = ", ".join(_part(one, verdicts[one]) for one in _ordered(verdicts))
     return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}{missing}", "even")
 

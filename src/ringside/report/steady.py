@@ -19,7 +19,8 @@ def table(summary: Summary) -> TableData | None:
     metric = summary.workload.metric(summary.workload.repeated_metric)
     several = len(summary.points) > 1
     notes = []
-    if missing():
+    blind = missing()
+    if blind:
         notes.append("Whether they are steady is found with ruptures: pip install 'ringside[report]'.")
     rows = []
     for point in summary.points:
@@ -27,7 +28,7 @@ def table(summary: Summary) -> TableData | None:
             each = summary.repeats.get(Cell(name, point))
             if not each:
                 continue
-            found = [] if missing() else [one for series in each if (one := steadiness(series))]
+            found = [] if blind else [one for series in each if (one := steadiness(series))]
             first = median(series[0] for series in each)
             steady = [one.steady for one in found if one.steady is not None]
             row = [Entry(name, "text")]

@@ -3,13 +3,13 @@ terminal to the page, are made from this."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ringside import plan
 from ringside.model import (
     Cell,
     Comparison,
@@ -21,11 +21,10 @@ from ringside.model import (
     Point,
     Span,
     Trial,
-    Verdict,
     Warned,
 )
 from ringside.report.warned import reference_by_block, undecided, warned
-from ringside.stats.family import adjusted, groups
+from ringside.stats.family import as_family, ranks
 from ringside.stats.interval import median_interval
 from ringside.stats.ratio import Paired, paired, verdict
 from ringside.stats.slope import slope_over_blocks
@@ -86,8 +85,7 @@ class Summary:
 
     def metrics(self) -> list[Metric]:
         """The metrics that are compared, the headline first."""
-        names = self.experiment.show.metrics or self.workload.compared
-        return [self.workload.metric(name) for name in names]
+        return plan.compared(self.experiment, self.workload)
 
     def names(self) -> list[str]:
         return list(self.experiment.contenders)
@@ -121,13 +119,7 @@ class Summary:
         """The p of each pair that is shown, as one of all of them."""
         key = (metric.name, point)
         if key not in self._families:
-            compared = {
-                pair: found
-                for pair in self.pairs()
-                if (found := self._pair(metric, *pair, point)) is not None
-            }
-            fair = adjusted([found.p for found in compared.values()])
-            self._families[key] = dict(zip(compared, fair, strict=True))
+            self._families[key] = as_family({pair: self._pair(metric, *pair, point) for pair in self.pairs()})
         return self._families[key]
 
     def ranked(self, metric: Metric, point: Point) -> list[str]:
@@ -142,35 +134,21 @@ class Summary:
         return sorted(self.names(), key=key)
 
     def ranks(self, metric: Metric, point: Point) -> dict[str, int]:
-        """The group of ties in which each contender with figures is, from 1. All pairs of them are one family
-        of comparisons; where it cannot tell two apart they share a rank."""
+        """The group of ties in which each contender with figures is, from 1."""
         names = [
             name
             for name in self.ranked(metric, point)
             if metric.name in self.cells[Cell(name, point)].metrics
         ]
-        compared = {
-            pair: found
-            for pair in itertools.combinations(names, 2)
-            if (found := self._pair(metric, *pair, point)) is not None
-        }
-        fair = dict(zip(compared, adjusted([found.p for found in compared.values()]), strict=True))
 
-        def differ(one: str, other: str) -> bool:
-            found = compared.get((one, other))
-            if found is None:
-                return False
-            said = verdict(found.ratio, smaller_is_better=metric.smaller_is_better, p=fair[one, other])
-            return said is Verdict.FASTER
+        def compare(one: str, other: str) -> Paired | None:
+            return self._pair(metric, one, other, point)
 
-        return {name: rank for rank, tied in enumerate(groups(names, differ), 1) for name in tied}
+        return ranks(names, compare, smaller_is_better=metric.smaller_is_better)
 
     def pairs(self) -> list[tuple[str, str]]:
-        """The pairs whose ratios are shown: those that the experiment names, else all over the baseline."""
-        if self.experiment.show.ratios:
-            return list(self.experiment.show.ratios)
-        baseline = self.experiment.baseline
-        return [(name, baseline) for name in self.names() if name != baseline]
+        """The pairs whose ratios are shown."""
+        return plan.pairs(self.experiment)
 
     def comparisons(self) -> list[Comparison]:
         """All comparisons that are shown."""
@@ -222,7 +200,8 @@ def summarise(run: Run, trials: Sequence[Trial]) -> Summary:
         for cell in (Cell(name, point) for name in experiment.contenders)
     }
     blocks_done = max((trial.block for trial in counted), default=0)
-    middle = _middle(workload, cells, by_cell)
+    headline = plan.compared(experiment, workload)[0].name
+    middle = _middle(headline, cells, by_cell)
     found = Summary(
         run=run,
         experiment=experiment,
@@ -256,7 +235,7 @@ def _repeats(
 
 
 def _middle(
-    workload: Workload, cells: Mapping[Cell, CellSummary], by_cell: Mapping[Cell, Sequence[Trial]]
+    headline: str, cells: Mapping[Cell, CellSummary], by_cell: Mapping[Cell, Sequence[Trial]]
 ) -> dict[Cell, Trial]:
     """For each cell the trial whose headline is the middle one, to be shown over time."""
     found = {}
@@ -264,8 +243,8 @@ def _middle(
         ok = [trial for trial in trials if trial.outcome is Outcome.OK]
         if cell not in cells or not ok:
             continue
-        headline = cells[cell].by_block.get(workload.compared[0], {})
-        ranked = sorted(ok, key=lambda trial: headline.get(trial.block, math.inf))
+        values = cells[cell].by_block.get(headline, {})
+        ranked = sorted(ok, key=lambda trial: values.get(trial.block, math.inf))
         found[cell] = ranked[(len(ranked) - 1) // 2]
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point, Verdict
+from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point
 from ringside.report import laws, numbers, published, steady
 from ringside.report.summary import LIMIT, CellSummary, Summary
 from ringside.report.tabular import Entry, TableData
@@ -50,9 +50,9 @@ def point_table(summary: Summary, point: Point) -> TableData:
     ]
     baseline = summary.experiment.baseline
     has_limit = LIMIT in summary.names() and baseline != LIMIT
-    ranks = summary.ranks(headline, point)
     # Where nothing can be told apart all would be first.
     decided = summary.blocks_done >= LEAST
+    ranks = summary.ranks(headline, point) if decided else {}
     columns = ["contender", headline.title, f"× {baseline}", "verdict"]
     columns += ["rank"] if decided else []
     columns += ["× limit"] if has_limit else []
@@ -210,7 +210,7 @@ def _ratio(comparison: Comparison | None, is_baseline: bool) -> Entry:
         return Entry("1", "quiet")
     if comparison is None:
         return Entry("–", "quiet")
-    return Entry(numbers.ratio(comparison.ratio), _kind(comparison.verdict))
+    return Entry(numbers.ratio(comparison.ratio), numbers.kind(comparison.verdict))
 
 
 def _times(comparison: Comparison | None, is_limit: bool) -> Entry:
@@ -224,13 +224,7 @@ def _verdict(comparison: Comparison | None, is_baseline: bool) -> Entry:
         return Entry("baseline", "quiet")
     if comparison is None:
         return Entry("–", "quiet")
-    return Entry(numbers.VERDICT_WORDS[comparison.verdict] or "–", _kind(comparison.verdict))
-
-
-def _kind(verdict: Verdict) -> str:
-    return {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}.get(
-        verdict, "number"
-    )
+    return Entry(numbers.VERDICT_WORDS[comparison.verdict] or "–", numbers.kind(comparison.verdict))
 
 
 def _interval(value: Interval | None, unit: str) -> Entry:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ringside.model import Cell, Comparison, Experiment, Trial, Verdict, Warned
+from ringside.plan import compared
 from ringside.stats.family import blocks_needed
 from ringside.stats.humps import two_humps
 from ringside.stats.interval import LEAST
@@ -44,7 +45,7 @@ def warned(
         *_blocks(run, experiment, trials),
         *noisy_neighbour(measured),
         *drifted(reference_by_block(measured).values()),
-        *_humps(workload, cells),
+        *_humps(compared(experiment, workload)[0].name, cells),
         *_generator(measured),
         *_cpus(run, measured),
         *_memory(measured),
@@ -60,7 +61,7 @@ def reference_by_block(trials: Sequence[Trial]) -> dict[int, float]:
     }
 
 
-def drifted(references: Any) -> Iterator[Warned]:
+def drifted(references: Iterable[float]) -> Iterator[Warned]:
     """`drift`: from the fixed computation's times."""
     moved = drift(list(references))
     if moved is not None and moved > math.log1p(_DRIFT):
@@ -138,8 +139,7 @@ def undecided(comparisons: Sequence[Comparison], family: int) -> Iterator[Warned
         )
 
 
-def _humps(workload: Workload, cells: Mapping[Cell, CellSummary]) -> Iterator[Warned]:
-    headline = workload.compared[0]
+def _humps(headline: str, cells: Mapping[Cell, CellSummary]) -> Iterator[Warned]:
     found = []
     for cell, summary in cells.items():
         places = two_humps(list(summary.by_block.get(headline, {}).values()))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
+from ringside.model import Verdict
 from ringside.stats.interval import CONFIDENCE, LEAST
+from ringside.stats.ratio import Paired, verdict
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -26,6 +29,33 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
         least = min(least, rank * p_values[i])
         found[i] = least
     return found
+
+
+def as_family(pairs: Mapping[Name, Paired | None]) -> dict[Name, float]:
+    """The p of each comparison as one of all of these; a pair without a block in common has none."""
+    known = {key: found.p for key, found in pairs.items() if found is not None}
+    return dict(zip(known, adjusted(list(known.values())), strict=True))
+
+
+def ranks(
+    ordered: Sequence[Name],
+    compare: Callable[[Name, Name], Paired | None],
+    *,
+    smaller_is_better: bool = True,
+) -> dict[Name, int]:
+    """The group of ties in which each of `ordered`, the best first, stands, from 1. All pairs of them are one
+    family of comparisons; where it cannot tell two apart they share a rank."""
+    pairs = {pair: compare(*pair) for pair in itertools.combinations(ordered, 2)}
+    fair = as_family(pairs)
+
+    def differ(one: Name, other: Name) -> bool:
+        found = pairs[one, other]
+        if found is None:
+            return False
+        p = fair[one, other]
+        return verdict(found.ratio, smaller_is_better=smaller_is_better, p=p) is Verdict.FASTER
+
+    return {name: rank for rank, tied in enumerate(groups(ordered, differ), 1) for name in tied}
 
 
 def blocks_needed(comparisons: int) -> int:

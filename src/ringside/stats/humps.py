@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 from ringside.stats.ratio import usable
 
@@ -31,7 +32,7 @@ def two_humps(values: Sequence[float]) -> tuple[float, float] | None:
     split = _split(logs)
     if min(split, n - split) < max(4, _SHARE * n):
         return None
-    low, high = _median(logs[:split]), _median(logs[split:])
+    low, high = median(logs[:split]), median(logs[split:])
     third = (high - low) / 3
     between = sum(low <= x <= high for x in logs)
     valley = sum(low + third < x < high - third for x in logs)
@@ -40,11 +41,6 @@ def two_humps(values: Sequence[float]) -> tuple[float, float] | None:
     if third <= 0 or between < 0.3 * n or valley > _VALLEY * between / 3:
         return None
     return math.exp(low), math.exp(high)
-
-
-def _median(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _split(ordered: Sequence[float]) -> int:

@@ -23,14 +23,8 @@ def compare(
     """Show the second run over the first. Exit status 0; 1 where the gate found a cell that is worse."""
     limit = _limit(gate) if gate else None
     storage = context.open_store(store)
-    runs = []
-    for name in (one, other):
-        found = parts.together(storage, name)
-        if len(found) > 1:
-            ids = ", ".join(run.id for run in found)
-            raise UsageError(f"{name} is a suite of runs: name one of {ids}")
-        runs.append(summary.of_run(storage, found[0]))
-    compared = across.across(runs[0], runs[1], metric)
+    before, after = (summary.of_run(storage, parts.single(storage, name)) for name in (one, other))
+    compared = across.across(before, after, metric)
     if form == "json":
         sys.stdout.write(json.dumps(across.document(compared), indent=2, allow_nan=False) + "\n")
     elif form == "markdown":

@@ -16,17 +16,12 @@ _TEXTS: dict[str, Callable[[Summary], str]] = {
     "bencher": exports.bencher,
     "github-action-benchmark": exports.github_action,
 }
-FORMATS = (*_TEXTS, "parquet")
 
 
 def export(run: str, *, form: str, output: Path | None, store: str | None = None) -> int:
     """Write a run to a file, or to stdout; exit status 0, 1 where cells have no figures."""
     storage = context.open_store(store)
-    runs = parts.together(storage, run)
-    if len(runs) > 1:
-        ids = ", ".join(one.id for one in runs)
-        raise UsageError(f"{run} is a suite of runs, and a file holds one: name one of {ids}")
-    found = summary.of_run(storage, runs[0])
+    found = summary.of_run(storage, parts.single(storage, run))
     if form == "parquet":
         if output is None:
             raise UsageError("Parquet is no text: name a file with -o run.parquet")

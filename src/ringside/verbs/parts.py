@@ -81,6 +81,15 @@ def together(storage: Store, name: str) -> list[Run]:
     return _mates(storage, suite) if suite else [run]
 
 
+def single(storage: Store, name: str) -> Run:
+    """The run of that id. Raises UsageError, also where it means several: a suite of them."""
+    found = together(storage, name)
+    if len(found) > 1:
+        ids = ", ".join(one.id for one in found)
+        raise UsageError(f"{name} is a suite of runs: name one of {ids}")
+    return found[0]
+
+
 def _mates(storage: Store, suite: str) -> list[Run]:
     return [run for run in storage.runs() if suite_of(run).get("id") == suite]
 

@@ -72,14 +72,14 @@ def vs(
     )
     environment = {key: value for key, value in os.environ.items() if key != "RINGSIDE_PADDING"}
     bout = Bout(entered, rules, LocalExecutor(), environment, Path.cwd())
-    interrupted = failed = ""
+    failed, interrupted = "", False
     with _Watch(len(entered)) as watch:
         try:
             bout.carry_out(watch)
         except CommandFailedError as error:
             failed = str(error)
         except KeyboardInterrupt:
-            interrupted = "interrupted"
+            interrupted = True
     if failed:
         print(
             f"ringside: {failed}; nothing is compared (--ignore-failure counts it all the same)",

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ringside.model import Interval, Trial, Verdict, Warned
+from ringside.model import Interval, Metric, Trial, Verdict, Warned
 from ringside.report.warned import drifted, noisy_neighbour
-from ringside.stats.family import adjusted, blocks_needed, groups
+from ringside.stats.family import as_family, blocks_needed, ranks
 from ringside.stats.humps import two_humps
 from ringside.stats.interval import LEAST, median_interval
 from ringside.stats.ratio import Paired, paired, verdict
 from ringside.versus.bout import Time
 from ringside.versus.commands import Command
+from ringside.workloads.base import CPU_S, PEAK, WALL_S, process_figures
 
-# Sampled memory of something that ended before the first look is not known; kernel ticks do not matter here.
 _SHORT_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A figure of a single execution; None where it was not seen."""
-
-    name: str
-    title: str
-    unit: str
-    value: Callable[[Trial], float | None]
-
-
-@dataclass(frozen=True, slots=True)
 class Compared:
-    """A command over the first one, in one measure."""
+    """A command over the first one, in one metric."""
 
-    measure: Measure
+    metric: Metric
     name: str
     baseline: str
     ratio: Interval | None
@@ -44,7 +33,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A bout's figures. `figures[name][measure]`; `ranks` are groups of ties by wall time."""
+    """A bout's figures. `figures[name][metric]`; `ranks` are groups of ties by wall time."""
 
     commands: Sequence[Command]
     times: Sequence[Time]
@@ -55,99 +44,71 @@ class Result:
     blocks: int
 
 
-def _seconds(*keys: str) -> Callable[[Trial], float | None]:
-    def value(trial: Trial) -> float | None:
-        found = [trial.outcome_line.get(key) for key in keys]
-        return sum(one for one in found if one is not None) / 1e9 if None not in found else None
-
-    return value
-
-
-def _peak(trial: Trial) -> float | None:
-    found = trial.outcome_line.get("peak_pss_bytes")
-    return float(found) if found else None
-
-
-MEASURES = (
-    Measure("wall_s", "Wall", "s", _seconds("wall_ns")),
-    Measure("cpu_s", "CPU", "s", _seconds("cpu_user_ns", "cpu_system_ns")),
-    Measure("user_s", "User", "s", _seconds("cpu_user_ns")),
-    Measure("system_s", "System", "s", _seconds("cpu_system_ns")),
-    Measure("peak_pss_bytes", "Peak memory", "B", _peak),
-)
+USER_S = Metric("user_s", "s", "User", "the part of the CPU time outside the kernel")
+SYSTEM_S = Metric("system_s", "s", "System", "the part of the CPU time inside the kernel")
+METRICS = (WALL_S, CPU_S, USER_S, SYSTEM_S, PEAK)
 # User and system time are parts of what is compared.
-_COMPARED = ("wall_s", "cpu_s", "peak_pss_bytes")
+_COMPARED = (WALL_S, CPU_S, PEAK)
 
 
 def conclude(commands: Sequence[Command], times: Sequence[Time], *, peeked: bool) -> Result:
     """The figures of what was measured. `peeked`: blocks were made until intervals were narrow."""
-    values = {
-        (command.name, measure.name): _by_block(times, command.name, measure)
-        for command in commands
-        for measure in MEASURES
+    values: dict[tuple[str, str], dict[int, float]] = {
+        (command.name, metric.name): {} for command in commands for metric in METRICS
     }
-    figures = {
+    for one in times:
+        for name, value in figures(one.trial).items():
+            values[one.name, name][one.block] = value
+    middles = {
         command.name: {
-            measure.name: median_interval(list(found.values()))
-            for measure in MEASURES
-            if (found := values[command.name, measure.name])
+            metric.name: median_interval(list(found.values()))
+            for metric in METRICS
+            if (found := values[command.name, metric.name])
         }
         for command in commands
     }
     first, *others = (command.name for command in commands)
     compared: list[Compared] = []
-    for measure in MEASURES:
-        if measure.name not in _COMPARED:
-            continue
-        pairs = [
-            paired(values[name, measure.name], values[first, measure.name], peeked=peeked) for name in others
-        ]
-        compared += _judged(measure, others, first, pairs)
+    for metric in _COMPARED:
+        pairs = {
+            name: paired(values[name, metric.name], values[first, metric.name], peeked=peeked)
+            for name in others
+        }
+        compared += _judged(metric, first, pairs)
+    walls = {name: found for (name, metric), found in values.items() if metric == WALL_S.name and found}
+
+    def compare(one: str, other: str) -> Paired | None:
+        return paired(walls[one], walls[other], peeked=peeked)
+
     blocks = len({one.block for one in times})
     return Result(
         commands,
         times,
-        figures,
+        middles,
         compared,
-        _ranks({name: values[name, "wall_s"] for name in (first, *others)}, peeked=peeked),
+        ranks(sorted(walls, key=lambda name: median(walls[name].values())), compare),
         tuple(_warnings(commands, times, values, blocks)),
         blocks,
     )
 
 
-def _by_block(times: Sequence[Time], name: str, measure: Measure) -> dict[int, float]:
-    found = {one.block: measure.value(one.trial) for one in times if one.name == name}
-    return {block: value for block, value in found.items() if value is not None}
+def figures(trial: Trial) -> dict[str, float]:
+    """The figures of a single execution by metric; one that was not seen is left out."""
+    seen = process_figures(trial.outcome_line)
+    for metric, key in ((USER_S, "cpu_user_ns"), (SYSTEM_S, "cpu_system_ns")):
+        if (ns := trial.outcome_line.get(key)) is not None:
+            seen[metric.name] = ns / 1e9
+    return {metric.name: seen[metric.name] for metric in METRICS if metric.name in seen}
 
 
-def _judged(
-    measure: Measure, names: Sequence[str], baseline: str, pairs: Sequence[Paired | None]
-) -> list[Compared]:
-    fair = iter(adjusted([pair.p for pair in pairs if pair]))
-    found = []
-    for name, pair in zip(names, pairs, strict=True):
+def _judged(metric: Metric, baseline: str, pairs: Mapping[str, Paired | None]) -> Iterator[Compared]:
+    fair = as_family(pairs)
+    for name, pair in pairs.items():
         if pair is None:
-            found.append(Compared(measure, name, baseline, None, Verdict.TOO_FEW_BLOCKS, 1.0))
+            yield Compared(metric, name, baseline, None, Verdict.TOO_FEW_BLOCKS, 1.0)
         else:
-            p = next(fair)
-            found.append(Compared(measure, name, baseline, pair.ratio, verdict(pair.ratio, p=p), p))
-    return found
-
-
-def _ranks(walls: Mapping[str, Mapping[int, float]], *, peeked: bool) -> dict[str, int]:
-    names = sorted((name for name in walls if walls[name]), key=lambda name: median(walls[name].values()))
-    pairs = {
-        (one, other): found
-        for one, other in itertools.combinations(names, 2)
-        if (found := paired(walls[one], walls[other], peeked=peeked))
-    }
-    fair = dict(zip(pairs, adjusted([pair.p for pair in pairs.values()]), strict=True))
-
-    def differ(one: str, other: str) -> bool:
-        pair = pairs.get((one, other))
-        return pair is not None and verdict(pair.ratio, p=fair[one, other]) is Verdict.FASTER
-
-    return {name: rank for rank, tied in enumerate(groups(names, differ), 1) for name in tied}
+            p = fair[name]
+            yield Compared(metric, name, baseline, pair.ratio, verdict(pair.ratio, p=p), p)
 
 
 def _warnings(
@@ -180,7 +141,7 @@ def _warnings(
     found += noisy_neighbour(trials)
     found += drifted(ns for trial in trials if (ns := trial.outcome_line.get("reference_ns")))
     for command in commands:
-        if places := two_humps(list(values[command.name, "wall_s"].values())):
+        if places := two_humps(list(values[command.name, WALL_S.name].values())):
             found.append(
                 Warned(
                     "two-humps",
@@ -192,7 +153,7 @@ def _warnings(
     short = [
         command.name
         for command in commands
-        if (walls := values[command.name, "wall_s"]) and median(walls.values()) < _SHORT_S
+        if (walls := values[command.name, WALL_S.name]) and median(walls.values()) < _SHORT_S
     ]
     if short:
         found.append(

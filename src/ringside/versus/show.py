@@ -10,13 +10,14 @@ from rich.text import Text
 
 from ringside.model import Interval, Verdict
 from ringside.report import markdown, numbers, terminal
+from ringside.report.document import interval, ratio, warnings
 from ringside.report.plaintext import one_line
 from ringside.report.tabular import Entry, TableData
 from ringside.stats.interval import LEAST
-from ringside.versus.result import MEASURES, Compared, Result
+from ringside.versus.result import METRICS, Compared, Result, figures
+from ringside.workloads.base import WALL_S
 
 FORMAT = 1
-_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
 _STYLES = {Verdict.FASTER: "bold green", Verdict.SLOWER: "bold red", Verdict.INDISTINGUISHABLE: "bold yellow"}
 
 
@@ -87,22 +88,19 @@ def as_document(result: Result, facts: Mapping[str, Any]) -> dict[str, Any]:
                 "argv": list(command.argv),
                 "rank": result.ranks.get(command.name),
                 "metrics": {
-                    measure.name: {"unit": measure.unit, **_interval(found)}
-                    for measure in MEASURES
-                    if (found := result.figures[command.name].get(measure.name))
+                    metric.name: {"unit": metric.unit, **interval(found)}
+                    for metric in METRICS
+                    if (found := result.figures[command.name].get(metric.name))
                 },
             }
             for command in result.commands
         ],
         "comparisons": [
             {
-                "metric": one.measure.name,
+                "metric": one.metric.name,
                 "contender": one.name,
                 "baseline": one.baseline,
-                "ratio": one.ratio.estimate if one.ratio else None,
-                "low": one.ratio.low if one.ratio else None,
-                "high": one.ratio.high if one.ratio else None,
-                "n": one.ratio.n if one.ratio else 0,
+                **ratio(one.ratio),
                 "p": one.p,
                 "verdict": str(one.verdict),
             }
@@ -113,24 +111,21 @@ def as_document(result: Result, facts: Mapping[str, Any]) -> dict[str, Any]:
                 "block": one.block,
                 "position": one.trial.position,
                 "name": one.name,
-                **{measure.name: measure.value(one.trial) for measure in MEASURES},
+                **dict.fromkeys(metric.name for metric in METRICS),
+                **figures(one.trial),
                 "exit_status": one.trial.outcome_line.get("exit_status"),
                 "signal": one.trial.outcome_line.get("signal"),
                 "stdout_sha256": one.sha256,
             }
             for one in result.times
         ],
-        "warnings": [{"code": one.code, "text": one.text, "remedy": one.remedy} for one in result.warnings],
+        "warnings": warnings(result.warnings),
     }
-
-
-def _interval(value: Interval) -> dict[str, Any]:
-    return {"median": value.estimate, "low": value.low, "high": value.high, "n": value.n}
 
 
 def _headline(result: Result) -> list[Compared]:
     """The comparisons of wall time, the fastest first."""
-    found = [one for one in result.compared if one.measure is MEASURES[0]]
+    found = [one for one in result.compared if one.metric is WALL_S]
     return sorted(found, key=lambda one: one.ratio.estimate if one.ratio else float("inf"))
 
 
@@ -140,31 +135,33 @@ def _table(result: Result) -> TableData:
     names = sorted(
         (command.name for command in result.commands),
         key=lambda name: (
-            result.figures[name]["wall_s"].estimate if "wall_s" in result.figures[name] else float("inf")
+            result.figures[name][WALL_S.name].estimate
+            if WALL_S.name in result.figures[name]
+            else float("inf")
         ),
     )
     rows = []
     for name in names:
-        figures = result.figures[name]
+        middles = result.figures[name]
         row = [Entry(name, "text")]
-        for measure in MEASURES:
-            value = figures.get(measure.name)
+        for metric in METRICS:
+            value = middles.get(metric.name)
             if value is None:
                 row.append(Entry("–", "quiet"))
-            elif measure is MEASURES[0]:
-                row.append(Entry(numbers.with_interval(value, measure.unit)))
+            elif metric is WALL_S:
+                row.append(Entry(numbers.with_interval(value, metric.unit)))
             else:
-                row.append(Entry(numbers.quantity(value.estimate, measure.unit)))
+                row.append(Entry(numbers.quantity(value.estimate, metric.unit)))
         one = by_name.get(name)
         row.append(
-            Entry(_times(one.ratio), _KINDS.get(one.verdict, "number"))
+            Entry(_times(one.ratio), numbers.kind(one.verdict))
             if one and one.ratio
             else Entry("1" if name == first else "–", "quiet")
         )
         if result.blocks >= LEAST:
             row.append(Entry(str(result.ranks.get(name, "–"))))
         rows.append(tuple(row))
-    columns = ["", *(measure.title for measure in MEASURES), f"× {first}"]
+    columns = ["", *(metric.title for metric in METRICS), f"× {first}"]
     columns += ["rank"] if result.blocks >= LEAST else []
     return TableData(
         "Medians over blocks",

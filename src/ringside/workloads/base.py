@@ -284,7 +284,8 @@ def process_figures(outcome: Mapping[str, object]) -> dict[str, float]:
     found = {
         CPU_S.name: total("cpu_user_ns", "cpu_system_ns", 1e-9),
         WALL_S.name: None if wall is None else wall * 1e-9,
-        PEAK.name: number("peak_pss_bytes"),
+        # 0: it ended before the first look.
+        PEAK.name: number("peak_pss_bytes") or None,
         THREADS.name: number("peak_threads") or None,
         SWITCHES.name: total("voluntary_switches", "involuntary_switches", 1),
         RUN_QUEUE.name: None if queued is None else queued * 1e-9,
