@@ -47,6 +47,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/summary_cost.py
 	.venv/bin/python benchmarks/ring_bare.py
 	.venv/bin/python benchmarks/servers_bare.py
+	.venv/bin/python benchmarks/batch.py
 	.venv/bin/python benchmarks/engine.py
 	.venv/bin/python benchmarks/truth.py
 	.venv/bin/python benchmarks/calibration.py

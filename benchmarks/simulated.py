@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
+from ringside.stats.ratio import paired
 from ringside.stats.signed_rank import tail
-from ringside.stats.stopping import PEEKED, looks
+from ringside.stats.steadiness import Kind, steadiness
+from ringside.stats.stopping import PEEKED, looks, narrow_enough
 
 Numbers = Any
 _AT_ONCE = 100_000
 _LEVEL = 0.05
+LENGTHS = (10, 20, 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,12 @@ def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int 
     return {name: number / times for name, number in found.items()}
 
 
-def peeked(machine: Machine, goal: float, most: int, times: int, seed: int = 1) -> tuple[float, float]:
+def peeked(
+    machine: Machine, goal: float, most: int, times: int, *, wider: bool, seed: int = 1
+) -> tuple[float, float]:
     """For `--until`: the share of comparisons of equals that end with a claim when blocks are made until the
-    interval is narrower than `goal`, `most` at the most; and the median number of blocks."""
-    from ringside.stats.ratio import paired
-    from ringside.stats.stopping import narrow_enough
-
+    interval is narrower than `goal`, `most` at the most; and the median number of blocks. `wider`: with the
+    intervals that `--until` takes, else as if nobody had peeked."""
     dice = np.random.default_rng(seed)
     wrong, stops = 0, []
     for _ in range(times):
@@ -80,13 +84,21 @@ def peeked(machine: Machine, goal: float, most: int, times: int, seed: int = 1) 
         sides = np.exp(dice.normal(0, machine.drift, most) + machine.noise(dice, shape))
         for look in looks(most):
             one, other = (dict(enumerate(side[:look].tolist())) for side in sides)
-            found = paired(one, other, peeked=True)
+            found = paired(one, other, peeked=wider)
             assert found is not None
             if narrow_enough([found.ratio], goal) or look == looks(most)[-1]:
                 wrong += found.p <= _LEVEL
                 stops.append(look)
                 break
     return wrong / times, float(np.median(stops))
+
+
+def called_steady(machine: Machine, length: int, times: int, seed: int = 1) -> float:
+    """The share of series without a trend, of so many repeats, that are called steady."""
+    dice = np.random.default_rng(seed)
+    series = np.exp(machine.noise(dice, (times, length)))
+    found = [steadiness(one.tolist()) for one in series]
+    return sum(one is not None and one.kind is Kind.STEADY for one in found) / times
 
 
 def _p_values(logs: Numbers) -> Numbers:
@@ -101,8 +113,6 @@ def _p_values(logs: Numbers) -> Numbers:
 
 def _t_test(one: Numbers, other: Numbers) -> Numbers:
     """Student's two-sided t-test of each row at 5 %, equal numbers of values."""
-    from scipy.stats import t
-
     blocks = one.shape[1]
     error = np.sqrt((one.var(axis=1, ddof=1) + other.var(axis=1, ddof=1)) / blocks)
     apart = np.abs(one.mean(axis=1) - other.mean(axis=1))
@@ -121,9 +131,18 @@ def main(times: int) -> None:
                 found = claims(machine, planted, blocks, each)
                 shares = " | ".join(f"{share:.1%}" for share in found.values())
                 print(f"| {machine.name} | {blocks} | {planted:.0%} | {shares} |", flush=True)
-    print(f"\nUntil the interval is narrow ({PEEKED:.0%} nominally): share of claims among equals")
-    print("| machine | until | claims | blocks, median |")
-    print("|---|---:|---:|---:|")
+    print("\nUntil the interval is narrow: share of claims among equals, and blocks (median)")
+    print(f"| machine | until | nominally 95% | blocks | {PEEKED:.0%}, as --until does | blocks |")
+    print("|---|---:|---:|---:|---:|---:|")
     for machine, goal in ((MACHINES[0], 0.03), (MACHINES[0], 0.06), (MACHINES[1], 0.06), (MACHINES[2], 0.3)):
-        share, stops = peeked(machine, goal, 120, min(2000, each))
-        print(f"| {machine.name} | {goal:.0%} | {share:.1%} | {stops:.0f} |", flush=True)
+        row = []
+        for wider in (False, True):
+            share, stops = peeked(machine, goal, 120, min(2000, each), wider=wider)
+            row += [f"{share:.1%}", f"{stops:.0f}"]
+        print(f"| {machine.name} | {goal:.0%} | {' | '.join(row)} |", flush=True)
+    print("\nSeries without a trend inside one process: share that is called steady")
+    print("| machine | " + " | ".join(f"{length} repeats" for length in LENGTHS) + " |")
+    print("|---|" + "---:|" * len(LENGTHS))
+    for machine in MACHINES:
+        shares = " | ".join(f"{called_steady(machine, n, min(1000, each)):.0%}" for n in LENGTHS)
+        print(f"| {machine.name} | {shares} |", flush=True)
