@@ -35,7 +35,7 @@ def main() -> int:
         where = str(Path(folder) / "s.sqlite")
         store = Store(where)
         levels = {"nodes": tuple(range(100, 1000, 50)), "messages": (100,)}
-        run = make_run(store, experiment("showdown", factors=levels))
+        run = make_run(store, experiment("ring-showdown", factors=levels, blocks=14))
         count = len(store.trials(run))
         store.close()
         page = str(Path(folder) / "page.html")

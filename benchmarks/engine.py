@@ -4,7 +4,8 @@ The generators have one CPU, the server (the probe's own stub, or a feed) anothe
 io_uring loop that sends and counts: no parsing, no timing, no checks. Targets: closed loop over 64
 connections, with io_uring at least 1.25 times wrk's requests per second, at most 0.8 of its CPU per request
 and at least 0.95 of the floor, with epoll at least wrk's; at 20,000/s at most 0.8 of h2load's and oha's CPU
-per request; 10,000 held streams at most 8 % of a core and 1 KiB each. `engine.py [closed] [rate] [streams]`.
+per request, and a mean latency within 20 us of what a closed loop at the same load sees; 10,000 held streams
+at most 8 % of a core and 1 KiB each. `engine.py [closed] [rate] [latency] [streams]`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from statistics import median
 from typing import Any
 
 from ringside.executor.local import find_probe
@@ -26,6 +28,10 @@ from pairs import take_turns, tell  # isort: skip
 from peers import peer  # isort: skip
 
 SECONDS, ROUNDS, CONNECTIONS, RATE, STREAMS = 2, 10, 64, 20_000, 10_000
+# What is held is what the longer load takes more than the shorter one.
+STREAM_SECONDS = 10, 30
+# h2load and oha look at the clock once in a millisecond and send what has become due: so many at one time.
+BURST = RATE // 1000
 
 
 class Side:
@@ -79,6 +85,11 @@ def load(pinned: Sequence[str], tolerated: Sequence[str] = (), **plan: Any) -> d
 
 
 def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> float:
+    return float(loaded(port, io, pinned, **more)["requests"])
+
+
+def loaded(port: int, io: str, pinned: Sequence[str], **more: Any) -> dict[str, Any]:
+    """The outcome of a load on the stub."""
     plan: dict[str, Any] = {
         "protocol": "http",
         "addresses": [f"127.0.0.1:{port}"],
@@ -88,8 +99,7 @@ def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> float:
         "request": {"headers": [["Host", "127.0.0.1"]]},
         "expect": {"status": 200, "equals": "hello"},
     }
-    found = load(pinned, **plan, **more)
-    return float(found["requests"])
+    return load(pinned, **(plan | more))
 
 
 def counted(words: Sequence[str], pattern: str) -> Callable[[], float]:
@@ -139,6 +149,9 @@ def fixed_rate(cpus: Sequence[int]) -> None:
         sides = {
             "ringside, io_uring": Side(lambda: ours(port, "uring", pinned, pacing=pacing)),
             "ringside, epoll": Side(lambda: ours(port, "epoll", pinned, pacing=pacing)),
+            f"ringside, io_uring, bursts of {BURST}": Side(
+                lambda: ours(port, "uring", pinned, pacing=pacing | {"burst": BURST})
+            ),
         }
         if h2load := shutil.which("h2load"):
             words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS)]
@@ -163,6 +176,36 @@ def fixed_rate(cpus: Sequence[int]) -> None:
     show(sides, values, [name for name in ("h2load", "oha") if name in sides])
 
 
+def latency(cpus: Sequence[int]) -> None:
+    """Beside a closed loop of one connection, which makes about as many requests here."""
+    pinned = ["taskset", "-c", str(cpus[0])]
+    pacing = {"kind": "constant", "rate_per_s": RATE}
+    paces: dict[str, dict[str, Any]] = {
+        "a closed loop of one connection": {"connections": 1},
+        "ringside, io_uring": {"pacing": pacing},
+        "ringside, epoll": {"pacing": pacing, "io": "epoll"},
+    }
+    with server(cpus[-1]) as port:
+
+        def mean_us(plan: dict[str, Any]) -> Callable[[], float]:
+            def run() -> float:
+                found = loaded(port, pinned=pinned, **({"io": "uring"} | plan))
+                rates.setdefault(str(plan), []).append(found["requests"] / SECONDS)
+                return float(found["histograms"]["latency"]["mean_ns"]) / 1e3
+
+            return run
+
+        rates: dict[str, list[float]] = {}
+        print(f"mean latency at {RATE}/s, from the intended instant: {ROUNDS} rounds of {SECONDS} s")
+        values = take_turns({name: mean_us(plan) for name, plan in paces.items()}, ROUNDS)
+    closed_loop = next(iter(paces))
+    tell(values, "us", closed_loop)
+    print(f"  the closed loop made {median(rates[str(paces[closed_loop])]):,.0f} requests per second")
+    for name in list(paces)[1:]:
+        apart = median(values[name][i] - values[closed_loop][i] for i in values[name])
+        print(f"  {name}: {apart:+.1f} us of the closed loop's")
+
+
 def show(sides: dict[str, Side], values: dict[str, dict[int, float]], against: Sequence[str]) -> None:
     for name in against:
         print("requests per second")
@@ -180,22 +223,16 @@ def streams(cpus: Sequence[int]) -> None:
         assert process.stdout
         port = int(process.stdout.readline())
         try:
-            print(f"held streams, a chunk per second each, 20 s, ramp of {STREAMS // 3}/s")
+            short, long = STREAM_SECONDS
+            print(f"held streams, a chunk per second each, opened at {STREAMS // 3}/s")
             for count in (100, STREAMS):
-                found = load(
-                    pinned,
-                    protocol="stream",
-                    addresses=[f"127.0.0.1:{port}"],
-                    connections=count,
-                    duration_s=20,
-                    ramp_per_s=STREAMS / 3,
-                    request={"target": "/test/{id}", "headers": [["Host", "127.0.0.1"]]},
-                    stream={"first": "Welcome: {id}", "due_field": "due="},
-                )
+                brief, found = (held(port, count, seconds, pinned) for seconds in STREAM_SECONDS)
                 late = found["histograms"]["lateness"]
-                share = found["cpu_ns"] / found["duration_ns"]
+                share = (found["cpu_ns"] - brief["cpu_ns"]) / (long - short) / 1e9
+                begin_s = brief["cpu_ns"] / 1e9
                 print(
-                    f"  {count:>6} streams: {share:.1%} of a core, {found['messages']} messages, peak "
+                    f"  {count:>6} streams: {share:.1%} of a core while held, {begin_s:.2f} s of CPU for the "
+                    f"first {short} s, {found['messages']} messages, peak "
                     f"{found['peak_memory_bytes'] / 2**20:.1f} MiB, late p50 {late['p50_ns'] / 1e6:.3g} ms, "
                     f"p99 {late['p99_ns'] / 1e6:.3g} ms, faults {sum(found['sequence'].values())}"
                 )
@@ -203,12 +240,26 @@ def streams(cpus: Sequence[int]) -> None:
             process.terminate()
 
 
+def held(port: int, count: int, seconds: int, pinned: Sequence[str]) -> dict[str, Any]:
+    """The outcome of so many streams, for so long."""
+    return load(
+        pinned,
+        protocol="stream",
+        addresses=[f"127.0.0.1:{port}"],
+        connections=count,
+        duration_s=seconds,
+        ramp_per_s=STREAMS / 3,
+        request={"target": "/test/{id}", "headers": [["Host", "127.0.0.1"]]},
+        stream={"first": "Welcome: {id}", "due_field": "due="},
+    )
+
+
 def main() -> int:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         print("needs two CPUs", file=sys.stderr)
         return 1
-    parts = {"closed": closed, "rate": fixed_rate, "streams": streams}
+    parts = {"closed": closed, "rate": fixed_rate, "latency": latency, "streams": streams}
     for name in sys.argv[1:] or parts:
         if name not in parts:
             print(f"{name}: one of {', '.join(parts)}", file=sys.stderr)

@@ -23,7 +23,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "s.sqlite")
         # Eight contenders at nine points.
-        run = make_run(store, experiment("ring-showdown", blocks=70))
+        run = make_run(store, experiment("ring-showdown", blocks=140))
         trials = store.trials(run)
         store.close()
     taken = []

@@ -164,6 +164,10 @@ def parse(protocol: str = "http", **given_words: Any) -> Options:
     [
         ("http", {"rate": "1", "staircase": "1:1s"}, "leave out --rate"),
         ("http", {"poisson": True}, "--poisson needs a rate"),
+        ("http", {"burst": 5}, "--burst needs a rate"),
+        ("http", {"burst": 5, "rate": "1", "poisson": True}, "leave one out"),
+        ("http", {"burst": 5, "staircase": "1:1s"}, "leave out --rate, --burst"),
+        ("stream", {"burst": 5}, "--ramp says how fast"),
         ("http", {"line": "x"}, "--line is not for an http target"),
         ("http", {"interval": "1s"}, "--interval is not for an http target"),
         ("tcp", {"header": ("A: b",)}, "--header is not for a tcp target"),
@@ -200,6 +204,8 @@ def test_defaults() -> None:
         "PUT",
     )
     assert parse().pacing == {"kind": "closed"}
+    assert parse(rate="5").pacing == {"kind": "constant", "rate_per_s": 5, "burst": 1}
+    assert parse(rate="5", burst=3).pacing["burst"] == 3
     assert parse(rate="5", poisson=True).pacing == {"kind": "poisson", "rate_per_s": 5, "seed": 7}
 
 
@@ -239,7 +245,7 @@ def test_an_http_request() -> None:
             "threads": 1,
             "cpus": [1],
             "io": "auto",
-            "pacing": {"kind": "constant", "rate_per_s": 10},
+            "pacing": {"kind": "constant", "rate_per_s": 10, "burst": 1},
             "timeout_s": 5,
             "duration_s": 10,
             "expect": {"status": 201, "contains": "Ã©"},

@@ -5,8 +5,8 @@
 pub enum Pacing {
     /// A connection sends its next request when the reply has come: nothing is due at any time.
     Closed,
-    /// Requests per second, evenly.
-    Constant(f64),
+    /// Requests per second, evenly, and how many of them are due at one time.
+    Constant(f64, u64),
     /// Requests per second on average, with exponential gaps; a seed.
     Poisson(f64, u64),
     /// Constant rates, one after the other.
@@ -31,9 +31,11 @@ pub struct Pacer {
 #[derive(Debug)]
 enum Kind {
     Never,
-    /// Instant number `index` of all is `index / rate`; the shard has each `stride`-th.
+    /// Instant number `index` of all is that of the first of its burst, `index / rate`; the shard has each
+    /// `stride`-th.
     Even {
         rate_per_s: f64,
+        burst: u64,
         index: u64,
         stride: u64,
     },
@@ -64,8 +66,9 @@ impl Pacer {
     ) -> Pacer {
         let kind = match pacing {
             Pacing::Closed => Kind::Never,
-            Pacing::Constant(rate_per_s) => Kind::Even {
+            Pacing::Constant(rate_per_s, burst) => Kind::Even {
                 rate_per_s: *rate_per_s,
+                burst: (*burst).max(1),
                 index: shard,
                 stride: shards,
             },
@@ -123,10 +126,11 @@ impl Kind {
             Kind::Never => None,
             Kind::Even {
                 rate_per_s,
+                burst,
                 index,
                 stride,
             } => {
-                let at = *index as f64 / *rate_per_s * 1e9;
+                let at = (*index - *index % *burst) as f64 / *rate_per_s * 1e9;
                 *index += *stride;
                 Some(at as u64)
             }
@@ -189,12 +193,16 @@ mod tests {
 
     #[test]
     fn a_table_of_paces() {
-        let constant = Pacing::Constant(4.0);
+        let constant = Pacing::Constant(4.0, 1);
+        let pairs = Pacing::Constant(4.0, 2);
         let quarters = [0, 250_000_000, 500_000_000, 750_000_000];
         for shards in 1..=5 {
             assert_eq!(all(&constant, shards, Some(SECOND), None), quarters);
             assert_eq!(all(&constant, shards, None, Some(3)), quarters[..3]);
             assert!(all(&constant, shards, Some(SECOND), Some(0)).is_empty());
+            let halves = [0, 0, 500_000_000, 500_000_000];
+            assert_eq!(all(&pairs, shards, Some(SECOND), None), halves);
+            assert_eq!(all(&pairs, shards, None, Some(3)), halves[..3]);
         }
         assert!(all(&Pacing::Closed, 1, None, Some(5)).is_empty());
         let step = |rate_per_s, seconds| Step {

@@ -9,6 +9,7 @@ const MOST_CONNECTIONS: usize = 1_000_000;
 const MOST_THREADS: usize = 256;
 const MOST_SECONDS: f64 = 1e6;
 const MOST_RATE: f64 = 1e8;
+const MOST_BURST: usize = 1_000_000;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,9 +68,18 @@ pub enum BackEnd {
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum PacingPlan {
     Closed {},
-    Constant { rate_per_s: f64 },
-    Poisson { rate_per_s: f64, seed: u64 },
-    Staircase { steps: Vec<StepPlan> },
+    Constant {
+        rate_per_s: f64,
+        #[serde(default = "one")]
+        burst: usize,
+    },
+    Poisson {
+        rate_per_s: f64,
+        seed: u64,
+    },
+    Staircase {
+        steps: Vec<StepPlan>,
+    },
 }
 
 impl Default for PacingPlan {
@@ -290,7 +300,10 @@ impl Plan {
             _ if self.protocol == Protocol::Stream => {
                 return Err("load: streams are not paced, only ramped".into());
             }
-            PacingPlan::Constant { rate_per_s } | PacingPlan::Poisson { rate_per_s, .. } => {
+            PacingPlan::Constant { burst, .. } if !(1..=MOST_BURST).contains(burst) => {
+                return Err(format!("load: burst: from 1 to {MOST_BURST}, not {burst}"));
+            }
+            PacingPlan::Constant { rate_per_s, .. } | PacingPlan::Poisson { rate_per_s, .. } => {
                 positive("rate_per_s", *rate_per_s, MOST_RATE)?;
             }
             PacingPlan::Staircase { steps } => {
@@ -314,7 +327,9 @@ impl Plan {
     pub fn pacing(&self) -> Pacing {
         match &self.pacing {
             PacingPlan::Closed {} => Pacing::Closed,
-            PacingPlan::Constant { rate_per_s } => Pacing::Constant(*rate_per_s),
+            PacingPlan::Constant { rate_per_s, burst } => {
+                Pacing::Constant(*rate_per_s, *burst as u64)
+            }
             PacingPlan::Poisson { rate_per_s, seed } => Pacing::Poisson(*rate_per_s, *seed),
             PacingPlan::Staircase { steps } => {
                 let step = |step: &StepPlan| Step {

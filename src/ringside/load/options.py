@@ -20,7 +20,7 @@ _PER_THREAD_DESCRIPTORS = 4
 _OF_HTTP = ("method", "header", "body", "close", "expect_status")
 _OF_STREAM = ("framing", "first", "chunk", "interval", "due_field")
 _OF_BODIES = ("expect_body", "expect_contains", "expect_pattern")
-_OF_REQUESTS = ("rate", "poisson", "staircase", "requests", *_OF_BODIES)
+_OF_REQUESTS = ("rate", "burst", "poisson", "staircase", "requests", *_OF_BODIES)
 _NOT_FOR = {
     "http": (*_OF_STREAM, "line"),
     "stream": ("line", "close", *_OF_REQUESTS),
@@ -35,6 +35,7 @@ class Words:
 
     connections: int | None = None
     rate: str | None = None
+    burst: int | None = None
     poisson: bool = False
     seed: int | None = None
     staircase: str | None = None
@@ -149,15 +150,15 @@ def _not_for(name: str, protocol: str) -> str:
         return f"{option} is not for a stream: --first and --chunk say what its messages must be"
     if protocol == "stream" and name == "requests":
         return f"{option} is not for a stream: give --duration"
-    if protocol == "stream" and name in ("rate", "poisson", "staircase"):
+    if protocol == "stream" and name in ("rate", "burst", "poisson", "staircase"):
         return f"{option} is not for a stream, which sends by itself: --ramp says how fast streams are opened"
     return f"{option} is not for {_KINDS[protocol]}: leave it out"
 
 
 def _pacing(given: Words, seed: int) -> dict[str, Any]:
     if given.staircase:
-        if given.rate or given.poisson:
-            raise UsageError("--staircase has its own rates: leave out --rate and --poisson")
+        if given.rate or given.poisson or given.burst:
+            raise UsageError("--staircase has its own rates: leave out --rate, --burst and --poisson")
         steps = words.staircase(given.staircase)
         return {
             "kind": "staircase",
@@ -165,9 +166,13 @@ def _pacing(given: Words, seed: int) -> dict[str, Any]:
         }
     if given.rate:
         rate = words.per_second(given.rate, "--rate")
+        if given.poisson and given.burst:
+            raise UsageError("--poisson and --burst both say when requests are due: leave one out")
         if given.poisson:
             return {"kind": "poisson", "rate_per_s": rate, "seed": seed}
-        return {"kind": "constant", "rate_per_s": rate}
+        return {"kind": "constant", "rate_per_s": rate, "burst": given.burst or 1}
+    if given.burst:
+        raise UsageError("--burst needs a rate: add --rate N")
     if given.poisson:
         raise UsageError("--poisson needs a rate: add --rate N")
     return {"kind": "closed"}

@@ -107,7 +107,12 @@ def how(target: Target, options: Options, result: Result) -> str:
         )
         first = f"open loop, {steps}; {connections}"
     else:
-        spacing = "at even intervals" if pacing["kind"] == "constant" else f"Poisson, seed {pacing['seed']}"
+        if pacing["kind"] == "poisson":
+            spacing = f"Poisson, seed {pacing['seed']}"
+        elif pacing.get("burst", 1) > 1:
+            spacing = f"in bursts of {pacing['burst']:,}"
+        else:
+            spacing = "at even intervals"
         first = f"open loop, {pacing['rate_per_s']:,.10g} requests per second {spacing}; {connections}"
     threads = result.threads or options.threads
     parts = [first, f"{significant(result.duration_ns / 1e9)} s", f"{threads} thread{'s' * (threads != 1)}"]

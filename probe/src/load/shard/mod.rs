@@ -1,6 +1,7 @@
 //! One shard: a thread with its own connections, clock and record. Shares nothing with the others but
 //! the flag that stops it and the numbers of the live view.
 
+mod alarm;
 mod disturbing;
 mod ending;
 mod opening;
@@ -12,6 +13,7 @@ use super::reply::{Exchange, Progress, Reply};
 use super::source::Sources;
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::io::{Fate, Handler, Io, Next, Slot};
+use alarm::Alarm;
 use disturbing::Disturbance;
 use opening::connect_error;
 use std::collections::VecDeque;
@@ -22,6 +24,10 @@ use std::time::Duration;
 
 /// How often deadlines are looked at and the live view gets its numbers.
 const SWEEP_NS: u64 = 100_000_000;
+/// With so many streams, once all are open, chunks are read together, once in so long: to wake for each would
+/// cost more than all else. A lateness can be too large by that.
+const LULL_STREAMS: usize = 2000;
+const LULL_NS: u64 = 500_000;
 /// What a turn of a back-end hands over at least, where there is as much.
 const LEAST_PER_TURN: usize = 1024;
 
@@ -98,6 +104,7 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
     let mut shard = Shard::new(orders);
     let mut sweep_ns = shard.orders.start_ns + SWEEP_NS;
     let mut stopped_ns = None;
+    let mut alarm = Alarm::default();
     loop {
         let now = now_ns();
         if shard.over(now) {
@@ -119,11 +126,7 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
             shard.publish(now);
             sweep_ns = now + SWEEP_NS;
         }
-        let wake = shard.wake_ns(sweep_ns);
-        io.turn(
-            Duration::from_nanos(wake.saturating_sub(now_ns())),
-            &mut shard,
-        )?;
+        shard.wait_until(shard.wake_ns(sweep_ns), &mut alarm, &mut io)?;
     }
     if shard.exchange.streams() {
         // What lies with the kernel has come: this thread may have stood still for seconds.
@@ -173,7 +176,7 @@ impl Shard {
             reply: Reply::None,
         };
         // Without a ramp all are due at once.
-        let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18));
+        let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);
         let closed_loop = pacing == Pacing::Closed && !exchange.streams();
         let left = plan
             .requests
@@ -230,6 +233,46 @@ impl Shard {
             }
         }
         wake
+    }
+
+    /// One turn of the back-end, which ends when something comes, and else at an instant.
+    fn wait_until<I: Io>(&mut self, wake: u64, alarm: &mut Alarm, io: &mut I) -> io::Result<()> {
+        let mut begun = now_ns();
+        if self.takes_lulls() {
+            let lull = wake.min(self.heard_ns + LULL_NS).saturating_sub(begun);
+            if lull > 0 {
+                std::thread::sleep(Duration::from_nanos(lull));
+                begun = now_ns();
+            }
+        }
+        let wait = alarm.wait(wake.saturating_sub(begun));
+        let heard = self.heard_ns;
+        io.turn(wait, self)?;
+        let mut now = now_ns();
+        let woken = if self.heard_ns == heard {
+            now
+        } else {
+            self.heard_ns
+        };
+        let took = woken.saturating_sub(begun);
+        // Something came before; what comes after the time was over came while the wake was late.
+        if wait.is_zero() || took < wait.as_nanos() as u64 {
+            return Ok(());
+        }
+        alarm.rang(wait, took);
+        while now < wake && alarm.is_near(wake - now) {
+            std::hint::spin_loop();
+            now = now_ns();
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing to do but to read many streams.
+    fn takes_lulls(&self) -> bool {
+        self.exchange.streams()
+            && self.connections.len() >= LULL_STREAMS
+            && self.connecting == 0
+            && self.ramp.peek().is_none()
     }
 
     /// Open loop: gives requests that are due to connections that are free.
