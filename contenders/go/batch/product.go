@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"sort"
-	"strconv"
 )
 
 // largest is how far from 0 a number in a vector may be.
@@ -31,23 +30,50 @@ func (t caseText) product() (int, error) {
 }
 
 func vector(line []byte, n int) ([]int, error) {
-	separator := []byte(" ")
-	found := 0
-	if len(line) > 0 {
-		found = bytes.Count(line, separator) + 1
+	room := len(line)/2 + 1 // for a digit and a space each: more there cannot be
+	if n < room {
+		room = n
 	}
-	if found != n {
-		return nil, fmt.Errorf("a vector has %d numbers instead of %d", found, n)
-	}
-	numbers := make([]int, n)
-	for i := range numbers {
-		var digits []byte
-		digits, line, _ = bytes.Cut(line, separator)
-		number, err := strconv.Atoi(string(digits))
-		if err != nil || number < -largest || number > largest {
-			return nil, fmt.Errorf("a number must be from %d to %d, not %.20q", -largest, largest, digits)
+	numbers := make([]int, 0, room)
+	for rest := line; len(line) > 0; {
+		number, after, ok := leading(rest)
+		if !ok || len(after) > 0 && after[0] != ' ' {
+			return nil, fmt.Errorf("a number must be from %d to %d, not %.20q", -largest, largest, word(rest))
 		}
-		numbers[i] = number
+		numbers = append(numbers, number)
+		if len(after) == 0 {
+			break
+		}
+		rest = after[1:]
+	}
+	if len(numbers) != n {
+		return nil, fmt.Errorf("a vector has %d numbers instead of %d", len(numbers), n)
 	}
 	return numbers, nil
+}
+
+// leading is the number at the beginning of a text, and what comes after it. In
+// one pass, since the batch is nothing but this and sorting.
+func leading(text []byte) (number int, after []byte, ok bool) {
+	digits, negative := text, false
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		digits, negative = text[1:], text[0] == '-'
+	}
+	i := 0
+	for ; i < len(digits) && '0' <= digits[i] && digits[i] <= '9'; i++ {
+		number = 10*number + int(digits[i]-'0')
+		if number > largest {
+			return 0, nil, false
+		}
+	}
+	if negative {
+		number = -number
+	}
+	return number, digits[i:], i > 0
+}
+
+// word is the beginning of a text up to a space.
+func word(text []byte) []byte {
+	found, _, _ := bytes.Cut(text, []byte(" "))
+	return found
 }
