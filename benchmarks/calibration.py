@@ -28,8 +28,6 @@ from ringside.model import Verdict
 from ringside.versus import commands, result
 from ringside.versus.bout import Bout, Rules
 
-# 100 ms or so of a core of our days.
-_ROUNDS = 1_200_000
 _SPIN = "import sys; n = int(sys.argv[1]); x = 1\nwhile n:\n    x = x * 48271 % 2147483647\n    n -= 1"
 
 
@@ -47,10 +45,25 @@ def spin(rounds: int) -> str:
     return f"{sys.executable} -S -E spin.py {rounds}"
 
 
-def same() -> list[Duel]:
+def rounds_in(seconds: float, folder: Path) -> int:
+    """How many rounds make the spin take so long here, its start apart."""
+
+    def least(rounds: int) -> float:
+        found = []
+        for _ in range(5):
+            begun = time.perf_counter()
+            subprocess.run(spin(rounds).split(), cwd=folder, check=True)
+            found.append(time.perf_counter() - begun)
+        return min(found)
+
+    each = (least(400_000) - least(0)) / 400_000
+    return round(seconds / each)
+
+
+def same(rounds: int) -> list[Duel]:
     """Commands of several kinds, each against itself."""
     kinds = {
-        "computes": spin(_ROUNDS // 2),
+        "computes": spin(rounds // 2),
         "starts": f"{sys.executable} -S -E -c pass",
         "sorts": "sort words.txt",
         "many small processes": "sh -c 'for i in 1 2 3 4 5 6 7 8; do true | cat; done'",
@@ -58,10 +71,10 @@ def same() -> list[Duel]:
     return [Duel(name, command, command, 0.0) for name, command in kinds.items()]
 
 
-def planted(go_ring: Path | None) -> list[Duel]:
+def planted(rounds: int, go_ring: Path | None) -> list[Duel]:
     """Slowdowns of known size: a spin of more rounds, and a ring of more messages over two cores."""
     found = [
-        Duel(f"spin, {share:.0%} more", spin(_ROUNDS), spin(round(_ROUNDS * (1 + share))), share)
+        Duel(f"spin, {share:.0%} more", spin(rounds), spin(round(rounds * (1 + share))), share)
         for share in (0.02, 0.05, 0.10)
     ]
     if go_ring:
@@ -141,7 +154,7 @@ def table(duels: Sequence[Duel], times: int, blocks: int, folder: Path, *, peers
     if peers:
         tools += ["hyperfine"] if shutil.which("hyperfine") else []
         tools += ["pyperf"]
-    print("| commands | " + " | ".join(f"{tool}: slower, faster, even | claims |" for tool in tools))
+    print("| commands | " + " | ".join(f"{tool}: slower, faster, even | claims" for tool in tools) + " |")
     print("|---|" + "---:|---:|" * len(tools))
     took = dict.fromkeys(tools, 0.0)
     totals: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
@@ -192,12 +205,13 @@ def main() -> int:
         (folder / "spin.py").write_text(_SPIN, encoding="utf-8")
         words = "".join(f"{i * 48271 % 2147483647:x}\n" for i in range(20_000))
         (folder / "words.txt").write_text(words, encoding="utf-8")
-        if given.same and (duels := [duel for duel in same() if given.of in duel.name]):
+        rounds = rounds_in(0.1, folder)
+        if given.same and (duels := [duel for duel in same(rounds) if given.of in duel.name]):
             each = max(1, given.same // len(duels))
             print(f"A command against itself, {each} times each, {given.blocks} executions of each side")
             table(duels, each, given.blocks, folder, peers=not given.without_peers)
         if given.planted and (
-            duels := [duel for duel in planted(build_ring(folder)) if given.of in duel.name]
+            duels := [duel for duel in planted(rounds, build_ring(folder)) if given.of in duel.name]
         ):
             print(
                 f"\nA planted slowdown, {given.planted} times each, {given.planted_blocks} executions of "
