@@ -158,9 +158,10 @@ def table(duels: Sequence[Duel], times: int, blocks: int, folder: Path, *, peers
     print("|---|" + "---:|---:|" * len(tools))
     took = dict.fromkeys(tools, 0.0)
     totals: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
-    for duel in duels:
+    for which, duel in enumerate(duels):
         counts: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
-        for number in range(times):
+        # Each comparison has an order of its own: else one that favours a side would do so in every row.
+        for number in range(which * times, (which + 1) * times):
             for tool in tools:
                 begun = time.monotonic()
                 if tool == "ringside":
