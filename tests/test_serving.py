@@ -18,12 +18,12 @@ from ringside.workloads.feed import FEED
 from ringside.workloads.fib import FIB, RATES, fibonacci
 from ringside.workloads.serving import load_of, times
 from tests import served
+from tests.runs import experiment
 
 
 def point(workload: Workload, **levels: int | str) -> Point:
     given = {name: (level,) for name, level in levels.items()}
-    experiment = Experiment("x", "x", workload.name, (), given, "", 1)
-    (found,) = plan.points(experiment, workload, 2)
+    (found,) = plan.points(Experiment("x", "x", workload.name, (), given, "", 1), workload, 2)
     return found
 
 
@@ -246,3 +246,17 @@ def test_a_trial_without_loads_has_few_figures() -> None:
     assert FIB.figures(bare) == {"peak_threads": 3.0}
     assert times(None) == {}
     assert FANOUT.figures(Trial(1, 0, Cell("go", point(FANOUT)), Outcome.OK, "")) == {}
+
+
+@pytest.mark.parametrize("name", ["feed-c10k", "feed-slow", "feed-vanish", "feed-quick", "feed-long"])
+def test_feeds_are_rehearsed_in_seconds_and_within_their_ranges(name: str) -> None:
+    for whole in plan.points(experiment(name), FEED, 2):
+        short = FEED.rehearsal(whole)
+        FEED.check(short)
+        for factor, level in short.levels:
+            if factor != "cores":
+                FEED.factor(factor).check(level)
+        held = FEED.service(short, 1)["steps"][1]["loads"][0]["plan"]
+        assert held["duration_s"] <= 4
+        assert short["interval_ms"] == whole["interval_ms"]
+        assert short.as_dict().keys() == whole.as_dict().keys()

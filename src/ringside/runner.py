@@ -219,11 +219,12 @@ def conduct(
     begun = time.monotonic()
     session = _Session(run, prepared, executor, watcher)
     # Once each before the first block: files come into memory, bytecode caches are written.
+    smallest = min(prepared.points, key=workload.work)
     for name in ready:
-        smallest = min(prepared.points, key=workload.work)
         if Cell(name, smallest) in possible:
             watcher.rehearses(Cell(name, smallest))
-            if session.make(0, 0, Cell(name, smallest)).outcome is Outcome.INTERRUPTED:
+            rehearsed = session.make(0, 0, Cell(name, workload.rehearsal(smallest)))
+            if rehearsed.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
     precision = _Precision(prepared, made_before)
     for block in plan.blocks(prepared.points, experiment.contenders, plan.most_blocks(experiment), run.seed):

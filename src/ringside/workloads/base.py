@@ -224,6 +224,10 @@ class Workload(ABC):
     def work(self, point: Point) -> int:
         """The size of the work, to guess how long a trial takes: only ratios matter."""
 
+    def rehearsal(self, point: Point) -> Point:
+        """What a contender is run with before the first block of an experiment whose least point this is."""
+        return point
+
     def timeline_of(self, trial: Trial) -> Timeline | None:
         """What the trial looked like over time; None where that is not kept."""
         del trial
