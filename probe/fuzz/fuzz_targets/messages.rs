@@ -49,6 +49,7 @@ fuzz_target!(|data: &[u8]| {
         chunk: Some("Chunk {k} for {id}".into()),
         interval_s: Some(1.0),
         due_field: (first & 1 == 1).then(|| "due=".into()),
+        ..StreamPlan::default()
     });
     let whole = read(&form, std::iter::once(data));
     assert_eq!(read(&form, data.chunks(1)), whole);
