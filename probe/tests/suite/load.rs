@@ -478,6 +478,16 @@ fn bad_plans_get_one_line() {
             json!({"kind": "constant", "rate_per_s": -1}),
             "rate_per_s",
         ),
+        (
+            "pacing",
+            json!({"kind": "constant", "rate_per_s": 9, "burst": 0}),
+            "burst: from 1 to",
+        ),
+        (
+            "pacing",
+            json!({"kind": "constant", "rate_per_s": 9, "burst": 1_000_001}),
+            "burst: from 1 to",
+        ),
         ("pacing", json!({"kind": "sometimes"}), "unknown variant"),
         ("request", json!({}), "Host"),
         (

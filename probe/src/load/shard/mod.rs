@@ -5,6 +5,7 @@ mod alarm;
 mod disturbing;
 mod ending;
 mod opening;
+mod waiting;
 
 use super::pacer::{share, Pacer, Pacing};
 use super::plan::{nanoseconds, Plan};
@@ -24,10 +25,6 @@ use std::time::Duration;
 
 /// How often deadlines are looked at and the live view gets its numbers.
 const SWEEP_NS: u64 = 100_000_000;
-/// With so many streams, once all are open, chunks are read together, once in so long: to wake for each would
-/// cost more than all else. A lateness can be too large by that.
-const LULL_STREAMS: usize = 2000;
-const LULL_NS: u64 = 500_000;
 /// What a turn of a back-end hands over at least, where there is as much.
 const LEAST_PER_TURN: usize = 1024;
 
@@ -233,46 +230,6 @@ impl Shard {
             }
         }
         wake
-    }
-
-    /// One turn of the back-end, which ends when something comes, and else at an instant.
-    fn wait_until<I: Io>(&mut self, wake: u64, alarm: &mut Alarm, io: &mut I) -> io::Result<()> {
-        let mut begun = now_ns();
-        if self.takes_lulls() {
-            let lull = wake.min(self.heard_ns + LULL_NS).saturating_sub(begun);
-            if lull > 0 {
-                std::thread::sleep(Duration::from_nanos(lull));
-                begun = now_ns();
-            }
-        }
-        let wait = alarm.wait(wake.saturating_sub(begun));
-        let heard = self.heard_ns;
-        io.turn(wait, self)?;
-        let mut now = now_ns();
-        let woken = if self.heard_ns == heard {
-            now
-        } else {
-            self.heard_ns
-        };
-        let took = woken.saturating_sub(begun);
-        // Something came before; what comes after the time was over came while the wake was late.
-        if wait.is_zero() || took < wait.as_nanos() as u64 {
-            return Ok(());
-        }
-        alarm.rang(wait, took);
-        while now < wake && alarm.is_near(wake - now) {
-            std::hint::spin_loop();
-            now = now_ns();
-        }
-        Ok(())
-    }
-
-    /// Whether there is nothing to do but to read many streams.
-    fn takes_lulls(&self) -> bool {
-        self.exchange.streams()
-            && self.connections.len() >= LULL_STREAMS
-            && self.connecting == 0
-            && self.ramp.peek().is_none()
     }
 
     /// Open loop: gives requests that are due to connections that are free.

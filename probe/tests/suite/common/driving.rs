@@ -31,7 +31,11 @@ pub fn both(request: &Value) -> Vec<Value> {
     let pacing = request["load"]["pacing"]["kind"].as_str();
     let chosen =
         request["load"]["protocol"] == "stream" || pacing.map_or(false, |kind| kind != "closed");
-    if auto.of("started")[0]["io"] == "uring" || chosen {
+    let io = &auto.of("started")[0]["io"];
+    if chosen {
+        assert_eq!(io, "epoll");
+    }
+    if chosen || io == "uring" {
         found.push(load(&with(request.clone(), "/load/io", json!("uring"))).outcome);
     } else {
         let missing = auto.of("started")[0]["missing"].to_string();
