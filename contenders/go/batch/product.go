@@ -35,16 +35,15 @@ func vector(line []byte, n int) ([]int, error) {
 		room = n
 	}
 	numbers := make([]int, 0, room)
-	for rest := line; len(line) > 0; {
-		number, after, ok := leading(rest)
+	for more := len(line) > 0; more; {
+		number, after, ok := leading(line)
 		if !ok || len(after) > 0 && after[0] != ' ' {
-			return nil, fmt.Errorf("a number must be from %d to %d, not %.20q", -largest, largest, word(rest))
+			return nil, fmt.Errorf("a number must be from %d to %d, not %.20q", -largest, largest, word(line))
 		}
 		numbers = append(numbers, number)
-		if len(after) == 0 {
-			break
+		if more = len(after) > 0; more {
+			line = after[1:]
 		}
-		rest = after[1:]
 	}
 	if len(numbers) != n {
 		return nil, fmt.Errorf("a vector has %d numbers instead of %d", len(numbers), n)
