@@ -8,7 +8,6 @@ that; whoever streams stays below 200 MB; the generator writes the half gigabyte
 from __future__ import annotations
 
 import io
-import os
 import sys
 import tempfile
 import time
@@ -19,11 +18,14 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv
 
-from ringside import trial
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.programs import carry_out, point
+
 from ringside.catalogue import Catalogue
 from ringside.executor.local import LocalExecutor
 from ringside.inputs import Inputs
-from ringside.model import Cell, Input, Limits, Outcome, Point, Ready, Trial
+from ringside.model import Input, Outcome, Point, Ready
 from ringside.toolchain import Toolchain
 from ringside.workloads.base import PEAK, WALL_S
 from ringside.workloads.batch import BATCH
@@ -46,10 +48,9 @@ MEMORY = (
 )
 
 
-def point(cores: int) -> Point:
-    """Half a gigabyte from the page cache, every other factor as it is by default."""
-    levels = {"cases": CASES, "size": SIZE, "cores": cores}
-    return Point(tuple((factor.name, levels.get(factor.name, factor.default)) for factor in BATCH.factors))
+def half_gigabyte(cores: int) -> Point:
+    """From the page cache, every other factor as it is by default."""
+    return point("batch", cases=CASES, size=SIZE, cores=cores)
 
 
 def make() -> None:
@@ -67,7 +68,7 @@ def ours() -> float:
     """Of a whole input that is made anew."""
     with tempfile.TemporaryDirectory(dir=ROOT / ".ringside") as folder:
         begun = time.perf_counter()
-        made = Inputs(Path(folder)).get(BATCH.input(point(1)))
+        made = Inputs(Path(folder)).get(BATCH.input(half_gigabyte(1)))
         took = time.perf_counter() - begun
     print(f"  {made.size_bytes / 1e6:.0f} MB in {took:.2f} s", flush=True)
     return made.size_bytes / took / 1e6
@@ -102,7 +103,7 @@ class Runner:
         self.executor = LocalExecutor()
         self.toolchain = Toolchain(ROOT / ".ringside" / "builds")
         self.catalogue = Catalogue([ROOT])
-        self.input: Input = Inputs(ROOT / ".ringside" / "inputs").get(BATCH.input(point(1)))
+        self.input: Input = Inputs(ROOT / ".ringside" / "inputs").get(BATCH.input(half_gigabyte(1)))
 
     def ready(self, name: str) -> Ready | None:
         found = self.toolchain.prepare(self.catalogue.contender(name))
@@ -113,22 +114,7 @@ class Runner:
 
     def figures(self, ready: Ready, cores: int) -> dict[str, float]:
         """Of one trial."""
-        cell = Cell(ready.contender.name, point(cores))
-        cpus, probe_cpus = self.executor.cpus(cores)
-        made = trial.request(
-            ready,
-            cell,
-            BATCH,
-            limits=Limits(wall_s=600),
-            cpus=cpus,
-            probe_cpus=probe_cpus,
-            environment=trial.environment(os.environ, ready.build, 1, 1, 1),
-            seed=1,
-            memory_available_bytes=16 << 30,
-            reads=self.input,
-        )
-        blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
-        done = trial.parse(self.executor.run(made), blank)
+        done = carry_out("batch", ready, self.executor, half_gigabyte(cores), self.input)
         assert done.outcome is Outcome.OK, f"{ready.contender.name}: {done.detail} {done.outcome_line}"
         return BATCH.figures(done)
 

@@ -206,7 +206,7 @@ def main() -> int:
         (folder / "spin.py").write_text(_SPIN, encoding="utf-8")
         words = "".join(f"{i * 48271 % 2147483647:x}\n" for i in range(20_000))
         (folder / "words.txt").write_text(words, encoding="utf-8")
-        rounds = rounds_in(0.1, folder)
+        rounds = rounds_in(0.1, folder) if given.same or given.planted else 0
         if given.same and (duels := [duel for duel in same(rounds) if given.of in duel.name]):
             each = max(1, given.same // len(duels))
             print(f"A command against itself, {each} times each, {given.blocks} executions of each side")

@@ -187,21 +187,21 @@ def latency(cpus: Sequence[int]) -> None:
     }
     with server(cpus[-1]) as port:
 
-        def mean_us(plan: dict[str, Any]) -> Callable[[], float]:
+        def mean_us(name: str) -> Callable[[], float]:
             def run() -> float:
-                found = loaded(port, pinned=pinned, **({"io": "uring"} | plan))
-                rates.setdefault(str(plan), []).append(found["requests"] / SECONDS)
+                found = loaded(port, pinned=pinned, **({"io": "uring"} | paces[name]))
+                rates[name].append(found["requests"] / SECONDS)
                 return float(found["histograms"]["latency"]["mean_ns"]) / 1e3
 
             return run
 
-        rates: dict[str, list[float]] = {}
+        rates: dict[str, list[float]] = {name: [] for name in paces}
         print(f"mean latency at {RATE}/s, from the intended instant: {ROUNDS} rounds of {SECONDS} s")
-        values = take_turns({name: mean_us(plan) for name, plan in paces.items()}, ROUNDS)
-    closed_loop = next(iter(paces))
+        values = take_turns({name: mean_us(name) for name in paces}, ROUNDS)
+    closed_loop, *paced = paces
     tell(values, "us", closed_loop)
-    print(f"  the closed loop made {median(rates[str(paces[closed_loop])]):,.0f} requests per second")
-    for name in list(paces)[1:]:
+    print(f"  the closed loop made {median(rates[closed_loop]):,.0f} requests per second")
+    for name in paced:
         apart = median(values[name][i] - values[closed_loop][i] for i in values[name])
         print(f"  {name}: {apart:+.1f} us of the closed loop's")
 

@@ -76,7 +76,7 @@ def kill_a_worker(process: subprocess.Popen[bytes]) -> list[int]:
     """Wait until the program has workers that have computed for a while, kill one of them, and give all."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        workers = [pid for pid in descendants(process.pid) if _cpu_ticks(pid) > 10]
+        workers = [pid for pid in descendants(process.pid) if _cpu_ticks(pid) > 20]
         if workers:
             everyone = descendants(process.pid)
             os.kill(workers[-1], signal.SIGKILL)

@@ -181,6 +181,21 @@ def test_text_of_servers_and_of_the_engine_does_nothing() -> None:
     assert "[bold]" in text
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({}, "closed loop, 64"),
+        ({"rate": "60"}, "60 requests per second at even intervals"),
+        ({"rate": "60", "burst": 1}, "60 requests per second at even intervals"),
+        ({"rate": "60", "burst": 2000}, "60 requests per second in bursts of 2,000"),
+        ({"rate": "60", "poisson": True}, "60 requests per second Poisson, seed 1"),
+        ({"staircase": "50:500ms,1000:2s"}, "open loop, 50/s for 0.5 s, 1,000/s for 2 s"),
+    ],
+)
+def test_the_summary_says_when_requests_were_due(words: dict[str, Any], said: str) -> None:
+    assert said in summary.how(HTTP, opts(**words), made())
+
+
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 def test_the_summary_fits(width: int) -> None:
     found = made(errors={"timeout": 5}, **OPEN)

@@ -21,9 +21,9 @@ VERDICT_WORDS = {
 _KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
 
 
-def kind(verdict: Verdict, otherwise: str = "number") -> str:
-    """The kind of entry that a verdict is; `otherwise` where there is none."""
-    return _KINDS.get(verdict, otherwise)
+def kind(verdict: Verdict) -> str:
+    """The kind of entry that a verdict is; a plain number where there is none."""
+    return _KINDS.get(verdict, "number")
 
 
 def significant(value: float, digits: int = 3) -> str:
