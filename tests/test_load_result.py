@@ -57,6 +57,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "sequence": {},
         "cpu_ns": 10 * MS,
         "cpu_share_most": 0.25,
+        "busy_share_most": 0.25,
         "peak_memory_bytes": 4 << 20,
         "series": [{"t_s": 0, "requests": 100, "errors": 0, "max_ns": 7 * MS}],
         "warnings": [],
@@ -164,6 +165,12 @@ def test_the_summary_says_what_matters() -> None:
     assert "service" in text
     assert "coordinated omission" not in text
     assert "20 requests are unfinished" in text
+
+
+def test_the_summary_tells_working_from_looking() -> None:
+    text = " ".join(shown(HTTP, opts(rate="60"), made(cpu_share_most=0.9, **OPEN)).split())
+    assert "busiest thread 25% of a core, 65% more to look for what is due next" in text
+    assert "to look for" not in shown(HTTP, opts(rate="60"), made(**OPEN))
 
 
 def test_text_of_servers_and_of_the_engine_does_nothing() -> None:

@@ -42,8 +42,13 @@ impl Outcome {
     }
 
     /// The busiest thread's share of a core.
-    pub fn busiest(&self) -> f64 {
+    pub fn cpu_share(&self) -> f64 {
         self.per_s(self.record.cpu_most_ns) / 1e9
+    }
+
+    /// What of it was not spent looking for what is due next.
+    pub fn busy_share(&self) -> f64 {
+        self.per_s(self.record.busy_most_ns) / 1e9
     }
 }
 

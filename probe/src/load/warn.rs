@@ -27,7 +27,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let seconds = outcome.seconds();
     let mut found = Vec::new();
     let mut warn = |code, text: String, remedy| found.push(Warning { code, text, remedy });
-    let share = outcome.busiest();
+    let share = outcome.busy_share();
     if share > BUSY_SHARE {
         warn(
             "generator-bound",
@@ -170,9 +170,16 @@ mod tests {
         assert!(codes(closed, late()).is_empty());
         let busy = Record {
             cpu_most_ns: 1_900_000_000,
+            busy_most_ns: 1_900_000_000,
             ..fine()
         };
         assert_eq!(codes(closed, busy), ["generator-bound"]);
+        let looking = Record {
+            cpu_most_ns: 2_000_000_000,
+            busy_most_ns: 1_000_000_000,
+            ..fine()
+        };
+        assert!(codes(open, looking).is_empty());
         let half = Record {
             requests: 5,
             unfinished: 5,

@@ -52,6 +52,20 @@ fn an_open_loop_keeps_the_schedule_and_the_count() {
 }
 
 #[test]
+fn looking_for_what_is_due_next_is_not_being_busy() {
+    let server = Server::replying(OK, false);
+    let changes = json!({
+        "pacing": {"kind": "constant", "rate_per_s": 20_000}, "requests": null, "duration_s": 0.3,
+        "connections": 20,
+    });
+    for outcome in both(&plan(&server, changes)) {
+        let [busy, cpu] =
+            ["busy_share_most", "cpu_share_most"].map(|key| outcome[key].as_f64().unwrap());
+        assert!(0.0 < busy && busy < cpu, "{busy} {cpu}");
+    }
+}
+
+#[test]
 fn a_connection_for_each_request() {
     for pacing in [
         json!({"kind": "closed"}),

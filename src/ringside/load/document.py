@@ -56,6 +56,7 @@ def as_document(target: Target, options: Options, result: Result) -> dict[str, A
         "missing": list(result.missing),
         "cpu_s": result.cpu_ns / 1e9,
         "cpu_share_most": result.cpu_share_most,
+        "busy_share_most": result.busy_share_most,
         "peak_memory_bytes": result.peak_memory_bytes,
         "series": [_second(one) for one in result.series],
         "warnings": [{"code": one.code, "text": one.text, "remedy": one.remedy} for one in result.warnings],

@@ -52,6 +52,7 @@ class Result:
     sequence: Mapping[str, int]
     cpu_ns: int
     cpu_share_most: float
+    busy_share_most: float
     peak_memory_bytes: int
     series: Sequence[Mapping[str, Any]]
     warnings: Sequence[Warned]
@@ -127,6 +128,7 @@ def _result(
         sequence=_counts(said.get("sequence")),
         cpu_ns=number("cpu_ns"),
         cpu_share_most=float(said.get("cpu_share_most") or 0),
+        busy_share_most=float(said.get("busy_share_most") or 0),
         peak_memory_bytes=number("peak_memory_bytes"),
         series=list(said.get("series") or ()),
         warnings=[

@@ -61,6 +61,8 @@ _COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 _BARS = 16
 _BAR_WIDTH = 50
 _MOST_LISTED = 12
+# A share of a core below which nobody need know what it went into.
+_WORTH_A_WORD = 0.01
 
 
 def show(target: Target, options: Options, result: Result, console: Console) -> None:
@@ -175,7 +177,10 @@ def _answered(result: Result) -> str:
 
 def _engine(result: Result) -> str:
     done = result.messages or result.requests + result.late_requests
-    parts = [f"busiest thread {result.cpu_share_most:.0%} of a core"]
+    parts = [f"busiest thread {result.busy_share_most:.0%} of a core"]
+    waited = result.cpu_share_most - result.busy_share_most
+    if waited >= _WORTH_A_WORD:
+        parts.append(f"{waited:.0%} more to look for what is due next")
     if done:
         what = "message" if result.messages else "request"
         parts.append(f"{numbers.quantity(result.cpu_ns / done, 'ns')} of CPU per {what}")

@@ -107,7 +107,9 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
         if shard.over(now) {
             let stopped = *stopped_ns.get_or_insert_with(|| {
                 // The share of a core is that of the load, not of the wait for what is left.
-                shard.record.cpu_most_ns = thread_cpu_ns() - cpu_before;
+                let (cpu_ns, waited_ns) = (thread_cpu_ns() - cpu_before, shard.record.waited_ns);
+                shard.record.cpu_most_ns = cpu_ns;
+                shard.record.busy_most_ns = cpu_ns.saturating_sub(waited_ns);
                 shard.stop(now)
             });
             if shard.drained(now, stopped) {

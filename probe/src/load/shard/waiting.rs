@@ -11,6 +11,8 @@ use std::time::Duration;
 /// cost more than all else. A lateness can be too large by that.
 const LULL_STREAMS: usize = 2000;
 const LULL_NS: u64 = 500_000;
+/// A look that takes longer was cut off by somebody else: no more of it counts as waiting.
+const MOST_LOOK_NS: u64 = 10_000;
 
 impl Shard {
     /// One turn of the back-end, which ends when something comes, and else at an instant.
@@ -29,6 +31,9 @@ impl Shard {
             }
         }
         let wait = alarm.wait(wake.saturating_sub(begun));
+        if wait.is_zero() && begun < wake {
+            return self.look_until(wake, begun, io);
+        }
         let heard = self.heard_ns;
         io.turn(wait, self)?;
         let mut now = now_ns();
@@ -43,9 +48,27 @@ impl Shard {
             return Ok(());
         }
         alarm.rang(wait, took);
+        let rang = now;
         while now < wake && alarm.is_near(wake - now) {
             std::hint::spin_loop();
             now = now_ns();
+        }
+        self.record.waited_ns += now - rang;
+        Ok(())
+    }
+
+    /// What is due next is nearer than a sleep is long: looks whether something came, again and again. Takes all of
+    /// a CPU, and yet is waiting.
+    fn look_until<I: Io>(&mut self, wake: u64, mut begun: u64, io: &mut I) -> io::Result<()> {
+        let heard = self.heard_ns;
+        while begun < wake {
+            io.turn(Duration::ZERO, self)?;
+            if self.heard_ns != heard {
+                break;
+            }
+            let now = now_ns();
+            self.record.waited_ns += (now - begun).min(MOST_LOOK_NS);
+            begun = now;
         }
         Ok(())
     }
