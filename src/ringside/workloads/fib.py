@@ -26,8 +26,11 @@ from ringside.workloads.serving import (
     times,
 )
 
-# Each 1.5 times the one before or so; a step's share of a second's work grows with it.
-RATES = (250, 500, 750, 1000, 1500, 2000, 3000, 4000, 6000, 8000, 12_000, 16_000, 24_000, 32_000, 48_000)
+# Far apart where no server breaks, nearer to each other above; the last are for machines to come.
+RATES = (
+    *(250, 500, 1000, 2000, 4000, 6000, 8000, 12_000, 16_000, 24_000, 32_000),
+    *(48_000, 64_000, 96_000, 128_000, 192_000, 256_000),
+)
 # The highest rate counts at which the p99 stays under this.
 _SUSTAINED_S = 0.010
 # Past this the next rates only cost time.
@@ -151,9 +154,16 @@ class Fib(Serving):
             warm, measured = _ask(n, clients, _WARM_UP_S), _ask(n, clients, seconds)
         return service([first, step("warm-up", all=warm), step("measured", all=measured)])
 
+    def rehearsal(self, point: Point) -> Point:
+        """A second of it, and of rising rates only what comes before them: all code has run then."""
+        load = {"rate": "hammer"}.get(str(point["load"]), point["load"])
+        return Point(
+            tuple((name, {"load": load, "seconds": 1}.get(name, level)) for name, level in point.levels)
+        )
+
     def work(self, point: Point) -> int:
         # Time, in half seconds: what is measured, and start and end of the server.
-        steps = {"rate": 8, "mixed": 2}.get(str(point["load"]), 1)
+        steps = {"rate": 12, "mixed": 2}.get(str(point["load"]), 1)
         return 4 + 2 * int(point["seconds"]) * steps
 
     def figures(self, trial: Trial) -> dict[str, float]:
