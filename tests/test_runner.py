@@ -100,7 +100,7 @@ def started(
             experiment, catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), executor, Quiet()
         )
         store = Store(workplace / "s.sqlite")
-        return prepared, store, runner.begin(prepared, store, catalogue, 5)
+        return prepared, store, runner.begin(prepared, store, catalogue, executor, 5)
 
     return start
 

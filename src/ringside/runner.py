@@ -115,6 +115,7 @@ def begin(
     prepared: Prepared,
     storage: Store,
     catalogue: Catalogue,
+    executor: Executor,
     seed: int | None,
     suite: Mapping[str, Any] | None = None,
 ) -> Run:
@@ -138,6 +139,7 @@ def begin(
             "scheduler": contender.scheduler,
             "parallel": contender.parallel,
             "runtime": contender.runtime.name,
+            "runs_on": contender.runtime.title or contender.language,
             "command": list(contender.workloads[prepared.workload.name].command),
             "files": files,
         }
@@ -161,11 +163,13 @@ def begin(
             store.plain(catalogue.published(experiment.published)) if experiment.published else None
         ),
     }
+    usable, _ = executor.cpus(executor.available_cpus())
     return storage.begin_run(
         experiment.name,
         random.SystemRandom().randrange(2**31) if seed is None else seed,
         planned,
-        host.facts(catalogue.folders[0]),
+        # Ringside itself may keep off some CPUs: those of trials are told.
+        host.facts(catalogue.folders[0]) | {"cpus_usable": list(usable)},
         sources,
     )
 

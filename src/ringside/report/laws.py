@@ -165,7 +165,8 @@ def _cores(best: Interval) -> str:
 
 def _unknown(summary: Summary, most: int) -> str:
     here = summary.run.host.get("cpus_usable")
-    machine = f"this machine lends {len(here)} CPUs, and " if here and len(here) <= most else ""
+    lent = f"{len(here)} CPU{'s' * (len(here) != 1)}" if here else ""
+    machine = f"this machine lends {lent}, and " if here and len(here) <= most else ""
     text = (
         f"{machine}the law of scaling has three parameters, for which speed-ups on up to {most} cores are "
         "too few: where a program stops gaining, or gets slower, cannot be known from this run. On a machine "

@@ -114,7 +114,12 @@ class _Work:
             if run is None:
                 suite = dict(self.called) if self.called.get("id") else None
                 run = runner.begin(
-                    prepared, self.storage, self.catalogue, self.called.get("seed"), suite=suite
+                    prepared,
+                    self.storage,
+                    self.catalogue,
+                    self.executor,
+                    self.called.get("seed"),
+                    suite=suite,
                 )
             self.made.append(run)
             runner.conduct(run, prepared, self.storage, self.executor, self.progress, time_limit_s=left_s)
