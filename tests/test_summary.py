@@ -18,7 +18,9 @@ from tests.runs import HOSTILE, experiment, make_run
 
 
 def summary_of(tmp_path: Path, file: str = "showdown-ring", **options: object) -> Summary:
-    changes = {key: options.pop(key) for key in list(options) if key in ("contenders", "factors", "baseline")}
+    changes = {
+        key: options.pop(key) for key in list(options) if key in ("contenders", "factors", "baseline", "at")
+    }
     store = Store(tmp_path / "s.sqlite")
     run = make_run(store, experiment(file, **changes), **options)  # type: ignore[arg-type]
     return summarise(run, store.trials(run))
@@ -102,6 +104,35 @@ def test_then_and_now(tmp_path: Path) -> None:
         for line in then.ratios
         if line.who.endswith("/ erlang") and line.point["nodes"] == line.point["messages"] == 100
     ]
+
+
+def test_then_is_beside_now_only_where_the_source_measured(tmp_path: Path) -> None:
+    """The post knew neither a fixed rate nor a tail; of Tornado it says nothing of the load."""
+    (p50, *_) = published.then_and_now(summary_of(tmp_path, "fanout-io", blocks=1))
+    assert {(line.point["rate"], line.point["tail"]) for line in p50.figures} == {(0, 0)}
+    assert {(line.who, line.point["requests"]) for line in p50.figures} == {
+        (who, requests) for who in ("go", "tornado") for requests in (100, 500)
+    }
+    # Where the run has but one rate, that is what there is to compare with.
+    one_rate = {"kind": "io", "requests": 100, "concurrency": 20, "rate": 100}
+    found = summary_of(tmp_path / "one", "fanout-io", factors=one_rate, at=(), blocks=1)
+    assert published.then_and_now(found)
+
+
+def test_a_column_without_figures_is_left_out(tmp_path: Path) -> None:
+    table = next(iter(tables(summary_of(tmp_path, "fanout-cpu", blocks=1))))
+    assert "Latency p90" in table.columns
+    assert "Overhead p50" not in table.columns
+
+
+def test_what_a_contender_runs_on(tmp_path: Path) -> None:
+    found = summary_of(tmp_path, "fib-sync", blocks=1)
+    told = {**found.contenders["python-sync@pypy"], "runs_on": "PyPy", "version": "7.3.11"}
+    found = replace(found, contenders={**found.contenders, "python-sync@pypy": told})
+    table = next(one for one in tables(found) if one.title == "Contenders")
+    runs_on = {row[0].text: row[-1].text for row in table.rows}
+    assert runs_on["python-sync@pypy"] == "PyPy 7.3.11"
+    assert runs_on["python-sync"].startswith("Python")
 
 
 @pytest.mark.parametrize("file", ["showdown-ring", "ring-showdown", "ring-cores"])

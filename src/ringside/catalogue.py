@@ -180,6 +180,7 @@ def _runtime(table: Table, name: str) -> Runtime:
         minimum=table.maybe("minimum", str),
         locate=table.texts("locate"),
         install={system: install.texts(system) for system in install.names()},
+        title=table.get("title", str, ""),
     )
     table.done()
     return runtime

@@ -37,7 +37,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a contender runs on. `executable` holds names or globs, tried in order."""
+    """What a contender runs on. `executable` holds names or globs, tried in order; `title` is what its
+    version is a version of, where that is not the language."""
 
     name: str
     executable: tuple[str, ...]
@@ -45,6 +46,7 @@ class Runtime:
     minimum: str | None = None
     locate: tuple[str, ...] = ()
     install: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def then_and_now(summary: Summary) -> list[ThenAndNow]:
 
 def _of_metric(summary: Summary, source: Published, figures: Sequence[Figure], metric: Metric) -> ThenAndNow:
     lines, ratios = [], []
-    for point in summary.points:
+    for point in _spoken_of(summary, figures):
         then = {name: _value(figures, metric, name, point) for name in summary.names()}
         for contender, value in then.items():
             if value is not None:
@@ -67,6 +67,21 @@ def _of_metric(summary: Summary, source: Published, figures: Sequence[Figure], m
                 now = compared.ratio if compared else None
                 ratios.append(Line(point, f"{one} / {other}", above / below, now))
     return ThenAndNow(source, metric, tuple(lines), tuple(ratios))
+
+
+def _spoken_of(summary: Summary, figures: Sequence[Figure]) -> list[Point]:
+    """The points where what the run walks through and the source does not know is at its default."""
+    known = {factor for figure in figures for factor in figure.point}
+    silent = {
+        factor.name: factor.default
+        for factor in summary.workload.factors
+        if factor.name not in known and len({point[factor.name] for point in summary.points}) > 1
+    }
+    return [
+        point
+        for point in summary.points
+        if all(point[factor] == default for factor, default in silent.items())
+    ]
 
 
 def _value(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> float | None:

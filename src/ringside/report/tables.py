@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point
 from ringside.report import laws, numbers, published, steady
@@ -56,6 +57,9 @@ def point_table(summary: Summary, point: Point) -> TableData:
     columns = ["contender", headline.title, f"× {baseline}", "verdict"]
     columns += ["rank"] if decided else []
     columns += ["× limit"] if has_limit else []
+    # A column in which nobody has a figure tells nothing.
+    there = {name for one in summary.names() for name in summary.cells[Cell(one, point)].metrics}
+    rest, extra = ([metric for metric in some if metric.name in there] for some in (rest, extra))
     columns += [metric.title for metric in (*rest, *extra)]
     rows = []
     for name in summary.ranked(headline, point):
@@ -160,6 +164,12 @@ def then_tables(then: Sequence[published.ThenAndNow], summary: Summary) -> list[
     return [*found, table("Ratios then and now", "pair", ratios)] if ratios else found
 
 
+def _runs_on(described: Mapping[str, Any]) -> str:
+    """`runs_on` is not in runs of earlier versions."""
+    what = described.get("runs_on") or described["language"]
+    return " ".join(filter(None, (what, described.get("version", "not here"))))
+
+
 def contender_table(summary: Summary) -> TableData:
     """What the contenders are: their model, queue, scheduler and version."""
     rows = tuple(
@@ -170,7 +180,7 @@ def contender_table(summary: Summary) -> TableData:
                 described["model"],
                 described["queue"],
                 described["scheduler"],
-                " ".join(filter(None, (described["language"], described.get("version", "not here")))),
+                _runs_on(described),
             )
         )
         for name, described in summary.contenders.items()

@@ -75,6 +75,8 @@ _PHASES = {
 }
 # From this share of the wall time on, a unit is called the bottleneck.
 _MOST_OF_IT = 0.8
+# Cores busy at one time, on average, where there are several: as many as one unit after the other can.
+_ONE_CORE = (0.9, 1.1)
 
 
 class Batch(Workload):
@@ -105,7 +107,7 @@ class Batch(Workload):
         CPU_S,
         Metric(
             "cases_per_s",
-            "1/s",
+            "/s",
             "Cases per second",
             "cases over wall time, start-up included",
             smaller_is_better=False,
@@ -215,6 +217,11 @@ class Batch(Workload):
             end = f"{part} holds back the rest, and more cores cannot help"
         elif shares.busy >= _MOST_OF_IT:
             end = "the cores are what it lacks"
+        elif cores > 1 and _ONE_CORE[0] <= shares.busy * cores <= _ONE_CORE[1]:
+            end = (
+                "one core's work at a time: it has a single unit, or all its units share one lock, and more "
+                "cores cannot help"
+            )
         elif shares.full >= _MOST_OF_IT:
             end = "its units wait for places in the queue of answers"
         else:

@@ -105,7 +105,7 @@ class Jobs(Workload):
         Metric(
             "first_makespan_s", "s", "First makespan", "that of the first repeat, where there are several"
         ),
-        Metric("jobs_per_s", "1/s", "Jobs per second", "jobs over the makespan", smaller_is_better=False),
+        Metric("jobs_per_s", "/s", "Jobs per second", "jobs over the makespan", smaller_is_better=False),
         Metric(
             "gap_s", "s", "Longest gap", "the longest time between two heartbeats, which are due every 10 ms"
         ),
