@@ -12,6 +12,10 @@ import (
 	"time"
 )
 
+// ahead is how many cases may wait for a worker. With none each case wakes one
+// goroutine and puts another to sleep, and the cores stand idle in between.
+const ahead = 100
+
 // task is a case that waits for a worker, answer what the worker made of it.
 // Cases are numbered from 0.
 type task struct {
@@ -59,8 +63,7 @@ func main() {
 // start begins to read and to compute.
 func start(s settings) *batch {
 	b := &batch{
-		// A rendezvous: no text lies about that nobody works on.
-		tasks:   make(chan task),
+		tasks:   make(chan task, ahead),
 		answers: make(chan answer, s.capacity),
 	}
 	b.senders.Add(1 + s.cores)
