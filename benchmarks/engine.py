@@ -30,6 +30,8 @@ from peers import peer  # isort: skip
 SECONDS, ROUNDS, CONNECTIONS, RATE, STREAMS = 2, 10, 64, 20_000, 10_000
 # What is held is what the longer load takes more than the shorter one.
 STREAM_SECONDS = 10, 30
+# In so long all of them should be open.
+CONNECT_SECONDS = 3
 # h2load and oha look at the clock once in a millisecond and send what has become due: so many at one time.
 BURST = RATE // 1000
 
@@ -236,11 +238,19 @@ def streams(cpus: Sequence[int]) -> None:
                     f"{found['peak_memory_bytes'] / 2**20:.1f} MiB, late p50 {late['p50_ns'] / 1e6:.3g} ms, "
                     f"p99 {late['p99_ns'] / 1e6:.3g} ms, faults {sum(found['sequence'].values())}"
                 )
+            found = held(port, STREAMS, CONNECT_SECONDS, pinned, ramp_per_s=None)
+            by_second = ", ".join(
+                f"{second['open']} in second {second['t_s'] + 1}" for second in found["series"]
+            )
+            print(
+                f"  {STREAMS} at once: most that were open {by_second}; of {found['streams']['fed']} "
+                f"the first line had come within {CONNECT_SECONDS} s"
+            )
         finally:
             process.terminate()
 
 
-def held(port: int, count: int, seconds: int, pinned: Sequence[str]) -> dict[str, Any]:
+def held(port: int, count: int, seconds: int, pinned: Sequence[str], **more: Any) -> dict[str, Any]:
     """The outcome of so many streams, for so long."""
     return load(
         pinned,
@@ -248,7 +258,7 @@ def held(port: int, count: int, seconds: int, pinned: Sequence[str]) -> dict[str
         addresses=[f"127.0.0.1:{port}"],
         connections=count,
         duration_s=seconds,
-        ramp_per_s=STREAMS / 3,
+        **({"ramp_per_s": STREAMS / 3} | more),
         request={"target": "/test/{id}", "headers": [["Host", "127.0.0.1"]]},
         stream={"first": "Welcome: {id}", "due_field": "due="},
     )

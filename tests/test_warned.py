@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from ringside.model import Cell, Outcome, Point, Trial, Warned
-from ringside.report.warned import drifted, noisy_neighbour, reference_by_block
+from ringside.report.warned import (
+    drifted,
+    generator_bound,
+    memory_cap_near,
+    noisy_neighbour,
+    reference_by_block,
+)
 
 
 def trial(block: int = 1, **line: Any) -> Trial:
@@ -61,3 +67,21 @@ def test_drift_is_told_from_the_fixed_computation() -> None:
     assert "20% longer" in warned.text
     told = [trial(1, reference_ns=7), trial(1), trial(2, reference_ns=9), trial(3)]
     assert reference_by_block(told) == {1: 7.0, 2: 9.0}
+
+
+def test_an_engine_that_was_the_bottleneck_is_told_and_one_that_kept_up_is_not() -> None:
+    bound: dict[str, Any] = {"warnings": [{"code": "generator-bound"}]}
+    fine: dict[str, Any] = {"warnings": [{"code": "rate-not-kept"}]}
+    (said,) = generator_bound([trial(loads=[{"step": "first", **fine}, {"step": "measured", **bound}])])
+    assert (said.code, said.text.split(":")[0]) == ("generator-bound", "x")
+    # Two loads at one time; of rising rates the last, which the server did not stand.
+    both = [{"step": "measured", "name": "short", **bound}, {"step": "measured", "name": "long", **fine}]
+    assert list(generator_bound([trial(loads=both)]))
+    assert not list(generator_bound([trial(loads=[{"step": "rate 1", **bound}, {"step": "rate 2", **fine}])]))
+    assert not list(generator_bound([trial(loads=[]), trial()]))
+
+
+def test_memory_near_its_cap_is_told() -> None:
+    (said,) = memory_cap_near([trial(memory_limit_bytes=100, peak_pss_bytes=81)])
+    assert said.code == "memory-cap-near"
+    assert not list(memory_cap_near([trial(memory_limit_bytes=100, peak_pss_bytes=79), trial()]))

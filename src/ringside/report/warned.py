@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ringside.model import Cell, Comparison, Experiment, Trial, Verdict, Warned
 from ringside.plan import compared
@@ -46,9 +46,9 @@ def warned(
         *noisy_neighbour(measured),
         *drifted(reference_by_block(measured).values()),
         *_humps(compared(experiment, workload)[0].name, cells),
-        *_generator(measured),
-        *_cpus(run, measured),
-        *_memory(measured),
+        *generator_bound(measured),
+        *cores_shared(run, measured),
+        *memory_cap_near(measured),
         *_endings(measured),
         *_accounting(measured),
     ]
@@ -154,11 +154,11 @@ def _humps(headline: str, cells: Mapping[Cell, CellSummary]) -> Iterator[Warned]
         )
 
 
-def _generator(trials: Sequence[Trial]) -> Iterator[Warned]:
+def generator_bound(trials: Sequence[Trial]) -> Iterator[Warned]:
     bound = {
         trial.cell.contender
         for trial in trials
-        for load in trial.outcome_line.get("loads", ())
+        for load in _last_loads(trial)
         for one in load.get("warnings", ())
         if one.get("code") == "generator-bound"
     }
@@ -171,7 +171,14 @@ def _generator(trials: Sequence[Trial]) -> Iterator[Warned]:
         )
 
 
-def _cpus(run: Run, trials: Sequence[Trial]) -> Iterator[Warned]:
+def _last_loads(trial: Trial) -> list[Mapping[str, Any]]:
+    """Those of the last step: what is measured, or of rising rates the one that was too high. An engine that
+    was busy before and kept up held nobody back."""
+    loads: Sequence[Mapping[str, Any]] = trial.outcome_line.get("loads") or []
+    return [load for load in loads if load.get("step") == loads[-1].get("step")]
+
+
+def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Warned]:
     here = set(run.host.get("cpus_usable") or [])
     if here and any(here <= set(trial.cpus) for trial in trials):
         yield Warned(
@@ -181,7 +188,7 @@ def _cpus(run: Run, trials: Sequence[Trial]) -> Iterator[Warned]:
         )
 
 
-def _memory(trials: Sequence[Trial]) -> Iterator[Warned]:
+def memory_cap_near(trials: Sequence[Trial]) -> Iterator[Warned]:
     near = {
         trial.cell.contender
         for trial in trials
