@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,27 @@ def test_colours_are_the_same_in_every_run_of_the_same_contenders(summary_of: Su
     assert len(set(colours.values())) == len(colours)
     assert colours["limit"] == "var(--limit)"
     assert colours["erlang"] == "var(--c0)"
+
+
+def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
+    style = (Path(drawing.__file__).parent / "page.css").read_text(encoding="utf-8")
+    for theme in style.split("prefers-color-scheme: dark")[:2]:
+        found = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
+        assert found.keys() == {"limit", *(f"c{number}" for number in range(drawing.COLOURS))}
+        assert len(set(found.values())) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.77, 1.3, [0.8, 1, 1.2]),
+        (8.4, 17, [10, 12, 14, 16]),
+        (700, 1400, [800, 1000, 1200, 1400]),
+        (0.9, 40, [1, 3, 10, 30]),
+    ],
+)
+def test_ticks_are_round(low: float, high: float, ticks: list[float]) -> None:
+    assert drawing.log_ticks(low, high) == ticks
 
 
 @given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=12))

@@ -16,8 +16,8 @@ from ringside.model import Interval, Metric
 from ringside.report import numbers
 from ringside.report.summary import LIMIT, Summary
 
-# A colour-blind-safe set of eight, defined twice by the page: for light and for dark.
-COLOURS = 8
+# Defined twice by the page, for light and for dark; the first eight are told apart by the colour-blind too.
+COLOURS = 13
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _HEIGHT = 280
 _ROW = 24
@@ -265,12 +265,22 @@ def _unit(marks: Sequence[Mark], unit: str) -> tuple[float, str]:
 def log_ticks(low: float, high: float) -> list[float]:
     """Three to eight round numbers on a logarithmic axis from `low` to `high`, both positive."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found: list[float] = []
-    for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(n / 10 for n in range(10, 100))):
+    for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         found = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]
         if len(found) >= 3:
-            break
-    return found[:: math.ceil(len(found) / 8)] if len(found) > 1 else [low, high]
+            return found[:: math.ceil(len(found) / 8)]
+    return _even_ticks(low, high)
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    """Three to eight round numbers at even distances: on so short a stretch logarithms look even too."""
+    digits = math.floor(math.log10(high - low))
+    for step in (float(f"{times}e{digits - lower}") for lower in (0, 1) for times in (5, 2, 1)):
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if last - first >= 2:
+            found = [float(f"{count * step:.12g}") for count in range(first, last + 1)]
+            return [tick for tick in found if low <= tick <= high][:: math.ceil(len(found) / 8)]
+    return [low, high]
 
 
 def spread(wanted: Mapping[str, float], height: float) -> dict[str, float]:
