@@ -72,15 +72,14 @@ def _of_metric(summary: Summary, source: Published, figures: Sequence[Figure], m
 def _spoken_of(summary: Summary, figures: Sequence[Figure]) -> list[Point]:
     """The points where what the run walks through and the source does not know is at its default."""
     known = {factor for figure in figures for factor in figure.point}
-    silent = {
-        factor.name: factor.default
-        for factor in summary.workload.factors
-        if factor.name not in known and len({point[factor.name] for point in summary.points}) > 1
+    defaults = {
+        factor.name: factor.default for factor in summary.workload.factors if factor.name not in known
     }
+    # A run of an earlier version may not know a factor: then it had its default.
+    levels = {point: {**defaults, **point.as_dict()} for point in summary.points}
+    walked = [name for name in defaults if len({levels[point][name] for point in summary.points}) > 1]
     return [
-        point
-        for point in summary.points
-        if all(point[factor] == default for factor, default in silent.items())
+        point for point in summary.points if all(levels[point][name] == defaults[name] for name in walked)
     ]
 
 
