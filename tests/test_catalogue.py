@@ -6,7 +6,9 @@ import pytest
 
 from ringside.catalogue import Catalogue, read_contender, read_experiment
 from ringside.errors import CatalogueError, RingsideError, UsageError
+from ringside.stats.family import blocks_needed
 from ringside.workloads import WORKLOADS, workload
+from tests.runs import ROOT
 
 MANIFEST = """
 title = "A thing"
@@ -159,3 +161,12 @@ def test_a_catalogue_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("RINGSIDE_CATALOGUE", "/nowhere/at/all")
     with pytest.raises(RingsideError, match="mend or unset"):
         Catalogue()
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments").glob("*.toml")), ids=lambda file: file.stem)
+def test_experiments_have_blocks_enough_to_decide_each_comparison(file: Path) -> None:
+    """But for the showdown, which is short, and for what runs for half an hour once."""
+    if file.stem.startswith("showdown") or file.stem == "feed-long":
+        return
+    experiment = read_experiment(file)
+    assert experiment.blocks >= blocks_needed(len(experiment.contenders) - 1)

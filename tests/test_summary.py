@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ringside.model import Cell, Outcome, Verdict
 from ringside.report import document, markdown, published, terminal
 from ringside.report.summary import Summary, summarise
 from ringside.report.tables import tables
+from ringside.stats.family import blocks_needed
 from ringside.store import Store
 from tests.runs import HOSTILE, experiment, make_run
 
@@ -125,6 +127,21 @@ def test_a_column_without_figures_is_left_out(tmp_path: Path) -> None:
     assert "Overhead p50" not in table.columns
 
 
+def test_ranks_that_are_coarser_than_verdicts_are_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = summary_of(tmp_path)
+    assert not tables(found)[0].notes
+    assert "rank" in tables(found)[0].columns
+    monkeypatch.setattr(Summary, "ranks", lambda self, metric, point: dict.fromkeys(self.names(), 1))
+    (note,) = tables(found)[0].notes
+    assert "rank" not in tables(found)[0].columns
+    pairs = math.comb(len(found.names()), 2)
+    assert f"all {pairs} pairs" in note
+    assert "7 blocks are too few" in note
+    assert f"from {blocks_needed(pairs)} on" in note
+
+
 def test_what_a_contender_runs_on(tmp_path: Path) -> None:
     found = summary_of(tmp_path, "fib-sync", blocks=1)
     told = {**found.contenders["python-sync@pypy"], "runs_on": "PyPy", "version": "7.3.11"}
@@ -174,5 +191,5 @@ def test_csv_has_a_row_for_each_metric_of_each_cell(tmp_path: Path) -> None:
 
 def test_markdown_tables_are_tables(tmp_path: Path) -> None:
     text = markdown.render(summary_of(tmp_path, blocks=6))
-    block = text.split("## nodes=100 messages=100")[1].split("##")[0].strip().splitlines()
+    block = text.split("## nodes=100 messages=100")[1].split("##")[0].strip().split("\n\n")[0].splitlines()
     assert len({line.replace("\\|", "").count("|") for line in block}) == 1

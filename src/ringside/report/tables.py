@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point
+from ringside.model import Cell, Comparison, Interval, Metric, Outcome, Point, Verdict
 from ringside.report import laws, numbers, published, steady
 from ringside.report.summary import LIMIT, CellSummary, Summary
 from ringside.report.tabular import Entry, TableData
+from ringside.stats.family import blocks_needed
 from ringside.stats.interval import LEAST
 
 # Up to so many points each has a table of its own; beyond, one table has a row for each point.
@@ -52,10 +54,11 @@ def point_table(summary: Summary, point: Point) -> TableData:
     baseline = summary.experiment.baseline
     has_limit = LIMIT in summary.names() and baseline != LIMIT
     # Where nothing can be told apart all would be first.
-    decided = summary.blocks_done >= LEAST
-    ranks = summary.ranks(headline, point) if decided else {}
+    ranks = summary.ranks(headline, point) if summary.blocks_done >= LEAST else {}
+    notes = _coarse_ranks(summary, headline, point, ranks)
+    ranked = bool(ranks) and not notes
     columns = ["contender", headline.title, f"× {baseline}", "verdict"]
-    columns += ["rank"] if decided else []
+    columns += ["rank"] if ranked else []
     columns += ["× limit"] if has_limit else []
     # A column in which nobody has a figure tells nothing.
     there = {name for one in summary.names() for name in summary.cells[Cell(one, point)].metrics}
@@ -67,7 +70,7 @@ def point_table(summary: Summary, point: Point) -> TableData:
         row = [Entry(name, "text"), _figure(cell, headline, interval=True)]
         comparison = summary.compare(headline, name, baseline, point) if name != baseline else None
         row += [_ratio(comparison, name == baseline), _verdict(comparison, name == baseline)]
-        if decided:
+        if ranked:
             row.append(Entry(str(ranks[name])) if name in ranks else Entry("–", "quiet"))
         if has_limit:
             times = summary.compare(headline, name, LIMIT, point) if name != LIMIT else None
@@ -78,7 +81,24 @@ def point_table(summary: Summary, point: Point) -> TableData:
         title=summary.label(point),
         columns=tuple(columns),
         rows=tuple(rows),
+        notes=notes,
         narrow=(*(metric.title for metric in reversed(extra)), "rank"),
+    )
+
+
+def _coarse_ranks(
+    summary: Summary, headline: Metric, point: Point, ranks: Mapping[str, int]
+) -> tuple[str, ...]:
+    """A note in place of ranks, where one would share the baseline's whom the verdict tells from it."""
+    baseline = summary.experiment.baseline
+    tied = [name for name in ranks if name != baseline and ranks[name] == ranks.get(baseline)]
+    found = [summary.compare(headline, name, baseline, point) for name in tied]
+    if not any(one and one.verdict in (Verdict.FASTER, Verdict.SLOWER) for one in found):
+        return ()
+    pairs = math.comb(len(ranks), 2)
+    return (
+        f"No ranks: they hold all {pairs} pairs to one error rate, and {summary.blocks_done} blocks are too "
+        f"few to tell apart as many as the verdicts do; from {blocks_needed(pairs)} on each can be decided.",
     )
 
 
