@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from ringside.model import Cell, Outcome, Point, Trial, Warned
+from ringside.model import Cell, Comparison, Interval, Outcome, Point, Trial, Verdict, Warned
 from ringside.report.warned import (
     drifted,
     generator_bound,
     memory_cap_near,
     noisy_neighbour,
     reference_by_block,
+    undecided,
 )
 
 
@@ -85,3 +86,17 @@ def test_memory_near_its_cap_is_told() -> None:
     (said,) = memory_cap_near([trial(memory_limit_bytes=100, peak_pss_bytes=81)])
     assert said.code == "memory-cap-near"
     assert not list(memory_cap_near([trial(memory_limit_bytes=100, peak_pss_bytes=79), trial()]))
+
+
+@pytest.mark.parametrize(("blocks", "family", "advice"), [(7, 8, 9), (7, 3, 14), (9, 8, 18)])
+def test_who_is_held_back_by_a_family_is_told_how_many_blocks_may_decide(
+    blocks: int, family: int, advice: int
+) -> None:
+    def compared(low: float, high: float) -> Comparison:
+        ratio = Interval(1.1, low, high, blocks)
+        return Comparison(Point(()), "wall_s", "x", "y", ratio, Verdict.INDISTINGUISHABLE, 0.06)
+
+    (said,) = undecided([compared(1.05, 1.2), compared(0.9, 1.2)], family)
+    assert said.text.startswith(f"x: an interval leaves out 1, but {family} comparisons")
+    assert f"--blocks {advice} or more" in said.remedy
+    assert not list(undecided([compared(0.9, 1.2)], family))

@@ -122,20 +122,23 @@ def _blocks(run: Run, experiment: Experiment, trials: Sequence[Trial]) -> Iterat
 
 def undecided(comparisons: Sequence[Comparison], family: int) -> Iterator[Warned]:
     """`too-few-blocks`: what would be told apart by itself and is not among so many at a point."""
-    names = {
-        one.contender
+    held = [
+        one
         for one in comparisons
         if one.verdict is Verdict.INDISTINGUISHABLE
         and one.ratio.low is not None
         and one.ratio.high is not None
         and not one.ratio.low <= 1 <= one.ratio.high
-    }
-    if names:
+    ]
+    if held:
+        names = sorted({one.contender for one in held})
+        # So many decide each that differs in every block; who had them needs more, by how much nobody knows.
+        needed, had = blocks_needed(family), max(one.ratio.n for one in held)
         yield Warned(
             "too-few-blocks",
-            f"{', '.join(sorted(names))}: an interval leaves out 1, but {family} comparisons at a point "
+            f"{', '.join(names)}: an interval leaves out 1, but {family} comparisons at a point "
             "share an error rate of 5 %, so it stays indistinguishable",
-            f"with --blocks {blocks_needed(family)} or more each can be decided by itself",
+            f"with --blocks {needed if had < needed else 2 * had} or more it may be decided",
         )
 
 
