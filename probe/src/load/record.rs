@@ -126,9 +126,8 @@ pub struct Record {
     pub in_flight_sum: u64,
     pub looks: u64,
     pub cpu_ns: u64,
-    /// Of the CPU time: spent looking for what is due next, as it was too near for a sleep.
-    pub waited_ns: u64,
-    /// Of the thread that had most, while it sent: CPU time, and what of it was not waiting.
+    /// Of the thread that had most, while it sent: CPU time, and what of it was not spent looking for what
+    /// was due next.
     pub cpu_most_ns: u64,
     pub busy_most_ns: u64,
 }
@@ -225,7 +224,6 @@ impl Record {
         self.in_flight_sum += other.in_flight_sum;
         self.looks = self.looks.max(other.looks);
         self.cpu_ns += other.cpu_ns;
-        self.waited_ns += other.waited_ns;
         self.cpu_most_ns = self.cpu_most_ns.max(other.cpu_most_ns);
         self.busy_most_ns = self.busy_most_ns.max(other.busy_most_ns);
     }

@@ -90,6 +90,8 @@ struct Shard {
     stopping: bool,
     /// The last time at which something came, or a request was given up.
     heard_ns: u64,
+    /// Spent looking for what is due next, as it was too near for a sleep.
+    looked_ns: u64,
     interval: Interval,
     record: Record,
 }
@@ -107,9 +109,9 @@ pub fn run<I: Io>(orders: Orders, mut io: I) -> io::Result<(Record, u64)> {
         if shard.over(now) {
             let stopped = *stopped_ns.get_or_insert_with(|| {
                 // The share of a core is that of the load, not of the wait for what is left.
-                let (cpu_ns, waited_ns) = (thread_cpu_ns() - cpu_before, shard.record.waited_ns);
+                let cpu_ns = thread_cpu_ns() - cpu_before;
                 shard.record.cpu_most_ns = cpu_ns;
-                shard.record.busy_most_ns = cpu_ns.saturating_sub(waited_ns);
+                shard.record.busy_most_ns = cpu_ns.saturating_sub(shard.looked_ns);
                 shard.stop(now)
             });
             if shard.drained(now, stopped) {
@@ -200,6 +202,7 @@ impl Shard {
             disturbances: disturbing::of(&plan.stream, orders.start_ns),
             stopping: false,
             heard_ns: orders.start_ns,
+            looked_ns: 0,
             interval: Interval::default(),
             record: Record::default(),
             exchange,

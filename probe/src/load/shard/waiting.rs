@@ -53,7 +53,7 @@ impl Shard {
             std::hint::spin_loop();
             now = now_ns();
         }
-        self.record.waited_ns += now - rang;
+        self.looked_ns += now - rang;
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl Shard {
                 break;
             }
             let now = now_ns();
-            self.record.waited_ns += (now - begun).min(MOST_LOOK_NS);
+            self.looked_ns += (now - begun).min(MOST_LOOK_NS);
             begun = now;
         }
         Ok(())
