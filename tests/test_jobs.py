@@ -108,6 +108,7 @@ def test_figures_of_a_batch() -> None:
         (1, 0.5, 0.97, 0, 2, "the cores are what it lacks"),
         (9, 0.5, 1.0, 0, 1, "the cores are what it lacks"),
         (1, 0.5, 0.2, 18, 2, "its units wait for places in the queue of answers"),
+        (1, 0.5, 0.5, 18, 2, "its units wait for places in the queue of answers"),
         (1, 0.5, 0.5, 0, 2, "share one lock, and more cores cannot help"),
         (1, 0.5, 0.13, 0, 8, "share one lock, and more cores cannot help"),
         (

@@ -217,13 +217,13 @@ class Batch(Workload):
             end = f"{part} holds back the rest, and more cores cannot help"
         elif shares.busy >= _MOST_OF_IT:
             end = "the cores are what it lacks"
+        elif shares.full >= _MOST_OF_IT:
+            end = "its units wait for places in the queue of answers"
         elif cores > 1 and _ONE_CORE[0] <= shares.busy * cores <= _ONE_CORE[1]:
             end = (
                 "one core's work at a time: it has a single unit, or all its units share one lock, and more "
                 "cores cannot help"
             )
-        elif shares.full >= _MOST_OF_IT:
-            end = "its units wait for places in the queue of answers"
         else:
             end = "neither explains it: units wait for each other, the disk, or a host that gives no CPU"
         return f"{contender}: {words}: {end}"
