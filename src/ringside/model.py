@@ -91,6 +91,10 @@ class Point:
     def as_dict(self) -> dict[str, Level]:
         return dict(self.levels)
 
+    def but(self, **levels: Level) -> Point:
+        """The same with other levels of the factors that are named."""
+        return Point(tuple((factor, levels.get(factor, level)) for factor, level in self.levels))
+
     def without(self, *factors: str) -> Point:
         return Point(tuple(pair for pair in self.levels if pair[0] not in factors))
 

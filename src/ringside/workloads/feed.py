@@ -172,11 +172,7 @@ class Feed(Serving):
     def rehearsal(self, point: Point) -> Point:
         """A few seconds of a few feeds: all code has run then, and the hold of a minute need not."""
         most = {"connections": 100, "ramp": 100, "seconds": 3, "slow": 0, "vanish": 0}
-        return Point(
-            tuple(
-                (name, min(int(level), most[name]) if name in most else level) for name, level in point.levels
-            )
-        )
+        return point.but(**{factor: min(int(point[factor]), level) for factor, level in most.items()})
 
     def descriptors(self, point: Point) -> int:
         return int(point["connections"]) + _OTHER_DESCRIPTORS

@@ -156,10 +156,7 @@ class Fib(Serving):
 
     def rehearsal(self, point: Point) -> Point:
         """A second of it, and of rising rates only what comes before them: all code has run then."""
-        load = {"rate": "hammer"}.get(str(point["load"]), point["load"])
-        return Point(
-            tuple((name, {"load": load, "seconds": 1}.get(name, level)) for name, level in point.levels)
-        )
+        return point.but(seconds=1, load="hammer" if point["load"] == "rate" else point["load"])
 
     def work(self, point: Point) -> int:
         # Time, in half seconds: what is measured, and start and end of the server.
