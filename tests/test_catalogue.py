@@ -88,6 +88,9 @@ def test_a_manifest_gives_one_contender_for_each_runtime(tmp_path: Path) -> None
     assert list(found) == ["thing", "thing@two"]
     assert found["thing@two"].runtime.executable == ("two",)
     assert found["thing"].workloads["ring"].most == {"nodes": 10}
+    titled = MANIFEST.replace("[runtime.two]", '[runtime.two]\ntitle = "Two"')
+    found = read_contender(manifest(tmp_path / "titled", titled))
+    assert [one.runtime.title for one in found.values()] == ["", "Two"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +39,7 @@ class FakeExecutor:
         return 20_000
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return (1,), (0,)
+        return (0, 1)[-cores:], (0, 1)[:-cores]
 
     def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
         if self.interrupt_after is not None and len(self.requests) >= self.interrupt_after:
@@ -121,6 +123,26 @@ def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started)
     ]
     assert store.run(run.id).ended_at is not None
     assert experiment_of(store.run(run.id)) == prepared.experiment
+
+
+def test_a_run_tells_the_cpus_of_trials_and_what_contenders_run_on(
+    started: Started, add_fake: Callable[..., None], workplace: Path
+) -> None:
+    add_fake("one", "one")
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(re.sub(r"(\[runtime\.\w+\]\n)", r'\1title = "Fakery"\n', text), encoding="utf-8")
+    here = os.sched_getaffinity(0)
+    try:
+        # Where ringside keeps itself to.
+        os.sched_setaffinity(0, {min(here)})
+        _, _, run = started(FakeExecutor())
+    finally:
+        os.sched_setaffinity(0, here)
+    assert run.host["cpus_usable"] == [0, 1]
+    contenders = run.plan["contenders"]
+    assert contenders["one"]["runs_on"] == "Fakery"
+    assert contenders["two"]["runs_on"] == contenders["two"]["language"]
 
 
 def test_sizes_of_the_environment_vary(started: Started) -> None:

@@ -190,6 +190,6 @@ def test_csv_has_a_row_for_each_metric_of_each_cell(tmp_path: Path) -> None:
 
 
 def test_markdown_tables_are_tables(tmp_path: Path) -> None:
-    text = markdown.render(summary_of(tmp_path, blocks=6))
-    block = text.split("## nodes=100 messages=100")[1].split("##")[0].strip().split("\n\n")[0].splitlines()
+    text = markdown.render(summary_of(tmp_path, blocks=7))
+    block = text.split("## nodes=100 messages=100")[1].split("##")[0].strip().splitlines()
     assert len({line.replace("\\|", "").count("|") for line in block}) == 1
