@@ -250,7 +250,9 @@ def streams(cpus: Sequence[int]) -> None:
             process.terminate()
 
 
-def held(port: int, count: int, seconds: int, pinned: Sequence[str], **more: Any) -> dict[str, Any]:
+def held(
+    port: int, count: int, seconds: int, pinned: Sequence[str], ramp_per_s: float | None = STREAMS / 3
+) -> dict[str, Any]:
     """The outcome of so many streams, for so long."""
     return load(
         pinned,
@@ -258,7 +260,7 @@ def held(port: int, count: int, seconds: int, pinned: Sequence[str], **more: Any
         addresses=[f"127.0.0.1:{port}"],
         connections=count,
         duration_s=seconds,
-        **({"ramp_per_s": STREAMS / 3} | more),
+        ramp_per_s=ramp_per_s,
         request={"target": "/test/{id}", "headers": [["Host", "127.0.0.1"]]},
         stream={"first": "Welcome: {id}", "due_field": "due="},
     )
