@@ -22,11 +22,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.programs import carry_out, point
 
-from ringside.catalogue import Catalogue
-from ringside.executor.local import LocalExecutor
-from ringside.inputs import Inputs
-from ringside.model import Input, Outcome, Point, Ready
-from ringside.toolchain import Toolchain
+from ringside.catalogue.loader import Catalogue
+from ringside.measure.inputs import Inputs
+from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import Ready
+from ringside.model.design import Input, Point
+from ringside.model.results import Outcome
+from ringside.probe.local import LocalExecutor
 from ringside.workloads.base import PEAK, WALL_S
 from ringside.workloads.batch import BATCH
 

@@ -23,10 +23,11 @@ from pathlib import Path
 from scipy.stats import binomtest
 
 import simulated
-from ringside.executor.local import LocalExecutor
-from ringside.model import Verdict
-from ringside.versus import commands, result
-from ringside.versus.bout import Bout, Rules
+from ringside.analysis import versus as result
+from ringside.measure import commands
+from ringside.measure.bout import Bout, Rules
+from ringside.model.results import Verdict
+from ringside.probe.local import LocalExecutor
 
 _SPIN = "import sys; n = int(sys.argv[1]); x = 1\nwhile n:\n    x = x * 48271 % 2147483647\n    n -= 1"
 

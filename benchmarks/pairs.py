@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from statistics import median
 
-from ringside.report.numbers import ratio as ratio_text
-from ringside.report.numbers import significant
 from ringside.stats.ratio import paired_ratio
+from ringside.units import ratio as ratio_text
+from ringside.units import significant
 
 Sides = Mapping[str, Callable[[], float]]
 

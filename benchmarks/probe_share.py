@@ -6,8 +6,8 @@ import json
 import os
 import sys
 
-from ringside import trial
-from ringside.executor.local import LocalExecutor
+from ringside.measure import trials as trial
+from ringside.probe.local import LocalExecutor
 
 SECONDS = 5
 PROGRAMS = {

@@ -11,11 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ringside import trial
-from ringside.catalogue import Catalogue
-from ringside.executor.local import LocalExecutor
-from ringside.model import Ready, Unavailable
-from ringside.toolchain import Toolchain, expand
+from ringside.catalogue.loader import Catalogue
+from ringside.measure import trials as trial
+from ringside.measure.toolchain import Toolchain, expand
+from ringside.model.catalogue import Ready, Unavailable
+from ringside.probe.local import LocalExecutor
 from ringside.workloads.ring import checksum
 
 from pairs import take_turns, tell  # isort: skip

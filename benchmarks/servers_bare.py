@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ringside import plan, trial
-from ringside.catalogue import Catalogue
-from ringside.executor.local import LocalExecutor
-from ringside.model import Cell, Experiment, Level, Limits, Outcome, Ready, Trial, Unavailable
-from ringside.toolchain import Toolchain, expand
+from ringside.catalogue.loader import Catalogue
+from ringside.measure import plan
+from ringside.measure import trials as trial
+from ringside.measure.toolchain import Toolchain, expand
+from ringside.model.catalogue import Ready, Unavailable
+from ringside.model.design import Cell, Experiment, Level, Limits
+from ringside.model.results import Outcome, Trial
+from ringside.probe.local import LocalExecutor
 from ringside.workloads import workload
 from ringside.workloads.serving import CPU, RATE, server_figures
 

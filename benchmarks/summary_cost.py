@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.runs import experiment, make_run
 
-from ringside.report.summary import summarise
+from ringside.analysis.summary import summarise
 from ringside.store import Store
 
 _TIMES = 5

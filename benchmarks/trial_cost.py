@@ -15,11 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from ringside import trial
-from ringside.executor.local import LocalExecutor
-from ringside.model import Cell, Outcome, Point, Trial
+from ringside.cli.run import with_probe_cpus
+from ringside.measure import trials as trial
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.local import LocalExecutor
 from ringside.store import Store
-from ringside.verbs.run import with_probe_cpus
 
 from pairs import take_turns, tell  # isort: skip
 

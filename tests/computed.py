@@ -7,7 +7,7 @@ import dataclasses
 import math
 import random
 
-from ringside.model import Trial
+from ringside.model.results import Trial
 from ringside.workloads.base import Workload
 from ringside.workloads.jobs import workers
 

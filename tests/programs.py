@@ -9,10 +9,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ringside import trial
-from ringside.executor.local import LocalExecutor
-from ringside.model import Cell, Input, Level, Limits, Outcome, Point, Ready, Trial
-from ringside.toolchain import expand
+from ringside.measure import trials as trial
+from ringside.measure.toolchain import expand
+from ringside.model.catalogue import Ready
+from ringside.model.design import Cell, Input, Level, Limits, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.local import LocalExecutor
 from ringside.workloads import workload as find_workload
 from tests.servers import PATIENCE_S
 

@@ -9,9 +9,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from ringside import plan
-from ringside.catalogue import Catalogue, read_experiment
-from ringside.model import Cell, Experiment, Level, Outcome, Point, Trial
+from ringside.catalogue.loader import Catalogue, read_experiment
+from ringside.measure import plan
+from ringside.model.design import Cell, Experiment, Level, Point
+from ringside.model.results import Outcome, Trial
 from ringside.store import Run, Store, plain, text_hash
 from ringside.workloads import workload as find_workload
 from ringside.workloads.ring import checksum, order

@@ -7,7 +7,7 @@ import math
 import random
 from typing import Any
 
-from ringside.model import Trial
+from ringside.model.results import Trial
 from ringside.workloads.base import Workload
 
 # Median of a request in seconds, and what each costs the server.

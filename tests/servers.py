@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from ringside import trial
-from ringside.toolchain import expand
+from ringside.measure import trials as trial
+from ringside.measure.toolchain import expand
 from tests.test_contenders import CATALOGUE, ready
 
 # The machine stalls for seconds; nothing that works takes as long.

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ringside.catalogue import read_experiment
+from ringside.analysis import across
+from ringside.analysis.summary import Summary, summarise
+from ringside.catalogue.loader import read_experiment
+from ringside.cli import compare
 from ringside.errors import UsageError
-from ringside.model import Verdict
-from ringside.report import across
-from ringside.report.summary import Summary, summarise
+from ringside.model.results import Verdict
 from ringside.store import Store
-from ringside.verbs import compare
 from tests.runs import ROOT, experiment, make_run
 
 SMALL = {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ringside.executor.local import LocalExecutor
-from ringside.inputs import Inputs
-from ringside.model import Outcome
+from ringside.measure.inputs import Inputs
+from ringside.model.results import Outcome
+from ringside.probe.local import LocalExecutor
 from ringside.workloads.batch import BATCH
 from tests.programs import alive, carry_out, command, directly, kill_a_worker, point
 from tests.servers import having, killed_at_last

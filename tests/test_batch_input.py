@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringside.errors import UsageError
-from ringside.inputs import Inputs, answers_sha256
-from ringside.model import InputFile, Point
+from ringside.measure.inputs import Inputs, answers_sha256
+from ringside.model.design import InputFile, Point
 from ringside.workloads.batch import BATCH
 from ringside.workloads.batch_input import LEAST, MOST, most_bytes, pieces
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.catalogue import Catalogue, read_contender, read_experiment
+from ringside.catalogue.loader import Catalogue, read_contender, read_experiment
 from ringside.errors import CatalogueError, RingsideError, UsageError
 from ringside.stats.family import blocks_needed
 from ringside.workloads import WORKLOADS, workload

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.model import Experiment
-from ringside.report import charts, drawing
-from ringside.report.summary import Summary, of_run
+from ringside.analysis.summary import Summary, of_run
+from ringside.model.design import Experiment
+from ringside.render.plots import charts, drawing
 from ringside.store import Store
 from tests import runs
 
@@ -126,7 +126,7 @@ def test_colours_are_the_same_in_every_run_of_the_same_contenders(summary_of: Su
 
 
 def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
-    style = (Path(drawing.__file__).parent / "page.css").read_text(encoding="utf-8")
+    style = (Path(drawing.__file__).parents[1] / "html" / "page.css").read_text(encoding="utf-8")
     for theme in style.split("prefers-color-scheme: dark")[:2]:
         found = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
         assert found.keys() == {"limit", *(f"c{number}" for number in range(drawing.COLOURS))}

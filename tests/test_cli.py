@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from ringside import cli
+from ringside.cli import main as cli
 
-RINGSIDE = [sys.executable, "-m", "ringside.cli"]
+RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
 Add = Callable[..., None]
 
 

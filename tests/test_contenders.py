@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ringside import trial
-from ringside.catalogue import Catalogue
-from ringside.executor.local import LocalExecutor
-from ringside.model import Cell, Contender, Limits, Outcome, Point, Ready, Trial, Unavailable
-from ringside.toolchain import Toolchain, expand
+from ringside.catalogue.loader import Catalogue
+from ringside.measure import trials as trial
+from ringside.measure.toolchain import Toolchain, expand
+from ringside.model.catalogue import Contender, Ready, Unavailable
+from ringside.model.design import Cell, Limits, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.local import LocalExecutor
 from ringside.workloads.ring import RING
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from ringside.cli import cli
-from ringside.model import Outcome
+from ringside.cli.main import cli
+from ringside.model.results import Outcome
 from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]

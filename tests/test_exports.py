@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ringside.analysis.summary import Summary, summarise
+from ringside.cli import export
 from ringside.errors import UsageError
-from ringside.report import exports
-from ringside.report.summary import Summary, summarise
+from ringside.render import exports
 from ringside.store import Store
-from ringside.verbs import export
 from tests.runs import HOSTILE, experiment, make_run
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from ringside.analysis.summary import of_run
 from ringside.errors import ReportError
-from ringside.report import charts, figures
-from ringside.report.summary import of_run
+from ringside.render.plots import charts
+from ringside.render.plots import files as figures
 from ringside.store import Store
 from tests import runs
 

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from ringside import host
+from ringside.measure import host
 
 
 def test_facts_are_json_and_true() -> None:

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from ringside.model import Experiment
-from ringside.report import charts, html
-from ringside.report.summary import summarise
+from ringside.analysis.summary import summarise
+from ringside.model.design import Experiment
+from ringside.render.html import page as html
+from ringside.render.plots import charts
 from ringside.store import Store
 from tests import runs
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.errors import UsageError
-from ringside.model import Cell, Interval, Outcome, Trial
+from ringside.model.design import Cell
+from ringside.model.results import Interval, Outcome, Trial
 from ringside.workloads.batch import BATCH
 from ringside.workloads.jobs import FACTOR, JOBS, MODULUS, ORDER_BASE, answer, order
 from tests.programs import point

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from ringside.executor.local import LocalExecutor
-from ringside.model import Outcome, Span
+from ringside.model.results import Outcome, Span
+from ringside.probe.local import LocalExecutor
 from ringside.workloads.jobs import JOBS
 from tests.programs import alive, carry_out, command, directly, kill_a_worker, point
 from tests.servers import having, killed_at_last

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ringside.model import Point
-from ringside.report import laws
-from ringside.report.charts import charts
-from ringside.report.summary import Summary, of_run
-from ringside.report.tables import tables
-from ringside.report.tabular import TableData
+from ringside.analysis import laws
+from ringside.analysis.summary import Summary, of_run
+from ringside.model.design import Point
+from ringside.render.plots.charts import charts
+from ringside.render.table import TableData
+from ringside.render.tables import tables
 from ringside.stats.scaling import best_cores
 from ringside.store import Store
 from tests.computed import LAWS

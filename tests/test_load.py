@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from ringside import cli
+from ringside.cli import main as cli
 
-RINGSIDE = [sys.executable, "-m", "ringside.cli", "load"]
+RINGSIDE = [sys.executable, "-m", "ringside.cli.main", "load"]
 SERVER = Path(__file__).parent / "load_server.py"
 
 

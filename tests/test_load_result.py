@@ -21,7 +21,7 @@ from ringside.load import bands, compare, document, hdr, live, options, result, 
 from ringside.load.compare import Found, Run
 from ringside.load.options import Options, Words
 from ringside.load.result import Result
-from ringside.model import Verdict
+from ringside.model.results import Verdict
 
 PAGE = (Path(__file__).parents[1] / "docs" / "PROTOCOL.md").read_text(encoding="utf-8").split("### Load")[1]
 MS = 1_000_000

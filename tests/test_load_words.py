@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ringside.errors import UsageError
 from ringside.load import options, request, target, words
 from ringside.load.options import Options, Words
-from ringside.report.plaintext import one_line
+from ringside.text import one_line
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from ringside import trial
 from ringside.errors import ProbeError
-from ringside.executor.local import LocalExecutor, find_probe
-from ringside.model import Expectation
+from ringside.measure import trials as trial
+from ringside.model.design import Expectation
+from ringside.probe.local import LocalExecutor, find_probe
 from ringside.workloads.ring import checksum, order
 
 FAKE = Path(__file__).parent / "fakes" / "fake.py"

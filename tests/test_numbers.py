@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.model import Interval
-from ringside.report import numbers
-from ringside.report.plaintext import one_line
+from ringside import units as numbers
+from ringside.model.results import Interval
+from ringside.text import one_line
 
 
 @pytest.mark.parametrize(

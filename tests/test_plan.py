@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside import plan
 from ringside.errors import UsageError
-from ringside.model import Cell, Contender, Entry, Experiment, Level, Point, Runtime
+from ringside.measure import plan
+from ringside.model.catalogue import Contender, Entry, Runtime
+from ringside.model.design import Cell, Experiment, Level, Point
 from ringside.workloads.ring import RING
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6, unique=True)

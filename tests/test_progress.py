@@ -5,8 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from ringside.model import Cell, Outcome, Point, Trial
-from ringside.progress import Estimate, Progress, duration
+from ringside.cli.progress import Estimate, Progress, duration
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
 from ringside.store import Run
 from ringside.workloads.ring import RING
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.model import Cell, Outcome, Point, Trial
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
 from ringside.workloads.ring import ORDER_MODULUS, RING, checksum, order
 
 

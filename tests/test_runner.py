@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 
-from ringside import plan, runner
-from ringside.catalogue import Catalogue
+from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.inputs import Inputs
-from ringside.model import Cell, Outcome, Ready, Trial, Unavailable
+from ringside.measure import plan, runner
+from ringside.measure.inputs import Inputs
+from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import Ready, Unavailable
+from ringside.model.design import Cell
+from ringside.model.results import Outcome, Trial
 from ringside.store import Run, Store, experiment_of
-from ringside.toolchain import Toolchain
 from ringside.workloads.base import Workload
 
 

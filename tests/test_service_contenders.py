@@ -6,9 +6,10 @@ import os
 
 import pytest
 
-from ringside import trial
-from ringside.executor.local import LocalExecutor
-from ringside.model import Cell, Limits, Outcome, Point, Trial
+from ringside.measure import trials as trial
+from ringside.model.design import Cell, Limits, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.local import LocalExecutor
 from ringside.workloads import workload
 from tests.servers import having
 from tests.test_contenders import CATALOGUE, ready

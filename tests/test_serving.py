@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from ringside import plan
 from ringside.errors import UsageError
-from ringside.model import Cell, Experiment, Outcome, Point, Trial
+from ringside.measure import plan
+from ringside.model.design import Cell, Experiment, Point
+from ringside.model.results import Outcome, Trial
 from ringside.workloads.base import Workload
 from ringside.workloads.fanout import FANOUT
 from ringside.workloads.feed import FEED

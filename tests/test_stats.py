@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.model import Interval, Verdict
+from ringside.model.results import Interval, Verdict
 from ringside.stats.interval import median_interval
 from ringside.stats.ratio import paired_ratio, verdict
 from ringside.stats.slope import slope, slope_over_blocks

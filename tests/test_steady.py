@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ringside.report import steady
-from ringside.report.charts import charts
-from ringside.report.summary import Summary, summarise
+from ringside.analysis import steady
+from ringside.analysis.summary import Summary, summarise
+from ringside.render.plots.charts import charts
 from ringside.store import Store
 from tests.runs import experiment, make_run
 

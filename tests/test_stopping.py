@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 
-from ringside.model import Interval
+from ringside.model.results import Interval
 from ringside.stats.ratio import paired
 from ringside.stats.stopping import FIRST_LOOK, looks, narrow_enough
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import StoreError, UsageError
-from ringside.model import Cell, Outcome, Point, Trial
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
 from ringside.store import Store, text_hash, without_interrupted
 
 POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))

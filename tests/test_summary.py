@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ringside.model import Cell, Outcome, Verdict
-from ringside.report import document, markdown, published, terminal
-from ringside.report.summary import Summary, summarise
-from ringside.report.tables import tables
+from ringside.analysis import published
+from ringside.analysis.summary import Summary, summarise
+from ringside.model.design import Cell
+from ringside.model.results import Outcome, Verdict
+from ringside.render import documents as document
+from ringside.render import markdown, terminal
+from ringside.render.tables import tables
 from ringside.stats.family import blocks_needed
 from ringside.store import Store
 from tests.runs import HOSTILE, experiment, make_run

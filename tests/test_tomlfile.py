@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside import tomlfile
+from ringside.catalogue import tomlfile
 from ringside.errors import CatalogueError
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside import toolchain
-from ringside.model import Contender, Entry, Ready, Receipt, Runtime, Unavailable
-from ringside.toolchain import Toolchain
+from ringside.measure import toolchain
+from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import Contender, Entry, Ready, Receipt, Runtime, Unavailable
 
 
 def script(path: Path, text: str) -> Path:

@@ -6,19 +6,10 @@ from typing import Any
 
 import pytest
 
-from ringside import trial
-from ringside.model import (
-    Cell,
-    Contender,
-    Entry,
-    Limits,
-    Outcome,
-    Point,
-    Ready,
-    Receipt,
-    Runtime,
-    Trial,
-)
+from ringside.measure import trials as trial
+from ringside.model.catalogue import Contender, Entry, Ready, Receipt, Runtime
+from ringside.model.design import Cell, Limits, Point
+from ringside.model.results import Outcome, Trial
 from ringside.workloads.ring import RING
 
 POINT = Point((("nodes", 4), ("messages", 3), ("mode", "token"), ("trace", 1), ("cores", 2)))

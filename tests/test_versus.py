@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from ringside.analysis import versus as result
 from ringside.errors import UsageError
-from ringside.model import Cell, Interval, Outcome, Point, Trial, Verdict
-from ringside.versus import commands, result, show
-from ringside.versus.bout import Time
+from ringside.measure import commands
+from ringside.measure.bout import Time
+from ringside.model.design import Cell, Point
+from ringside.model.results import Interval, Outcome, Trial, Verdict
+from ringside.render import versus as show
 from tests.test_cli import RINGSIDE, ringside
 
 COMMANDS = commands.read(["true", "cat"], [], [], None)

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ringside.model import Cell, Comparison, Interval, Outcome, Point, Trial, Verdict, Warned
-from ringside.report.warned import (
+from ringside.analysis.warned import (
     drifted,
     generator_bound,
     memory_cap_near,
@@ -13,6 +12,8 @@ from ringside.report.warned import (
     reference_by_block,
     undecided,
 )
+from ringside.model.design import Cell, Point
+from ringside.model.results import Comparison, Interval, Outcome, Trial, Verdict, Warned
 
 
 def trial(block: int = 1, **line: Any) -> Trial:

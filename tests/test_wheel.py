@@ -36,7 +36,7 @@ def test_the_catalogue_travels_in_the_wheel(wheel: Path) -> None:
         for file in subprocess.run(
             ["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.splitlines():
-            assert f"ringside/catalogue/{file}" in names, file
+            assert f"ringside/bundled/{file}" in names, file
     assert "ringside/report/page.html.j2" in names
 
 
@@ -49,7 +49,7 @@ def test_it_runs_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
     program = (
         "import sys; sys.path[:] = [p for p in sys.path if not p.endswith('/src')]; "
         f"sys.path[:0] = [{str(place)!r}, {str(dependencies)!r}]; "
-        "from ringside.cli import main; main()"
+        "from ringside.cli.main import main; main()"
     )
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -15,7 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ringside.errors import StoreError, UsageError
-from ringside.model import Cell, Experiment, Limits, Outcome, Point, Show, Trial
+from ringside.model.design import Cell, Experiment, Limits, Point, Show
+from ringside.model.results import Outcome, Trial
 
 FORMAT = 1
 

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from ringside.report import numbers
+from ringside import units as numbers
 
 # Steps within ten: the finest that gives few enough bands is taken.
 _FINE = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)

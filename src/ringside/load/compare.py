@@ -11,17 +11,18 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from ringside import units as numbers
 from ringside.errors import UsageError
 from ringside.load.document import FORMAT, as_document
 from ringside.load.options import Options
 from ringside.load.result import Result
 from ringside.load.target import Target
-from ringside.model import Interval, Verdict
-from ringside.report import numbers, terminal
-from ringside.report.plaintext import one_line
-from ringside.report.tabular import Entry, TableData
+from ringside.model.results import Interval, Verdict
+from ringside.render import terminal
+from ringside.render.table import Entry, TableData
 from ringside.stats.interval import LEAST
 from ringside.stats.ratio import paired_ratio, verdict
+from ringside.text import one_line
 
 NAMES = ("A", "B")
 # A shorter run says more of its beginning than of the server.

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from ringside import units as numbers
 from ringside.load import bands
-from ringside.report import numbers
-from ringside.report.plaintext import one_line
+from ringside.text import one_line
 
 _STYLES = ("", "blue", "cyan", "yellow", "bright_red")
 _LABEL = 8

@@ -7,7 +7,7 @@ from typing import Any
 
 from ringside.load.options import Options
 from ringside.load.target import Target
-from ringside.trial import PROTOCOL
+from ringside.measure.trials import PROTOCOL
 
 # A live view gets a column each second; a short load more of them.
 _PROGRESS_S = 1.0

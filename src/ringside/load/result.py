@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringside.errors import ProbeError
-from ringside.model import Warned
+from ringside.model.results import Warned
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ringside import units as numbers
 from ringside.load import bands
 from ringside.load.options import Options
 from ringside.load.result import Result, Spread
 from ringside.load.target import Target
-from ringside.report import numbers, terminal
-from ringside.report.numbers import significant
-from ringside.report.plaintext import one_line
-from ringside.report.tabular import Entry, TableData
+from ringside.render import terminal
+from ringside.render.table import Entry, TableData
+from ringside.text import one_line
+from ringside.units import significant
 
 CLOSED_LOOP = (
     "Closed loop: latency counts from the sending, so a server that stalls holds back the requests that "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from ringside.errors import UsageError
-from ringside.report.plaintext import one_line
+from ringside.text import one_line
 
 _PROTOCOLS = {"http": "http", "stream+http": "stream", "tcp": "tcp"}
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ringside.errors import UsageError
-from ringside.report.plaintext import one_line
+from ringside.text import one_line
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from ringside.model import Verdict
+from ringside.model.results import Verdict
 from ringside.stats.interval import CONFIDENCE, LEAST
 from ringside.stats.ratio import Paired, verdict
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import median
 
-from ringside.model import Interval
+from ringside.model.results import Interval
 
 CONFIDENCE = 0.95
 # Below six values no interval without assumptions can hold 95 %: 1 - 2/2^5 is 93.75 %.

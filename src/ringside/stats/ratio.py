@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ringside.model import Interval, Verdict
+from ringside.model.results import Interval, Verdict
 from ringside.stats import signed_rank
 from ringside.stats.interval import CONFIDENCE
 from ringside.stats.stopping import PEEKED

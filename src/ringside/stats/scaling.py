@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ringside.model import Interval
+from ringside.model.results import Interval
 from ringside.stats.interval import LEAST, median_interval
 
 # The law has three parameters.

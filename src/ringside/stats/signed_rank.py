@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from ringside.model import Interval
+from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, LEAST
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringside.model import Interval
+from ringside.model.results import Interval
 from ringside.stats.interval import median_interval
 
 

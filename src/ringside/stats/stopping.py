@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ringside.model import Interval
+from ringside.model.results import Interval
 from ringside.stats.interval import LEAST
 
 # What an interval must hold nominally, so that it holds 95 % when it is looked at again and again until it is

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
-from ringside.model import Interval
+from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE
 from ringside.stats.ratio import usable
 

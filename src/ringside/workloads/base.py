@@ -10,7 +10,8 @@ from statistics import median
 from typing import Any
 
 from ringside.errors import UsageError
-from ringside.model import Expectation, InputFile, Interval, Level, Metric, Point, Span, Trial
+from ringside.model.design import Expectation, InputFile, Level, Metric, Point
+from ringside.model.results import Interval, Span, Trial
 from ringside.workloads.timeline import Timeline
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ringside.model import Expectation, InputFile, Interval, Metric, Point, Trial
+from ringside.model.design import Expectation, InputFile, Metric, Point
+from ringside.model.results import Interval, Trial
 from ringside.workloads import batch_input
 from ringside.workloads.base import (
     BUSIEST,

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringside.model import Metric, Point, Trial
+from ringside.model.design import Metric, Point
+from ringside.model.results import Trial
 from ringside.workloads.base import CORES, PEAK, THREADS, Factor
 from ringside.workloads.serving import (
     CPU,

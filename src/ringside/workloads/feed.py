@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringside.errors import UsageError
-from ringside.model import Metric, Point, Trial
+from ringside.model.design import Metric, Point
+from ringside.model.results import Trial
 from ringside.stats.settling import rate_settled_at, settled_at
 from ringside.workloads.base import CORES, PEAK, THREADS, Factor, Slope
 from ringside.workloads.serving import (

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringside.errors import UsageError
-from ringside.model import Metric, Point, Trial
+from ringside.model.design import Metric, Point
+from ringside.model.results import Trial
 from ringside.workloads.base import CORES, PEAK, THREADS, Curve, Factor
 from ringside.workloads.serving import (
     CPU,

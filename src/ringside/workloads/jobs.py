@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from ringside.errors import UsageError
-from ringside.model import Expectation, Level, Metric, Point, Trial
+from ringside.model.design import Expectation, Level, Metric, Point
+from ringside.model.results import Trial
 from ringside.workloads.base import (
     BUSIEST,
     BUSY,

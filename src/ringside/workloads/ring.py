@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ringside.model import Expectation, Metric, Point, Trial
+from ringside.model.design import Expectation, Metric, Point
+from ringside.model.results import Trial
 from ringside.workloads.base import (
     CORES,
     CPU_S,

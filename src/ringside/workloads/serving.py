@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ringside.model import Expectation, Metric, Point, Trial
+from ringside.model.design import Expectation, Metric, Point
+from ringside.model.results import Trial
 from ringside.workloads.base import PEAK, THREADS, Curve, Workload
 
 READY_S = 60.0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringside.model import Trial
+from ringside.model.results import Trial
 from ringside.stats.settling import interpolated
 
 # Steps of the picture's logarithmic axis, and where it begins, in seconds.

@@ -1,0 +1,1 @@
+"""From a run's trials to one frozen analysis. Computes; formats nothing."""

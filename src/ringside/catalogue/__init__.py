@@ -1,0 +1,1 @@
+"""Finds and reads contenders, experiments and published figures."""

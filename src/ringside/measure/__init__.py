@@ -1,0 +1,1 @@
+"""What makes trials: plan, blocks, stopping, runner, toolchain, host."""

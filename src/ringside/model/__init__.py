@@ -1,0 +1,1 @@
+"""Frozen types of the domain. Imports nothing of ours."""

@@ -1,0 +1,113 @@
+"""Contenders, their runtimes, and what sources published. Frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ringside.model.design import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a contender runs on. `executable` holds names or globs, tried in order; `title` is what its
+    version is a version of, where that is not the language."""
+
+    name: str
+    executable: tuple[str, ...]
+    version: tuple[str, ...]
+    minimum: str | None = None
+    locate: tuple[str, ...] = ()
+    install: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A contender's part in one workload: its command, the largest levels that it takes, and for some
+    factors the only ones."""
+
+    command: tuple[str, ...]
+    most: Mapping[str, int] = field(default_factory=dict)
+    only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime."""
+
+    name: str
+    folder: Path
+    title: str
+    model: str
+    queue: str
+    language: str
+    scheduler: str
+    parallel: bool
+    runtime: Runtime
+    builds: tuple[tuple[str, ...], ...]
+    workloads: Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that a source reported, at one point."""
+
+    workload: str
+    point: Mapping[str, Level]
+    contender: str
+    metric: str
+    value: float
+    as_published: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A conclusion of a source in words, and how a run today could test it."""
+
+    text: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Figures and claims of one source."""
+
+    name: str
+    title: str
+    date: str
+    hardware: str
+    software: Mapping[str, str]
+    metric_note: str
+    figures: tuple[Figure, ...]
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof of a toolchain: the program that will be started and what it said of its version."""
+
+    executable: str
+    version: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A contender that can be measured: receipt, build folder and its content's hash."""
+
+    contender: Contender
+    receipt: Receipt
+    build: Path
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A contender that cannot be measured, why, and the way out."""
+
+    contender: Contender
+    reason: str
+    remedy: str = ""
+    log: str = ""

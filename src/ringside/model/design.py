@@ -1,0 +1,144 @@
+"""What is to be run: experiments, points, cells, metrics. Frozen; imports nothing of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Level = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One level for each factor, in the order of the workload's factors."""
+
+    levels: tuple[tuple[str, Level], ...]
+
+    def __getitem__(self, factor: str) -> Level:
+        for name, level in self.levels:
+            if name == factor:
+                return level
+        raise KeyError(factor)
+
+    def as_dict(self) -> dict[str, Level]:
+        return dict(self.levels)
+
+    def but(self, **levels: Level) -> Point:
+        """The same with other levels of the factors that are named."""
+        return Point(tuple((factor, levels.get(factor, level)) for factor, level in self.levels))
+
+    def without(self, *factors: str) -> Point:
+        return Point(tuple(pair for pair in self.levels if pair[0] not in factors))
+
+    def __str__(self) -> str:
+        return " ".join(f"{factor}={level}" for factor, level in self.levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One contender at one point."""
+
+    contender: str
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One pass over all cells; contenders at one point stand next to each other."""
+
+    index: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on one trial. `memory_bytes` and `output_bytes` of None are chosen when it starts."""
+
+    wall_s: float = 300.0
+    memory_bytes: int | None = None
+    output_bytes: int | None = None
+    processes: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """How an experiment is shown: the metrics that are compared, the first as the headline; the factor
+    that a plot sweeps; and the pairs (numerator, denominator) whose ratios stand in the tables, each
+    contender over the baseline where none are given."""
+
+    metrics: tuple[str, ...] = ()
+    sweep: str | None = None
+    ratios: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What to run: every combination of the factors' levels is a point; where `at` is given, for each of
+    its entries, whose levels stand in place of those of `factors`. `until`: after `blocks` blocks more are
+    made until every interval of the headline is narrower than this share of its ratio."""
+
+    name: str
+    title: str
+    workload: str
+    contenders: tuple[str, ...]
+    factors: Mapping[str, tuple[Level, ...]]
+    baseline: str
+    blocks: int
+    note: str = ""
+    published: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    show: Show = field(default_factory=Show)
+    at: tuple[Mapping[str, Level], ...] = ()
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Experiments that are run one after another, by their names."""
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The evidence that makes a trial `ok`, as data for the probe."""
+
+    result: Mapping[str, str]
+    lines_total: int | None = None
+    lines_starting: Mapping[str, int] = field(default_factory=dict)
+    lines_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that a program reads. `pieces` makes its bytes, and beside them those of the right answer."""
+
+    name: str
+    most_bytes: int
+    pieces: Callable[[], Iterator[tuple[bytes, bytes]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input file that is there, its size, and what a program that reads it must write: its hash, and the
+    file that holds it."""
+
+    path: Path
+    size_bytes: int
+    answer_sha256: str
+    answers: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure of a trial: its name in documents, its unit, what it says, and which way is better."""
+
+    name: str
+    unit: str
+    title: str
+    explanation: str
+    smaller_is_better: bool = True

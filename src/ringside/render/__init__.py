@@ -1,0 +1,1 @@
+"""Formats an analysis: tables, terminal, Markdown, JSON, CSV, HTML, plots, exports. Computes nothing."""

@@ -1,1 +1,0 @@
-"""From a run's rows to tables, documents and pages. Nothing here starts anything."""

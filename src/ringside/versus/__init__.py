@@ -1,1 +1,0 @@
-"""Any commands against each other, in pairs: `ringside vs`."""
