@@ -24,9 +24,9 @@ func main() {
 	interval := time.Duration(given.WholeNumberOr("interval_ms", 1, 3_600_000, 1000)) * time.Millisecond
 	server := http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			id, found := strings.CutPrefix(r.URL.Path, "/test/")
+			id := strings.TrimPrefix(r.URL.Path, "/test/")
 			switch {
-			case !found || !isID(id):
+			case id == r.URL.Path || !isID(id):
 				http.NotFound(w, r)
 			case r.Method != http.MethodGet:
 				w.Header().Set("Allow", http.MethodGet)
@@ -44,17 +44,16 @@ func main() {
 
 func isID(text string) bool {
 	other := func(char rune) bool { return char < '0' || char > '9' }
-	return text != "" && len(text) <= longest && !strings.ContainsFunc(text, other)
+	return text != "" && len(text) <= longest && strings.IndexFunc(text, other) < 0
 }
 
-// feed writes until the client has gone. A time.Ticker would drop ticks while a
-// client holds its feed back.
+// feed writes until the client has gone; the server cancels the request's context
+// when a write fails. A time.Ticker would drop ticks while a client holds its feed
+// back.
 func feed(w http.ResponseWriter, r *http.Request, id string, interval time.Duration) {
-	control := http.NewResponseController(w)
+	flusher := w.(http.Flusher)
 	fmt.Fprintf(w, "Welcome: %s\n", id)
-	if control.Flush() != nil {
-		return
-	}
+	flusher.Flush()
 	due := time.Now().Add(interval)
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
@@ -65,9 +64,7 @@ func feed(w http.ResponseWriter, r *http.Request, id string, interval time.Durat
 		case <-timer.C:
 		}
 		fmt.Fprintf(w, "Chunk %d for %s\n", k, id)
-		if control.Flush() != nil {
-			return
-		}
+		flusher.Flush()
 		due = due.Add(interval)
 		timer.Reset(time.Until(due))
 	}
