@@ -44,7 +44,7 @@ impl<M> Address<M> {
     pub fn send(&self, message: M) {
         if self.messages.send(message).is_ok() {
             // It fails when the counter is full: then the bell rings already.
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            let _ = rustix::io::write(self.bell.as_fd(), &1u64.to_ne_bytes());
         }
     }
 }
@@ -56,7 +56,7 @@ impl<M> Mailbox<M> {
 
     pub fn take(&self) -> impl Iterator<Item = M> + '_ {
         // Silenced first: a message that comes later rings again.
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        let _ = rustix::io::read(self.bell(), &mut [0; 8]);
         self.messages.try_iter()
     }
 }
