@@ -240,16 +240,18 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def system_names() -> list[str]:
-    """This system's name and those it is like, as in /etc/os-release: `debian`, or `ubuntu`, `debian`."""
+    """This system's names, most specific first, from /etc/os-release: `debian-12`, `debian`, or
+    `ubuntu-24.04`, `ubuntu`, `debian`."""
     names: list[str] = []
     try:
         lines = Path("/etc/os-release").read_text(encoding="utf-8").splitlines()
     except OSError:
         return names
     found = dict(line.split("=", 1) for line in lines if "=" in line)
-    for key in ("ID", "ID_LIKE"):
-        names += found.get(key, "").strip('"').split()
-    return names
+    release = {key: found.get(key, "").strip('"') for key in ("ID", "VERSION_ID", "ID_LIKE")}
+    if release["ID"] and release["VERSION_ID"]:
+        names.append(f"{release['ID']}-{release['VERSION_ID']}")
+    return names + release["ID"].split() + release["ID_LIKE"].split()
 
 
 def packages(runtime: Runtime) -> tuple[str, ...]:
