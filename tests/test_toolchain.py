@@ -143,6 +143,16 @@ def test_a_missing_runtime_comes_with_the_way_out(tmp_path: Path, monkeypatch: p
     assert found.remedy == "sudo apt-get install -y thing"
 
 
+@pytest.mark.parametrize(("release", "package"), [("debian-12", "cargo-web"), ("debian-13", "cargo")])
+def test_packages_of_a_release_go_before_those_of_its_system(
+    release: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "system_names", lambda: [release, "debian"])
+    install = {"debian": ("cargo",), "debian-12": ("cargo-web",)}
+    rust = Runtime("rust", ("cargo",), ("{runtime}", "--version"), install=install)
+    assert toolchain.packages(rust) == (package,)
+
+
 def test_a_builds_folder_that_cannot_be_made(tmp_path: Path) -> None:
     thing = script(tmp_path / "thing", "echo 1.0")
     (tmp_path / "file").touch()
