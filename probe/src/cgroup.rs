@@ -1,5 +1,5 @@
-//! A cgroup v2 of the trial's own, where one can be made. It ends and accounts the whole tree
-//! at once; where it is missing the slower ways of the other modules remain.
+//! A cgroup v2 of the trial's own, where one can be made. It kills and accounts the whole tree at once; where it is
+//! missing, the slower ways of the other modules remain.
 
 use rustix::fs::{open, Mode, OFlags};
 use std::fs;
@@ -20,14 +20,14 @@ pub struct Cgroup {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cpu {
+pub struct CpuUsage {
     pub total_ns: u64,
     pub user_ns: u64,
     pub system_ns: u64,
 }
 
 impl Cgroup {
-    /// Makes a cgroup below the probe's own. What could be made but not used goes into `missing`.
+    /// Makes a cgroup below the probe's own. Limits that cannot be set are added to `missing`.
     pub fn make(
         memory_bytes: u64,
         processes: u64,
@@ -35,7 +35,8 @@ impl Cgroup {
     ) -> io::Result<Cgroup> {
         let mounts = fs::read("/proc/self/mountinfo")?;
         let own = fs::read("/proc/self/cgroup")?;
-        let parent = find(&mounts, &own).map_err(|why| Error::new(ErrorKind::NotFound, why))?;
+        let parent =
+            own_folder(&mounts, &own).map_err(|why| Error::new(ErrorKind::NotFound, why))?;
         let cgroup = Cgroup::make_below(&parent)?;
         cgroup.limit("memory.max", memory_bytes, missing);
         cgroup.limit("pids.max", processes.saturating_add(THREAD_ROOM), missing);
@@ -48,15 +49,15 @@ impl Cgroup {
         for n in 0..100 {
             path = parent.join(format!("ringside-{pid}-{n}"));
             match fs::create_dir(&path) {
-                // Left by a probe that had the same number and was killed.
+                // Left by a killed probe with the same pid.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(said("make", &path, error)),
+                Err(error) => return Err(with_path("make", &path, error)),
                 Ok(()) => break,
             }
         }
         Cgroup::use_folder(&path).map_err(|error| {
             let _ = fs::remove_dir(&path);
-            said("use", &path, error)
+            with_path("use", &path, error)
         })
     }
 
@@ -91,7 +92,7 @@ impl Cgroup {
         (self.folder.as_fd(), self.procs.as_fd())
     }
 
-    pub fn cpu(&self) -> Option<Cpu> {
+    pub fn cpu(&self) -> Option<CpuUsage> {
         let mut buffer = [0; 1024];
         let count = rustix::io::pread(&self.cpu, &mut buffer, 0).ok()?;
         parse_cpu(&buffer[..count])
@@ -104,7 +105,7 @@ impl Cgroup {
         }
     }
 
-    /// Kills all inside at once, those too that are being forked (Linux 5.14).
+    /// Kills all processes inside at once, including those that are being forked (Linux 5.14).
     pub fn kill(&self) -> bool {
         fs::write(self.path.join("cgroup.kill"), "1").is_ok()
     }
@@ -128,7 +129,7 @@ impl Drop for Cgroup {
     fn drop(&mut self) {
         for _ in 0..50 {
             match remove_tree(&self.path) {
-                // A process that was just waited for may still count for a moment.
+                // A process that was just reaped may still count for a moment.
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                     std::thread::sleep(Duration::from_millis(2));
                 }
@@ -138,9 +139,9 @@ impl Drop for Cgroup {
     }
 }
 
-/// The program may have made cgroups of its own inside. Their files cannot be unlinked, only folders be removed, the innermost first.
+/// The program may have made cgroups of its own inside. Only their folders can be removed, the innermost first.
 fn remove_tree(path: &Path) -> io::Result<()> {
-    // Nearly always there is nothing inside.
+    // In most cases there is nothing inside.
     if fs::remove_dir(path).is_ok() {
         return Ok(());
     }
@@ -153,7 +154,7 @@ fn remove_tree(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-fn said(what: &str, path: &Path, error: Error) -> Error {
+fn with_path(what: &str, path: &Path, error: Error) -> Error {
     Error::new(
         error.kind(),
         format!("cannot {what} {}: {error}", path.display()),
@@ -161,7 +162,7 @@ fn said(what: &str, path: &Path, error: Error) -> Error {
 }
 
 /// The folder of the probe's own cgroup v2.
-fn find(mountinfo: &[u8], own: &[u8]) -> Result<PathBuf, &'static str> {
+fn own_folder(mountinfo: &[u8], own: &[u8]) -> Result<PathBuf, &'static str> {
     let own = own
         .split(|&byte| byte == b'\n')
         .find_map(|line| line.strip_prefix(b"0::"))
@@ -209,9 +210,9 @@ fn unescaped(field: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
 }
 
-fn parse_cpu(text: &[u8]) -> Option<Cpu> {
+fn parse_cpu(text: &[u8]) -> Option<CpuUsage> {
     let ns = |key| value(text, key).and_then(|us| us.checked_mul(1000));
-    Some(Cpu {
+    Some(CpuUsage {
         total_ns: ns("usage_usec")?,
         user_ns: ns("user_usec")?,
         system_ns: ns("system_usec")?,
@@ -236,33 +237,36 @@ mod tests {
         41 31 0:38 / /sys/fs/cgroup/uni\\040fied rw - cgroup2 cgroup2 rw\n";
 
     #[test]
-    fn finds_its_own_group() {
-        let found = find(UNIFIED, b"0::/user.slice/a b\n").unwrap();
-        assert_eq!(found, Path::new("/sys/fs/cgroup/user.slice/a b"));
-        let found = find(HYBRID, b"4:memory:/x\n0::/\n").unwrap();
-        assert_eq!(found, Path::new("/sys/fs/cgroup/uni fied"));
+    fn finds_the_folder_of_the_own_cgroup() {
+        let folder = own_folder(UNIFIED, b"0::/user.slice/a b\n").unwrap();
+        assert_eq!(folder, Path::new("/sys/fs/cgroup/user.slice/a b"));
+        let folder = own_folder(HYBRID, b"4:memory:/x\n0::/\n").unwrap();
+        assert_eq!(folder, Path::new("/sys/fs/cgroup/uni fied"));
         let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(find(part, b"0::/docker/1/a\n").unwrap(), Path::new("/cg/a"));
+        assert_eq!(
+            own_folder(part, b"0::/docker/1/a\n").unwrap(),
+            Path::new("/cg/a")
+        );
     }
 
     #[test]
-    fn says_why_there_is_none() {
-        assert!(find(UNIFIED, b"4:memory:/x\n")
+    fn reports_why_there_is_no_cgroup() {
+        assert!(own_folder(UNIFIED, b"4:memory:/x\n")
             .unwrap_err()
             .contains("no cgroup v2"));
-        assert!(find(b"", b"0::/\n").unwrap_err().contains("mounted"));
-        assert!(find(UNIFIED, b"0::/../other\n")
+        assert!(own_folder(b"", b"0::/\n").unwrap_err().contains("mounted"));
+        assert!(own_folder(UNIFIED, b"0::/../other\n")
             .unwrap_err()
             .contains("namespace"));
         let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
-        assert!(find(part, b"0::/other\n").is_err());
-        assert!(find(b"a - cgroup2\n - \n-\n", b"0::/\n").is_err());
+        assert!(own_folder(part, b"0::/other\n").is_err());
+        assert!(own_folder(b"a - cgroup2\n - \n-\n", b"0::/\n").is_err());
     }
 
     #[test]
     fn reads_cpu_stat() {
         let text = b"usage_usec 30\nuser_usec 10\nsystem_usec 20\nnice_usec 0\n";
-        let cpu = Cpu {
+        let cpu = CpuUsage {
             total_ns: 30_000,
             user_ns: 10_000,
             system_ns: 20_000,
@@ -335,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn misses_controllers() {
+    fn reports_missing_controllers() {
         let (_folder, cgroup) = fixture(&[("memory.events", "oom_kill 0\n")]);
         let mut missing = Vec::new();
         cgroup.limit("memory.max", 1234, &mut missing);

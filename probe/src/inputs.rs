@@ -1,20 +1,21 @@
 //! Files that the program reads: brought into the page cache before it starts, or taken out of it, so that a
 //! trial does not depend on what ran before.
 
-use crate::evidence::quoted;
 use crate::request::Input;
 use crate::sys;
+use crate::text::quoted;
 use rustix::fs::{fadvise, Advice};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Brings all inputs into the state that was asked for. Gives what could not be had; the error names a file
-/// that cannot be read.
+/// Brings all inputs into the state that the request asks for. Returns what could not be done; the error names a
+/// file that cannot be read.
 pub fn prepare(inputs: &[Input]) -> Result<Vec<String>, String> {
     let mut missing = Vec::new();
     for input in inputs {
         let path = &input.path;
-        let share = one(input).map_err(|error| format!("inputs: {}: {error}", quoted(path)))?;
+        let share =
+            prepare_file(input).map_err(|error| format!("inputs: {}: {error}", quoted(path)))?;
         let (wanted, word) = match input.cached {
             true => (1.0, "only"),
             false => (0.0, "still"),
@@ -30,8 +31,8 @@ pub fn prepare(inputs: &[Input]) -> Result<Vec<String>, String> {
     Ok(missing)
 }
 
-/// The share of the file that lies in the page cache afterwards; None where that cannot be known.
-fn one(input: &Input) -> io::Result<Option<f64>> {
+/// Returns the share of the file that is in the page cache afterwards; None where it is not known.
+fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
     let mut file = File::open(&input.path)?;
     let bytes = file.metadata()?.len();
     if input.cached {
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_are_there_and_that_are_not() {
+    fn existing_and_missing_files() {
         let name = format!("ringside-input-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
@@ -58,11 +59,11 @@ mod tests {
             path: path.to_str().unwrap().into(),
             cached,
         };
-        let warm = one(&input(true)).unwrap();
+        let warm = prepare_file(&input(true)).unwrap();
         assert_eq!(warm, Some(1.0));
         assert_eq!(prepare(&[input(true)]).unwrap(), Vec::<String>::new());
-        // In memory only (tmpfs), nothing can be dropped; then that is said.
-        let cold = one(&input(false)).unwrap().unwrap();
+        // On tmpfs nothing can be dropped; that is reported.
+        let cold = prepare_file(&input(false)).unwrap().unwrap();
         let missing = prepare(&[input(false)]).unwrap();
         assert_eq!(missing.is_empty(), cold < 0.01, "{cold}: {missing:?}");
         std::fs::remove_file(&path).unwrap();

@@ -1,35 +1,39 @@
-//! `ringside-probe` carries out one trial: a request on stdin, answers on stdout, both as JSON
+//! `ringside-probe` carries out one trial: a request on stdin, messages on stdout, both as JSON
 //! lines. docs/PROTOCOL.md is the specification.
 #![deny(unsafe_code)]
 
+mod cause;
 mod cgroup;
 mod clock;
-mod cpus;
-mod driving;
 mod evidence;
-mod governor;
+mod host;
 mod inputs;
 mod io;
-mod kernel;
-mod lines;
 mod load;
-mod output;
+mod load_runner;
+mod messages;
 mod pin;
-mod pressure;
+mod pipe;
+mod procfs;
+mod protocol_line;
 mod reference;
 mod request;
-mod sample;
+mod sampler;
+mod sampling_budget;
 mod service;
-mod stream;
+mod spawn;
+mod stdout;
 mod stub;
 mod supervise;
 mod sys;
+mod text;
 mod threads;
 mod tree;
 mod trial;
+mod units;
 mod verdict;
+mod writer;
 
-use output::Writer;
 use request::{Work, PROTOCOL};
 use rustix::process::{
     getpid, getppid, set_child_subreaper, set_parent_process_death_signal, Signal,
@@ -37,11 +41,12 @@ use rustix::process::{
 use std::io::{BufRead, Read};
 use std::os::unix::io::AsFd;
 use std::process::ExitCode;
+use writer::{ReaderGone, Writer};
 
 const HELP: &str = "\
 ringside-probe carries out one trial of Ringside: it reads a request (one line of
-JSON) from stdin and writes answers (JSON lines) to stdout. docs/PROTOCOL.md tells
-what they hold. `ringside` starts it; nobody else needs to.
+JSON) from stdin and writes messages (JSON lines) to stdout, as docs/PROTOCOL.md
+specifies them. It is started by `ringside`.
 
   --version   the version, and that of the protocol
   --help      this text
@@ -52,17 +57,17 @@ const MOST_REQUEST_BYTES: u64 = 16 << 20;
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match arguments.first().map(|argument| argument.to_str()) {
-        None => carry_out(),
+        None => run(),
         Some(Some("--version")) => {
             let version = env!("CARGO_PKG_VERSION");
-            say(&format!("ringside-probe {version} protocol {PROTOCOL}\n"))
+            print(&format!("ringside-probe {version} protocol {PROTOCOL}\n"))
         }
-        Some(Some("--help" | "-h")) => say(HELP),
+        Some(Some("--help" | "-h")) => print(HELP),
         Some(_) => refuse("no arguments: the request is one line of JSON on stdin; see --help"),
     }
 }
 
-fn carry_out() -> ExitCode {
+fn run() -> ExitCode {
     match prepare_and_run() {
         Ok(done) => done,
         Err(why) => refuse(&why),
@@ -80,39 +85,39 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     let work = Work::parse(&read_request()?)?;
     let mut request = match work {
         Work::Trial(request) => request,
-        Work::Load(plan) => return drive(|writer| load::run(&plan, &signals, writer)),
-        Work::Stub(plan) => return drive(|writer| stub::alone::run(&plan, &signals, writer)),
+        Work::Load(plan) => return run_alone(|writer| load::run(&plan, &signals, writer)),
+        Work::Stub(plan) => return run_alone(|writer| stub::alone::run(&plan, &signals, writer)),
     };
     let reference_ns = request
         .reference
-        .then(|| reference::on(&request.cpus))
+        .then(|| reference::measure(&request.cpus))
         .transpose()?;
-    let inherited = pin::pin(&request)?;
-    let stub = trial::upstreams(&mut request)?;
+    let inherited_cpus = pin::pin_probe(&request)?;
+    let stub = trial::listen_upstreams(&mut request)?;
     let missing = inputs::prepare(&request.inputs)?;
     set_child_subreaper(Some(getpid()))
         .map_err(|error| system("PR_SET_CHILD_SUBREAPER", error.into()))?;
-    // A parent that died before it was asked for gives no signal.
+    // A parent that died before PR_SET_PDEATHSIG sends no signal.
     if getppid() != parent {
         return Err("the process that started the probe has ended".into());
     }
 
     let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
-    let before = trial::Before {
+    let setup = trial::Setup {
         stub,
         missing,
-        inherited,
+        inherited_cpus,
         reference_ns,
     };
-    let done = trial::run(&request, before, signals, &mut writer)
+    let done = trial::run(&request, setup, signals, &mut writer)
         .map_err(|error| system("cannot begin the trial", error))?;
     Ok(close(done, writer))
 }
 
-/// What is no trial.
-fn drive(
-    run: impl FnOnce(&mut Writer) -> Result<Result<(), output::ReaderGone>, String>,
+/// Runs a load or a stub by itself.
+fn run_alone(
+    run: impl FnOnce(&mut Writer) -> Result<Result<(), ReaderGone>, String>,
 ) -> Result<ExitCode, String> {
     let stdout = std::io::stdout();
     let mut writer = Writer::new(stdout.as_fd());
@@ -120,11 +125,11 @@ fn drive(
     Ok(close(done, writer))
 }
 
-fn close(done: Result<(), output::ReaderGone>, writer: Writer) -> ExitCode {
+fn close(done: Result<(), ReaderGone>, writer: Writer) -> ExitCode {
     match done.and_then(|()| writer.finish()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(output::ReaderGone) => {
-            eprintln!("ringside-probe: nobody reads the answers any more: it was ended");
+        Err(ReaderGone) => {
+            eprintln!("ringside-probe: stdout was closed: the trial was ended");
             ExitCode::FAILURE
         }
     }
@@ -142,7 +147,7 @@ fn read_request() -> Result<Vec<u8>, String> {
     Ok(line)
 }
 
-fn say(text: &str) -> ExitCode {
+fn print(text: &str) -> ExitCode {
     use std::io::Write;
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,30 +1,30 @@
-//! A fixed computation, timed: how fast the machine is at this moment. Only its changes mean anything.
+//! The reference computation: its time shows how fast the machine is at this moment. Only changes of it matter.
 
 use crate::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Some milliseconds of a core of our days.
+/// Some milliseconds on a core of 2024.
 const ROUNDS: u32 = 3_000_000;
-const TIMES: usize = 5;
-/// Where it begins and ends, so that no compiler can know the one or leave out the other.
+const RUNS: usize = 5;
+/// Input and output, so that no compiler can precompute or omit the computation.
 static STATE: AtomicU64 = AtomicU64::new(88_172_645_463_325_252);
 
-/// The median time of five, in nanoseconds, on these CPUs; anywhere where none are named.
-pub fn on(cpus: &[usize]) -> Result<u64, String> {
+/// The median time of five runs, in nanoseconds, on these CPUs; empty: on any.
+pub fn measure(cpus: &[usize]) -> Result<u64, String> {
     let cpus = cpus.to_vec();
-    let timed = std::thread::spawn(move || {
+    let thread = std::thread::spawn(move || {
         if !cpus.is_empty() {
-            pin::to("cpus", &cpus)?;
+            pin::pin_thread("cpus", &cpus)?;
         }
         Ok(median())
     });
-    let joined = timed.join();
+    let joined = thread.join();
     joined.unwrap_or_else(|_| Err("reference: the computation panicked".into()))
 }
 
 fn median() -> u64 {
-    let mut found: Vec<u64> = (0..TIMES)
+    let mut times: Vec<u64> = (0..RUNS)
         .map(|_| {
             let start = Instant::now();
             STATE.store(
@@ -34,8 +34,8 @@ fn median() -> u64 {
             start.elapsed().as_nanos() as u64
         })
         .collect();
-    found.sort_unstable();
-    found[TIMES / 2]
+    times.sort_unstable();
+    times[RUNS / 2]
 }
 
 /// Marsaglia's xorshift (Journal of Statistical Software 8(14), 2003): each round needs the one before, and no
@@ -55,11 +55,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_computation_is_made() {
+    fn computes_the_published_sequence() {
         // The first number of the published generator.
         assert_eq!(spin(88_172_645_463_325_252, 1), 8_748_534_153_485_358_512);
-        assert!(on(&[]).unwrap() > 100_000);
-        assert!(on(&[0]).is_ok());
-        assert!(on(&[5000]).unwrap_err().starts_with("cpus: 5000"));
+        assert!(measure(&[]).unwrap() > 100_000);
+        assert!(measure(&[0]).is_ok());
+        assert!(measure(&[5000]).unwrap_err().starts_with("cpus: 5000"));
     }
 }

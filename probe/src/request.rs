@@ -1,4 +1,4 @@
-//! The request: one JSON object on stdin. Whatever is wrong with it is said in one line.
+//! The request: one JSON object on stdin. An error in it is reported in one line.
 
 use crate::load::plan::Plan;
 use crate::stub;
@@ -26,7 +26,7 @@ pub struct Request {
     pub limits: Limits,
     #[serde(default = "twenty")]
     pub sample_hz: f64,
-    /// Samples tell the CPU time of each thread and the kernel's memory.
+    /// Samples have the CPU time of each thread and the kernel's memory.
     #[serde(default)]
     pub timeline: bool,
     #[serde(default)]
@@ -37,11 +37,10 @@ pub struct Request {
     pub service: Option<Service>,
     #[serde(default)]
     pub inputs: Vec<Input>,
-    /// A command of anybody's: lines that begin with `::` are its own too, and all that it writes to stdout is
-    /// hashed.
+    /// A command without the protocol: lines that begin with `::` are ordinary, and its whole stdout is hashed.
     #[serde(default)]
     pub plain: bool,
-    /// The file that it reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
+    /// The file that the program reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
     #[serde(default)]
     pub stdin: Option<String>,
     /// A fixed computation is timed on the program's CPUs before it starts.
@@ -102,13 +101,13 @@ pub struct Input {
 pub struct Service {
     pub ready_s: f64,
     pub idle_s: f64,
-    /// What it may take to end after SIGTERM.
+    /// How long the program may take to end after SIGTERM.
     #[serde(default = "end_s")]
     pub end_s: f64,
-    /// Loads, one step after another; none: it is only watched.
+    /// Loads, one step after another. Empty: the program is only observed.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Upstreams that it may call while it runs.
+    /// Upstreams that the program may call.
     #[serde(default)]
     pub stub: Option<stub::Plan>,
 }
@@ -123,7 +122,7 @@ pub struct Step {
     /// further step is taken.
     #[serde(default)]
     pub last_above_p99_s: Option<f64>,
-    /// Looks at the program while the loads run.
+    /// Samples taken while the loads run.
     #[serde(default)]
     pub marks: Vec<TimedMark>,
 }
@@ -147,12 +146,12 @@ fn twenty() -> f64 {
     20.0
 }
 
-/// The contract says two seconds; but a host may stand still for as long.
+/// The contract allows two seconds; the rest is for stalls of the host.
 fn end_s() -> f64 {
     10.0
 }
 
-/// What a request asks for.
+/// The kind of work that a request asks for.
 #[derive(Debug)]
 pub enum Work {
     Trial(Box<Request>),
@@ -176,7 +175,7 @@ impl Work {
         } = serde_json::from_slice(text).map_err(one_line)?;
         if version != PROTOCOL {
             return Err(format!(
-                "version {version} is not spoken here, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
+                "version {version} is not supported, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
             ));
         }
         if stub.is_some() {
@@ -229,7 +228,7 @@ impl Service {
             for load in &step.loads {
                 if !load.plan.addresses.is_empty() {
                     return Err(
-                        "service.steps: leave `addresses` out: the program's own is meant".into(),
+                        "service.steps: leave `addresses` out: loads go to the program's own address".into(),
                     );
                 }
                 let anywhere = SocketAddr::from(([127, 0, 0, 1], 1));
@@ -264,7 +263,7 @@ impl Request {
             }
         }
         if self.plain && (self.expect.is_some() || self.service.is_some()) {
-            return Err("plain: a command of anybody's shows no evidence and is no service".into());
+            return Err("plain: a plain command shows no evidence and is no service".into());
         }
         for (key, value) in &self.env {
             if key.is_empty() || key.contains(&['=', '\0'][..]) || value.contains('\0') {

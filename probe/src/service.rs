@@ -1,13 +1,14 @@
-//! A program that listens: it gets ready, is watched, and is ended by SIGTERM. Pure: it is told
+//! The phases of a program that listens: it gets ready, is observed, and is ended by SIGTERM. Pure: callers pass
 //! the times.
 
+use crate::cause::Cause;
 use crate::request;
-use crate::verdict::Cause;
+use crate::units::nanoseconds;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Starting,
-    /// Watched, with nothing to do.
+    /// Observed, with nothing to do.
     Idle,
     /// Under load.
     Driven,
@@ -23,16 +24,15 @@ pub struct Service {
     steps: usize,
 }
 
-/// What is to be done at a time.
+/// What the trial has to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing yet.
     Wait,
-    /// The next step of loads, by its number from 0.
+    /// Start the step of loads with this number, from 0.
     Drive(usize),
-    /// SIGTERM.
+    /// Send SIGTERM.
     Terminate,
-    /// It took too long.
+    /// End the trial.
     GiveUp(Cause),
 }
 
@@ -52,12 +52,12 @@ impl Service {
         self.phase
     }
 
-    /// When something is to be done.
+    /// When the phase ends at the latest.
     pub fn due_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// It printed `::ready`. False when it had done so before.
+    /// The program printed `::ready`. False when it did so before.
     pub fn ready(&mut self, now_ns: u64) -> bool {
         let first = self.phase == Phase::Starting;
         if first {
@@ -67,7 +67,7 @@ impl Service {
         first
     }
 
-    /// The loads of a step have ended; whether others may follow.
+    /// The loads of a step have ended; `go_on`: whether others may follow.
     pub fn driven(&mut self, now_ns: u64, go_on: bool) {
         self.phase = Phase::Idle;
         self.due_ns = now_ns;
@@ -76,6 +76,7 @@ impl Service {
         }
     }
 
+    /// Advances to the next phase when the present one is over.
     pub fn step(&mut self, now_ns: u64) -> Step {
         if now_ns < self.due_ns {
             return Step::Wait;
@@ -102,14 +103,10 @@ impl Service {
         }
     }
 
-    /// When SIGTERM was due to it.
+    /// When SIGTERM was due.
     pub fn terminated_ns(&self) -> Option<u64> {
         (self.phase == Phase::Ending).then(|| self.due_ns.saturating_sub(self.end_ns))
     }
-}
-
-fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9) as u64
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
-//! Starts the program, and ends it with all that it started, whatever it did to stay.
+//! Starts the program, and ends it with all processes that it started.
 
-use crate::cgroup::{Cgroup, Cpu};
+use crate::cgroup::{Cgroup, CpuUsage};
 use crate::clock::timespec;
-use crate::cpus::Cpus;
-use crate::output::{CpuTime, Pressure};
-use crate::pressure;
+use crate::procfs::{ProcFs, Process};
 use crate::request::{CgroupUse, Request};
-use crate::sys::{self, Plan, Spawned};
-use crate::tree::{ProcFs, Process, Thoroughness};
+use crate::spawn::{spawn, SpawnPlan, Spawned};
+use crate::sys;
+use crate::tree::{walk, Thoroughness};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{fcntl_setfl, OFlags};
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -26,15 +25,15 @@ const PIPE_BYTES: usize = 1 << 20;
 
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// Processes that the kernel does not let die (they wait for a dead disk, say) are given up when none of
-/// the trial's has ended for so long: a host that stands still may need minutes for a thousand.
+/// Processes that the kernel does not let die (they wait for a dead disk, say) are given up when no process of the
+/// trial has ended for so long: a host that stalls may need minutes for a thousand.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// And all of them after this, whatever they do.
-const LONGEST: Duration = Duration::from_secs(300);
+/// After this, all processes that are left are given up.
+const MAX_WAIT: Duration = Duration::from_secs(300);
 
-/// The probe's ends of the program's files.
-pub struct Streams {
+/// The probe's ends of the program's pipes.
+pub struct Pipes {
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
@@ -52,9 +51,9 @@ pub struct Supervisor {
     ended: bool,
 }
 
-/// What was still there when the end of a trial began.
+/// Processes that were alive when the end of a trial began.
 #[derive(Debug, Default)]
-pub struct Remains {
+pub struct Leftover {
     /// Processes besides the program itself.
     pub left_behind: u64,
     /// Processes that could not be ended.
@@ -68,7 +67,7 @@ impl Supervisor {
         inherited: &[usize],
         signals: OwnedFd,
         missing: &mut Vec<String>,
-    ) -> io::Result<(Supervisor, Streams, Instant)> {
+    ) -> io::Result<(Supervisor, Pipes, Instant)> {
         let procfs = ProcFs::open()?;
         let limits = &request.limits;
         let cgroup = match request.cgroup {
@@ -109,7 +108,7 @@ impl Supervisor {
         let path = request.env.get("PATH").map(String::as_str);
         let candidates = texts(&candidates(&request.argv[0], path))?;
         let pinned = !request.cpus.is_empty();
-        let plan = Plan {
+        let plan = SpawnPlan {
             candidates: &candidates,
             argv: &argv,
             env: &env,
@@ -123,7 +122,7 @@ impl Supervisor {
             many_files: request.service.is_some(),
         };
         let start = Instant::now();
-        let (Spawned { pid, pidfd }, why) = sys::spawn(&plan)?;
+        let (Spawned { pid, pidfd }, why) = spawn(&plan)?;
         if let Some(why) = why {
             missing.push(format!("start inside the cgroup: {why}"));
         }
@@ -136,13 +135,13 @@ impl Supervisor {
             status: None,
             ended: false,
         };
-        let streams = Streams {
+        let pipes = Pipes {
             stdin,
             stdout,
             stderr,
             report,
         };
-        Ok((supervisor, streams, start))
+        Ok((supervisor, pipes, start))
     }
 
     pub fn pid(&self) -> i32 {
@@ -164,33 +163,29 @@ impl Supervisor {
     }
 
     /// Exit status and signal of the program itself.
-    pub fn ending(&self) -> (Option<i32>, Option<i32>) {
-        self.status.map_or((None, None), sys::ending)
+    pub fn exit(&self) -> (Option<i32>, Option<i32>) {
+        self.status.map_or((None, None), sys::exit_of)
     }
 
-    pub fn cpu(&self) -> Option<Cpu> {
+    pub fn cpu(&self) -> Option<CpuUsage> {
         self.cgroup.as_ref().and_then(Cgroup::cpu)
     }
 
-    pub fn cpus_since(&mut self, begin: &Cpus) -> Vec<CpuTime> {
-        begin.since(&mut self.procfs)
-    }
-
-    pub fn pressure_since(&mut self, begin: &Pressure) -> Pressure {
-        pressure::since(begin, &mut self.procfs)
+    pub fn procfs(&mut self) -> &mut ProcFs {
+        &mut self.procfs
     }
 
     pub fn terminate(&self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
     }
 
-    /// The number of the next signal that the probe was sent.
+    /// The number of the next signal that was sent to the probe.
     pub fn next_signal(&self) -> Option<i32> {
         sys::next_signal(&self.signals)
     }
 
-    /// Waits for orphans that have ended, so that they do not fill the table of processes.
-    /// True when the program itself was among them.
+    /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
+    /// was among them.
     pub fn reap_some(&mut self) -> bool {
         for _ in 0..256 {
             match sys::reap() {
@@ -205,7 +200,7 @@ impl Supervisor {
         false
     }
 
-    /// Waits for all that have ended: how many, or nothing when no child was left at all.
+    /// Reaps all children that have ended, and counts them; None when there is no child at all.
     fn reap_all(&mut self) -> Option<u64> {
         let mut ended = 0;
         loop {
@@ -223,23 +218,23 @@ impl Supervisor {
         }
     }
 
-    /// Kills the program and all its descendants, and waits for them. Afterwards nothing of the
-    /// trial is alive, and the kernel's account of it is complete. `counted`: how many processes
-    /// there are, when that was just seen.
-    pub fn end(&mut self, counted: Option<u64>) -> Remains {
+    /// Kills the program and all its descendants, and waits for them. Afterwards no process of the trial is alive,
+    /// and the kernel's account of it is complete. `counted`: how many processes there are, where the last sample
+    /// counted them.
+    pub fn end(&mut self, counted: Option<u64>) -> Leftover {
         self.ended = true;
-        let mut remains = Remains::default();
+        let mut leftover = Leftover::default();
         let alive = match counted {
             // Counting a fork bomb once more would only give it time.
             Some(count) => {
-                remains.left_behind = count.saturating_sub(1);
+                leftover.left_behind = count.saturating_sub(1);
                 count
             }
             None => {
                 let mut tree = self.tree(&mut |_, _| {});
                 tree.retain(|process| process.alive);
                 let others = tree.iter().filter(|process| process.pid != self.pid);
-                remains.left_behind = others.count() as u64;
+                leftover.left_behind = others.count() as u64;
                 tree.len() as u64
             }
         };
@@ -255,7 +250,7 @@ impl Supervisor {
                 let group = Pid::from_raw(self.pid);
                 let _ = group.map(|group| kill_process_group(group, Signal::KILL));
             }
-            // Mostly that was all.
+            // In most cases no process is left now.
             self.wait(Duration::from_millis(5));
         }
         let begin = Instant::now();
@@ -264,28 +259,33 @@ impl Supervisor {
             if ended > 0 {
                 last = Instant::now();
             }
-            if last.elapsed() > PATIENCE || begin.elapsed() > LONGEST {
-                remains.unkillable = self.tree(&mut |_, _| {}).len() as u64;
+            if last.elapsed() > PATIENCE || begin.elapsed() > MAX_WAIT {
+                leftover.unkillable = self.tree(&mut |_, _| {}).len() as u64;
                 break;
             }
-            // Orphans come to the probe: what escapes one round is found by the next.
+            // Orphans become children of the probe: what escapes one round is found in the next.
             let tree = self.tree(&mut kill);
             if !tree.iter().any(|process| process.alive) {
                 self.wait(Duration::from_millis(5));
             }
         }
-        remains
+        leftover
     }
 
-    /// Removes the cgroup, after its figures were read.
-    pub fn clean(&mut self) {
+    /// Removes the cgroup. Its figures have to be read before.
+    pub fn remove_cgroup(&mut self) {
         self.cgroup = None;
     }
 
     fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {
         let probe = std::process::id() as i32;
-        self.procfs
-            .walk(probe, Thoroughness::All, usize::MAX, visit)
+        walk(
+            &mut self.procfs,
+            probe,
+            Thoroughness::All,
+            usize::MAX,
+            visit,
+        )
     }
 
     fn wait(&self, time: Duration) {
@@ -296,30 +296,30 @@ impl Supervisor {
     }
 }
 
-/// A panic, an error: however the probe leaves a trial, nothing of it stays.
+/// On a panic or an error, too, no process of the trial stays.
 impl Drop for Supervisor {
     fn drop(&mut self) {
         if !self.ended {
             self.end(None);
         }
-        self.clean();
+        self.remove_cgroup();
     }
 }
 
-/// Kills a process that was seen, with its group: a group dies at once, so that a process which
-/// forks and ends, again and again, cannot run away.
+/// Kills a process and its group: a group dies at once, so that a process which forks and ends, again and again,
+/// cannot escape.
 fn kill(procfs: &mut ProcFs, process: &Process) {
     let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
     let pid = match Pid::from_raw(process.pid) {
         Some(pid) if process.alive => pid,
         _ => return,
     };
-    // Each session below the probe was begun there, so its groups hold no stranger.
+    // Sessions of the tree were created in the tree, so their groups hold no other processes.
     let group = Pid::from_raw(process.group);
     if let Some(group) = group.filter(|_| process.session > 0 && process.session != own_session) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // Not another process that has got the number since.
+    // The pid may have been used again since.
     if let Ok(file) = pidfd_open(pid, PidfdFlags::empty()) {
         let now = procfs.process(process.pid).map(|now| now.start_ticks);
         if now == Some(process.start_ticks) {

@@ -1,16 +1,15 @@
-//! Figures that the kernel keeps for each thread only: switches and waiting for a CPU. Reading
-//! them is dear where threads are many, so each look reads a bounded number of threads in turn,
-//! and the last value that was seen of each counts.
+//! Figures that the kernel keeps for each thread only: switches and run-queue wait. Reading them is expensive where
+//! threads are many, so each sample reads a bounded number of threads in turn, and the last value of each counts.
 
-use crate::output::ThreadTold;
-use crate::tree::{ProcFs, Process};
+use crate::messages::ThreadCpu;
+use crate::procfs::{ProcFs, Process};
 use std::collections::{HashMap, HashSet};
 
-/// Threads that one look reads.
-const MOST_PER_LOOK: usize = 48;
-/// Threads that a time line keeps apart, and of how many the end tells the name.
-const MOST_KEPT: usize = 4096;
-const MOST_TOLD: usize = 64;
+/// Threads read in one sample.
+const MAX_PER_SAMPLE: usize = 48;
+/// Threads that a time line keeps apart, and how many of them the outcome lists.
+const MAX_KEPT: usize = 4096;
+const MAX_LISTED: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
@@ -23,43 +22,43 @@ pub struct Figures {
 pub struct Threads {
     processes: HashMap<i32, Tasks>,
     total: Figures,
-    look: u64,
-    /// For a time line: what each thread has had, those that have ended among them.
-    told: Option<HashMap<i32, Told>>,
+    round: u64,
+    /// For a time line: the CPU time of each thread, including those that have ended.
+    timeline: Option<HashMap<i32, ThreadTime>>,
 }
 
 #[derive(Default)]
-struct Told {
+struct ThreadTime {
     name: String,
     cpu_ns: u64,
-    /// Since it was last told.
+    /// Since the last call of `changed`.
     changed: bool,
 }
 
 #[derive(Default)]
 struct Tasks {
     start_ticks: u64,
-    look: u64,
+    round: u64,
     last: HashMap<i32, Figures>,
     /// Thread numbers that are still to be read before they are listed again.
     waiting: Vec<i32>,
 }
 
 impl Threads {
-    /// Keeps the CPU time of each thread by itself too.
+    /// Keeps the CPU time of each thread as well.
     pub fn for_timeline() -> Threads {
         Threads {
-            told: Some(HashMap::new()),
+            timeline: Some(HashMap::new()),
             ..Threads::default()
         }
     }
 
-    /// Reads as many threads as one look may, and gives the sums over all that were ever seen.
-    pub fn look(&mut self, procfs: &mut ProcFs, processes: &[Process]) -> Figures {
-        self.look += 1;
-        let mut budget = MOST_PER_LOOK;
-        // Each look starts with another process, so that all get their turn.
-        let turn = self.look as usize % processes.len().max(1);
+    /// Reads the next threads in turn, and returns the sums over all threads read so far.
+    pub fn read_next(&mut self, procfs: &mut ProcFs, processes: &[Process]) -> Figures {
+        self.round += 1;
+        let mut budget = MAX_PER_SAMPLE;
+        // Each sample starts with another process, so that all get their turn.
+        let turn = self.round as usize % processes.len().max(1);
         let (later, first) = processes.split_at(turn.min(processes.len()));
         for process in first.iter().chain(later) {
             if !process.alive {
@@ -72,14 +71,20 @@ impl Threads {
                     ..Tasks::default()
                 };
             }
-            tasks.look = self.look;
+            tasks.round = self.round;
             if budget > 0 {
-                budget -= tasks.read(procfs, process, budget, &mut self.total, self.told.as_mut());
+                budget -= tasks.read(
+                    procfs,
+                    process,
+                    budget,
+                    &mut self.total,
+                    self.timeline.as_mut(),
+                );
             }
         }
-        // What ended threads had is in the sums already.
-        let look = self.look;
-        self.processes.retain(|_, tasks| tasks.look == look);
+        // The sums already include threads that have ended.
+        let round = self.round;
+        self.processes.retain(|_, tasks| tasks.round == round);
         self.total
     }
 
@@ -89,30 +94,30 @@ impl Threads {
 
     /// CPU times by thread, of those that have changed since the last call.
     pub fn changed(&mut self) -> Vec<(i32, u64)> {
-        let told = self.told.iter_mut().flatten();
-        let mut found: Vec<_> = told
-            .filter_map(|(&tid, one)| {
-                let changed = std::mem::take(&mut one.changed);
-                changed.then_some((tid, one.cpu_ns))
+        let times = self.timeline.iter_mut().flatten();
+        let mut changed: Vec<_> = times
+            .filter_map(|(&tid, time)| {
+                let changed = std::mem::take(&mut time.changed);
+                changed.then_some((tid, time.cpu_ns))
             })
             .collect();
-        found.sort_unstable();
-        found
+        changed.sort_unstable();
+        changed
     }
 
     /// The busiest threads of a time line.
-    pub fn busiest(&self) -> Vec<ThreadTold> {
-        let told = self.told.iter().flatten();
-        let mut found: Vec<_> = told
-            .map(|(&tid, one)| ThreadTold {
+    pub fn busiest(&self) -> Vec<ThreadCpu> {
+        let times = self.timeline.iter().flatten();
+        let mut threads: Vec<_> = times
+            .map(|(&tid, time)| ThreadCpu {
                 tid,
-                name: one.name.clone(),
-                cpu_ns: one.cpu_ns,
+                name: time.name.clone(),
+                cpu_ns: time.cpu_ns,
             })
             .collect();
-        found.sort_unstable_by_key(|one| (std::cmp::Reverse(one.cpu_ns), one.tid));
-        found.truncate(MOST_TOLD);
-        found
+        threads.sort_unstable_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.tid));
+        threads.truncate(MAX_LISTED);
+        threads
     }
 }
 
@@ -123,7 +128,7 @@ impl Tasks {
         process: &Process,
         budget: usize,
         total: &mut Figures,
-        mut told: Option<&mut HashMap<i32, Told>>,
+        mut timeline: Option<&mut HashMap<i32, ThreadTime>>,
     ) -> usize {
         let pid = process.pid;
         if self.waiting.is_empty() {
@@ -141,14 +146,14 @@ impl Tasks {
         for tid in self.waiting.split_off(self.waiting.len() - take) {
             let status = procfs.read(format_args!("{pid}/task/{tid}/status"));
             let switches = status.and_then(parse_status);
-            let name = match told {
+            let name = match timeline {
                 Some(_) => status.and_then(parse_name),
                 None => None,
             };
             let schedstat = procfs.read(format_args!("{pid}/task/{tid}/schedstat"));
             let (cpu_ns, run_queue_ns) = schedstat.and_then(parse_schedstat).unwrap_or((0, 0));
-            if let (Some(told), Some(name)) = (&mut told, name) {
-                note(told, tid, name, cpu_ns);
+            if let (Some(times), Some(name)) = (&mut timeline, name) {
+                note(times, tid, name, cpu_ns);
             }
             let (voluntary_switches, involuntary_switches) = switches.unwrap_or((0, 0));
             let now = Figures {
@@ -209,16 +214,16 @@ fn parse_schedstat(text: &[u8]) -> Option<(u64, u64)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-fn note(told: &mut HashMap<i32, Told>, tid: i32, name: String, cpu_ns: u64) {
-    if told.len() >= MOST_KEPT && !told.contains_key(&tid) {
+fn note(times: &mut HashMap<i32, ThreadTime>, tid: i32, name: String, cpu_ns: u64) {
+    if times.len() >= MAX_KEPT && !times.contains_key(&tid) {
         return;
     }
-    let one = told.entry(tid).or_default();
-    // The number of a thread that has ended may be given to another.
-    let cpu_ns = cpu_ns.max(one.cpu_ns);
-    one.changed |= cpu_ns > one.cpu_ns;
-    one.cpu_ns = cpu_ns;
-    one.name = name;
+    let time = times.entry(tid).or_default();
+    // The number of a thread that has ended may be used again.
+    let cpu_ns = cpu_ns.max(time.cpu_ns);
+    time.changed |= cpu_ns > time.cpu_ns;
+    time.cpu_ns = cpu_ns;
+    time.name = name;
 }
 
 #[cfg(test)]
@@ -240,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_line_tells_threads_apart() {
+    fn a_time_line_keeps_threads_apart() {
         let (release, gate) = std::sync::mpsc::channel::<()>();
         let busy = std::thread::Builder::new().name("busy-one".into());
         let busy = busy.spawn(move || {
@@ -253,39 +258,40 @@ mod tests {
         let process = procfs.process(std::process::id() as i32).unwrap();
         let mut threads = Threads::for_timeline();
         let of_busy = |threads: &Threads| {
-            let mut found = threads.busiest().into_iter();
-            found.rfind(|one| one.name == "busy-one")
+            let mut busiest = threads.busiest().into_iter();
+            busiest.rfind(|thread| thread.name == "busy-one")
         };
-        let mut seen = None;
-        // Others of these tests have threads too: they are read in turn.
+        let mut first = None;
+        // Other tests of this process have threads too: they are read in turn.
         for _ in 0..1000 {
-            threads.look(&mut procfs, &[process]);
-            let told = threads.changed();
-            seen = of_busy(&threads)
-                .filter(|one| told.contains(&(one.tid, one.cpu_ns)) && one.cpu_ns > 0);
-            if seen.is_some() {
+            threads.read_next(&mut procfs, &[process]);
+            let changed = threads.changed();
+            first = of_busy(&threads).filter(|thread| {
+                changed.contains(&(thread.tid, thread.cpu_ns)) && thread.cpu_ns > 0
+            });
+            if first.is_some() {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        let first = seen.expect("its time has grown");
+        let first = first.expect("its time has grown");
         drop(release);
         busy.unwrap().join().unwrap();
-        threads.look(&mut procfs, &[]);
+        threads.read_next(&mut procfs, &[]);
         assert!(of_busy(&threads).unwrap().cpu_ns >= first.cpu_ns);
         assert!(Threads::default().changed().is_empty());
     }
 
     #[test]
-    fn a_number_that_is_given_again_does_not_fall() {
-        let mut told = HashMap::new();
-        note(&mut told, 7, "old".into(), 100);
-        note(&mut told, 7, "new".into(), 5);
-        assert_eq!((told[&7].cpu_ns, told[&7].name.as_str()), (100, "new"));
-        for tid in 0..2 * MOST_KEPT as i32 {
-            note(&mut told, tid, String::new(), 1);
+    fn cpu_time_does_not_fall_when_a_tid_is_used_again() {
+        let mut times = HashMap::new();
+        note(&mut times, 7, "old".into(), 100);
+        note(&mut times, 7, "new".into(), 5);
+        assert_eq!((times[&7].cpu_ns, times[&7].name.as_str()), (100, "new"));
+        for tid in 0..2 * MAX_KEPT as i32 {
+            note(&mut times, tid, String::new(), 1);
         }
-        assert_eq!(told.len(), MOST_KEPT);
+        assert_eq!(times.len(), MAX_KEPT);
     }
 
     #[test]
@@ -296,19 +302,19 @@ mod tests {
             let gate = gate.clone();
             std::thread::spawn(move || drop(gate.lock().map(|gate| gate.recv())))
         };
-        let handles: Vec<_> = (0..MOST_PER_LOOK * 2).map(|_| wait()).collect();
+        let handles: Vec<_> = (0..MAX_PER_SAMPLE * 2).map(|_| wait()).collect();
         let mut procfs = ProcFs::open().unwrap();
         let process = procfs.process(std::process::id() as i32).unwrap();
         let mut threads = Threads::default();
-        threads.look(&mut procfs, &[process]);
+        threads.read_next(&mut procfs, &[process]);
         let tasks = &threads.processes[&process.pid];
-        assert_eq!(tasks.last.len(), MOST_PER_LOOK);
+        assert_eq!(tasks.last.len(), MAX_PER_SAMPLE);
         for _ in 0..3 {
-            threads.look(&mut procfs, &[process]);
+            threads.read_next(&mut procfs, &[process]);
         }
-        assert!(threads.processes[&process.pid].last.len() > MOST_PER_LOOK * 2);
+        assert!(threads.processes[&process.pid].last.len() > MAX_PER_SAMPLE * 2);
         assert!(threads.total().voluntary_switches > 0);
-        threads.look(&mut procfs, &[]);
+        threads.read_next(&mut procfs, &[]);
         assert!(threads.processes.is_empty() && threads.total().voluntary_switches > 0);
         drop(release);
         for handle in handles {

@@ -1,60 +1,46 @@
-//! The outcome of a trial: pure, from what happened to one word and a reason.
+//! The verdict on a trial: pure, from how it ended to one word and a reason.
 
-use crate::evidence::{self, Seen};
-use crate::output::Verdict;
+use crate::cause::Cause;
+use crate::evidence::{self, Observed};
+use crate::messages::Verdict;
 use crate::request::Expect;
 use crate::service::Phase;
 
-/// What ended the trial.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The program itself.
-    Ended,
-    NotStarted(String),
-    Interrupted(String),
-    TimedOut(String),
-    OutOfMemory(String),
-    Flooded(String),
-    NeverReady,
-    WrongEvidence(String),
-    LoadFailed(String),
-}
-
-/// All that the outcome depends on.
+/// Everything that the verdict depends on.
 pub struct Facts<'a> {
     pub cause: &'a Cause,
-    /// How the program itself ended.
+    /// Of the program itself.
     pub exit_status: Option<i32>,
     pub signal: Option<i32>,
     /// The kernel killed a process of the tree for want of memory.
     pub out_of_memory: bool,
-    /// What was wrong with a last line that has no newline.
-    pub cut_off: Option<&'a str>,
+    /// The error of a last line that has no newline.
+    pub last_line_error: Option<&'a str>,
     pub service: Option<Phase>,
     pub expect: Option<&'a Expect>,
-    pub seen: &'a Seen,
+    pub observed: &'a Observed,
 }
 
 pub fn verdict(facts: &Facts) -> (Verdict, String) {
-    let said = |verdict, detail: &str| (verdict, detail.to_owned());
+    let with = |verdict, detail: &str| (verdict, detail.to_owned());
     match facts.cause {
-        Cause::Ended => {}
-        Cause::NotStarted(why) => return said(Verdict::Crashed, why),
-        Cause::Interrupted(why) => return said(Verdict::Interrupted, why),
-        Cause::TimedOut(why) => return said(Verdict::TimedOut, why),
-        Cause::OutOfMemory(why) => return said(Verdict::OutOfMemory, why),
-        Cause::Flooded(why) => return said(Verdict::Flooded, why),
-        Cause::NeverReady => return said(Verdict::NeverReady, "no ::ready in time"),
-        Cause::WrongEvidence(why) => return said(Verdict::WrongEvidence, why),
-        Cause::LoadFailed(why) => return said(Verdict::LoadFailed, why),
+        Cause::Exited => {}
+        Cause::NotStarted(why) => return with(Verdict::Crashed, why),
+        Cause::Interrupted(why) => return with(Verdict::Interrupted, why),
+        Cause::TimedOut(why) => return with(Verdict::TimedOut, why),
+        Cause::OutOfMemory(why) => return with(Verdict::OutOfMemory, why),
+        Cause::Flooded(why) => return with(Verdict::Flooded, why),
+        Cause::NeverReady => return with(Verdict::NeverReady, "no ::ready in time"),
+        Cause::WrongEvidence(why) => return with(Verdict::WrongEvidence, why),
+        Cause::LoadFailed(why) => return with(Verdict::LoadFailed, why),
     }
     if facts.out_of_memory {
-        return said(
+        return with(
             Verdict::OutOfMemory,
             "the kernel killed a process for want of memory",
         );
     }
-    let ending = ending(facts.exit_status, facts.signal);
+    let exit_text = exit_text(facts.exit_status, facts.signal);
     let clean = facts.exit_status == Some(0);
     match facts.service {
         // Many runtimes end on SIGTERM with the status that a shell would show.
@@ -62,35 +48,35 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
             if clean
                 || facts.signal == Some(libc::SIGTERM)
                 || facts.exit_status == Some(128 + libc::SIGTERM) => {}
-        Some(Phase::Ending) => return (Verdict::Crashed, format!("{ending} after SIGTERM")),
+        Some(Phase::Ending) => return (Verdict::Crashed, format!("{exit_text} after SIGTERM")),
         Some(Phase::Starting) if clean => {
-            return said(Verdict::NeverReady, "the program ended before ::ready")
+            return with(Verdict::NeverReady, "the program ended before ::ready")
         }
         Some(Phase::Idle | Phase::Driven) => {
             return (
                 Verdict::Crashed,
-                format!("the server ended by itself: {ending}"),
+                format!("the server ended by itself: {exit_text}"),
             )
         }
-        _ if !clean => return (Verdict::Crashed, ending),
+        _ if !clean => return (Verdict::Crashed, exit_text),
         _ => {}
     }
-    if let Some(why) = facts.cut_off {
-        return said(Verdict::WrongEvidence, why);
+    if let Some(why) = facts.last_line_error {
+        return with(Verdict::WrongEvidence, why);
     }
     let evidence = facts
         .expect
-        .map_or(Ok(()), |expect| evidence::check(expect, facts.seen));
+        .map_or(Ok(()), |expect| evidence::check(expect, facts.observed));
     match evidence {
-        Ok(()) => said(Verdict::Ok, ""),
+        Ok(()) => with(Verdict::Ok, ""),
         Err(why) => (Verdict::WrongEvidence, why),
     }
 }
 
-fn ending(exit_status: Option<i32>, signal: Option<i32>) -> String {
+fn exit_text(exit_status: Option<i32>, signal: Option<i32>) -> String {
     match (exit_status, signal) {
         (Some(status), _) => format!("exit status {status}"),
-        (None, Some(signal)) => match name(signal) {
+        (None, Some(signal)) => match signal_name(signal) {
             Some(name) => format!("killed by signal {signal} ({name})"),
             None => format!("killed by signal {signal}"),
         },
@@ -98,7 +84,7 @@ fn ending(exit_status: Option<i32>, signal: Option<i32>) -> String {
     }
 }
 
-fn name(signal: i32) -> Option<&'static str> {
+fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         libc::SIGHUP => "SIGHUP",
         libc::SIGINT => "SIGINT",
@@ -125,16 +111,16 @@ mod tests {
 
     fn judge(change: impl FnOnce(&mut Facts)) -> (Verdict, String) {
         let expect = Expect::default();
-        let seen = Seen::default();
+        let observed = Observed::default();
         let mut facts = Facts {
-            cause: &Cause::Ended,
+            cause: &Cause::Exited,
             exit_status: Some(0),
             signal: None,
             out_of_memory: false,
-            cut_off: None,
+            last_line_error: None,
             service: None,
             expect: Some(&expect),
-            seen: &seen,
+            observed: &observed,
         };
         change(&mut facts);
         verdict(&facts)
@@ -161,10 +147,10 @@ mod tests {
             Verdict::OutOfMemory
         );
         assert_eq!(
-            judge(|facts| facts.cut_off = Some("half")).0,
+            judge(|facts| facts.last_line_error = Some("half")).0,
             Verdict::WrongEvidence
         );
-        // How it ended says nothing when it was the probe that killed it.
+        // The way it ended does not matter when the probe killed it.
         let judged = judge(|facts| {
             facts.cause = &Cause::NeverReady;
             facts.exit_status = None;

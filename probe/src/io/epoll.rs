@@ -1,7 +1,7 @@
-//! The back-end that always works: epoll, edge-triggered. A connection is registered once; a reply
-//! is read and the next request written without another call.
+//! The back-end for all kernels: epoll, edge-triggered. A connection is registered once; a reply is read and the next
+//! request written without another call.
 
-use super::{Fate, Handler, Io, Next, Slot};
+use super::{CloseReason, Handler, Io, Next, Slot};
 use crate::clock::timespec;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -19,10 +19,10 @@ struct Entry {
     socket: OwnedFd,
     connecting: bool,
     paused: bool,
-    /// Told apart from an earlier connection of the same slot.
+    /// Distinguishes connections of the same slot.
     generation: u32,
-    /// What could not be sent at once, and how much of it has gone.
-    left: Option<(Rc<[u8]>, usize)>,
+    /// Bytes that could not be sent at once, and how many of them are sent.
+    unsent: Option<(Rc<[u8]>, usize)>,
 }
 
 pub struct Epoll {
@@ -44,14 +44,14 @@ impl Epoll {
         })
     }
 
-    fn happened(&mut self, event: Event, buffer: &mut [u8], handler: &mut impl Handler) {
+    fn handle(&mut self, event: Event, buffer: &mut [u8], handler: &mut impl Handler) {
         let data = event.data.u64();
         let slot = (data & 0xffff_ffff) as Slot;
         let flags = event.flags;
         let known = self.entries[slot].as_mut();
-        let entry = match known.filter(|entry| u64::from(entry.generation) == data >> 32) {
-            Some(entry) => entry,
-            None => return,
+        let current = known.filter(|entry| u64::from(entry.generation) == data >> 32);
+        let Some(entry) = current else {
+            return;
         };
         if entry.connecting {
             let failed = match net::sockopt::socket_error(&entry.socket) {
@@ -59,7 +59,11 @@ impl Epoll {
                 Ok(Err(error)) | Err(error) => Some(error),
             };
             if let Some(error) = failed {
-                return self.end(slot, Fate::NotConnected(error.raw_os_error()), handler);
+                return self.end(
+                    slot,
+                    CloseReason::NotConnected(error.raw_os_error()),
+                    handler,
+                );
             }
             if !flags.contains(EventFlags::OUT) {
                 return;
@@ -68,16 +72,16 @@ impl Epoll {
             let next = handler.connected(slot);
             self.follow(slot, next, handler);
         } else if flags.contains(EventFlags::OUT) {
-            self.send_left(slot, handler);
+            self.send_rest(slot, handler);
         }
-        let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-        if flags.intersects(EventFlags::IN | over) {
+        let hang_up = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(EventFlags::IN | hang_up) {
             let generation = (data >> 32) as u32;
-            self.receive(slot, generation, flags.intersects(over), buffer, handler);
+            self.receive(slot, generation, flags.intersects(hang_up), buffer, handler);
         }
     }
 
-    /// Reads what there is. A short read means that there is no more, unless the end is near.
+    /// Reads the available bytes. A short read means that there are no more, unless the connection is ending.
     fn receive(
         &mut self,
         slot: Slot,
@@ -94,7 +98,7 @@ impl Epoll {
                 None => return,
             };
             match net::recv(&entry.socket, &mut buffer[..], RecvFlags::empty()) {
-                Ok((0, _)) => return self.end(slot, Fate::Finished, handler),
+                Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
                 Ok((count, _)) => {
                     let next = handler.received(slot, &buffer[..count]);
                     self.follow(slot, next, handler);
@@ -105,8 +109,8 @@ impl Epoll {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    let fate = Fate::ReceiveFailed(error.raw_os_error());
-                    return self.end(slot, fate, handler);
+                    let reason = CloseReason::ReceiveFailed(error.raw_os_error());
+                    return self.end(slot, reason, handler);
                 }
             }
         }
@@ -120,32 +124,31 @@ impl Epoll {
         }
     }
 
-    fn send_left(&mut self, slot: Slot, handler: &mut impl Handler) {
-        let entry = match &mut self.entries[slot] {
-            Some(entry) => entry,
-            None => return,
+    fn send_rest(&mut self, slot: Slot, handler: &mut impl Handler) {
+        let Some(entry) = &mut self.entries[slot] else {
+            return;
         };
-        while let Some((bytes, sent)) = &mut entry.left {
+        while let Some((bytes, sent)) = &mut entry.unsent {
             match net::send(&entry.socket, &bytes[*sent..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
                     *sent += count;
                     if *sent == bytes.len() {
-                        entry.left = None;
+                        entry.unsent = None;
                     }
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    let fate = Fate::SendFailed(error.raw_os_error());
-                    return self.end(slot, fate, handler);
+                    let reason = CloseReason::SendFailed(error.raw_os_error());
+                    return self.end(slot, reason, handler);
                 }
             }
         }
     }
 
-    fn end(&mut self, slot: Slot, fate: Fate, handler: &mut impl Handler) {
+    fn end(&mut self, slot: Slot, reason: CloseReason, handler: &mut impl Handler) {
         self.entries[slot] = None;
-        handler.ended(slot, fate);
+        handler.closed(slot, reason);
     }
 }
 
@@ -167,16 +170,16 @@ impl Io for Epoll {
             connecting: true,
             paused: false,
             generation: self.generation,
-            left: None,
+            unsent: None,
         });
         Ok(())
     }
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
         if let Some(entry) = &mut self.entries[slot] {
-            debug_assert!(entry.left.is_none());
-            entry.left = Some((bytes, 0));
-            self.send_left(slot, handler);
+            debug_assert!(entry.unsent.is_none());
+            entry.unsent = Some((bytes, 0));
+            self.send_rest(slot, handler);
         }
     }
 
@@ -197,7 +200,7 @@ impl Io for Epoll {
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
         if let Some(entry) = &mut self.entries[slot] {
             entry.paused = false;
-            // The edges of what came meanwhile have gone by, that of an end among them.
+            // The edges of events during the pause have passed, including that of a hang-up.
             let generation = entry.generation;
             let mut buffer = std::mem::take(&mut self.buffer);
             self.receive(slot, generation, true, &mut buffer, handler);
@@ -212,7 +215,7 @@ impl Io for Epoll {
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         let mut buffer = std::mem::take(&mut self.buffer);
         for &event in &events {
-            self.happened(event, &mut buffer, handler);
+            self.handle(event, &mut buffer, handler);
         }
         self.buffer = buffer;
         self.events = events;

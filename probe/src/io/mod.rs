@@ -1,6 +1,7 @@
 //! Connections and bytes, by one of two back-ends with the same behaviour: io_uring and epoll.
-//! They know no protocol: what arrives goes to a [`Handler`], whose answer says what is next.
+//! They know no protocol: bytes go to a [`Handler`], which returns what to do next.
 
+mod buffers;
 pub mod epoll;
 pub mod uring;
 
@@ -10,21 +11,21 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A connection's number, from 0. It stays the same when the connection is opened again.
+/// The number of a connection, from 0. It stays the same when the connection is opened again.
 pub type Slot = usize;
 
-/// What is to be done with a connection now.
+/// What a connection has to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     Wait,
     Send(Rc<[u8]>),
-    /// Closes it, without `Handler::ended`.
+    /// Close, without a call of `Handler::closed`.
     Close,
 }
 
-/// How a connection came to its end.
+/// Why a connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum CloseReason {
     /// The peer will send no more.
     Finished,
     /// Errno of the connect.
@@ -35,28 +36,28 @@ pub enum Fate {
     SendFailed(i32),
 }
 
-/// Who uses the connections.
+/// The user of the connections.
 pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
     fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next;
     /// The connection is closed already.
-    fn ended(&mut self, slot: Slot, fate: Fate);
+    fn closed(&mut self, slot: Slot, reason: CloseReason);
 }
 
 pub trait Io {
     /// Starts to connect a socket, made by [`socket`], as this slot, which must be free.
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()>;
 
-    /// Sends on a connected slot that sends nothing at present.
+    /// Sends on a connected slot that has no send pending.
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler);
 
-    /// Closes a slot; one that is closed already is left alone.
+    /// Closes a slot; no effect where it is closed already.
     fn close(&mut self, slot: Slot);
 
     /// The socket of a slot that is open.
     fn socket(&self, slot: Slot) -> Option<&OwnedFd>;
 
-    /// Closes a slot at once, with a reset: it leaves no port behind that waits for a minute.
+    /// Closes a slot with a reset: its port does not stay in TIME_WAIT.
     fn reset(&mut self, slot: Slot) {
         if let Some(socket) = self.socket(slot) {
             let _ = net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
@@ -64,13 +65,13 @@ pub trait Io {
         self.close(slot);
     }
 
-    /// Reads nothing more from a slot that is open: what comes stays with the kernel.
+    /// Stops reading from an open slot: bytes that arrive stay in the kernel's buffer.
     fn pause(&mut self, slot: Slot);
 
-    /// Reads again, what came meanwhile first.
+    /// Reads again, beginning with the bytes that arrived meanwhile.
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler);
 
-    /// Waits for something to happen, at most for a time, and hands it to the handler.
+    /// Waits for events, at most for the time-out, and hands them to the handler.
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()>;
 
     /// Whether sockets have to be non-blocking.

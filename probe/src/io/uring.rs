@@ -1,48 +1,47 @@
 //! The fast back-end: io_uring with multishot receives into a ring of buffers, and one system
-//! call for each turn. A connection's entry lives until all its operations have completed, so a late
-//! completion never meets a stranger.
+//! call for each turn. A connection's entry lives until all its operations have completed, so that a late completion
+//! never belongs to another connection.
 #![allow(unsafe_code)]
 
-use super::{Fate, Handler, Io, Next, Slot};
-use io_uring::types::{BufRingEntry, CancelBuilder, Fixed, SubmitArgs, Timespec};
+use super::buffers::{Buffers, GROUP};
+use super::{CloseReason, Handler, Io, Next, Slot};
+use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{cqueue, opcode, squeue, IoUring};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::SocketAddrAny;
 use std::io;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SUBMISSIONS: u32 = 4096;
 const COMPLETIONS: u32 = 65_536;
-/// Few enough to stay in a cache: the kernel takes them in turn.
-const BUFFERS: u16 = 512;
-const BUFFER_BYTES: usize = 4096;
-const GROUP: u16 = 0;
+/// The longest wait for pending operations when the ring is dropped.
+const DRAIN_TIME: Duration = Duration::from_secs(5);
 
 const CONNECT: u64 = 0;
 const SEND: u64 = 1;
 const RECEIVE: u64 = 2;
 const CANCEL: u64 = 3;
+/// The cancellation of all operations, which belongs to no entry.
+const CANCEL_ALL: u64 = u64::MAX;
 
 struct Entry {
     socket: OwnedFd,
-    /// None when it was closed, and only waits for its operations to complete.
+    /// None when it was closed, and waits for its operations to complete.
     slot: Option<Slot>,
     /// The kernel reads it until the connect has completed.
     _address: Box<SocketAddrAny>,
     /// The kernel reads these bytes until the send has completed.
     out: Option<(Rc<[u8]>, usize)>,
-    /// What is to be sent after that.
+    /// The bytes to send after these.
     next_out: Option<Rc<[u8]>>,
     operations: u32,
-    /// The kernel has a receive of it.
+    /// A receive is pending.
     receiving: bool,
     paused: bool,
 }
 
 pub struct Uring {
-    // Dropped first: from then on the kernel touches no memory of ours.
     ring: IoUring,
     buffers: Buffers,
     entries: Vec<Option<Entry>>,
@@ -52,14 +51,14 @@ pub struct Uring {
 }
 
 impl Uring {
-    /// An error where the kernel or the container does not allow what is needed (Linux 6.1).
+    /// The error: the kernel or the container does not allow an operation that is needed (Linux 6.1).
     pub fn new(slots: usize) -> io::Result<Uring> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)?;
-        // A slot that is opened again may have an entry that has not ended yet.
+        // A slot that is opened again may have an earlier entry with pending operations.
         let entries = slots * 2 + 64;
         ring.submitter().register_files_sparse(entries as u32)?;
         let buffers = Buffers::new(&ring)?;
@@ -75,7 +74,7 @@ impl Uring {
 
     fn push(&mut self, index: u32, kind: u64, operation: squeue::Entry) -> io::Result<()> {
         let operation = operation.user_data(u64::from(index) << 2 | kind);
-        // SAFETY: what the operation points to lives in the entry until it has completed.
+        // SAFETY: the entry owns the memory that the operation points to, until the operation has completed.
         while unsafe { self.ring.submission().push(&operation) }.is_err() {
             self.ring.submit()?;
         }
@@ -104,11 +103,10 @@ impl Uring {
         Ok(())
     }
 
-    /// Closes an entry, or asks its operations to end first.
+    /// Closes an entry; where operations are pending they are cancelled first.
     fn retire(&mut self, index: u32) -> io::Result<()> {
-        let entry = match &mut self.entries[index as usize] {
-            Some(entry) => entry,
-            None => return Ok(()),
+        let Some(entry) = &mut self.entries[index as usize] else {
+            return Ok(());
         };
         if let Some(slot) = entry.slot.take() {
             self.slots[slot] = None;
@@ -125,13 +123,18 @@ impl Uring {
         Ok(())
     }
 
-    fn end(&mut self, index: u32, fate: Fate, handler: &mut impl Handler) -> io::Result<()> {
+    fn end(
+        &mut self,
+        index: u32,
+        reason: CloseReason,
+        handler: &mut impl Handler,
+    ) -> io::Result<()> {
         let slot = self.entries[index as usize]
             .as_ref()
             .and_then(|entry| entry.slot);
         self.retire(index)?;
         if let Some(slot) = slot {
-            handler.ended(slot, fate);
+            handler.closed(slot, reason);
         }
         Ok(())
     }
@@ -142,7 +145,7 @@ impl Uring {
             Next::Close => self.retire(index),
             Next::Send(bytes) => {
                 match &mut self.entries[index as usize] {
-                    // The reply can be seen before the completion of its request's send.
+                    // A reply can arrive before its request's send has completed.
                     Some(entry) if entry.out.is_some() => {
                         entry.next_out = Some(bytes);
                         Ok(())
@@ -180,13 +183,15 @@ impl Uring {
                 self.retire(index)
             }
             Some(slot) => match kind {
-                CONNECT if result < 0 => self.end(index, Fate::NotConnected(-result), handler),
+                CONNECT if result < 0 => {
+                    self.end(index, CloseReason::NotConnected(-result), handler)
+                }
                 CONNECT => {
                     self.push_receive(index)?;
                     let next = handler.connected(slot);
                     self.follow(index, next)
                 }
-                SEND if result < 0 => self.end(index, Fate::SendFailed(-result), handler),
+                SEND if result < 0 => self.end(index, CloseReason::SendFailed(-result), handler),
                 SEND => {
                     if let Some(entry) = &mut self.entries[index as usize] {
                         if let Some((bytes, sent)) = &mut entry.out {
@@ -224,10 +229,10 @@ impl Uring {
             self.follow(index, next)?;
         }
         match result {
-            0 => return self.end(index, Fate::Finished, handler),
-            // Ended for want of buffers, or by `pause`.
+            0 => return self.end(index, CloseReason::Finished, handler),
+            // It ended for want of buffers, or by `pause`.
             count if count >= 0 || [-libc::ENOBUFS, -libc::ECANCELED].contains(&count) => {}
-            error => return self.end(index, Fate::ReceiveFailed(-error), handler),
+            error => return self.end(index, CloseReason::ReceiveFailed(-error), handler),
         }
         if more || self.slot_of(index) != Some(slot) {
             return Ok(());
@@ -237,7 +242,7 @@ impl Uring {
                 entry.receiving = false;
                 Ok(())
             }
-            // Ended for want of buffers or of room in the completion queue too: asked for again.
+            // It ended for want of buffers, or of room in the completion queue: started again.
             _ => self.push_receive(index),
         }
     }
@@ -246,6 +251,47 @@ impl Uring {
         let index = self.slots[slot]?;
         let entry = self.entries[index as usize].as_mut()?;
         Some((index, entry))
+    }
+
+    /// Cancels all pending operations, and waits for their completions.
+    fn drain(&mut self) -> io::Result<()> {
+        let entries = self.entries.iter().flatten();
+        let mut pending: u64 = entries.map(|entry| u64::from(entry.operations)).sum();
+        if pending == 0 {
+            return Ok(());
+        }
+        let cancel = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
+        let cancel = cancel.user_data(CANCEL_ALL);
+        // SAFETY: the operation points to no memory.
+        while unsafe { self.ring.submission().push(&cancel) }.is_err() {
+            self.ring.submit()?;
+        }
+        pending += 1;
+        let start = Instant::now();
+        while pending > 0 {
+            self.submit_and_wait(Duration::from_millis(100))?;
+            let completions = self.ring.completion();
+            pending -= completions
+                .filter(|completion| !cqueue::more(completion.flags()))
+                .count() as u64;
+            if pending > 0 && start.elapsed() > DRAIN_TIME {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Submits operations, and waits for a completion.
+    fn submit_and_wait(&self, timeout: Duration) -> io::Result<()> {
+        let time = Timespec::from(timeout);
+        let arguments = SubmitArgs::new().timespec(&time);
+        match self.ring.submitter().submit_with_args(1, &arguments) {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(error),
+            },
+        }
     }
 
     fn slot_of(&self, index: u32) -> Option<Slot> {
@@ -292,7 +338,7 @@ impl Io for Uring {
         if let Some(index) = self.slots[slot] {
             if let Err(error) = self.follow(index, Next::Send(bytes)) {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                let _ = self.end(index, Fate::SendFailed(errno), handler);
+                let _ = self.end(index, CloseReason::SendFailed(errno), handler);
             }
         }
     }
@@ -312,47 +358,36 @@ impl Io for Uring {
         if let Some((index, entry)) = self.entry(slot) {
             entry.paused = true;
             let all = CancelBuilder::fd(Fixed(index)).all();
-            // Where it cannot be asked for it goes on reading: the peer is not held up, nothing worse.
+            // Where it cannot be cancelled, reading goes on: the peer is not held up, which is harmless.
             let _ = self.push(index, CANCEL, opcode::AsyncCancel2::new(all).build());
         }
     }
 
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
-        let asked = match self.entry(slot) {
+        let restarted = match self.entry(slot) {
             Some((index, entry)) if entry.paused => {
                 entry.paused = false;
                 (!entry.receiving).then_some(index)
             }
             _ => None,
         };
-        if let Some(index) = asked {
+        if let Some(index) = restarted {
             if let Err(error) = self.push_receive(index) {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                let _ = self.end(index, Fate::ReceiveFailed(errno), handler);
+                let _ = self.end(index, CloseReason::ReceiveFailed(errno), handler);
             }
         }
     }
 
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {
-        let time = Timespec::from(timeout);
-        let waited = self
-            .ring
-            .submitter()
-            .submit_with_args(1, &SubmitArgs::new().timespec(&time));
-        match waited {
-            Ok(_) => {}
-            Err(error) => match error.raw_os_error() {
-                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => {}
-                _ => return Err(error),
-            },
-        }
+        self.submit_and_wait(timeout)?;
         let mut completed = std::mem::take(&mut self.completed);
         completed.clear();
         let queue = self.ring.completion();
-        completed.extend(queue.map(|one| (one.user_data(), one.result(), one.flags())));
+        completed.extend(queue.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
         let mut done = Ok(());
-        for &one in &completed {
-            done = done.and(self.complete(one, handler));
+        for &completion in &completed {
+            done = done.and(self.complete(completion, handler));
         }
         self.buffers.publish();
         self.completed = completed;
@@ -360,62 +395,61 @@ impl Io for Uring {
     }
 }
 
-/// Buffers that the kernel takes for receives, and the ring through which it gets them.
-struct Buffers {
-    // Aligned to a page, as the kernel wants it; it holds BUFFERS entries.
-    ring: Box<Pages>,
-    bytes: Box<[u8]>,
-    tail: u16,
+/// The kernel may write into buffers, and read requests, until the operations that use them have completed.
+impl Drop for Uring {
+    fn drop(&mut self) {
+        if self.drain().is_err() {
+            // Memory that the kernel may still use is not freed.
+            self.buffers.leak();
+            std::mem::forget(std::mem::take(&mut self.entries));
+        }
+    }
 }
 
-#[repr(C, align(4096))]
-struct Pages([u8; BUFFERS as usize * std::mem::size_of::<BufRingEntry>()]);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::socket;
+    use std::io::Write;
 
-impl Buffers {
-    fn new(ring: &IoUring) -> io::Result<Buffers> {
-        let mut buffers = Buffers {
-            ring: Box::new(Pages(
-                [0; BUFFERS as usize * std::mem::size_of::<BufRingEntry>()],
-            )),
-            bytes: vec![0; usize::from(BUFFERS) * BUFFER_BYTES].into_boxed_slice(),
-            tail: 0,
+    struct Ignore;
+
+    impl Handler for Ignore {
+        fn connected(&mut self, _: Slot) -> Next {
+            Next::Wait
+        }
+        fn received(&mut self, _: Slot, _: &[u8]) -> Next {
+            Next::Wait
+        }
+        fn closed(&mut self, _: Slot, _: CloseReason) {}
+    }
+
+    #[test]
+    fn pending_operations_are_drained() {
+        let Ok(mut uring) = Uring::new(2) else {
+            return;
         };
-        let address = buffers.ring.0.as_ptr() as u64;
-        // SAFETY: ring and bytes outlive the IoUring, see the order of fields in `Uring`.
-        unsafe {
-            ring.submitter()
-                .register_buf_ring_with_flags(address, BUFFERS, GROUP, 0)?;
+        assert!(uring.drain().is_ok());
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = SocketAddrAny::from(listener.local_addr().unwrap());
+        for slot in 0..2 {
+            let socket = socket::<Uring>(address.address_family()).unwrap();
+            uring.open(slot, socket, &address).unwrap();
         }
-        for buffer in 0..BUFFERS {
-            buffers.give_back(buffer);
+        uring.turn(Duration::ZERO, &mut Ignore).unwrap();
+        let mut peers = [listener.accept(), listener.accept()].map(|peer| peer.unwrap().0);
+        while uring.entries.iter().flatten().any(|entry| !entry.receiving) {
+            uring.turn(Duration::from_millis(10), &mut Ignore).unwrap();
         }
-        buffers.publish();
-        Ok(buffers)
-    }
-
-    fn bytes(&self, buffer: u16, count: usize) -> &[u8] {
-        let start = usize::from(buffer) * BUFFER_BYTES;
-        &self.bytes[start..start + count]
-    }
-
-    /// Gives a buffer to the kernel; it sees it at the next `publish`.
-    fn give_back(&mut self, buffer: u16) {
-        let start = usize::from(buffer) * BUFFER_BYTES;
-        let address = self.bytes[start..].as_mut_ptr() as u64;
-        let entries = self.ring.0.as_mut_ptr().cast::<BufRingEntry>();
-        let place = usize::from(self.tail & (BUFFERS - 1));
-        // SAFETY: the place is within the ring, and the kernel does not read it before the tail passes it.
-        let entry = unsafe { &mut *entries.add(place) };
-        entry.set_addr(address);
-        entry.set_len(BUFFER_BYTES as u32);
-        entry.set_bid(buffer);
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    fn publish(&mut self) {
-        let entries = self.ring.0.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the tail lies in the ring's first entry, is aligned, and is shared with the kernel.
-        let tail = unsafe { &*BufRingEntry::tail(entries).cast::<AtomicU16>() };
-        tail.store(self.tail, Ordering::Release);
+        peers[0].write_all(b"not read yet").unwrap();
+        uring.close(1);
+        assert!(uring.drain().is_ok());
+        for entry in uring.entries.iter_mut().flatten() {
+            entry.operations = 0;
+        }
+        drop(uring);
+        // The sockets are closed: nothing of the ring holds them.
+        let _ = peers[1].set_read_timeout(Some(Duration::from_secs(60)));
+        assert_eq!(std::io::Read::read(&mut peers[1], &mut [0]).unwrap(), 0);
     }
 }

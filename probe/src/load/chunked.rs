@@ -1,15 +1,15 @@
-//! The chunked coding (RFC 9112, 7.1), strictly: httparse's own takes an empty size for 0.
+//! Decodes the chunked coding (RFC 9112, 7.1), strictly: httparse's own parser takes an empty size for 0.
 
-use super::record::Kind;
+use super::error::ErrorKind;
 use memchr::memchr;
 
-/// Sizes with extensions, and all trailers together, may be as long as this.
-const MOST_HEAD_BYTES: usize = 16 * 1024;
+/// The limit of a size with its extensions, and of all trailers together.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 
 #[derive(Debug, Default)]
-pub struct Chunked {
+pub struct ChunkedDecoder {
     state: State,
-    /// Bytes of the present size line, or of all trailers.
+    /// Bytes of the present size line, or of all trailers so far.
     head_bytes: usize,
     left: u64,
 }
@@ -36,13 +36,13 @@ pub struct Piece<'a> {
     pub last: bool,
 }
 
-impl Chunked {
-    /// Reads from the bytes; gives what is left of them once the body has ended.
+impl ChunkedDecoder {
+    /// Decodes bytes; data goes to the sink. Returns the bytes after the body once it has ended.
     pub fn feed<'a>(
         &mut self,
         mut bytes: &'a [u8],
         sink: &mut impl FnMut(Piece<'a>),
-    ) -> Result<Option<&'a [u8]>, Kind> {
+    ) -> Result<Option<&'a [u8]>, ErrorKind> {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.state {
                 State::Data => {
@@ -62,14 +62,14 @@ impl Chunked {
                     continue;
                 }
                 State::Extension | State::Trailer => {
-                    // Neither is of interest: up to the end of the line, but not without end.
+                    // Both are skipped up to the end of their line, which must come within the limit.
                     let end = memchr(b'\r', bytes).unwrap_or(bytes.len());
                     self.head_bytes += end;
-                    if self.head_bytes > MOST_HEAD_BYTES {
-                        return Err(Kind::TooLarge);
+                    if self.head_bytes > MAX_HEAD_BYTES {
+                        return Err(ErrorKind::TooLarge);
                     }
                     if memchr(b'\n', &bytes[..end]).is_some() {
-                        return Err(Kind::Protocol);
+                        return Err(ErrorKind::Protocol);
                     }
                     bytes = &bytes[end..];
                     if !bytes.is_empty() {
@@ -101,7 +101,7 @@ impl Chunked {
                 State::TrailerStart => {
                     self.state = match byte {
                         b'\r' => State::LastEnd,
-                        b'\n' => return Err(Kind::Protocol),
+                        b'\n' => return Err(ErrorKind::Protocol),
                         _ => State::Trailer,
                     };
                 }
@@ -122,28 +122,28 @@ impl Chunked {
         Ok(None)
     }
 
-    fn size(&mut self, byte: u8) -> Result<(), Kind> {
+    fn size(&mut self, byte: u8) -> Result<(), ErrorKind> {
         let digits = self.head_bytes;
         match (byte as char).to_digit(16) {
-            Some(_) if digits == 16 => return Err(Kind::Protocol),
+            Some(_) if digits == 16 => return Err(ErrorKind::Protocol),
             Some(digit) => {
                 self.left = if digits == 0 { 0 } else { self.left };
                 self.left = self.left << 4 | u64::from(digit);
                 self.head_bytes += 1;
             }
-            None if digits == 0 => return Err(Kind::Protocol),
+            None if digits == 0 => return Err(ErrorKind::Protocol),
             None if byte == b'\r' => self.state = State::SizeEnd,
             None if b"; \t".contains(&byte) => self.state = State::Extension,
-            None => return Err(Kind::Protocol),
+            None => return Err(ErrorKind::Protocol),
         }
         Ok(())
     }
 }
 
-fn expect(byte: u8, expected: u8) -> Result<(), Kind> {
+fn expect(byte: u8, expected: u8) -> Result<(), ErrorKind> {
     match byte == expected {
         true => Ok(()),
-        false => Err(Kind::Protocol),
+        false => Err(ErrorKind::Protocol),
     }
 }
 
@@ -151,18 +151,18 @@ fn expect(byte: u8, expected: u8) -> Result<(), Kind> {
 mod tests {
     use super::*;
 
-    type Read = Result<(Vec<Vec<u8>>, Vec<u8>), Kind>;
+    type Read = Result<(Vec<Vec<u8>>, Vec<u8>), ErrorKind>;
 
-    /// Chunks and what is left, read in pieces of `step` bytes; Protocol where the body does not end.
+    /// The chunks and the bytes after the body, fed in pieces of `step` bytes; Truncated where the body does not end.
     fn read(text: &[u8], step: usize) -> Read {
-        let mut chunked = Chunked::default();
+        let mut chunked = ChunkedDecoder::default();
         let (mut chunks, mut open) = (Vec::new(), Vec::new());
         let mut done = 0;
         for piece in text.chunks(step) {
             done += piece.len();
-            let rest = chunked.feed(piece, &mut |one| {
-                open.extend_from_slice(one.bytes);
-                if one.last {
+            let rest = chunked.feed(piece, &mut |piece| {
+                open.extend_from_slice(piece.bytes);
+                if piece.last {
                     chunks.push(std::mem::take(&mut open));
                 }
             })?;
@@ -172,7 +172,7 @@ mod tests {
                 return Ok((chunks, left));
             }
         }
-        Err(Kind::Truncated)
+        Err(ErrorKind::Truncated)
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_chunk() {
+    fn refuses_invalid_chunks() {
         let bad: [&[u8]; 13] = [
             b"\r\n",
             b";x\r\n",
@@ -210,19 +210,23 @@ mod tests {
         ];
         for text in bad {
             for step in 1..=text.len() {
-                assert_eq!(read(text, step), Err(Kind::Protocol), "{text:?} {step}");
+                assert_eq!(
+                    read(text, step),
+                    Err(ErrorKind::Protocol),
+                    "{text:?} {step}"
+                );
             }
         }
         let mut bomb = b"1;".to_vec();
-        bomb.resize(MOST_HEAD_BYTES + 10, b'x');
-        assert_eq!(read(&bomb, 1000), Err(Kind::TooLarge));
+        bomb.resize(MAX_HEAD_BYTES + 10, b'x');
+        assert_eq!(read(&bomb, 1000), Err(ErrorKind::TooLarge));
         let mut bomb = b"0\r\n".to_vec();
         for _ in 0..5000 {
             bomb.extend_from_slice(b"A: b\r\n");
         }
-        assert_eq!(read(&bomb, 1000), Err(Kind::TooLarge));
+        assert_eq!(read(&bomb, 1000), Err(ErrorKind::TooLarge));
         let largest = b"ffffffffffffffff\r\nabc";
-        assert_eq!(read(largest, 3), Err(Kind::Truncated));
+        assert_eq!(read(largest, 3), Err(ErrorKind::Truncated));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! A load under way: its threads, how to stop it, and what they saw together.
+//! A running load: its threads, how to stop it, and their merged record.
 
+use super::interval::Interval;
 use super::plan::{BackEnd, Plan, Protocol};
-use super::record::{Interval, Record};
-use super::shard::{self, Orders};
+use super::record::Record;
+use super::shard::{self, ShardConfig};
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::pin;
@@ -14,17 +15,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Descriptors that the probe needs besides those of connections; ringside counts the same.
+/// Descriptors that the probe needs besides those of connections; ringside's check is the same.
 const OWN_DESCRIPTORS: u64 = 64;
 const THREADS_DESCRIPTORS: u64 = 4;
 
-/// How a whole load went.
+/// The result of a load.
 #[derive(Default)]
 pub struct Outcome {
     pub record: Record,
     pub duration_ns: u64,
     pub interrupted: bool,
-    /// Why it ended for a shard, when that was not its end.
+    /// Why a shard ended early, where one did.
     pub failed: Option<String>,
     pub descriptors: u64,
 }
@@ -43,16 +44,16 @@ impl Outcome {
 
     /// The busiest thread's share of a core.
     pub fn cpu_share(&self) -> f64 {
-        self.per_s(self.record.cpu_most_ns) / 1e9
+        self.per_s(self.record.max_thread_cpu_ns) / 1e9
     }
 
-    /// What of it was not spent looking for what is due next.
+    /// The same without busy-polling.
     pub fn busy_share(&self) -> f64 {
-        self.per_s(self.record.busy_most_ns) / 1e9
+        self.per_s(self.record.max_thread_busy_ns) / 1e9
     }
 }
 
-/// A plan that this machine allows.
+/// A plan that this host allows.
 pub struct Prepared {
     plan: Arc<Plan>,
     io: BackEnd,
@@ -62,7 +63,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The error is why it cannot begin.
+    /// The error is why the load cannot begin.
     pub fn new(plan: Arc<Plan>) -> Result<Prepared, String> {
         let descriptors = raise_descriptors(&plan)?;
         pin::check("load: cpus", &plan.cpus)?;
@@ -76,7 +77,7 @@ impl Prepared {
         })
     }
 
-    /// The back-end, as answers name it.
+    /// The name of the back-end in messages.
     pub fn io_name(&self) -> &'static str {
         match self.io {
             BackEnd::Uring => "uring",
@@ -86,7 +87,7 @@ impl Prepared {
 
     /// Starts the threads; intended instants count from `start_ns` of CLOCK_MONOTONIC.
     pub fn start(self, start_ns: u64) -> io::Result<Engine> {
-        // Its reader sees the end when the last shard has dropped its own.
+        // The read end reports the hang-up when the last shard has dropped its write end.
         let (done, running) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut engine = Engine {
             start_ns,
@@ -99,7 +100,7 @@ impl Prepared {
         };
         for number in 0..self.plan.threads {
             let live = Arc::new(Mutex::new(Interval::default()));
-            let orders = Orders {
+            let config = ShardConfig {
                 plan: Arc::clone(&self.plan),
                 shard: number,
                 start_ns,
@@ -110,11 +111,11 @@ impl Prepared {
             let thread = Builder::new().name(format!("load-{number}"));
             engine.threads.push(thread.spawn(move || {
                 let _running = running;
-                let slots = shard::slots(&orders.plan, number);
-                prepare_thread(&orders.plan.cpus, number)?;
+                let slots = config.connections();
+                prepare_thread(&config.plan.cpus, number)?;
                 match io {
-                    BackEnd::Uring => Uring::new(slots).and_then(|io| shard::run(orders, io)),
-                    _ => Epoll::new(slots).and_then(|io| shard::run(orders, io)),
+                    BackEnd::Uring => Uring::new(slots).and_then(|io| shard::run(config, io)),
+                    _ => Epoll::new(slots).and_then(|io| shard::run(config, io)),
                 }
             })?);
             engine.lives.push(live);
@@ -123,10 +124,10 @@ impl Prepared {
     }
 }
 
-/// Threads that drive a server. Dropped, it stops them.
+/// The threads of a load. Dropped, it stops them.
 pub struct Engine {
     pub start_ns: u64,
-    /// Readable when all shards have ended.
+    /// Has a hang-up when all shards have ended.
     pub done: OwnedFd,
     descriptors: u64,
     stop: Arc<AtomicBool>,
@@ -136,7 +137,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Ends the load early: what was measured is kept.
+    /// Ends the load early; its record is kept.
     pub fn interrupt(&mut self) {
         self.interrupted = true;
         self.stop.store(true, Ordering::Relaxed);
@@ -146,12 +147,12 @@ impl Engine {
     pub fn interval(&self) -> Interval {
         let mut all = Interval::default();
         for live in &self.lives {
-            all.add_present(&live.lock().unwrap_or_else(PoisonError::into_inner).take());
+            all.add_shard(&live.lock().unwrap_or_else(PoisonError::into_inner).take());
         }
         all
     }
 
-    /// Waits for the shards, and adds up what they saw.
+    /// Waits for the shards, and merges their records.
     pub fn finish(mut self) -> Outcome {
         let mut outcome = Outcome {
             interrupted: self.interrupted,
@@ -181,27 +182,27 @@ impl Drop for Engine {
 }
 
 fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
-    // Wake on time, not when it suits the kernel.
+    // Timers fire on time: the kernel may not delay them.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     match cpus.is_empty() {
         true => Ok(()),
-        false => pin::to("cpus", &[cpus[number % cpus.len()]])
+        false => pin::pin_thread("cpus", &[cpus[number % cpus.len()]])
             .map_err(|why| io::Error::new(io::ErrorKind::Other, why)),
     }
 }
 
-/// Which back-end, after a look at what the kernel allows.
+/// Chooses the back-end, by what the kernel allows.
 fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
     let wanted = match (plan.io, plan.protocol) {
         // A parked receive of io_uring costs four times an entry of epoll.
         (BackEnd::Auto, Protocol::Stream) | (BackEnd::Epoll, _) => return Ok(BackEnd::Epoll),
-        // One request at a time is a system call each in both, and an epoll wakes sooner.
+        // In an open loop both need a system call per request, and epoll wakes sooner.
         (BackEnd::Auto, _) if plan.open_loop() => return Ok(BackEnd::Epoll),
         (wanted, _) => wanted,
     };
     // On a thread of its own: the first to use a ring is its only issuer.
-    let tried = std::thread::spawn(|| Uring::new(1).map(|_| ())).join();
-    match tried {
+    let attempt = std::thread::spawn(|| Uring::new(1).map(|_| ())).join();
+    match attempt {
         Ok(Ok(())) => Ok(BackEnd::Uring),
         Ok(Err(error)) if wanted == BackEnd::Auto => {
             missing.push(format!("io_uring: {error}"));
@@ -214,17 +215,17 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
     }
 }
 
-/// Raises the soft limit of descriptors to the hard one; gives it.
+/// Raises the soft limit of descriptors to the hard limit, and returns it.
 fn raise_descriptors(plan: &Plan) -> Result<u64, String> {
     let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.unwrap_or(u64::MAX);
+    let max = limit.maximum.unwrap_or(u64::MAX);
     let raised = Rlimit {
         current: limit.maximum,
         maximum: limit.maximum,
     };
     let now = match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => most,
-        Err(_) => limit.current.unwrap_or(most),
+        Ok(()) => max,
+        Err(_) => limit.current.unwrap_or(max),
     };
     let connections = plan.connections as u64;
     let own = OWN_DESCRIPTORS + THREADS_DESCRIPTORS * plan.threads as u64;

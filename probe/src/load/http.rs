@@ -1,28 +1,28 @@
-//! One HTTP/1.1 response after another on a connection: the head, then a body by its framing.
+//! Parses HTTP/1.1 responses: the head, then a body by its framing.
 
-use super::chunked::{Chunked, Piece};
-use super::record::Kind;
+use super::chunked::{ChunkedDecoder, Piece};
+use super::error::ErrorKind;
 
-/// Heads may be as long as this, and have so many fields.
-const MOST_HEAD_BYTES: usize = 16 * 1024;
-const MOST_FIELDS: usize = 100;
+/// Limits of a head.
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+const MAX_FIELDS: usize = 100;
 /// Interim responses before a final one.
-const MOST_INTERIM: u8 = 16;
+const MAX_INTERIM: u8 = 16;
 
 #[derive(Debug)]
 enum State {
     Head,
     Length(u64),
-    Chunked(Chunked),
+    Chunked(ChunkedDecoder),
     /// Until the connection ends.
     Open,
 }
 
-/// Reads one response.
+/// Parses one response.
 #[derive(Debug)]
-pub struct Response {
+pub struct ResponseParser {
     state: State,
-    /// The part of a head that came before the present bytes.
+    /// The bytes of an incomplete head.
     held: Vec<u8>,
     interim: u8,
     no_body: bool,
@@ -36,18 +36,18 @@ pub struct Done {
     pub keep_alive: bool,
 }
 
-/// What was read so far.
+/// The state of a response after some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read<'a> {
     More,
-    /// It is whole; these bytes came after it.
+    /// The response is complete; these bytes came after it.
     Done(Done, &'a [u8]),
 }
 
-impl Response {
-    /// `no_body`: of a request HEAD.
-    pub fn new(no_body: bool) -> Response {
-        Response {
+impl ResponseParser {
+    /// `no_body`: the response to a HEAD request.
+    pub fn new(no_body: bool) -> ResponseParser {
+        ResponseParser {
             state: State::Head,
             held: Vec::new(),
             interim: 0,
@@ -57,12 +57,12 @@ impl Response {
         }
     }
 
-    /// Whether a byte of it has come.
-    pub fn begun(&self) -> bool {
+    /// Whether a byte of the response has arrived.
+    pub fn has_begun(&self) -> bool {
         !self.held.is_empty() || !matches!(self.state, State::Head)
     }
 
-    /// The status, once the head has come.
+    /// The status, once the head is complete.
     pub fn status(&self) -> Option<u16> {
         match self.state {
             State::Head => None,
@@ -70,12 +70,12 @@ impl Response {
         }
     }
 
-    /// Reads bytes; parts of the body go to the sink. `last` is true at the end of a chunk.
+    /// Parses bytes; pieces of the body go to the sink.
     pub fn feed<'a>(
         &mut self,
         mut bytes: &'a [u8],
         sink: &mut impl FnMut(Piece<'a>),
-    ) -> Result<Read<'a>, Kind> {
+    ) -> Result<Read<'a>, ErrorKind> {
         while let State::Head = self.state {
             match self.head(bytes)? {
                 None => return Ok(Read::More),
@@ -115,28 +115,28 @@ impl Response {
         rest.map_or(Read::More, |rest| Read::Done(done, rest))
     }
 
-    /// The connection has ended. Some when that completes the response.
-    pub fn ended(&self) -> Option<Done> {
+    /// The response that the end of the connection completes, if it does.
+    pub fn at_eof(&self) -> Option<Done> {
         matches!(self.state, State::Open).then(|| Done {
             status: self.status,
             keep_alive: false,
         })
     }
 
-    /// Reads a head; gives how many of the bytes belong to it, None when it is not whole.
-    fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Kind> {
+    /// Parses a head. Returns how many of the bytes belong to it; None when it is incomplete.
+    fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, ErrorKind> {
         if self.held.is_empty() {
-            // What no HTTP/1.1 begins with: by the first byte, whatever pieces come.
+            // No HTTP/1.1 response begins with these. Checked by the first byte, so that pieces do not matter.
             match bytes.first() {
-                Some(0x15 | 0x16) => return Err(Kind::Tls),
-                Some(0x00) => return Err(Kind::Http2),
+                Some(0x15 | 0x16) => return Err(ErrorKind::Tls),
+                Some(0x00) => return Err(ErrorKind::Http2),
                 _ => {}
             }
             let (parsed, used) = match parse(bytes)? {
-                Some(found) => found,
+                Some(head) => head,
                 None => {
                     self.held.extend_from_slice(bytes);
-                    return short(&self.held);
+                    return incomplete(&self.held);
                 }
             };
             self.accept(parsed)?;
@@ -144,24 +144,24 @@ impl Response {
         }
         let before = self.held.len();
         self.held
-            .extend_from_slice(&bytes[..bytes.len().min(MOST_HEAD_BYTES + 1)]);
+            .extend_from_slice(&bytes[..bytes.len().min(MAX_HEAD_BYTES + 1)]);
         let (parsed, used) = match parse(&self.held)? {
-            Some(found) => found,
-            None => return short(&self.held),
+            Some(head) => head,
+            None => return incomplete(&self.held),
         };
         self.held = Vec::new();
         self.accept(parsed)?;
         Ok(Some(used - before))
     }
 
-    fn accept(&mut self, head: Head) -> Result<(), Kind> {
+    fn accept(&mut self, head: Head) -> Result<(), ErrorKind> {
         if head.status == 101 {
-            return Err(Kind::Protocol);
+            return Err(ErrorKind::Protocol);
         }
         if head.status < 200 {
             self.interim += 1;
-            return match self.interim > MOST_INTERIM {
-                true => Err(Kind::Protocol),
+            return match self.interim > MAX_INTERIM {
+                true => Err(ErrorKind::Protocol),
                 false => Ok(()),
             };
         }
@@ -170,7 +170,7 @@ impl Response {
         self.state = match head.body {
             _ if self.no_body || head.status == 204 || head.status == 304 => State::Length(0),
             Body::Length(length) => State::Length(length),
-            Body::Chunked => State::Chunked(Chunked::default()),
+            Body::Chunked => State::Chunked(ChunkedDecoder::default()),
             Body::Open => {
                 self.keep_alive = false;
                 State::Open
@@ -180,9 +180,9 @@ impl Response {
     }
 }
 
-fn short(held: &[u8]) -> Result<Option<usize>, Kind> {
-    match held.len() > MOST_HEAD_BYTES {
-        true => Err(Kind::TooLarge),
+fn incomplete(held: &[u8]) -> Result<Option<usize>, ErrorKind> {
+    match held.len() > MAX_HEAD_BYTES {
+        true => Err(ErrorKind::TooLarge),
         false => Ok(None),
     }
 }
@@ -199,36 +199,36 @@ enum Body {
     Open,
 }
 
-fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Kind> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
     let used = match response.parse(bytes) {
-        Ok(httparse::Status::Complete(used)) if used > MOST_HEAD_BYTES => {
-            return Err(Kind::TooLarge)
+        Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => {
+            return Err(ErrorKind::TooLarge)
         }
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Kind::TooLarge),
-        Err(_) => return Err(Kind::Protocol),
+        Err(httparse::Error::TooManyHeaders) => return Err(ErrorKind::TooLarge),
+        Err(_) => return Err(ErrorKind::Protocol),
     };
     let status = response.code.filter(|&code| (100..=999).contains(&code));
-    let status = status.ok_or(Kind::Protocol)?;
+    let status = status.ok_or(ErrorKind::Protocol)?;
     let mut keep_alive = response.version == Some(1);
     let mut length = None;
     let mut coding: Option<bool> = None;
     for field in response.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
-            let found = number(field.value).ok_or(Kind::Protocol)?;
-            if length.map_or(false, |length| length != found) {
-                return Err(Kind::Protocol);
+            let value = number(field.value).ok_or(ErrorKind::Protocol)?;
+            if length.map_or(false, |length| length != value) {
+                return Err(ErrorKind::Protocol);
             }
-            length = Some(found);
+            length = Some(value);
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
             let chunked = field
                 .value
                 .trim_ascii_both()
                 .eq_ignore_ascii_case(b"chunked");
-            // No other coding was asked for, and twice chunked is none.
+            // The request accepts no other coding, and chunked may occur once only.
             coding = Some(chunked && coding.is_none());
         } else if field.name.eq_ignore_ascii_case("connection") {
             for option in field.value.split(|&byte| byte == b',') {
@@ -246,7 +246,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Kind> {
         (None, Some(length)) => Body::Length(length),
         (None, None) => Body::Open,
         (Some(true), None) => Body::Chunked,
-        _ => return Err(Kind::Protocol),
+        _ => return Err(ErrorKind::Protocol),
     };
     let head = Head {
         status,
@@ -256,14 +256,14 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, Kind> {
     Ok(Some((head, used)))
 }
 
-/// Digits only.
+/// A number in decimal digits only.
 fn number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text.trim_ascii_both()).ok()?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
 }
 
-/// What newer compilers have as `trim_ascii`.
+/// `<[u8]>::trim_ascii` of Rust 1.80.
 trait Trim {
     fn trim_ascii_both(&self) -> &[u8];
 }
@@ -281,22 +281,27 @@ impl Trim for [u8] {
 mod tests {
     use super::*;
 
-    /// Status, body and rest; Truncated where it is not whole. `ends`: the connection ends after it.
-    fn read(text: &[u8], step: usize, ends: bool) -> Result<(u16, bool, Vec<u8>, usize), Kind> {
-        let mut response = Response::new(false);
+    /// Status, keep-alive, body and the number of bytes after it, fed in pieces of `step` bytes; Truncated where the
+    /// response is incomplete. `ends`: the connection ends after the text.
+    fn read(
+        text: &[u8],
+        step: usize,
+        ends: bool,
+    ) -> Result<(u16, bool, Vec<u8>, usize), ErrorKind> {
+        let mut response = ResponseParser::new(false);
         let mut body = Vec::new();
         let mut done = 0;
         for piece in text.chunks(step) {
             done += piece.len();
-            let read = response.feed(piece, &mut |one| body.extend_from_slice(one.bytes))?;
-            if let Read::Done(found, rest) = read {
+            let read = response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes))?;
+            if let Read::Done(end, rest) = read {
                 let left = rest.len() + text.len() - done;
-                return Ok((found.status, found.keep_alive, body, left));
+                return Ok((end.status, end.keep_alive, body, left));
             }
         }
-        match response.ended().filter(|_| ends) {
-            Some(found) => Ok((found.status, found.keep_alive, body, 0)),
-            None => Err(Kind::Truncated),
+        match response.at_eof().filter(|_| ends) {
+            Some(end) => Ok((end.status, end.keep_alive, body, 0)),
+            None => Err(ErrorKind::Truncated),
         }
     }
 
@@ -325,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_ambiguous() {
+    fn refuses_ambiguous_responses() {
         let bad: [&[u8]; 11] = [
             b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
@@ -343,22 +348,22 @@ mod tests {
             for step in 1..=text.len() {
                 assert_eq!(
                     read(text, step, true),
-                    Err(Kind::Protocol),
+                    Err(ErrorKind::Protocol),
                     "{}",
                     String::from_utf8_lossy(text)
                 );
             }
         }
         let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(17);
-        assert_eq!(read(&interim, 40, false), Err(Kind::Protocol));
+        assert_eq!(read(&interim, 40, false), Err(ErrorKind::Protocol));
         let mut bomb = b"HTTP/1.1 200 OK\r\nA: ".to_vec();
         bomb.resize(100_000, b'x');
         for step in [1, 1000, 100_000] {
-            assert_eq!(read(&bomb, step, false), Err(Kind::TooLarge));
+            assert_eq!(read(&bomb, step, false), Err(ErrorKind::TooLarge));
         }
         let many = [b"HTTP/1.1 200 OK\r\n".to_vec(), b"A: b\r\n".repeat(101)].concat();
-        assert_eq!(read(&many, many.len(), false), Err(Kind::TooLarge));
+        assert_eq!(read(&many, many.len(), false), Err(ErrorKind::TooLarge));
         let short = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc";
-        assert_eq!(read(short, 7, true), Err(Kind::Truncated));
+        assert_eq!(read(short, 7, true), Err(ErrorKind::Truncated));
     }
 }

@@ -1,28 +1,35 @@
-//! The load engine: drives a server that is there, checks what comes back, and tells what it saw.
+//! The load engine: drives a running server, checks its replies, and reports what it measured.
 
+mod body;
 mod chunked;
-mod content;
+mod codec;
 pub mod engine;
+pub mod error;
+pub mod histogram;
 mod http;
+mod http_request;
+mod interval;
+mod live;
 mod pacer;
 pub mod plan;
 pub mod record;
-mod reply;
 pub mod report;
+mod sequence;
 mod shard;
 mod source;
-mod view;
-mod warn;
+mod template;
+mod text;
+mod warnings;
 
 use crate::clock;
-use crate::output::{ReaderGone, Writer};
+use crate::writer::{ReaderGone, Writer};
 use engine::Prepared;
 use plan::Plan;
 use serde_json::json;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
 
-/// Carries out a load. The error is why it could not begin.
+/// Runs a load by itself. The outer error is why it could not begin.
 pub fn run(
     plan: &Arc<Plan>,
     signals: &OwnedFd,
@@ -36,12 +43,12 @@ pub fn run(
         "io": prepared.io_name(),
         "threads": plan.threads, "connections": plan.connections,
     });
-    if let Err(gone) = writer.answer(&started, true) {
+    if let Err(gone) = writer.send(&started, true) {
         return Ok(Err(gone));
     }
     let started = prepared.start(start_ns);
     let mut engine = started.map_err(|error| format!("load: cannot start a thread: {error}"))?;
-    let gone = view::watch(plan, &mut engine, signals, writer);
-    let told = report::write(plan, &engine.finish(), writer);
-    Ok(gone.and(told))
+    let watched = live::watch(plan, &mut engine, signals, writer);
+    let written = report::write(plan, &engine.finish(), writer);
+    Ok(watched.and(written))
 }

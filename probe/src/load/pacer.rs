@@ -1,13 +1,13 @@
-//! When requests are due: pure values, without a clock. Times are nanoseconds from the start.
+//! The instants at which requests are due. Pure: no clock. Times are nanoseconds from the start.
 
 /// The pace of a whole load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pacing {
-    /// A connection sends its next request when the reply has come: nothing is due at any time.
+    /// Closed loop: a connection sends its next request when it has the reply. No request is due at any instant.
     Closed,
-    /// Requests per second, evenly, and how many of them are due at one time.
+    /// Requests per second at even intervals, and how many of them are due at the same instant.
     Constant(f64, u64),
-    /// Requests per second on average, with exponential gaps; a seed.
+    /// Requests per second on average, with exponential gaps, and a seed.
     Poisson(f64, u64),
     /// Constant rates, one after the other.
     Staircase(Vec<Step>),
@@ -19,20 +19,19 @@ pub struct Step {
     pub duration_ns: u64,
 }
 
-/// The instants that fall to one shard, in order.
+/// The instants of one shard, in order.
 #[derive(Debug)]
 pub struct Pacer {
-    kind: Kind,
+    schedule: Schedule,
     next_ns: Option<u64>,
     until_ns: u64,
     left: u64,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum Schedule {
     Never,
-    /// Instant number `index` of all is that of the first of its burst, `index / rate`; the shard has each
-    /// `stride`-th.
+    /// Request number `index` of all shards is due when its burst is. A shard has each `stride`-th request.
     Even {
         rate_per_s: f64,
         burst: u64,
@@ -46,7 +45,7 @@ enum Kind {
     },
     Stairs {
         steps: Vec<Step>,
-        /// The step, its start, and the number within it.
+        /// The present step, its start, and the number of the next request in it.
         step: usize,
         start_ns: u64,
         index: u64,
@@ -55,29 +54,29 @@ enum Kind {
 }
 
 impl Pacer {
-    /// For shard `shard` of `shards`. Instants lie before `until_ns`, and there are `most` in all shards
-    /// together at most.
+    /// For shard `shard` of `shards`. Instants are before `until_ns`, and there are at most `max` in all shards
+    /// together.
     pub fn new(
         pacing: &Pacing,
         shard: u64,
         shards: u64,
         until_ns: Option<u64>,
-        most: Option<u64>,
+        max: Option<u64>,
     ) -> Pacer {
-        let kind = match pacing {
-            Pacing::Closed => Kind::Never,
-            Pacing::Constant(rate_per_s, burst) => Kind::Even {
+        let schedule = match pacing {
+            Pacing::Closed => Schedule::Never,
+            Pacing::Constant(rate_per_s, burst) => Schedule::Even {
                 rate_per_s: *rate_per_s,
                 burst: (*burst).max(1),
                 index: shard,
                 stride: shards,
             },
-            Pacing::Poisson(rate_per_s, seed) => Kind::Poisson {
+            Pacing::Poisson(rate_per_s, seed) => Schedule::Poisson {
                 mean_gap_ns: 1e9 / rate_per_s * shards as f64,
                 at_ns: 0.0,
                 random: fastrand::Rng::with_seed(seed.wrapping_mul(1009).wrapping_add(shard)),
             },
-            Pacing::Staircase(steps) => Kind::Stairs {
+            Pacing::Staircase(steps) => Schedule::Stairs {
                 steps: steps.clone(),
                 step: 0,
                 start_ns: 0,
@@ -86,12 +85,12 @@ impl Pacer {
             },
         };
         let mut pacer = Pacer {
-            kind,
+            schedule,
             next_ns: None,
             until_ns: until_ns.unwrap_or(u64::MAX),
-            left: most.map_or(u64::MAX, |most| share(most, shard, shards)),
+            left: max.map_or(u64::MAX, |max| share(max, shard, shards)),
         };
-        pacer.find();
+        pacer.advance();
         pacer
     }
 
@@ -105,26 +104,26 @@ impl Pacer {
         let taken = self.next_ns;
         if taken.is_some() {
             self.left -= 1;
-            self.find();
+            self.advance();
         }
         taken
     }
 
-    fn find(&mut self) {
-        let found = if self.left == 0 {
+    fn advance(&mut self) {
+        let next_ns = if self.left == 0 {
             None
         } else {
-            self.kind.next()
+            self.schedule.next()
         };
-        self.next_ns = found.filter(|&at| at < self.until_ns);
+        self.next_ns = next_ns.filter(|&at| at < self.until_ns);
     }
 }
 
-impl Kind {
+impl Schedule {
     fn next(&mut self) -> Option<u64> {
         match self {
-            Kind::Never => None,
-            Kind::Even {
+            Schedule::Never => None,
+            Schedule::Even {
                 rate_per_s,
                 burst,
                 index,
@@ -134,7 +133,7 @@ impl Kind {
                 *index += *stride;
                 Some(at as u64)
             }
-            Kind::Poisson {
+            Schedule::Poisson {
                 mean_gap_ns,
                 at_ns,
                 random,
@@ -143,7 +142,7 @@ impl Kind {
                 *at_ns -= (1.0 - random.f64()).ln() * *mean_gap_ns;
                 Some(*at_ns as u64)
             }
-            Kind::Stairs {
+            Schedule::Stairs {
                 steps,
                 step,
                 start_ns,
@@ -156,7 +155,7 @@ impl Kind {
                     *index += *stride;
                     return Some(*start_ns + at);
                 }
-                // The next step's numbers go on with the same shard.
+                // The numbers of the next step continue with the same shard.
                 *start_ns += current.duration_ns;
                 *step += 1;
                 *index %= *stride;
@@ -165,7 +164,7 @@ impl Kind {
     }
 }
 
-/// The part of `total` that falls to a shard.
+/// The part of `total` that a shard has.
 pub fn share(total: u64, shard: u64, shards: u64) -> u64 {
     total / shards + u64::from(shard < total % shards)
 }
@@ -174,25 +173,25 @@ pub fn share(total: u64, shard: u64, shards: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn all(pacing: &Pacing, shards: u64, until_ns: Option<u64>, most: Option<u64>) -> Vec<u64> {
-        let mut found = Vec::new();
+    fn all(pacing: &Pacing, shards: u64, until_ns: Option<u64>, max: Option<u64>) -> Vec<u64> {
+        let mut instants = Vec::new();
         for shard in 0..shards {
-            let mut pacer = Pacer::new(pacing, shard, shards, until_ns, most);
+            let mut pacer = Pacer::new(pacing, shard, shards, until_ns, max);
             let mut last = 0;
             while let Some(at) = pacer.take() {
                 assert!(at >= last);
                 last = at;
-                found.push(at);
+                instants.push(at);
             }
         }
-        found.sort_unstable();
-        found
+        instants.sort_unstable();
+        instants
     }
 
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn a_table_of_paces() {
+    fn instants_of_each_pacing() {
         let constant = Pacing::Constant(4.0, 1);
         let pairs = Pacing::Constant(4.0, 2);
         let quarters = [0, 250_000_000, 500_000_000, 750_000_000];
@@ -220,14 +219,14 @@ mod tests {
     fn poisson_has_the_rate_and_the_gaps() {
         let pacing = Pacing::Poisson(1000.0, 7);
         for shards in [1, 3] {
-            let found = all(&pacing, shards, Some(100 * SECOND), None);
-            let count = found.len() as f64;
+            let instants = all(&pacing, shards, Some(100 * SECOND), None);
+            let count = instants.len() as f64;
             // Five standard deviations.
             assert!(
                 (count - 100_000.0).abs() < 5.0 * 100_000f64.sqrt(),
                 "{count}"
             );
-            let gaps: Vec<f64> = found
+            let gaps: Vec<f64> = instants
                 .windows(2)
                 .map(|pair| (pair[1] - pair[0]) as f64)
                 .collect();

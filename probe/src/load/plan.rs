@@ -1,15 +1,18 @@
-//! What is to be sent, to whom, when, and what must come back: the key `load` of a request.
+//! The plan of a load: the key `load` of a request.
 
+use super::http_request::RequestPlan;
 use super::pacer::{Pacing, Step};
+use super::text::{latin1_bytes, whole_pattern};
+use crate::units::nanoseconds;
 use serde::Deserialize;
 use std::net::SocketAddr;
 
-/// Engines hold this many connections at most; source ports of one address end long before.
-const MOST_CONNECTIONS: usize = 1_000_000;
-const MOST_THREADS: usize = 256;
-const MOST_SECONDS: f64 = 1e6;
-const MOST_RATE: f64 = 1e8;
-const MOST_BURST: usize = 1_000_000;
+/// The source ports of one address are exhausted long before.
+const MAX_CONNECTIONS: usize = 1_000_000;
+const MAX_THREADS: usize = 256;
+const MAX_SECONDS: f64 = 1e6;
+const MAX_RATE: f64 = 1e8;
+const MAX_BURST: usize = 1_000_000;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,21 +98,6 @@ pub struct StepPlan {
     pub duration_s: f64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequestPlan {
-    #[serde(default = "get")]
-    pub method: String,
-    #[serde(default = "slash")]
-    pub target: String,
-    #[serde(default)]
-    pub headers: Vec<(String, String)>,
-    #[serde(default)]
-    pub body: String,
-    #[serde(default)]
-    pub close: bool,
-}
-
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
@@ -136,53 +124,58 @@ pub struct StreamPlan {
     pub interval_s: Option<f64>,
     #[serde(default)]
     pub due_field: Option<String>,
-    /// A stream that had nothing for so long when the load ended had fallen silent.
+    /// Streams that had received nothing for so long when the load ended are counted as silent.
     #[serde(default)]
     pub silent_s: Option<f64>,
     #[serde(default)]
-    pub slow: Option<SlowPlan>,
-    #[serde(default)]
-    pub vanish: Option<VanishPlan>,
+    #[serde(rename = "slow")]
+    pub pause: Option<PausePlan>,
+    #[serde(default, rename = "vanish")]
+    pub reset: Option<ResetPlan>,
 }
 
-/// Connections that stop reading for a while.
+/// A fault: connections that stop reading for a while.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SlowPlan {
+pub struct PausePlan {
     pub percent: u64,
     pub at_s: f64,
     pub for_s: f64,
 }
 
-/// Connections that are reset without notice, and do not come back.
+/// A fault: connections that are reset, and not opened again.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct VanishPlan {
+pub struct ResetPlan {
     pub percent: u64,
     pub at_s: f64,
 }
 
 impl StreamPlan {
-    /// Whether a connection, by its number from 1, is one of the slow.
-    pub fn is_slow(&self, id: u64) -> bool {
-        self.slow.map_or(false, |slow| place(id) < slow.percent)
+    /// Whether the reader of a connection, by its number from 1, is paused.
+    pub fn pauses(&self, id: u64) -> bool {
+        self.pause
+            .map_or(false, |pause| percentile(id) < pause.percent)
     }
 
-    /// Whether it is one that vanishes: never one of the slow.
-    pub fn vanishes(&self, id: u64) -> bool {
-        self.vanish
-            .map_or(false, |vanish| place(id) >= 100 - vanish.percent)
+    /// Whether a connection is reset. None is both paused and reset.
+    pub fn resets(&self, id: u64) -> bool {
+        self.reset
+            .map_or(false, |reset| percentile(id) >= 100 - reset.percent)
     }
 
     fn check(&self, protocol: Protocol) -> Result<(), String> {
-        let (slow, vanish) = (self.slow, self.vanish);
-        if slow.is_none() && vanish.is_none() {
+        let (pause, reset) = (self.pause, self.reset);
+        if pause.is_none() && reset.is_none() {
             return Ok(());
         }
         if protocol != Protocol::Stream {
             return Err("load: stream: only streams are slow or vanish".into());
         }
-        let percents = [slow.map(|one| one.percent), vanish.map(|one| one.percent)];
+        let percents = [
+            pause.map(|pause| pause.percent),
+            reset.map(|reset| reset.percent),
+        ];
         for (key, percent) in ["slow", "vanish"].into_iter().zip(percents) {
             if percent.map_or(false, |percent| !(1..=100).contains(&percent)) {
                 return Err(format!("load: stream.{key}: percent: 1 to 100"));
@@ -191,18 +184,18 @@ impl StreamPlan {
         if percents.into_iter().flatten().sum::<u64>() > 100 {
             return Err("load: stream: slow and vanish: more than 100 percent together".into());
         }
-        if let Some(slow) = slow {
-            positive("stream.slow.at_s", slow.at_s, MOST_SECONDS)?;
-            positive("stream.slow.for_s", slow.for_s, MOST_SECONDS)?;
+        if let Some(pause) = pause {
+            positive("stream.slow.at_s", pause.at_s, MAX_SECONDS)?;
+            positive("stream.slow.for_s", pause.for_s, MAX_SECONDS)?;
         }
-        vanish.map_or(Ok(()), |vanish| {
-            positive("stream.vanish.at_s", vanish.at_s, MOST_SECONDS)
+        reset.map_or(Ok(()), |reset| {
+            positive("stream.vanish.at_s", reset.at_s, MAX_SECONDS)
         })
     }
 }
 
-/// Spreads a hundred connections in a row over 0 to 99: who is chosen was not opened first or last.
-fn place(id: u64) -> u64 {
+/// Spreads a hundred consecutive connections over 0 to 99, so that a fault hits early and late ones alike.
+fn percentile(id: u64) -> u64 {
     id * 37 % 100
 }
 
@@ -220,51 +213,45 @@ fn one() -> usize {
 fn five() -> f64 {
     5.0
 }
-fn get() -> String {
-    "GET".into()
-}
-fn slash() -> String {
-    "/".into()
-}
 
-/// A number that is not NaN, above zero and no more than `most`.
-fn positive(key: &str, value: f64, most: f64) -> Result<(), String> {
-    if value > 0.0 && value <= most {
+/// Checks that a number is above zero and at most `max`; NaN is not.
+fn positive(key: &str, value: f64, max: f64) -> Result<(), String> {
+    if value > 0.0 && value <= max {
         return Ok(());
     }
     Err(format!(
-        "load: {key}: {value} is not in the range 0 < x ≤ {most}"
+        "load: {key}: {value} is not in the range 0 < x ≤ {max}"
     ))
 }
 
 impl Plan {
-    /// What is wrong with it, in one line.
+    /// Checks the plan; the error is one line.
     pub fn check(&self) -> Result<(), String> {
         if self.addresses.is_empty() {
             return Err("load: addresses: name one at least".into());
         }
-        if self.connections == 0 || self.connections > MOST_CONNECTIONS {
-            return Err(format!("load: connections: 1 to {MOST_CONNECTIONS}"));
+        if self.connections == 0 || self.connections > MAX_CONNECTIONS {
+            return Err(format!("load: connections: 1 to {MAX_CONNECTIONS}"));
         }
-        if self.threads == 0 || self.threads > MOST_THREADS {
-            return Err(format!("load: threads: 1 to {MOST_THREADS}"));
+        if self.threads == 0 || self.threads > MAX_THREADS {
+            return Err(format!("load: threads: 1 to {MAX_THREADS}"));
         }
-        positive("timeout_s", self.timeout_s, MOST_SECONDS)?;
+        positive("timeout_s", self.timeout_s, MAX_SECONDS)?;
         for (key, value) in [
             ("duration_s", self.duration_s),
             ("progress_s", self.progress_s),
             ("stream.interval_s", self.stream.interval_s),
             ("stream.silent_s", self.stream.silent_s),
         ] {
-            value.map_or(Ok(()), |value| positive(key, value, MOST_SECONDS))?;
+            value.map_or(Ok(()), |value| positive(key, value, MAX_SECONDS))?;
         }
         let ramp = self.ramp_per_s;
-        ramp.map_or(Ok(()), |ramp| positive("ramp_per_s", ramp, MOST_RATE))?;
+        ramp.map_or(Ok(()), |ramp| positive("ramp_per_s", ramp, MAX_RATE))?;
         self.check_pacing()?;
         self.stream.check(self.protocol)?;
         match (self.protocol, &self.request, &self.line) {
             (Protocol::Tcp, None, Some(line)) => {
-                let line = bytes_of(line).ok_or("load: line: a character above U+00FF")?;
+                let line = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;
                 if line.contains(&b'\n') {
                     return Err("load: line: a newline cannot stand inside".into());
                 }
@@ -279,7 +266,7 @@ impl Plan {
         if texts
             .into_iter()
             .flatten()
-            .any(|text| bytes_of(text).is_none())
+            .any(|text| latin1_bytes(text).is_none())
         {
             return Err("load: expect: a character above U+00FF".into());
         }
@@ -289,7 +276,7 @@ impl Plan {
                     "load: expect: `matches` stands alone, without equals, contains".into(),
                 );
             }
-            super::content::pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
+            whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
         }
         Ok(())
     }
@@ -300,19 +287,19 @@ impl Plan {
             _ if self.protocol == Protocol::Stream => {
                 return Err("load: streams are not paced, only ramped".into());
             }
-            PacingPlan::Constant { burst, .. } if !(1..=MOST_BURST).contains(burst) => {
-                return Err(format!("load: burst: from 1 to {MOST_BURST}, not {burst}"));
+            PacingPlan::Constant { burst, .. } if !(1..=MAX_BURST).contains(burst) => {
+                return Err(format!("load: burst: from 1 to {MAX_BURST}, not {burst}"));
             }
             PacingPlan::Constant { rate_per_s, .. } | PacingPlan::Poisson { rate_per_s, .. } => {
-                positive("rate_per_s", *rate_per_s, MOST_RATE)?;
+                positive("rate_per_s", *rate_per_s, MAX_RATE)?;
             }
             PacingPlan::Staircase { steps } => {
                 if steps.is_empty() {
                     return Err("load: staircase: name one step at least".into());
                 }
                 for step in steps {
-                    positive("rate_per_s", step.rate_per_s, MOST_RATE)?;
-                    positive("duration_s", step.duration_s, MOST_SECONDS)?;
+                    positive("rate_per_s", step.rate_per_s, MAX_RATE)?;
+                    positive("duration_s", step.duration_s, MAX_SECONDS)?;
                 }
                 return Ok(());
             }
@@ -341,7 +328,7 @@ impl Plan {
         }
     }
 
-    /// The same load, elsewhere.
+    /// The same load on another address.
     pub fn at(&self, address: SocketAddr) -> Plan {
         Plan {
             addresses: vec![address],
@@ -349,12 +336,12 @@ impl Plan {
         }
     }
 
-    /// Whether requests have instants of their own, whatever the server does.
+    /// Whether requests are due at instants that do not depend on the server.
     pub fn open_loop(&self) -> bool {
         !matches!(self.pacing, PacingPlan::Closed {})
     }
 
-    /// When it ends at the latest.
+    /// The maximum duration.
     pub fn duration_ns(&self) -> Option<u64> {
         let stairs = match &self.pacing {
             PacingPlan::Staircase { steps } => Some(steps.iter().map(|step| step.duration_s).sum()),
@@ -363,70 +350,4 @@ impl Plan {
         let least = [self.duration_s, stairs].into_iter().flatten();
         least.reduce(f64::min).map(nanoseconds)
     }
-}
-
-impl RequestPlan {
-    /// Whether each request has a number of its own in it.
-    pub fn numbered(&self) -> bool {
-        let mut texts = self.headers.iter().map(|(_, value)| value);
-        self.target.contains("{n}") || texts.any(|value| value.contains("{n}"))
-    }
-
-    /// The bytes of the request; `{id}` in the target becomes `id`, and `{n}` there and in the
-    /// headers' values `n`.
-    pub fn bytes(&self, id: &str, n: &str) -> Result<Vec<u8>, String> {
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if self.method.is_empty() || !self.method.bytes().all(token) {
-            return Err(format!("load: request: {:?} is no method", self.method));
-        }
-        let target = self.target.replace("{id}", id).replace("{n}", n);
-        if target.is_empty() || !target.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
-            return Err("load: request: the target has a character that must be escaped".into());
-        }
-        let mut bytes = format!("{} {target} HTTP/1.1\r\n", self.method).into_bytes();
-        let mut has_host = false;
-        for (name, value) in &self.headers {
-            if name.is_empty() || !name.bytes().all(token) {
-                return Err(format!("load: request: {name:?} is no header's name"));
-            }
-            let value = bytes_of(&value.replace("{n}", n))
-                .filter(|value| !value.iter().any(|b| b"\r\n\0".contains(b)));
-            let value = value
-                .ok_or_else(|| format!("load: request: the value of {name} cannot be sent"))?;
-            for own in ["content-length", "transfer-encoding", "connection"] {
-                if name.eq_ignore_ascii_case(own) {
-                    return Err(format!("load: request: {name} is set by the engine"));
-                }
-            }
-            has_host |= name.eq_ignore_ascii_case("host");
-            bytes.extend_from_slice(name.as_bytes());
-            bytes.extend_from_slice(b": ");
-            bytes.extend_from_slice(&value);
-            bytes.extend_from_slice(b"\r\n");
-        }
-        if !has_host {
-            return Err("load: request: HTTP/1.1 needs a Host header".into());
-        }
-        if self.close {
-            bytes.extend_from_slice(b"Connection: close\r\n");
-        }
-        let body = bytes_of(&self.body).ok_or("load: request: body: a character above U+00FF")?;
-        if !body.is_empty() {
-            bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
-        }
-        bytes.extend_from_slice(b"\r\n");
-        bytes.extend_from_slice(&body);
-        Ok(bytes)
-    }
-}
-
-/// A character for each byte; None where one is above U+00FF.
-pub fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    text.chars()
-        .map(|one| u8::try_from(u32::from(one)).ok())
-        .collect()
-}
-
-pub fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9) as u64
 }

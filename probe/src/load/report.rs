@@ -1,42 +1,42 @@
-//! What a load leaves: histograms, then the outcome.
+//! The messages at the end of a load: histograms, then the outcome.
 
+use super::engine::Outcome;
+use super::error::ErrorKind;
+use super::histogram::Histogram;
 use super::plan::{Plan, Protocol};
-use super::record::{Times, KINDS};
-use super::{engine::Outcome, warn};
-use crate::output::{ReaderGone, Writer};
-use crate::tree::kernel_bytes;
+use super::warnings::warnings;
+use crate::procfs::kib_field;
+use crate::writer::{ReaderGone, Writer};
 use serde_json::{json, Map, Value};
 
-/// Writes the last lines of a load by itself.
+/// Writes the last messages of a load by itself.
 pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
-    for (name, times) in outcome.record.histograms() {
-        if times.0.is_empty() {
+    for (name, histogram) in outcome.record.histograms() {
+        if histogram.is_empty() {
             continue;
         }
-        let counts: Vec<_> = times
-            .0
-            .iter_recorded()
-            .map(|one| (one.value_iterated_to(), one.count_since_last_iteration()))
-            .collect();
-        writer.answer(
+        let counts: Vec<_> = histogram.buckets().collect();
+        writer.send(
             &json!({"type": "histogram", "name": name, "counts": counts}),
             false,
         )?;
     }
     let mut line = document(plan, outcome);
     line["type"] = "outcome".into();
-    writer.answer(&line, false)
+    writer.send(&line, false)
 }
 
-/// All that a load showed, but for the counts of its histograms.
+/// The outcome of a load; histograms are summarised.
 pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     let record = &outcome.record;
-    let held = record.histograms();
-    let held = held.iter().filter(|(_, times)| !times.0.is_empty());
-    let summaries: Map<String, Value> = held
-        .map(|(name, times)| ((*name).into(), summary(times)))
+    let histograms = record.histograms();
+    let histograms = histograms
+        .iter()
+        .filter(|(_, histogram)| !histogram.is_empty());
+    let summaries: Map<String, Value> = histograms
+        .map(|(name, histogram)| ((*name).into(), summary(histogram)))
         .collect();
-    let errors: Map<String, Value> = KINDS
+    let errors: Map<String, Value> = ErrorKind::NAMES
         .iter()
         .zip(record.errors)
         .filter(|(_, count)| *count > 0)
@@ -64,13 +64,13 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         _ => record.requests,
     };
     let streams = plan.protocol == Protocol::Stream;
-    let (kind, detail) = verdict(plan, outcome);
+    let (word, detail) = verdict(plan, outcome);
     let sequence = record.sequence.named().into_iter();
     let sequence: Map<String, Value> = sequence
         .map(|(kind, count)| (kind.into(), count.into()))
         .collect();
     json!({
-        "outcome": kind, "detail": detail,
+        "outcome": word, "detail": detail,
         "duration_ns": outcome.duration_ns,
         "intended": open_loop.then_some(record.intended),
         "intended_rate_per_s": open_loop.then(|| outcome.per_s(record.intended)),
@@ -92,7 +92,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "messages": record.messages,
         "streams": streams.then(|| json!({
             "fed": record.fed, "chunks": record.chunks, "behind": record.behind,
-            "silent": record.silent, "slowed": record.slowed, "vanished": record.vanished,
+            "silent": record.silent, "slowed": record.paused, "vanished": record.reset,
         })),
         "sequence": sequence,
         "cpu_ns": record.cpu_ns,
@@ -100,10 +100,11 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "busy_share_most": outcome.busy_share(),
         "peak_memory_bytes": peak_memory_bytes(),
         "series": series,
-        "warnings": warn::warnings(plan, outcome),
+        "warnings": warnings(plan, outcome),
     })
 }
 
+/// The word of the outcome, and why.
 pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     let record = &outcome.record;
     if let Some(why) = &outcome.failed {
@@ -119,7 +120,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if answered > 0 {
         return ("ok", String::new());
     }
-    let most = KINDS
+    let most = ErrorKind::NAMES
         .iter()
         .zip(record.errors)
         .max_by_key(|(_, count)| *count);
@@ -132,19 +133,18 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     ("load-failed", why)
 }
 
-pub fn summary(times: &Times) -> Value {
-    let held = &times.0;
+pub fn summary(histogram: &Histogram) -> Value {
     json!({
-        "count": held.len(), "mean_ns": held.mean(), "stdev_ns": held.stdev(), "min_ns": held.min(),
-        "p50_ns": held.value_at_quantile(0.5), "p90_ns": held.value_at_quantile(0.9),
-        "p95_ns": held.value_at_quantile(0.95), "p99_ns": held.value_at_quantile(0.99),
-        "p99_9_ns": held.value_at_quantile(0.999), "max_ns": held.max(),
+        "count": histogram.len(), "mean_ns": histogram.mean(), "stdev_ns": histogram.stdev(),
+        "min_ns": histogram.min(), "p50_ns": histogram.quantile(0.5), "p90_ns": histogram.quantile(0.9),
+        "p95_ns": histogram.quantile(0.95), "p99_ns": histogram.quantile(0.99),
+        "p99_9_ns": histogram.quantile(0.999), "max_ns": histogram.max(),
     })
 }
 
 /// VmHWM of this process.
 fn peak_memory_bytes() -> Option<u64> {
-    kernel_bytes(
+    kib_field(
         &std::fs::read_to_string("/proc/self/status").ok()?,
         "VmHWM:",
     )

@@ -1,5 +1,5 @@
-//! Where connections go to and come from. A source address has some 28,000 ports for one target; on
-//! loopback there are many addresses.
+//! Source and target addresses of connections. A source address has some 28,000 ports for one target; loopback has
+//! many addresses.
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io;
@@ -10,9 +10,9 @@ const PER_SOURCE: u64 = 20_000;
 
 pub struct Sources {
     targets: Vec<SocketAddr>,
-    /// More than one source address is needed, and can be had.
+    /// More than one source address is needed, and available.
     spread: bool,
-    /// Sources whose ports have run out are passed over.
+    /// The number of source addresses that are skipped because their ports are exhausted.
     shift: u64,
 }
 
@@ -30,7 +30,7 @@ impl Sources {
     }
 
     /// Target and source of connection `number`, from 0.
-    pub fn of(&self, number: u64) -> (SocketAddr, Option<Ipv4Addr>) {
+    pub fn addresses(&self, number: u64) -> (SocketAddr, Option<Ipv4Addr>) {
         let count = self.targets.len() as u64;
         let target = self.targets[(number % count) as usize];
         let place = number / count / PER_SOURCE + self.shift;
@@ -40,10 +40,10 @@ impl Sources {
         (target, Some(source).filter(|_| spread))
     }
 
-    /// The source of this connection has no ports left.
+    /// The source address of this connection has no ports left.
     pub fn exhausted(&mut self, number: u64) {
         let loopback =
-            matches!(self.of(number).0.ip(), IpAddr::V4(address) if address.is_loopback());
+            matches!(self.addresses(number).0.ip(), IpAddr::V4(address) if address.is_loopback());
         self.shift += u64::from(loopback);
     }
 }
@@ -55,10 +55,10 @@ pub fn bind(socket: &OwnedFd, source: Ipv4Addr) -> io::Result<()> {
     Ok(rustix::net::bind(socket, &SocketAddr::from((source, 0)))?)
 }
 
-/// Makes the kernel hold little of what comes to a socket that is not read, on this side and on the peer's:
-/// some 600 messages of 40 bytes, where it would be 50,000. (The peer's buffer grows with the segment that
-/// this side announces: tcp_sndbuf_expand in the kernel.)
-pub fn hold_little(socket: &OwnedFd) -> io::Result<()> {
+/// Makes the kernel buffer little for a socket that is not read, on this side and on the peer's: some 600 messages of
+/// 40 bytes, where it would be 50,000. (The peer's buffer grows with the segment size that this side announces:
+/// tcp_sndbuf_expand in the kernel.)
+pub fn shrink_buffers(socket: &OwnedFd) -> io::Result<()> {
     rustix::net::sockopt::set_socket_recv_buffer_size(socket, 2048)?;
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, 88)
 }
@@ -86,26 +86,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_are_spread_where_they_must() {
+    fn sources_are_spread_where_needed() {
         let target: SocketAddr = "127.0.0.1:80".parse().unwrap();
         let few = Sources::new(&[target], 20_000);
-        assert_eq!(few.of(19_999), (target, None));
+        assert_eq!(few.addresses(19_999), (target, None));
         let many = Sources::new(&[target], 20_001);
-        assert_eq!(many.of(19_999).1, Some(Ipv4Addr::new(127, 0, 0, 1)));
-        assert_eq!(many.of(20_000).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
+        assert_eq!(many.addresses(19_999).1, Some(Ipv4Addr::new(127, 0, 0, 1)));
+        assert_eq!(many.addresses(20_000).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
         let far = Sources::new(&["192.0.2.1:80".parse().unwrap()], 100_000);
-        assert_eq!(far.of(50_000).1, None);
+        assert_eq!(far.addresses(50_000).1, None);
     }
 
     #[test]
-    fn exhausted_sources_are_passed_over() {
+    fn exhausted_sources_are_skipped() {
         let target: SocketAddr = "127.0.0.1:80".parse().unwrap();
         let mut sources = Sources::new(&[target], 10);
         sources.exhausted(3);
-        assert_eq!(sources.of(3).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
+        assert_eq!(sources.addresses(3).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
         let mut far = Sources::new(&["192.0.2.1:80".parse().unwrap()], 10);
         far.exhausted(3);
-        assert_eq!(far.of(3).1, None);
+        assert_eq!(far.addresses(3).1, None);
     }
 
     #[test]
@@ -121,13 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn little_is_held_for_who_does_not_read() {
+    fn little_is_buffered_for_a_paused_reader() {
         use std::io::Write;
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = listener.local_addr().unwrap();
         let socket = crate::io::socket::<crate::io::uring::Uring>(rustix::net::AddressFamily::INET);
         let socket = socket.unwrap();
-        hold_little(&socket).unwrap();
+        shrink_buffers(&socket).unwrap();
         rustix::net::connect(&socket, &target).unwrap();
         let (mut peer, _) = listener.accept().unwrap();
         peer.set_nonblocking(true).unwrap();

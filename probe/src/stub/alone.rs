@@ -1,26 +1,26 @@
-//! The stub by itself: until a signal, or until stdin ends.
+//! The stub by itself: it serves until a signal, or until stdin ends.
 
 use super::{Plan, Stub};
-use crate::output::{ReaderGone, Writer};
+use crate::writer::{ReaderGone, Writer};
 use crate::{pin, sys};
 use rustix::event::{poll, PollFd, PollFlags};
 use serde_json::json;
 use std::os::unix::io::{AsFd, OwnedFd};
 
-/// The error is why it cannot listen.
+/// The outer error: why it cannot listen.
 pub fn run(
     plan: &Plan,
     signals: &OwnedFd,
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {
     if !plan.cpus.is_empty() {
-        pin::to("stub: cpus", &plan.cpus)?;
+        pin::pin_thread("stub: cpus", &plan.cpus)?;
     }
     let mut stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let listening =
         json!({"type": "listening", "version": crate::request::PROTOCOL, "ports": stub.ports()});
-    if let Err(gone) = writer.answer(&listening, true) {
+    if let Err(gone) = writer.send(&listening, true) {
         return Ok(Err(gone));
     }
     let stdin = std::io::stdin();
@@ -33,14 +33,14 @@ pub fn run(
         ];
         let _ = poll(&mut files, time);
         let [_, signalled, input, reader_gone] = files.map(|file| !file.revents().is_empty());
-        reader_gone || (input && ended(&stdin)) || (signalled && sys::asked_to_end(signals))
+        reader_gone || (input && has_ended(&stdin)) || (signalled && sys::end_requested(signals))
     });
     let mut outcome = stub.report();
     outcome["type"] = json!("outcome");
     outcome["outcome"] = json!("ok");
-    Ok(writer.answer(&outcome, true))
+    Ok(writer.send(&outcome, true))
 }
 
-fn ended(stdin: &std::io::Stdin) -> bool {
+fn has_ended(stdin: &std::io::Stdin) -> bool {
     !matches!(rustix::io::read(stdin, &mut [0; 256]), Ok(count) if count > 0)
 }

@@ -1,4 +1,4 @@
-//! The stub on a thread of its own, beside a trial.
+//! The stub on a thread of its own, during a trial.
 
 use super::{Plan, Stub};
 use crate::pin;
@@ -16,20 +16,20 @@ pub struct Background {
 }
 
 impl Background {
-    /// Serves from now on: what has connected before waited in the backlog.
+    /// Serves from now on; earlier connections waited in the backlog.
     pub fn start(mut stub: Stub, plan: &Plan) -> io::Result<Background> {
-        let (over, running) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (done, running) = pipe_with(PipeFlags::CLOEXEC)?;
         let cpus = plan.cpus.clone();
         let thread = Builder::new().name("stub".into()).spawn(move || {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             if !cpus.is_empty() {
                 // Checked before the start.
-                let _ = pin::to("stub: cpus", &cpus);
+                let _ = pin::pin_thread("stub: cpus", &cpus);
             }
             stub.serve(|file, time| {
                 let mut files = [
                     PollFd::from_borrowed_fd(file, PollFlags::IN),
-                    PollFd::from_borrowed_fd(over.as_fd(), PollFlags::IN),
+                    PollFd::from_borrowed_fd(done.as_fd(), PollFlags::IN),
                 ];
                 let _ = poll(&mut files, time);
                 !files[1].revents().is_empty()
@@ -39,7 +39,7 @@ impl Background {
         Ok(Background { thread, running })
     }
 
-    /// Ends it; None when it panicked.
+    /// Ends the thread; None when it panicked.
     pub fn finish(self) -> Option<Stub> {
         drop(self.running);
         self.thread.join().ok()

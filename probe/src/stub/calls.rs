@@ -1,10 +1,10 @@
-//! What the upstreams saw: how many calls, and whether those of one request overlapped.
+//! The ledger of the upstreams: how many calls each request made, and whether they overlapped.
 
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// Requests that are kept apart; calls of further ones are only counted.
-const MOST_IDS: usize = 2_000_000;
+/// Requests that are kept apart; calls of further requests are only counted.
+const MAX_IDS: usize = 2_000_000;
 
 #[derive(Debug)]
 struct Calls {
@@ -22,7 +22,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// A call has come, and will be answered at a time.
+    /// A call arrived, and will be answered at `answer_ns`.
     pub fn add(&mut self, id: Option<&[u8]>, arrival_ns: u64, answer_ns: u64) {
         let id = match id {
             Some(id) => id,
@@ -37,7 +37,7 @@ impl Ledger {
             calls.last_arrival_ns = calls.last_arrival_ns.max(arrival_ns);
             calls.first_answer_ns = calls.first_answer_ns.min(answer_ns);
             calls.slowest_ns = calls.slowest_ns.max(delay_ns);
-        } else if self.ids.len() < MOST_IDS {
+        } else if self.ids.len() < MAX_IDS {
             let calls = Calls {
                 count: 1,
                 last_arrival_ns: arrival_ns,
@@ -50,24 +50,24 @@ impl Ledger {
         }
     }
 
-    /// How many calls a request made, whether they overlapped, and the longest delay among them.
-    pub fn of(&self, id: &str) -> Option<(u32, bool, u64)> {
+    /// The number of calls of a request, whether they overlapped, and the longest delay among them.
+    pub fn calls_of(&self, id: &str) -> Option<(u32, bool, u64)> {
         let calls = self.ids.get(id.as_bytes())?;
         let overlapped = calls.last_arrival_ns < calls.first_answer_ns;
         Some((calls.count, overlapped, calls.slowest_ns))
     }
 
-    /// All calls of a request overlapped when the last of them came before the first was answered.
+    /// The totals. Calls of a request overlap when the last of them arrives before the first is answered.
     pub fn report(&self) -> Value {
         let mut by_count: BTreeMap<String, u64> = BTreeMap::new();
-        let (mut overlapped, mut apart) = (0, 0);
+        let (mut overlapped, mut sequential) = (0, 0);
         let mut slowest: Vec<u64> = Vec::with_capacity(self.ids.len());
         for calls in self.ids.values() {
             *by_count.entry(calls.count.to_string()).or_default() += 1;
             if calls.count > 1 {
                 match calls.last_arrival_ns < calls.first_answer_ns {
                     true => overlapped += 1,
-                    false => apart += 1,
+                    false => sequential += 1,
                 }
             }
             slowest.push(calls.slowest_ns);
@@ -79,7 +79,7 @@ impl Ledger {
         };
         json!({
             "requests": self.ids.len(), "calls_per_request": by_count,
-            "overlapped": overlapped, "apart": apart,
+            "overlapped": overlapped, "apart": sequential,
             "without_id": self.without_id, "untracked": self.untracked,
             "slowest_ns": {"p50": quantile(0.5), "p90": quantile(0.9), "p99": quantile(0.99), "max": slowest.last()},
         })
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlap_is_told_from_one_after_another() {
+    fn overlapping_and_sequential_calls() {
         let mut ledger = Ledger::default();
         for upstream in 0..3 {
             ledger.add(Some(b"a"), 100 + upstream, 200 + 10 * upstream);
@@ -99,9 +99,9 @@ mod tests {
         }
         ledger.add(Some(b"c"), 5, 6);
         ledger.add(None, 5, 6);
-        assert_eq!(ledger.of("a"), Some((3, true, 118)));
-        assert_eq!(ledger.of("b"), Some((3, false, 50)));
-        assert_eq!(ledger.of("nobody"), None);
+        assert_eq!(ledger.calls_of("a"), Some((3, true, 118)));
+        assert_eq!(ledger.calls_of("b"), Some((3, false, 50)));
+        assert_eq!(ledger.calls_of("nobody"), None);
         let report = ledger.report();
         assert_eq!(report["requests"], 3);
         assert_eq!(report["calls_per_request"], json!({"1": 1, "3": 2}));

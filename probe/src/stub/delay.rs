@@ -1,4 +1,4 @@
-//! How long an upstream takes: distributions by name, with a seed.
+//! Delays of upstreams: distributions by name.
 
 use serde::Deserialize;
 
@@ -28,8 +28,8 @@ pub enum Delay {
     },
 }
 
-/// An hour: longer is a mistake.
-const MOST_S: f64 = 3600.0;
+/// One hour.
+const MAX_S: f64 = 3600.0;
 
 impl Delay {
     pub fn check(&self) -> Result<(), String> {
@@ -48,8 +48,8 @@ impl Delay {
                 tail_share,
             } => (vec![median_s, tail_s], tail_share, sigma),
         };
-        if !times.iter().all(|s| (0.0..=MOST_S).contains(s)) {
-            return Err(format!("stub: delay: times are 0 to {MOST_S} s"));
+        if !times.iter().all(|s| (0.0..=MAX_S).contains(s)) {
+            return Err(format!("stub: delay: times are 0 to {MAX_S} s"));
         }
         if !(0.0..=1.0).contains(&shares) {
             return Err("stub: delay: shares are 0 to 1".into());
@@ -85,7 +85,7 @@ impl Delay {
                 false => lognormal(median_s, sigma, random),
             },
         };
-        (seconds.min(MOST_S) * 1e9) as u64
+        (seconds.min(MAX_S) * 1e9) as u64
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_are_what_they_say() {
+    fn distributions_have_their_quantiles() {
         assert!(drawn(&Delay::Constant { s: 0.1 })
             .iter()
             .all(|&s| (s - 0.1).abs() < 1e-8));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_parameters_are_refused() {
         for delay in [
             Delay::Constant { s: -1.0 },
             Delay::Constant { s: f64::NAN },

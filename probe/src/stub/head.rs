@@ -1,23 +1,23 @@
 //! The heads of requests, by httparse.
 
-const MOST_FIELDS: usize = 100;
-/// A request is named by this header, or by `id=` in its query.
+const MAX_FIELDS: usize = 100;
+/// The header that identifies a request; `id=` in the query does as well.
 const ID_HEADER: &str = "x-request-id";
 
-/// The head of a request, as far as a stub looks at it.
+/// The parts of a request's head that a stub needs.
 pub struct Head {
-    /// How many bytes belong to it, and how many to the body behind it.
+    /// Bytes of the head.
     pub used: usize,
+    /// Bytes of the body that follows.
     pub body: u64,
     pub keep_alive: bool,
-    /// HTTP/1.0, where to keep a connection alive has to be said.
-    pub old: bool,
+    pub http_1_0: bool,
     pub id: Option<Box<[u8]>>,
 }
 
-/// None while it is not whole.
+/// Parses a head; None while it is incomplete. The error: it is none that a stub accepts.
 pub fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let used = match request.parse(bytes) {
         Ok(httparse::Status::Complete(used)) => used,
@@ -28,7 +28,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
         used,
         body: 0,
         keep_alive: request.version == Some(1),
-        old: request.version == Some(0),
+        http_1_0: request.version == Some(0),
         id: request.path.and_then(id_in_query).map(Into::into),
     };
     for field in request.headers.iter() {
@@ -36,7 +36,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
         if field.name.eq_ignore_ascii_case("content-length") {
             head.body = text()?.trim().parse().map_err(|_| ())?;
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            // No gateway sends such a body to a stub.
+            // No gateway sends a stub a body without a length.
             return Err(());
         } else if field.name.eq_ignore_ascii_case("connection") {
             let option = text()?.trim().to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! Upstreams for a gateway: HTTP servers, each on a port of its own, that answer after a delay and
-//! keep a ledger of their calls. One thread, epoll, no work besides.
+//! Upstreams for a gateway: HTTP servers, each on a port of its own, that answer after a delay and keep a ledger of
+//! their calls. One thread, epoll.
 
 pub mod alone;
 pub mod background;
@@ -27,24 +27,24 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::unix::io::{AsFd, BorrowedFd};
 
 const BACKLOG: i32 = 4096;
-const MOST_HEAD_BYTES: usize = 16 * 1024;
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 const BUFFER_BYTES: usize = 16 * 1024;
 const EVENTS: usize = 1024;
-const MOST_BUSY_TURNS: u32 = 1000;
+const MAX_BUSY_TURNS: u32 = 1000;
 
 struct Connection {
     socket: OwnedFd,
     upstream: usize,
     generation: u32,
-    /// What came and was not used.
+    /// Bytes that are not parsed yet.
     held: Vec<u8>,
-    /// Of a request's body.
+    /// Bytes of a request's body that are still to come.
     to_skip: u64,
     /// An answer is due: further requests wait.
     waiting: bool,
     keep_alive: bool,
-    /// HTTP/1.0, where to keep a connection alive has to be said.
-    old: bool,
+    /// HTTP/1.0: an answer has to say that the connection is kept alive.
+    http_1_0: bool,
     out: Vec<u8>,
 }
 
@@ -65,14 +65,14 @@ pub struct Stub {
     ledger: Ledger,
 }
 
-enum Wanted {
+enum Response {
     Answer(u64),
     Reset,
     Never,
 }
 
 impl Stub {
-    /// Listens; nothing is answered before `turn`.
+    /// Listens; nothing is answered before `serve`.
     pub fn listen(plan: &Plan) -> io::Result<Stub> {
         let file = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let (mut listeners, mut ports) = (Vec::new(), Vec::new());
@@ -128,15 +128,15 @@ impl Stub {
         &self.ports
     }
 
-    /// Serves until `wait` says that it is over. It waits for the file that it is given, at most
-    /// until the time, and for whatever ends the stub.
+    /// Serves until `wait` returns true. `wait` polls the file that it gets, at most for the time that it gets, and
+    /// whatever ends the stub.
     pub fn serve(&mut self, mut wait: impl FnMut(BorrowedFd, Option<&Timespec>) -> bool) {
         let mut events = Vec::with_capacity(EVENTS);
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut busy_turns = 0;
         loop {
-            // While there is work it is not asked each time whether to end.
-            if self.turn(&mut events, &mut buffer) && busy_turns < MOST_BUSY_TURNS {
+            // While there is work, `wait` is called for every thousandth turn only.
+            if self.turn(&mut events, &mut buffer) && busy_turns < MAX_BUSY_TURNS {
                 busy_turns += 1;
                 continue;
             }
@@ -149,7 +149,7 @@ impl Stub {
         }
     }
 
-    /// Does what is to be done, without waiting. True when something had happened.
+    /// Handles pending events and due answers, without waiting. True when there were events.
     fn turn(&mut self, events: &mut Vec<Event>, buffer: &mut [u8]) -> bool {
         events.clear();
         let none = Timespec::default();
@@ -159,11 +159,11 @@ impl Stub {
             let (index, generation) = ((data & 0xffff_ffff) as usize, (data >> 32) as u32);
             if generation == 0 {
                 self.accept(index);
-            } else if self.is(index, generation) {
+            } else if self.is_current(index, generation) {
                 self.send(index);
                 let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
                 let flags = event.flags;
-                if flags.intersects(EventFlags::IN | over) && self.is(index, generation) {
+                if flags.intersects(EventFlags::IN | over) && self.is_current(index, generation) {
                     self.receive(index, now_ns(), flags.intersects(over), buffer);
                 }
             }
@@ -174,19 +174,19 @@ impl Stub {
                 break;
             }
             self.due.pop();
-            if self.is(index, generation) {
+            if self.is_current(index, generation) {
                 self.answer(index, now);
             }
         }
         !events.is_empty()
     }
 
-    /// What is known of the calls of each request.
+    /// The calls of each request.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// The calls so far.
+    /// The totals, as the outcome has them.
     pub fn report(&self) -> Value {
         let mut report = self.ledger.report();
         report["calls"] = json!(self.calls);
@@ -194,7 +194,7 @@ impl Stub {
         report
     }
 
-    fn is(&self, index: usize, generation: u32) -> bool {
+    fn is_current(&self, index: usize, generation: u32) -> bool {
         let known = self.connections.get(index).and_then(Option::as_ref);
         known.map_or(false, |connection| connection.generation == generation)
     }
@@ -222,7 +222,7 @@ impl Stub {
                 to_skip: 0,
                 waiting: false,
                 keep_alive: true,
-                old: false,
+                http_1_0: false,
                 out: Vec::new(),
             });
         }
@@ -236,9 +236,8 @@ impl Stub {
 
     fn receive(&mut self, index: usize, now: u64, ending: bool, buffer: &mut [u8]) {
         loop {
-            let connection = match &mut self.connections[index] {
-                Some(connection) => connection,
-                None => return,
+            let Some(connection) = &mut self.connections[index] else {
+                return;
             };
             match net::recv(&connection.socket, &mut buffer[..], RecvFlags::empty()) {
                 Ok((0, _)) => return self.close(index),
@@ -247,7 +246,7 @@ impl Stub {
                     let skipped = connection.to_skip.min(bytes.len() as u64);
                     connection.to_skip -= skipped;
                     bytes = &bytes[skipped as usize..];
-                    if connection.held.len() + bytes.len() > MOST_HEAD_BYTES + buffer.len() {
+                    if connection.held.len() + bytes.len() > MAX_HEAD_BYTES + buffer.len() {
                         self.refused += 1;
                         return self.close(index);
                     }
@@ -265,7 +264,7 @@ impl Stub {
         }
     }
 
-    /// Takes up the requests that have come, as long as no answer is due.
+    /// Parses the requests that have arrived, as long as no answer is due.
     fn requests(&mut self, index: usize, now: u64) {
         loop {
             let connection = match &mut self.connections[index] {
@@ -276,7 +275,7 @@ impl Stub {
             };
             let upstream = connection.upstream;
             let head = match parse(&connection.held) {
-                Ok(None) if connection.held.len() <= MOST_HEAD_BYTES => return,
+                Ok(None) if connection.held.len() <= MAX_HEAD_BYTES => return,
                 Ok(Some(head)) => head,
                 Ok(None) | Err(()) => {
                     self.refused += 1;
@@ -284,7 +283,7 @@ impl Stub {
                 }
             };
             connection.keep_alive = head.keep_alive;
-            connection.old = head.old;
+            connection.http_1_0 = head.http_1_0;
             let behind = connection.held.len() - head.used;
             let skipped = (head.body as usize).min(behind);
             connection.to_skip = head.body - skipped as u64;
@@ -293,15 +292,15 @@ impl Stub {
             let generation = connection.generation;
             self.calls[upstream] += 1;
             match self.draw(upstream, now) {
-                Wanted::Reset => {
+                Response::Reset => {
                     if let Some(connection) = &self.connections[index] {
                         let none = Some(std::time::Duration::ZERO);
                         let _ = net::sockopt::set_socket_linger(&connection.socket, none);
                     }
                     return self.close(index);
                 }
-                Wanted::Never => return,
-                Wanted::Answer(at) => {
+                Response::Never => return,
+                Response::Answer(at) => {
                     self.ledger.add(head.id.as_deref(), now, at);
                     if at <= now {
                         self.answer(index, now);
@@ -314,21 +313,21 @@ impl Stub {
         }
     }
 
-    fn draw(&mut self, upstream: usize, now: u64) -> Wanted {
-        let wanted = &self.plan.upstreams[upstream];
-        let luck = self.random.f64();
-        if luck < wanted.reset_share {
-            Wanted::Reset
-        } else if luck < wanted.reset_share + wanted.hang_share {
-            Wanted::Never
+    fn draw(&mut self, upstream: usize, now: u64) -> Response {
+        let plan = &self.plan.upstreams[upstream];
+        let share = self.random.f64();
+        if share < plan.reset_share {
+            Response::Reset
+        } else if share < plan.reset_share + plan.hang_share {
+            Response::Never
         } else {
-            Wanted::Answer(now + wanted.delay.draw_ns(&mut self.random))
+            Response::Answer(now + plan.delay.draw_ns(&mut self.random))
         }
     }
 
     fn answer(&mut self, index: usize, now: u64) {
         if let Some(connection) = &mut self.connections[index] {
-            let form = match (connection.keep_alive, connection.old) {
+            let form = match (connection.keep_alive, connection.http_1_0) {
                 (false, _) => 0,
                 (true, false) => 1,
                 (true, true) => 2,

@@ -1,9 +1,9 @@
-//! What the upstreams are to do: the key `stub` of a request.
+//! The plan of the upstreams: the key `stub` of a request.
 
 use super::delay::Delay;
 use serde::Deserialize;
 
-const MOST_UPSTREAMS: usize = 64;
+const MAX_UPSTREAMS: usize = 64;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,9 +23,10 @@ pub struct Upstream {
     pub status: u16,
     #[serde(default)]
     pub body: String,
-    /// The share of calls that are broken off, and of those that are never answered.
+    /// The share of calls that are reset.
     #[serde(default)]
     pub reset_share: f64,
+    /// The share of calls that are never answered.
     #[serde(default)]
     pub hang_share: f64,
 }
@@ -36,8 +37,8 @@ fn two_hundred() -> u16 {
 
 impl Plan {
     pub fn check(&self) -> Result<(), String> {
-        if self.upstreams.is_empty() || self.upstreams.len() > MOST_UPSTREAMS {
-            return Err(format!("stub: upstreams: 1 to {MOST_UPSTREAMS}"));
+        if self.upstreams.is_empty() || self.upstreams.len() > MAX_UPSTREAMS {
+            return Err(format!("stub: upstreams: 1 to {MAX_UPSTREAMS}"));
         }
         for upstream in &self.upstreams {
             upstream.delay.check()?;

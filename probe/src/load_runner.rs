@@ -1,20 +1,23 @@
-//! The loads of a service: step after step, each with its loads at the same time.
+//! Runs the loads of a service: one step after another, the loads of a step at the same time.
 
+use crate::cause::Cause;
 use crate::clock::now_ns;
 use crate::load::engine::{Engine, Outcome, Prepared};
-use crate::load::plan::{nanoseconds, Plan, Protocol};
-use crate::load::record::{Kind, Record, Times, KINDS};
+use crate::load::error::ErrorKind;
+use crate::load::histogram::Histogram;
+use crate::load::plan::{Plan, Protocol};
+use crate::load::record::Record;
 use crate::load::report;
-use crate::output::{ReaderGone, Writer};
 use crate::request::{NamedLoad, Step};
 use crate::stub::calls::Ledger;
-use crate::verdict::Cause;
+use crate::units::nanoseconds;
+use crate::writer::{ReaderGone, Writer};
 use serde_json::{json, Value};
 use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// Requests are named by this header, which a gateway passes on to its upstreams.
+/// The header that identifies a request; a gateway passes it on to its upstreams.
 const ID_HEADER: &str = "x-request-id";
 
 struct Running {
@@ -35,33 +38,40 @@ struct Finished {
     outcome: Outcome,
 }
 
-pub struct Driving<'a> {
+pub struct LoadRunner<'a> {
     steps: &'a [Step],
     step: usize,
     begin_ns: u64,
-    /// Marks of the step that have been taken.
-    marks: usize,
+    marks_taken: usize,
     running: Vec<Running>,
     finished: Vec<Finished>,
 }
 
-impl<'a> Driving<'a> {
-    pub fn new(steps: &'a [Step]) -> Driving<'a> {
-        Driving {
+impl<'a> LoadRunner<'a> {
+    pub fn new(steps: &'a [Step]) -> LoadRunner<'a> {
+        LoadRunner {
             steps,
             step: 0,
             begin_ns: 0,
-            marks: 0,
+            marks_taken: 0,
             running: Vec::new(),
             finished: Vec::new(),
         }
     }
 
-    /// Starts the loads of a step; `t_ns` is the trial's own time. The error is why they cannot begin.
-    pub fn begin(&mut self, step: usize, port: u16, t_ns: u64) -> Result<&str, String> {
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    pub fn step_name(&self, step: usize) -> &'a str {
+        &self.steps[step].name
+    }
+
+    /// Starts the loads of a step; `t_ns` is the time of the trial. The error is why they cannot begin.
+    pub fn begin(&mut self, step: usize, port: u16, t_ns: u64) -> Result<(), String> {
         self.step = step;
         self.begin_ns = t_ns;
-        self.marks = 0;
+        self.marks_taken = 0;
         let mut prepared = Vec::new();
         for (load, NamedLoad { plan, .. }) in self.steps[step].loads.iter().enumerate() {
             let plan = Arc::new(plan.at(SocketAddr::from(([127, 0, 0, 1], port))));
@@ -79,50 +89,47 @@ impl<'a> Driving<'a> {
                 engine,
             });
         }
-        Ok(&self.steps[step].name)
+        Ok(())
     }
 
-    /// When the next mark of the step that runs is due, and its name.
+    /// When the next mark of the running step is due, and its name.
     pub fn next_mark(&self) -> Option<(u64, &'a str)> {
-        let steps: &'a [Step] = self.steps;
-        let mark = steps.get(self.step)?.marks.get(self.marks)?;
+        let mark = self.steps.get(self.step)?.marks.get(self.marks_taken)?;
         let due_ns = self.begin_ns + nanoseconds(mark.at_s);
         (!self.running.is_empty()).then_some((due_ns, mark.name.as_str()))
     }
 
     pub fn mark_taken(&mut self) {
-        self.marks += 1;
+        self.marks_taken += 1;
     }
 
     /// Each becomes readable when its load has ended.
     pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.running.iter().map(|one| one.engine.done.as_fd())
+        self.running.iter().map(|load| load.engine.done.as_fd())
     }
 
-    /// Takes in a load that has ended, by its place in `files`. Gives the step's name when it was the last.
-    pub fn ended(&mut self, place: usize, t_ns: u64) -> Option<&str> {
-        let one = self.running.remove(place);
+    /// Collects a load that has ended, by its index in `files`. Returns the step's name when it was the last one.
+    pub fn finish(&mut self, index: usize, t_ns: u64) -> Option<&'a str> {
+        let running = self.running.remove(index);
         self.finished.push(Finished {
             step: self.step,
-            load: one.load,
-            plan: one.plan,
-            io: one.io,
+            load: running.load,
+            plan: running.plan,
+            io: running.io,
             begin_ns: self.begin_ns,
             end_ns: t_ns,
-            outcome: one.engine.finish(),
+            outcome: running.engine.finish(),
         });
-        self.running
-            .is_empty()
-            .then(|| self.steps[self.step].name.as_str())
+        self.running.is_empty().then(|| self.step_name(self.step))
     }
 
-    /// Ends what runs, and keeps what it saw.
+    /// Ends the running loads, and keeps what they recorded.
     pub fn interrupt(&mut self, t_ns: u64) {
-        for one in &mut self.running {
-            one.engine.interrupt();
+        for running in &mut self.running {
+            running.engine.interrupt();
         }
         while !self.running.is_empty() {
-            self.ended(0, t_ns);
+            self.finish(0, t_ns);
         }
     }
 
@@ -130,82 +137,83 @@ impl<'a> Driving<'a> {
     pub fn judge(&self) -> Result<bool, Cause> {
         let step = &self.steps[self.step];
         let mut go_on = true;
-        for one in self.finished.iter().filter(|one| one.step == self.step) {
-            let name = &step.loads[one.load].name;
-            let record = &one.outcome.record;
-            let found = match one.plan.protocol {
-                Protocol::Stream => feeds(&step.name, name, &one.plan, record),
-                Protocol::Http | Protocol::Tcp => answers(&step.name, name, record),
+        let finished = self.finished.iter();
+        for load in finished.filter(|load| load.step == self.step) {
+            let name = &step.loads[load.load].name;
+            let record = &load.outcome.record;
+            let cause = match load.plan.protocol {
+                Protocol::Stream => judge_streams(&step.name, name, &load.plan, record),
+                Protocol::Http | Protocol::Tcp => judge_replies(&step.name, name, record),
             };
-            if let Some(cause) = found {
+            if let Some(cause) = cause {
                 return Err(cause);
             }
-            let (word, why) = report::verdict(&one.plan, &one.outcome);
+            let (word, why) = report::verdict(&load.plan, &load.outcome);
             if word == "load-failed" {
                 let why = format!("{}, {name}: {why}", step.name);
                 return Err(Cause::LoadFailed(why));
             }
-            if let (0, Some(most_s)) = (one.load, step.last_above_p99_s) {
-                let p99 = record.latency.0.value_at_quantile(0.99) as f64 / 1e9;
+            if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
+                let p99 = record.latency.quantile(0.99) as f64 / 1e9;
                 let kept = record.requests as f64 >= 0.9 * record.intended as f64;
-                go_on = p99 <= most_s && kept;
+                go_on = p99 <= max_s && kept;
             }
         }
         Ok(go_on)
     }
 
-    /// What the upstreams say of the requests that were answered: a wrong number of calls for one, or
-    /// calls that came one after another. The first kind of error.
+    /// Checks the upstreams' record of the answered requests. The error: a request with a wrong number of calls, or
+    /// calls that came one after another in most requests.
     pub fn check_calls(&self, ledger: &Ledger, upstreams: usize) -> Result<(), String> {
-        let (mut apart, mut total) = (0u64, 0u64);
-        for one in &self.finished {
-            for (id, _) in one.ids() {
-                let (count, overlapped, _) = ledger.of(&id).unwrap_or_default();
+        let (mut sequential, mut total) = (0u64, 0u64);
+        for load in &self.finished {
+            for (id, _) in load.request_ids() {
+                let (count, overlapped, _) = ledger.calls_of(&id).unwrap_or_default();
                 if count as usize != upstreams {
                     return Err(format!(
                         "request {id} made {count} calls that the upstreams answered, not {upstreams}"
                     ));
                 }
                 total += 1;
-                apart += u64::from(!overlapped);
+                sequential += u64::from(!overlapped);
             }
         }
-        // A machine that stands still may hold back some, not most.
-        match apart * 2 > total {
+        // A stall of the host may delay calls of some requests, not of most.
+        match sequential * 2 > total {
             true => Err(format!(
-                "the calls of {apart} of {total} requests came one after another, not at the same time"
+                "the calls of {sequential} of {total} requests came one after another, not at the same time"
             )),
             false => Ok(()),
         }
     }
 
-    /// A line for each load.
-    pub fn tell(&self, ledger: Option<&Ledger>, writer: &mut Writer) -> Result<(), ReaderGone> {
-        for one in &self.finished {
-            let step = &self.steps[one.step];
-            let mut line = report::document(&one.plan, &one.outcome);
+    /// Writes a message for each load.
+    pub fn report(&self, ledger: Option<&Ledger>, writer: &mut Writer) -> Result<(), ReaderGone> {
+        for load in &self.finished {
+            let step = &self.steps[load.step];
+            let mut line = report::document(&load.plan, &load.outcome);
             line["type"] = "load".into();
             line["step"] = step.name.as_str().into();
-            line["name"] = step.loads[one.load].name.as_str().into();
-            line["io"] = one.io.clone();
-            line["begin_ns"] = one.begin_ns.into();
-            line["end_ns"] = one.end_ns.into();
+            line["name"] = step.loads[load.load].name.as_str().into();
+            line["io"] = load.io.clone();
+            line["begin_ns"] = load.begin_ns.into();
+            line["end_ns"] = load.end_ns.into();
             if let Some(ledger) = ledger {
-                line["upstreams"] = one.overhead(ledger);
+                line["upstreams"] = load.overhead(ledger);
             }
-            writer.answer(&line, false)?;
+            writer.send(&line, false)?;
         }
         Ok(())
     }
 }
 
-/// How many answers were wrong, if any.
-fn answers(step: &str, name: &str, record: &Record) -> Option<Cause> {
+/// The cause to end the trial where replies were wrong.
+fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
     let wrong = [
-        Kind::Content,
-        Kind::Status,
-        Kind::Unsolicited,
-        Kind::Protocol,
+        ErrorKind::Content,
+        ErrorKind::Status,
+        ErrorKind::Unsolicited,
+        ErrorKind::Protocol,
     ];
     let wrong: u64 = wrong.iter().map(|&kind| record.errors[kind as usize]).sum();
     let all = record.requests + record.late_requests + wrong;
@@ -216,28 +224,32 @@ fn answers(step: &str, name: &str, record: &Record) -> Option<Cause> {
     })
 }
 
-/// What is wrong with feeds that were to be held open: all of it, with counts.
-fn feeds(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> {
+/// The cause to end the trial where streams that were to be held open were not, with counts of all errors.
+fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> {
     let named = |counts: &[(&str, u64)]| {
-        let found = counts.iter().filter(|(_, count)| *count > 0);
-        let texts: Vec<_> = found
+        let counted = counts.iter().filter(|(_, count)| *count > 0);
+        let texts: Vec<_> = counted
             .map(|(kind, count)| format!("{kind} {count}"))
             .collect();
         texts.join(", ")
     };
-    let faults = named(&record.sequence.named());
+    let sequence = named(&record.sequence.named());
     let fed = format!(
         "{} of {} connections were fed",
         record.fed, plan.connections
     );
-    if !faults.is_empty() {
+    if !sequence.is_empty() {
         let chunks = record.chunks;
-        let why = format!("{step}, {name}: {faults}, in {chunks} chunks; {fed}");
+        let why = format!("{step}, {name}: {sequence}, in {chunks} chunks; {fed}");
         return Some(Cause::WrongEvidence(why));
     }
-    let errors: Vec<_> = KINDS.iter().copied().zip(record.errors).collect();
-    // A connect that failed was tried again: no matter when all were fed in the end.
-    let lost = &errors[Kind::Send as usize..];
+    let errors: Vec<_> = ErrorKind::NAMES
+        .iter()
+        .copied()
+        .zip(record.errors)
+        .collect();
+    // A failed connect is retried: it does not matter when all were fed in the end.
+    let lost = &errors[ErrorKind::Send as usize..];
     if record.fed < plan.connections as u64 || lost.iter().any(|(_, count)| *count > 0) {
         let why = format!("{step}, {name}: {fed}; errors: {}", named(&errors));
         return Some(Cause::LoadFailed(why));
@@ -253,8 +265,8 @@ fn feeds(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> 
 }
 
 impl Finished {
-    /// The ids of requests that were answered and have a name of their own, with their service times.
-    fn ids(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+    /// Ids and service times of the answered requests that have an id.
+    fn request_ids(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         let headers = self.plan.request.as_ref().map(|request| &request.headers);
         let name = headers
             .into_iter()
@@ -269,14 +281,14 @@ impl Finished {
         })
     }
 
-    /// What the requests took beyond the slowest of their upstreams, and how many overlapped.
+    /// Service times beyond the slowest upstream of each request, and the number of requests with overlapping calls.
     fn overhead(&self, ledger: &Ledger) -> Value {
-        let (mut overhead, mut slowest) = (Times::default(), Times::default());
+        let (mut overhead, mut slowest) = (Histogram::default(), Histogram::default());
         let (mut requests, mut overlapped) = (0u64, 0u64);
-        for (id, service_ns) in self.ids() {
-            if let Some((_, together, slowest_ns)) = ledger.of(&id) {
+        for (id, service_ns) in self.request_ids() {
+            if let Some((_, overlap, slowest_ns)) = ledger.calls_of(&id) {
                 requests += 1;
-                overlapped += u64::from(together);
+                overlapped += u64::from(overlap);
                 slowest.add(slowest_ns);
                 overhead.add(service_ns.saturating_sub(slowest_ns));
             }

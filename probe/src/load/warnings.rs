@@ -1,4 +1,4 @@
-//! When a figure is weak: why, and what to do. A closed list.
+//! Warnings about weak figures: why, and what to do. A closed list.
 
 use super::engine::Outcome;
 use super::plan::{Plan, Protocol};
@@ -11,22 +11,22 @@ pub struct Warning {
     pub remedy: &'static str,
 }
 
-/// A thread that is busy for more than this share of the time is likely what limits the load.
+/// A thread that is busy for more than this share of the time probably limits the load.
 const BUSY_SHARE: f64 = 0.9;
-/// An open loop that keeps less of its rate than this was not the load that was asked for.
+/// An open loop with a lower share of its requests answered was not the intended load.
 const RATE_KEPT: f64 = 0.99;
-/// Of a stall: latency's maximum against its median in a closed loop.
+/// A stall in a closed loop: the maximum service time, and its ratio to the median.
 const STALL_NS: u64 = 100_000_000;
 const STALL_FACTOR: u64 = 20;
-/// Behind its schedule by more than this, the engine was kept from running.
+/// Behind its schedule by more than this, the engine did not get its CPU.
 const LAG_NS: u64 = 20_000_000;
-const LITTLE_LOOKS: u64 = 20;
+const LITTLE_SWEEPS: u64 = 20;
 
 pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let record = &outcome.record;
     let seconds = outcome.seconds();
-    let mut found = Vec::new();
-    let mut warn = |code, text: String, remedy| found.push(Warning { code, text, remedy });
+    let mut warnings = Vec::new();
+    let mut warn = |code, text: String, remedy| warnings.push(Warning { code, text, remedy });
     let share = outcome.busy_share();
     if share > BUSY_SHARE {
         warn(
@@ -59,24 +59,24 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
         );
     }
-    let service = &record.service.0;
-    if record.looks >= LITTLE_LOOKS && plan.protocol != Protocol::Stream && service.len() > 1000 {
+    let service = &record.service;
+    if record.sweeps >= LITTLE_SWEEPS && plan.protocol != Protocol::Stream && service.len() > 1000 {
         let expected = service.mean() * service.len() as f64 / outcome.duration_ns as f64;
-        let seen = record.concurrency();
-        if (seen - expected).abs() > 0.2 * expected.max(seen) + 1.0 {
+        let measured = record.concurrency();
+        if (measured - expected).abs() > 0.2 * expected.max(measured) + 1.0 {
             warn(
                 "little",
-                format!("{seen:.1} requests were in flight on average, but rate and service time make {expected:.1}"),
+                format!("{measured:.1} requests were in flight on average, but rate and service time make {expected:.1}"),
                 "some replies are missing from the figures: look at the errors",
             );
         }
     }
     if !open_loop && plan.protocol != Protocol::Stream && service.len() > 1000 {
-        let (most, median) = (service.max(), service.value_at_quantile(0.5));
-        if most > STALL_NS && most > median * STALL_FACTOR {
+        let (max, median) = (service.max(), service.quantile(0.5));
+        if max > STALL_NS && max > median * STALL_FACTOR {
             warn(
                 "closed-loop-stalls",
-                format!("a reply took {:.0} ms while the others waited unsent: a closed loop hides such stalls", most as f64 / 1e6),
+                format!("a reply took {:.0} ms while the others waited unsent: a closed loop hides such stalls", max as f64 / 1e6),
                 "look at latency with --rate",
             );
         }
@@ -129,7 +129,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "raise the limit: ulimit -n",
         );
     }
-    found
+    warnings
 }
 
 #[cfg(test)]
@@ -148,12 +148,12 @@ mod tests {
             ..Outcome::default()
         };
         let plan = serde_json::from_str(&plan).unwrap();
-        let found = warnings(&plan, &outcome);
-        found.iter().map(|one| one.code).collect()
+        let warnings = warnings(&plan, &outcome);
+        warnings.iter().map(|warning| warning.code).collect()
     }
 
     #[test]
-    fn each_for_its_reason() {
+    fn reasons_of_warnings() {
         let open = r#"{"kind": "constant", "rate_per_s": 5}"#;
         let closed = r#"{"kind": "closed"}"#;
         let fine = || Record {
@@ -169,17 +169,17 @@ mod tests {
         assert_eq!(codes(open, late()), ["lag"]);
         assert!(codes(closed, late()).is_empty());
         let busy = Record {
-            cpu_most_ns: 1_900_000_000,
-            busy_most_ns: 1_900_000_000,
+            max_thread_cpu_ns: 1_900_000_000,
+            max_thread_busy_ns: 1_900_000_000,
             ..fine()
         };
         assert_eq!(codes(closed, busy), ["generator-bound"]);
-        let looking = Record {
-            cpu_most_ns: 2_000_000_000,
-            busy_most_ns: 1_000_000_000,
+        let polling = Record {
+            max_thread_cpu_ns: 2_000_000_000,
+            max_thread_busy_ns: 1_000_000_000,
             ..fine()
         };
-        assert!(codes(open, looking).is_empty());
+        assert!(codes(open, polling).is_empty());
         let half = Record {
             requests: 5,
             unfinished: 5,

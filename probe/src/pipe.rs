@@ -6,32 +6,32 @@ use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 const PIECE_BYTES: usize = 256 * 1024;
 const TAIL_BYTES: usize = 4096;
 
-/// Pieces read before the loop looks at the clock and the limits again.
-const MOST_PIECES: usize = 8;
+/// Pieces read before the loop checks the clock and the limits again.
+const MAX_PIECES: usize = 8;
 
-/// A program that writes line by line would wake the probe for each: where one read follows
-/// another within this time, the pipe is left to fill for as long.
-const QUIET_NS: u64 = 500_000;
+/// Read coalescing: a program that writes line by line would wake the probe for each line. Where a read follows
+/// another within twice this time, the pipe is not polled for this time.
+const COALESCE_NS: u64 = 500_000;
 
-pub struct Stream {
+pub struct OutputPipe {
     /// None when the program has closed it.
     file: Option<OwnedFd>,
     buffer: Vec<u8>,
     tail: Vec<u8>,
     bytes: u64,
     last_ns: Option<u64>,
-    quiet_until_ns: u64,
+    paused_until_ns: u64,
 }
 
-impl Stream {
-    pub fn new(file: OwnedFd) -> Stream {
-        Stream {
+impl OutputPipe {
+    pub fn new(file: OwnedFd) -> OutputPipe {
+        OutputPipe {
             file: Some(file),
             buffer: Vec::new(),
             tail: Vec::new(),
             bytes: 0,
             last_ns: None,
-            quiet_until_ns: 0,
+            paused_until_ns: 0,
         }
     }
 
@@ -39,27 +39,30 @@ impl Stream {
         self.bytes
     }
 
-    /// The file to wait for, when it is open and not left alone.
+    /// The file to poll, when it is open and not paused.
     pub fn waiting(&self, now_ns: u64) -> Option<BorrowedFd<'_>> {
-        let file = self.file.as_ref().filter(|_| now_ns >= self.quiet_until_ns);
+        let file = self
+            .file
+            .as_ref()
+            .filter(|_| now_ns >= self.paused_until_ns);
         file.map(AsFd::as_fd)
     }
 
-    /// When it is to be waited for again.
-    pub fn quiet_until_ns(&self, now_ns: u64) -> Option<u64> {
-        let quiet = self.file.is_some() && self.quiet_until_ns > now_ns;
-        quiet.then_some(self.quiet_until_ns)
+    /// When it is to be polled again, where it is paused.
+    pub fn paused_until_ns(&self, now_ns: u64) -> Option<u64> {
+        let paused = self.file.is_some() && self.paused_until_ns > now_ns;
+        paused.then_some(self.paused_until_ns)
     }
 
-    /// Reads what is there, in a bounded number of pieces. True when there may be more.
-    pub fn read(&mut self, now_ns: u64, on: &mut dyn FnMut(&[u8])) -> bool {
+    /// Reads the available bytes, in a bounded number of pieces. True when there may be more.
+    pub fn read(&mut self, now_ns: u64, on_piece: &mut dyn FnMut(&[u8])) -> bool {
         let file = match &self.file {
             Some(file) => file,
             None => return false,
         };
         self.buffer.resize(PIECE_BYTES, 0);
         let mut more = true;
-        for _ in 0..MOST_PIECES {
+        for _ in 0..MAX_PIECES {
             match rustix::io::read(file, &mut self.buffer) {
                 Ok(0) => {
                     self.file = None;
@@ -70,7 +73,7 @@ impl Stream {
                     let piece = &self.buffer[..count];
                     self.bytes += count as u64;
                     keep_tail(&mut self.tail, piece);
-                    on(piece);
+                    on_piece(piece);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
@@ -86,9 +89,9 @@ impl Stream {
         }
         let busy = self
             .last_ns
-            .map_or(false, |last| now_ns - last < 2 * QUIET_NS);
+            .map_or(false, |last| now_ns - last < 2 * COALESCE_NS);
         if busy && !more {
-            self.quiet_until_ns = now_ns + QUIET_NS;
+            self.paused_until_ns = now_ns + COALESCE_NS;
         }
         self.last_ns = Some(now_ns);
         more
@@ -119,46 +122,46 @@ fn keep_tail(tail: &mut Vec<u8>, piece: &[u8]) {
 mod tests {
     use super::*;
 
-    fn stream(text: &[u8]) -> Stream {
+    fn pipe(text: &[u8]) -> OutputPipe {
         let (read, write) = rustix::pipe::pipe().unwrap();
         rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).unwrap();
         let text = text.to_vec();
-        let mut stream = Stream::new(read);
+        let mut pipe = OutputPipe::new(read);
         let writer = std::thread::spawn(move || {
             for piece in text.chunks(1000) {
                 rustix::io::write(&write, piece).unwrap();
             }
         });
-        while stream.waiting(u64::MAX).is_some() {
-            stream.read(0, &mut |_| {});
+        while pipe.waiting(u64::MAX).is_some() {
+            pipe.read(0, &mut |_| {});
         }
         writer.join().unwrap();
-        stream
+        pipe
     }
 
     #[test]
     fn the_tail_is_text() {
-        assert_eq!(stream(b"short \xff\n").tail(), "short \u{fffd}\n");
+        assert_eq!(pipe(b"short \xff\n").tail(), "short \u{fffd}\n");
         let long = "é".repeat(5000) + "x";
-        let tail = stream(long.as_bytes()).tail();
+        let tail = pipe(long.as_bytes()).tail();
         assert!(long.ends_with(&tail) && tail.len() == TAIL_BYTES - 1);
-        assert_eq!(stream(long.as_bytes()).bytes(), 10_001);
+        assert_eq!(pipe(long.as_bytes()).bytes(), 10_001);
     }
 
     #[test]
-    fn a_busy_stream_is_left_alone() {
+    fn reads_of_a_busy_pipe_are_coalesced() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).unwrap();
-        let mut stream = Stream::new(read);
+        let mut pipe = OutputPipe::new(read);
         rustix::io::write(&write, b"a\n").unwrap();
-        stream.read(0, &mut |_| {});
-        assert!(stream.waiting(1).is_some());
+        pipe.read(0, &mut |_| {});
+        assert!(pipe.waiting(1).is_some());
         rustix::io::write(&write, b"a\n").unwrap();
-        stream.read(1, &mut |_| {});
-        assert!(stream.waiting(2).is_none());
-        let until = stream.quiet_until_ns(2).unwrap();
-        assert!(stream.waiting(until).is_some());
-        assert_eq!(stream.quiet_until_ns(until), None);
+        pipe.read(1, &mut |_| {});
+        assert!(pipe.waiting(2).is_none());
+        let until = pipe.paused_until_ns(2).unwrap();
+        assert!(pipe.waiting(until).is_some());
+        assert_eq!(pipe.paused_until_ns(until), None);
     }
 
     #[test]

@@ -1,44 +1,45 @@
-//! Looks at the tree while it runs: how much memory, CPU, processes and threads it has.
+//! Samples the tree while it runs: its memory, CPU time, processes and threads.
 
 use crate::cgroup::Cgroup;
 use crate::clock::thread_cpu_ns;
-use crate::governor::Governor;
-use crate::kernel;
-use crate::output::{More, Sample, ThreadTold};
+use crate::host::kernel_memory;
+use crate::messages::{Sample, ThreadCpu, TimelineFields};
+use crate::procfs::{kib_field, ProcFs, Process};
+use crate::sampling_budget::SamplingBudget;
 use crate::sys;
 use crate::threads::Threads;
-use crate::tree::{kernel_bytes, ProcFs, Process, Thoroughness, MANY_THREADS};
+use crate::tree::{walk, Thoroughness, MANY_THREADS};
 
-// Shares of one core, each one in so many: 0.8 % together, what is left is for the rest.
+// Inverse shares of one core: 0.8 % together, of 1 % for the whole probe.
 const TREE_SHARE: u64 = 250;
 const THREADS_SHARE: u64 = 500;
 const PSS_SHARE: u64 = 500;
 
-// The longest rests: the limits on processes and on memory hang on the first and the last.
+// Maximum rests: the first bounds the delay of the limit on processes, the last that of the limit on memory.
 const TREE_REST_NS: u64 = 200_000_000;
 const THREADS_REST_NS: u64 = 10_000_000_000;
 const PSS_REST_NS: u64 = 2_000_000_000;
 
-/// A start is watched closely, so that short programs have samples too.
-const FIRST_LOOKS_NS: [u64; 5] = [2_000_000, 5_000_000, 10_000_000, 20_000_000, 40_000_000];
+/// A start is sampled densely, so that short programs have samples too.
+const FIRST_SAMPLES_NS: [u64; 5] = [2_000_000, 5_000_000, 10_000_000, 20_000_000, 40_000_000];
 
-/// The close watch ends early where a look takes more CPU than this.
-const CHEAP_LOOK_NS: u64 = 300_000;
+/// The dense samples end early where one takes more CPU than this.
+const CHEAP_SAMPLE_NS: u64 = 300_000;
 
-/// A tree of many processes that grows quickly may be a fork bomb: it is looked at again after
-/// this time, whatever that costs, for as long as it grows by a quarter from look to look.
+/// A tree of many processes that grows quickly may be a fork bomb: it is sampled again after this time, at any
+/// cost, for as long as it grows by a quarter from sample to sample.
 const GROWING_NS: u64 = 5_000_000;
 const GROWING_PROCESSES: usize = 32;
 
-/// Looks between two readings of all parents, where a tree has too many threads to ask each.
-const LOOKS_PER_SCAN: u64 = 8;
+/// Samples between two readings of all parents, where a tree has too many threads to read each.
+const SAMPLES_PER_SCAN: u64 = 8;
 
 pub struct Limits {
     pub memory_bytes: u64,
     pub processes: u64,
 }
 
-/// What one look found to be over its limit.
+/// A limit that a sample exceeds, with its value.
 #[derive(Debug)]
 pub enum Excess {
     Memory(u64),
@@ -58,16 +59,16 @@ pub struct Sampler {
     interval_ns: Option<u64>,
     limits: Limits,
     threads: Threads,
-    tree_governor: Governor,
-    threads_governor: Governor,
-    pss_governor: Governor,
+    tree_budget: SamplingBudget,
+    threads_budget: SamplingBudget,
+    pss_budget: SamplingBudget,
     known: Vec<i32>,
     /// The tree has processes whose children are not read thread by thread.
     wide: bool,
-    /// Processes of the last look, and whether they have become many more.
+    /// Processes of the last sample, and whether their number grows quickly.
     processes: usize,
     growing: bool,
-    looks: u64,
+    samples: u64,
     /// The sum of RSS when PSS was read last.
     rss_at_pss: u64,
     last_cpu_ns: u64,
@@ -82,7 +83,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// `interval_ns`: None for no regular samples. `timeline`: samples tell threads and the kernel's memory.
+    /// `interval_ns`: None for no regular samples. `timeline`: samples have threads and the kernel's memory.
     pub fn new(
         procfs: ProcFs,
         interval_ns: Option<u64>,
@@ -98,17 +99,17 @@ impl Sampler {
                 true => Threads::for_timeline(),
                 false => Threads::default(),
             },
-            tree_governor: Governor::new(TREE_SHARE, TREE_REST_NS),
-            threads_governor: Governor::new(THREADS_SHARE, THREADS_REST_NS),
-            pss_governor: Governor::new(PSS_SHARE, PSS_REST_NS),
+            tree_budget: SamplingBudget::new(TREE_SHARE, TREE_REST_NS),
+            threads_budget: SamplingBudget::new(THREADS_SHARE, THREADS_REST_NS),
+            pss_budget: SamplingBudget::new(PSS_SHARE, PSS_REST_NS),
             known: Vec::new(),
             wide: false,
             processes: 0,
             growing: false,
-            looks: 0,
+            samples: 0,
             rss_at_pss: 0,
             last_cpu_ns: 0,
-            due_ns: interval_ns.map(|interval| interval.min(FIRST_LOOKS_NS[0])),
+            due_ns: interval_ns.map(|interval| interval.min(FIRST_SAMPLES_NS[0])),
             regular: 0,
             first_ns: 0,
             last_ns: 0,
@@ -128,15 +129,15 @@ impl Sampler {
         self.due_ns
     }
 
-    /// How many regular samples there were, and their mean interval.
-    pub fn kept(&self) -> (u64, Option<u64>) {
+    /// How many regular samples were taken, and their mean interval.
+    pub fn regular_samples(&self) -> (u64, Option<u64>) {
         let span = self.last_ns - self.first_ns;
         let interval = (self.regular > 1).then(|| span / (self.regular - 1));
         (self.regular, interval)
     }
 
     /// Of a time line: the busiest threads.
-    pub fn busiest(&self) -> Vec<ThreadTold> {
+    pub fn busiest(&self) -> Vec<ThreadCpu> {
         self.threads.busiest()
     }
 
@@ -147,7 +148,7 @@ impl Sampler {
     /// A regular sample.
     pub fn regular(&mut self, now_ns: u64, cgroup: Option<&Cgroup>) -> (Sample, Option<Excess>) {
         let before = thread_cpu_ns();
-        let seen = self.look(now_ns, None, cgroup);
+        let sample = self.sample(now_ns, None, cgroup);
         let cost = thread_cpu_ns().saturating_sub(before);
         self.first_ns = if self.regular == 0 {
             now_ns
@@ -157,29 +158,29 @@ impl Sampler {
         self.last_ns = now_ns;
         self.regular += 1;
         let interval = self.interval_ns.unwrap_or(u64::MAX);
-        let early = FIRST_LOOKS_NS.iter().find(|&&at| at > now_ns);
+        let early = FIRST_SAMPLES_NS.iter().find(|&&at| at > now_ns);
         self.due_ns = Some(match early {
             _ if self.growing => now_ns + GROWING_NS,
-            Some(&at) if cost < CHEAP_LOOK_NS && at - now_ns < interval => at,
+            Some(&at) if cost < CHEAP_SAMPLE_NS && at - now_ns < interval => at,
             _ => self
-                .tree_governor
+                .tree_budget
                 .free_at_ns()
                 .max(now_ns.saturating_add(interval)),
         });
-        seen
+        sample
     }
 
-    /// A sample at a mark: always with PSS, whatever it costs.
+    /// A sample at a mark: always with PSS, at any cost.
     pub fn mark(
         &mut self,
         now_ns: u64,
         name: &str,
         cgroup: Option<&Cgroup>,
     ) -> (Sample, Option<Excess>) {
-        self.look(now_ns, Some(name), cgroup)
+        self.sample(now_ns, Some(name), cgroup)
     }
 
-    fn look(
+    fn sample(
         &mut self,
         now_ns: u64,
         mark: Option<&str>,
@@ -194,7 +195,7 @@ impl Sampler {
         };
         self.growing = tree.len() >= GROWING_PROCESSES && tree.len() > self.processes * 5 / 4;
         self.processes = tree.len();
-        // Zombies that nobody waits for fill the table of processes as well.
+        // Zombies that are not waited for fill the table of processes as well.
         let over = tree.len() as u64 > self.limits.processes;
         let mut excess = over.then_some(Excess::Processes(tree.len() as u64));
         for process in tree.iter().filter(|process| process.alive) {
@@ -207,23 +208,23 @@ impl Sampler {
         if excess.is_none() {
             self.last_cpu_ns = self.last_cpu_ns.max(self.cpu_ns(&tree, cgroup));
         }
-        // A process that has just ended may be counted nowhere for a moment: it never falls.
+        // A process that has just ended may be counted nowhere for a moment: the sum never falls.
         sample.cpu_ns = self.last_cpu_ns;
-        // Each sample of a time line has it, so it counts as a part of the look.
+        // Each sample of a time line reads it, so its cost counts as that of the tree.
         let kernel = self
             .timeline
-            .then(|| kernel::look(&mut self.procfs, self.page_bytes));
+            .then(|| kernel_memory(&mut self.procfs, self.page_bytes));
         let after_tree = thread_cpu_ns();
-        self.tree_governor
+        self.tree_budget
             .spent(now_ns, after_tree.saturating_sub(start));
 
         let mut after_threads = after_tree;
-        let look_at_threads =
-            excess.is_none() && (mark.is_some() || self.threads_governor.allows(now_ns));
-        if look_at_threads {
-            self.threads.look(&mut self.procfs, &tree);
+        let reads_threads =
+            excess.is_none() && (mark.is_some() || self.threads_budget.allows(now_ns));
+        if reads_threads {
+            self.threads.read_next(&mut self.procfs, &tree);
             after_threads = thread_cpu_ns();
-            self.threads_governor
+            self.threads_budget
                 .spent(now_ns, after_threads - after_tree);
         }
         let figures = self.threads.total();
@@ -233,17 +234,17 @@ impl Sampler {
 
         let rss = sample.rss_bytes;
         let grown = rss > self.rss_at_pss.saturating_add(self.rss_at_pss / 50);
-        // PSS is never more than RSS: below the limit it need not be known.
+        // PSS is never more than RSS: below the limit it need not be read.
         let in_doubt = rss > self.limits.memory_bytes;
-        let wanted = mark.is_some() || (grown && (in_doubt || self.pss_governor.allows(now_ns)));
+        let wanted = mark.is_some() || (grown && (in_doubt || self.pss_budget.allows(now_ns)));
         // A time line shows memory that falls, too.
         let again = in_doubt || (self.timeline && rss != self.rss_at_pss);
-        let wanted = wanted || (again && self.pss_governor.allows(now_ns));
+        let wanted = wanted || (again && self.pss_budget.allows(now_ns));
         if excess.is_none() && wanted {
             sample.pss_bytes = self.pss(&tree);
             self.rss_at_pss = rss;
             let cost = thread_cpu_ns().saturating_sub(after_threads);
-            self.pss_governor.spent(now_ns, cost);
+            self.pss_budget.spent(now_ns, cost);
             self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
             // Where PSS may not be read, RSS has to do.
             let memory = sample.pss_bytes.unwrap_or(rss);
@@ -251,9 +252,9 @@ impl Sampler {
                 excess = Some(Excess::Memory(memory));
             }
         }
-        sample.more = kernel.map(|kernel| {
-            let cpu_by_thread = look_at_threads.then(|| self.threads.changed());
-            Box::new(More {
+        sample.timeline = kernel.map(|kernel| {
+            let cpu_by_thread = reads_threads.then(|| self.threads.changed());
+            Box::new(TimelineFields {
                 cpu_by_thread,
                 kernel,
             })
@@ -262,7 +263,7 @@ impl Sampler {
     }
 
     fn tree(&mut self, cgroup: Option<&Cgroup>) -> Vec<Process> {
-        self.looks += 1;
+        self.samples += 1;
         let blind = self.wide || !self.procfs.lists_children;
         let thoroughness = match cgroup {
             Some(cgroup) if blind => {
@@ -270,17 +271,23 @@ impl Sampler {
                 cgroup.processes(&mut self.known);
                 Thoroughness::Known(&self.known)
             }
-            None if blind && (self.looks % LOOKS_PER_SCAN == 1 || !self.procfs.lists_children) => {
+            None if blind
+                && (self.samples % SAMPLES_PER_SCAN == 1 || !self.procfs.lists_children) =>
+            {
                 Thoroughness::All
             }
             _ => Thoroughness::Known(&self.known),
         };
-        let most = usize::try_from(self.limits.processes)
+        let max = usize::try_from(self.limits.processes)
             .unwrap_or(usize::MAX)
             .saturating_add(1);
-        let tree = self
-            .procfs
-            .walk(self.probe, thoroughness, most, &mut |_, _| {});
+        let tree = walk(
+            &mut self.procfs,
+            self.probe,
+            thoroughness,
+            max,
+            &mut |_, _| {},
+        );
         self.wide = tree.iter().any(|process| process.threads > MANY_THREADS);
         self.known.clear();
         if self.wide {
@@ -303,20 +310,20 @@ impl Sampler {
         })
     }
 
-    /// None when a process that is alive may not be looked into.
+    /// None when the memory of a process that is alive cannot be read.
     fn pss(&mut self, tree: &[Process]) -> Option<u64> {
         let alive = tree.iter().filter(|process| process.alive);
         alive.map(|process| self.pss_of(process.pid)).sum()
     }
 
     fn pss_of(&mut self, pid: i32) -> Option<u64> {
-        // A process that is just executing another program cannot be read for a moment.
+        // A process in the middle of an exec cannot be read for a moment.
         for _ in 0..3 {
             let text = self.procfs.read(format_args!("{pid}/smaps_rollup"));
             if let Some(bytes) = text.and_then(parse_pss) {
                 return Some(bytes);
             }
-            // One that is ending has given up its memory some time before it is a zombie.
+            // A process that is ending releases its memory some time before it is a zombie.
             let process = self.procfs.process(pid);
             if process.map_or(true, |process| !process.alive || process.rss_pages == 0) {
                 return Some(0);
@@ -327,7 +334,7 @@ impl Sampler {
 }
 
 fn parse_pss(text: &[u8]) -> Option<u64> {
-    kernel_bytes(std::str::from_utf8(text).ok()?, "Pss:")
+    kib_field(std::str::from_utf8(text).ok()?, "Pss:")
 }
 
 #[cfg(test)]
@@ -354,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_a_tree() {
+    fn samples_a_tree() {
         let mut sampler = sampler(u64::MAX, 10_000);
         assert_eq!(sampler.due_ns(), Some(2_000_000));
         let (sample, excess) = sampler.regular(2_000_000, None);
@@ -365,14 +372,14 @@ mod tests {
         let (sample, _) = sampler.mark(3_000_000, "spawned", None);
         assert_eq!(sample.mark.as_deref(), Some("spawned"));
         assert!(sample.pss_bytes.is_some());
-        let more = sample.more.unwrap();
-        assert!(more.kernel.kernel_bytes.is_some());
-        assert!(sampler.busiest().iter().any(|one| one.cpu_ns > 0));
-        assert_eq!(sampler.kept(), (1, None));
+        let timeline = sample.timeline.unwrap();
+        assert!(timeline.kernel.kernel_bytes.is_some());
+        assert!(sampler.busiest().iter().any(|thread| thread.cpu_ns > 0));
+        assert_eq!(sampler.regular_samples(), (1, None));
     }
 
     #[test]
-    fn sees_what_is_too_much() {
+    fn exceeded_limits_are_reported() {
         let (_, excess) = sampler(1, 10_000).regular(0, None);
         assert!(matches!(excess, Some(Excess::Memory(_))));
         let (_, excess) = sampler(u64::MAX, 0).regular(0, None);

@@ -1,0 +1,194 @@
+//! Figures of the whole host: what its CPUs did, how long threads waited (pressure), and the kernel's own memory.
+
+use crate::messages::{CpuTime, KernelMemory, Pressure};
+use crate::procfs::{kib_field, ProcFs};
+use crate::sys::ticks_per_second;
+
+/// CPU times and pressure at the start of a trial.
+pub struct HostBaseline {
+    cpus: Vec<CpuTime>,
+    pressure: Pressure,
+}
+
+impl HostBaseline {
+    /// Reads the present counters of these CPUs and of the host's pressure.
+    pub fn read(procfs: &mut ProcFs, cpus: &[usize]) -> HostBaseline {
+        HostBaseline {
+            cpus: cpu_times(procfs, cpus),
+            pressure: pressure(procfs),
+        }
+    }
+
+    /// What each CPU did since; a CPU that went offline is left out.
+    pub fn cpus_since(&self, procfs: &mut ProcFs) -> Vec<CpuTime> {
+        let cpus: Vec<_> = self.cpus.iter().map(|time| time.cpu).collect();
+        let now = cpu_times(procfs, &cpus);
+        let differences = now.iter().filter_map(|now| {
+            let begin = self.cpus.iter().find(|begin| begin.cpu == now.cpu)?;
+            // The kernel's idle time may go back a little.
+            Some(CpuTime {
+                cpu: now.cpu,
+                busy_ns: now.busy_ns.saturating_sub(begin.busy_ns),
+                idle_ns: now.idle_ns.saturating_sub(begin.idle_ns),
+                stolen_ns: now.stolen_ns.saturating_sub(begin.stolen_ns),
+            })
+        });
+        differences.collect()
+    }
+
+    /// By how much the pressure counters grew since.
+    pub fn pressure_since(&self, procfs: &mut ProcFs) -> Pressure {
+        let (begin, now) = (&self.pressure, pressure(procfs));
+        let growth = |now: Option<u64>, begin: Option<u64>| Some(now?.saturating_sub(begin?));
+        Pressure {
+            cpu_ns: growth(now.cpu_ns, begin.cpu_ns),
+            memory_ns: growth(now.memory_ns, begin.memory_ns),
+            io_ns: growth(now.io_ns, begin.io_ns),
+        }
+    }
+}
+
+fn cpu_times(procfs: &mut ProcFs, cpus: &[usize]) -> Vec<CpuTime> {
+    let tick_ns = 1_000_000_000 / ticks_per_second();
+    let text = procfs.read(format_args!("stat")).unwrap_or_default();
+    let mut times = parse_stat(text, tick_ns);
+    times.retain(|time| cpus.contains(&time.cpu));
+    times
+}
+
+/// The lines `cpu0 user nice system idle iowait irq softirq steal …` (proc_stat(5)).
+fn parse_stat(text: &[u8], tick_ns: u64) -> Vec<CpuTime> {
+    let text = String::from_utf8_lossy(text);
+    let line = |line: &str| {
+        let (name, rest) = line.split_once(' ')?;
+        let cpu = name.strip_prefix("cpu")?.parse().ok()?;
+        let mut ticks = rest
+            .split_ascii_whitespace()
+            .map(|word| word.parse::<u64>());
+        let mut next = || ticks.next()?.ok()?.checked_mul(tick_ns);
+        let (user, nice, system) = (next()?, next()?, next()?);
+        let (idle, iowait, irq, softirq, steal) = (next()?, next()?, next()?, next()?, next()?);
+        Some(CpuTime {
+            cpu,
+            busy_ns: user + nice + system + irq + softirq,
+            idle_ns: idle + iowait,
+            stolen_ns: steal,
+        })
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// The counters of pressure since the host booted.
+fn pressure(procfs: &mut ProcFs) -> Pressure {
+    let mut counter = |name: &str| {
+        procfs
+            .read(format_args!("pressure/{name}"))
+            .and_then(parse_pressure)
+    };
+    Pressure {
+        cpu_ns: counter("cpu"),
+        memory_ns: counter("memory"),
+        io_ns: counter("io"),
+    }
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS` (the kernel's Documentation/accounting/psi.rst).
+fn parse_pressure(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    let total = some.split_once("total=")?.1.trim();
+    total.parse::<u64>().ok()?.checked_mul(1000)
+}
+
+/// The fields of /proc/meminfo that grow with connections, threads and their memory.
+const MEMINFO_KEYS: [&str; 3] = ["Slab:", "KernelStack:", "PageTables:"];
+
+/// The kernel's own memory. It is known for the whole host only, so it holds both ends of a connection.
+pub fn kernel_memory(procfs: &mut ProcFs, page_bytes: u64) -> KernelMemory {
+    let kernel_bytes = procfs.read(format_args!("meminfo")).and_then(parse_meminfo);
+    let pages = procfs.read(format_args!("net/sockstat"));
+    let pages = pages.and_then(parse_sockstat);
+    KernelMemory {
+        kernel_bytes,
+        tcp_bytes: pages.and_then(|pages| pages.checked_mul(page_bytes)),
+    }
+}
+
+/// The sum of [`MEMINFO_KEYS`] in bytes.
+fn parse_meminfo(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    MEMINFO_KEYS
+        .into_iter()
+        .try_fold(0u64, |sum, key| sum.checked_add(kib_field(text, key)?))
+}
+
+/// Pages that TCP holds for buffers.
+fn parse_sockstat(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("TCP:"))?;
+    let mut words = line.split_ascii_whitespace();
+    words.find(|word| *word == "mem")?;
+    words.next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_the_lines_of_single_cpus() {
+        let text = b"cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\ncpu11 1 1 1 1 1 1 1 1\ncpu2 1 x\nintr 5\n";
+        let times = parse_stat(text, 10);
+        let first = CpuTime {
+            cpu: 0,
+            busy_ns: 190,
+            idle_ns: 450,
+            stolen_ns: 80,
+        };
+        assert_eq!(times.len(), 2);
+        assert_eq!((times[0], times[1].cpu), (first, 11));
+    }
+
+    #[test]
+    fn parses_pressure() {
+        let text = b"some avg10=1.00 avg60=2.00 avg300=0.00 total=48212\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+        assert_eq!(parse_pressure(text), Some(48_212_000));
+        assert_eq!(parse_pressure(b"full total=7\n"), None);
+        assert_eq!(parse_pressure(b"some total=x\n"), None);
+        assert_eq!(parse_pressure(b"some total=18446744073709551615\n"), None);
+        assert_eq!(parse_pressure(b"\xff"), None);
+    }
+
+    #[test]
+    fn parses_the_kernels_memory() {
+        let text = b"MemTotal: 24683 kB\nSlab:              100 kB\nSReclaimable: 7 kB\nKernelStack:        20 kB\nPageTables:          3 kB\nSecPageTables: 9 kB\n";
+        assert_eq!(parse_meminfo(text), Some(123 * 1024));
+        assert_eq!(parse_meminfo(b"Slab: 1 kB\n"), None);
+        assert_eq!(
+            parse_meminfo(b"Slab: x kB\nKernelStack: 1 kB\nPageTables: 1 kB\n"),
+            None
+        );
+        let text =
+            b"sockets: used 5\nTCP: inuse 3 orphan 0 tw 9 alloc 4 mem 17\nUDP: inuse 0 mem 2\n";
+        assert_eq!(parse_sockstat(text), Some(17));
+        assert_eq!(parse_sockstat(b"UDP: mem 2\n"), None);
+        assert_eq!(parse_sockstat(b"TCP: mem"), None);
+    }
+
+    #[test]
+    fn reads_this_host() {
+        let mut procfs = ProcFs::open().unwrap();
+        let baseline = HostBaseline::read(&mut procfs, &[0, 9999]);
+        let cpus = baseline.cpus_since(&mut procfs);
+        assert_eq!(cpus.iter().map(|time| time.cpu).collect::<Vec<_>>(), [0]);
+        assert!(baseline.cpus[0].busy_ns > 0);
+        let pressure = baseline.pressure_since(&mut procfs);
+        assert_eq!(
+            baseline.pressure.cpu_ns.is_some(),
+            pressure.cpu_ns.is_some()
+        );
+        let memory = kernel_memory(&mut procfs, 4096);
+        assert!(memory.kernel_bytes.unwrap() > 100_000);
+        assert!(memory.tcp_bytes.is_some());
+    }
+}

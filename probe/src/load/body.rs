@@ -1,0 +1,150 @@
+//! Checks bodies and lines against the expectation of a plan.
+
+use super::error::ErrorKind;
+use super::plan::Expect;
+use super::text::{latin1_bytes, whole_pattern};
+use memchr::memmem;
+use regex::bytes::Regex;
+
+/// The limit of a line, of a message of a stream, and of a body that a pattern must match.
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+
+/// The expectation for all bodies.
+#[derive(Debug, Default)]
+pub struct BodyCheck {
+    status: Option<u16>,
+    equals: Option<Vec<u8>>,
+    contains: Option<Vec<u8>>,
+    matches: Option<Regex>,
+}
+
+/// The state of the check of one body.
+#[derive(Debug, Default)]
+pub struct BodyState {
+    bytes: usize,
+    differs: bool,
+    contains: bool,
+    /// The last bytes, in which a text that the body must contain may begin; the whole body where it must match a
+    /// pattern.
+    tail: Vec<u8>,
+}
+
+impl BodyState {
+    /// The number of bytes so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl BodyCheck {
+    pub fn new(expect: &Expect) -> BodyCheck {
+        let pattern = expect.matches.as_deref();
+        BodyCheck {
+            status: expect.status,
+            equals: expect.equals.as_deref().and_then(latin1_bytes),
+            contains: expect.contains.as_deref().and_then(latin1_bytes),
+            matches: pattern.and_then(|text| whole_pattern(text).ok()),
+        }
+    }
+
+    /// Checks the next bytes of a body.
+    pub fn feed(&self, state: &mut BodyState, bytes: &[u8]) {
+        if let Some(equals) = &self.equals {
+            let rest = equals.get(state.bytes..).unwrap_or(&[]);
+            state.differs |= !rest.starts_with(bytes);
+        }
+        state.bytes += bytes.len();
+        if self.matches.is_some() {
+            let room = MAX_MESSAGE_BYTES.saturating_sub(state.tail.len());
+            state.differs |= bytes.len() > room;
+            let kept = &bytes[..bytes.len().min(room)];
+            state.tail.extend_from_slice(kept);
+            return;
+        }
+        if let Some(contains) = self.contains.as_ref().filter(|_| !state.contains) {
+            state.tail.extend_from_slice(bytes);
+            state.contains = memmem::find(&state.tail, contains).is_some();
+            let kept = contains.len().saturating_sub(1).min(state.tail.len());
+            state.tail.drain(..state.tail.len() - kept);
+        }
+    }
+
+    /// Checks a body that is complete. `status`: of an HTTP response.
+    pub fn finish(&self, state: &BodyState, status: Option<u16>) -> Result<(), ErrorKind> {
+        self.check_status(status)?;
+        let length = self.equals.as_ref().map_or(state.bytes, Vec::len);
+        let matches = match (&self.matches, &self.contains) {
+            (Some(pattern), _) => pattern.is_match(&state.tail),
+            (None, Some(_)) => state.contains,
+            (None, None) => true,
+        };
+        match matches && !state.differs && state.bytes == length {
+            true => Ok(()),
+            false => Err(ErrorKind::Content),
+        }
+    }
+
+    /// Checks the status alone; without an expectation 2xx and 3xx are right.
+    pub fn check_status(&self, status: Option<u16>) -> Result<(), ErrorKind> {
+        let right = match (self.status, status) {
+            (_, None) => true,
+            (Some(expected), Some(status)) => status == expected,
+            (None, Some(status)) => (200..400).contains(&status),
+        };
+        match right {
+            true => Ok(()),
+            false => Err(ErrorKind::Status),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_in_any_pieces() {
+        let expect = |equals: Option<&str>, contains: Option<&str>| {
+            BodyCheck::new(&Expect {
+                equals: equals.map(str::to_owned),
+                contains: contains.map(str::to_owned),
+                ..Expect::default()
+            })
+        };
+        let matches = BodyCheck::new(&Expect {
+            matches: Some(r"\.*2\d\d|\xff+".into()),
+            ..Expect::default()
+        });
+        let run = |check: &BodyCheck, body: &[u8], step: usize| {
+            let mut state = BodyState::default();
+            body.chunks(step)
+                .for_each(|piece| check.feed(&mut state, piece));
+            check.finish(&state, Some(200))
+        };
+        for step in 1..8 {
+            let equals = expect(Some("55\n"), None);
+            assert_eq!(run(&equals, b"55\n", step), Ok(()));
+            for wrong in [&b"55"[..], b"55\n\n", b"", b"56\n"] {
+                assert_eq!(run(&equals, wrong, step), Err(ErrorKind::Content));
+            }
+            let contains = expect(None, Some("aab"));
+            assert_eq!(run(&contains, b"xaaaab", step), Ok(()));
+            assert_eq!(run(&contains, b"xaaxab", step), Err(ErrorKind::Content));
+            for right in [&b"..200"[..], b"234", b"\xff\xff"] {
+                assert_eq!(run(&matches, right, step), Ok(()));
+            }
+            for wrong in [&b".200."[..], b"", b"2345", b"\xff200"] {
+                assert_eq!(run(&matches, wrong, step), Err(ErrorKind::Content));
+            }
+            assert_eq!(run(&expect(None, None), b"anything", step), Ok(()));
+        }
+        let long = vec![b'.'; MAX_MESSAGE_BYTES + 1];
+        assert_eq!(run(&matches, &long, 5000), Err(ErrorKind::Content));
+        let any = expect(None, None);
+        assert_eq!(
+            any.finish(&BodyState::default(), Some(500)),
+            Err(ErrorKind::Status)
+        );
+        assert_eq!(any.finish(&BodyState::default(), Some(302)), Ok(()));
+    }
+}

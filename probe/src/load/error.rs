@@ -1,0 +1,63 @@
+//! Kinds of errors of a load.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    ConnectRefused,
+    ConnectTimeout,
+    ConnectFailed,
+    PortsExhausted,
+    DescriptorsExhausted,
+    Send,
+    Reset,
+    ClosedEarly,
+    Truncated,
+    Timeout,
+    Protocol,
+    /// The server sent a TLS record in place of HTTP.
+    Tls,
+    /// The server probably sent an HTTP/2 frame.
+    Http2,
+    TooLarge,
+    Unsolicited,
+    Status,
+    Content,
+}
+
+impl ErrorKind {
+    /// The names in messages, in the order of the variants.
+    pub const NAMES: [&'static str; 17] = [
+        "connect-refused",
+        "connect-timeout",
+        "connect-failed",
+        "ports-exhausted",
+        "descriptors-exhausted",
+        "send",
+        "reset",
+        "closed-early",
+        "truncated",
+        "timeout",
+        "protocol",
+        "tls",
+        "http2",
+        "too-large",
+        "unsolicited",
+        "status",
+        "content",
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_the_variants() {
+        for (kind, name) in [
+            (ErrorKind::ConnectRefused, "connect-refused"),
+            (ErrorKind::Timeout, "timeout"),
+            (ErrorKind::Content, "content"),
+        ] {
+            assert_eq!(ErrorKind::NAMES[kind as usize], name);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Histograms of times, with exact extremes.
+
+use hdrhistogram::Histogram as Counts;
+
+/// One hour: longer times are counted as this.
+const MAX_COUNTED_NS: u64 = 3_600_000_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// A histogram of nanoseconds with three significant digits; its minimum and maximum are exact.
+pub struct Histogram {
+    counts: Counts<u64>,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        let counts = Counts::new_with_bounds(1, MAX_COUNTED_NS, SIGNIFICANT_DIGITS);
+        Histogram {
+            counts: counts.expect("the bounds are valid"),
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl Histogram {
+    /// Adds a time; 0 is counted as 1.
+    pub fn add(&mut self, ns: u64) {
+        let ns = ns.max(1);
+        self.counts.saturating_record(ns);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    pub fn merge(&mut self, other: &Histogram) {
+        let merged = self.counts.add(&other.counts);
+        merged.expect("all histograms have the same bounds");
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    pub fn len(&self) -> u64 {
+        self.counts.len()
+    }
+
+    pub fn mean(&self) -> f64 {
+        self.counts.mean()
+    }
+
+    pub fn stdev(&self) -> f64 {
+        self.counts.stdev()
+    }
+
+    /// The least time; 0 when empty.
+    pub fn min(&self) -> u64 {
+        match self.is_empty() {
+            true => 0,
+            false => self.min_ns,
+        }
+    }
+
+    /// The greatest time; 0 when empty.
+    pub fn max(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// A quantile, to three significant digits, and never outside the extremes; 0 when empty.
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        let counted = self.counts.value_at_quantile(quantile);
+        counted.clamp(self.min(), self.max())
+    }
+
+    /// `(upper_ns, count)` of the buckets that are not empty.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let buckets = self.counts.iter_recorded();
+        buckets.map(|bucket| {
+            (
+                bucket.value_iterated_to(),
+                bucket.count_since_last_iteration(),
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_are_exact() {
+        let mut histogram = Histogram::default();
+        // Three digits alone would round the first down to 999.8 ms, and the last up.
+        for ns in [1_000_300_001, 1_000_300_000, 7_777_777_777] {
+            histogram.add(ns);
+        }
+        assert_eq!(histogram.min(), 1_000_300_000);
+        assert_eq!(histogram.max(), 7_777_777_777);
+        assert_eq!(histogram.quantile(1.0), 7_777_777_777);
+        assert_eq!(histogram.quantile(0.0), 1_000_300_000);
+        assert_eq!(histogram.len(), 3);
+        assert_eq!(histogram.buckets().map(|(_, count)| count).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn extremes_of_merged_histograms() {
+        let mut merged = Histogram::default();
+        for ns in [5_000_001, 3_000_001] {
+            let mut histogram = Histogram::default();
+            histogram.add(ns);
+            merged.merge(&histogram);
+            merged.merge(&Histogram::default());
+        }
+        assert_eq!((merged.min(), merged.max()), (3_000_001, 5_000_001));
+        assert_eq!(merged.len(), 2);
+    }
+
+    #[test]
+    fn an_empty_histogram_is_zero() {
+        let histogram = Histogram::default();
+        assert!(histogram.is_empty());
+        assert_eq!((histogram.min(), histogram.max()), (0, 0));
+        assert_eq!((histogram.quantile(0.5), histogram.mean()), (0, 0.0));
+        assert_eq!(histogram.stdev(), 0.0);
+    }
+
+    #[test]
+    fn moments() {
+        let mut histogram = Histogram::default();
+        histogram.add(0);
+        histogram.add(3);
+        assert_eq!((histogram.min(), histogram.mean()), (1, 2.0));
+        assert_eq!(histogram.stdev(), 1.0);
+        assert!(!histogram.is_empty());
+    }
+}

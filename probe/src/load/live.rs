@@ -1,0 +1,64 @@
+//! Waits for the end of a load, and writes `progress` messages for the live view.
+
+use super::engine::Engine;
+use super::plan::Plan;
+use crate::clock::{now_ns, timespec};
+use crate::sys;
+use crate::units::nanoseconds;
+use crate::writer::{ReaderGone, Writer};
+use rustix::event::{poll, PollFd, PollFlags};
+use serde_json::json;
+use std::os::unix::io::{AsFd, OwnedFd};
+
+/// Returns at the end of the load. A signal or a closed reader stops it.
+pub fn watch(
+    plan: &Plan,
+    engine: &mut Engine,
+    signals: &OwnedFd,
+    writer: &mut Writer,
+) -> Result<(), ReaderGone> {
+    let period_ns = plan.progress_s.map(nanoseconds);
+    let mut last_ns = engine.start_ns;
+    let mut written = Ok(());
+    loop {
+        let due_ns = period_ns.filter(|_| written.is_ok()).map(|ns| last_ns + ns);
+        let timeout = due_ns.map(|due| timespec(due.saturating_sub(now_ns())));
+        let mut files = [
+            PollFd::from_borrowed_fd(engine.done.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+        ];
+        let _ = poll(&mut files, timeout.as_ref());
+        let [ended, signalled] = files.map(|file| !file.revents().is_empty());
+        if ended {
+            return written;
+        }
+        if signalled && sys::end_requested(signals) {
+            engine.interrupt();
+        }
+        let now = now_ns();
+        if due_ns.map_or(false, |due| now >= due) {
+            written = write_progress(engine, now, last_ns, writer);
+            last_ns = now;
+            if written.is_err() {
+                engine.interrupt();
+            }
+        }
+    }
+}
+
+fn write_progress(
+    engine: &Engine,
+    now: u64,
+    last_ns: u64,
+    writer: &mut Writer,
+) -> Result<(), ReaderGone> {
+    let interval = engine.interval();
+    let line = json!({
+        "type": "progress", "t_ns": now - engine.start_ns, "interval_ns": now - last_ns,
+        "requests": interval.requests, "errors": interval.errors, "open": interval.open, "in_flight": interval.in_flight,
+        "intended": interval.intended, "p50_ns": interval.quantile_ns(0.5), "p90_ns": interval.quantile_ns(0.9),
+        "p99_ns": interval.quantile_ns(0.99), "max_ns": Some(interval.max_ns).filter(|&ns| ns > 0),
+        "buckets": interval.buckets(),
+    });
+    writer.send(&line, true)
+}

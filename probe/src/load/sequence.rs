@@ -1,0 +1,346 @@
+//! The messages of held streams: splits bodies into messages, and checks the numbers, ids and times of messages.
+
+use super::body::MAX_MESSAGE_BYTES;
+use super::error::ErrorKind;
+use super::plan::{Framing, StreamPlan};
+use super::template::Template;
+use crate::units::nanoseconds;
+use memchr::memmem;
+use std::cmp::Ordering;
+
+/// A message may come so much before it is due: the grain of clocks and the jitter of the network.
+const EARLY_TOLERANCE_NS: u64 = 1_000_000;
+
+/// The format of the messages of all streams.
+#[derive(Debug)]
+pub struct StreamFormat {
+    framing: Framing,
+    first: Option<Template>,
+    chunk: Option<Template>,
+    interval_ns: Option<u64>,
+    due_field: Option<Vec<u8>>,
+}
+
+/// The state of one stream.
+#[derive(Debug, Default)]
+pub struct StreamState {
+    /// The bytes of an incomplete message.
+    held: Vec<u8>,
+    /// Messages so far, including the first.
+    count: u64,
+    /// The highest number so far.
+    last: u64,
+    /// When its request was sent: no message is due before.
+    sent_ns: u64,
+    /// From when intervals count: the earliest instant at which the first message may have been sent.
+    base_ns: u64,
+}
+
+/// A message of a stream, checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// By how much it was late; None where its due time is not known.
+    pub late_ns: Option<u64>,
+    pub error: Option<SequenceError>,
+    pub early: bool,
+}
+
+/// An error in the sequence of a stream's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SequenceError {
+    /// So many numbers were skipped.
+    Gap(u64),
+    Repeated,
+    Reordered,
+    /// The message belongs to another connection.
+    Misrouted,
+    Malformed,
+}
+
+/// Counts of messages with an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SequenceErrors {
+    pub gaps: u64,
+    pub repeated: u64,
+    pub reordered: u64,
+    pub misrouted: u64,
+    pub malformed: u64,
+    pub early: u64,
+}
+
+impl SequenceErrors {
+    pub fn count(&mut self, message: &Message) {
+        self.early += u64::from(message.early);
+        match message.error {
+            None => {}
+            Some(SequenceError::Gap(count)) => self.gaps = self.gaps.saturating_add(count),
+            Some(SequenceError::Repeated) => self.repeated += 1,
+            Some(SequenceError::Reordered) => self.reordered += 1,
+            Some(SequenceError::Misrouted) => self.misrouted += 1,
+            Some(SequenceError::Malformed) => self.malformed += 1,
+        }
+    }
+
+    pub fn merge(&mut self, other: &SequenceErrors) {
+        self.gaps = self.gaps.saturating_add(other.gaps);
+        self.repeated += other.repeated;
+        self.reordered += other.reordered;
+        self.misrouted += other.misrouted;
+        self.malformed += other.malformed;
+        self.early += other.early;
+    }
+
+    /// The counts with their names in messages.
+    pub fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("gaps", self.gaps),
+            ("repeats", self.repeated),
+            ("swaps", self.reordered),
+            ("foreign", self.misrouted),
+            ("malformed", self.malformed),
+            ("early", self.early),
+        ]
+    }
+}
+
+impl StreamFormat {
+    pub fn new(plan: &StreamPlan) -> StreamFormat {
+        let template = |text: &Option<String>| text.as_deref().map(Template::parse);
+        StreamFormat {
+            framing: plan.framing,
+            first: template(&plan.first),
+            chunk: template(&plan.chunk),
+            interval_ns: plan.interval_s.map(nanoseconds),
+            due_field: plan.due_field.as_ref().map(|text| text.as_bytes().to_vec()),
+        }
+    }
+
+    /// A stream whose request was sent at `sent_ns`.
+    pub fn begin(&self, sent_ns: u64) -> StreamState {
+        StreamState {
+            sent_ns,
+            base_ns: sent_ns,
+            ..StreamState::default()
+        }
+    }
+
+    /// How many chunks have arrived on a stream, and how many more were due at `now_ns`.
+    pub fn received_and_behind(&self, stream: &StreamState, now_ns: u64) -> (u64, u64) {
+        let first = u64::from(self.first.is_some());
+        let received = stream.count.saturating_sub(first);
+        let due = match self.interval_ns {
+            Some(interval_ns) if stream.count >= first => {
+                now_ns.saturating_sub(stream.base_ns) / interval_ns.max(1)
+            }
+            _ => received,
+        };
+        (received, due.saturating_sub(received))
+    }
+
+    /// Splits the next bytes of a body; complete messages go to `on_message`. `last`: a chunk ends with them.
+    pub fn feed(
+        &self,
+        stream: &mut StreamState,
+        bytes: &[u8],
+        last: bool,
+        on_message: &mut impl FnMut(&mut StreamState, &[u8]),
+    ) -> Result<(), ErrorKind> {
+        match self.framing {
+            Framing::Chunk if last && stream.held.is_empty() => {
+                on_message(stream, bytes.strip_suffix(b"\n").unwrap_or(bytes));
+            }
+            Framing::Chunk => {
+                hold(stream, bytes)?;
+                if last {
+                    let held = std::mem::take(&mut stream.held);
+                    on_message(stream, held.strip_suffix(b"\n").unwrap_or(&held));
+                }
+            }
+            Framing::Line => {
+                let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
+                while let Some(line) = lines.next() {
+                    if lines.peek().is_none() {
+                        hold(stream, line)?;
+                    } else if stream.held.is_empty() {
+                        on_message(stream, line);
+                    } else {
+                        hold(stream, line)?;
+                        let held = std::mem::take(&mut stream.held);
+                        on_message(stream, &held);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a message of the stream `id` that arrived at `now_ns`.
+    pub fn check(&self, stream: &mut StreamState, message: &[u8], id: u64, now_ns: u64) -> Message {
+        stream.count += 1;
+        let is_first = stream.count == 1 && self.first.is_some();
+        if is_first {
+            stream.base_ns = now_ns;
+        }
+        let template = if is_first { &self.first } else { &self.chunk };
+        let mut k = stream.count - u64::from(self.first.is_some());
+        let mut error = None;
+        if let Some(template) = template {
+            match template.parse_message(message) {
+                None => error = Some(SequenceError::Malformed),
+                Some((_, Some(other))) if other != id => {
+                    return Message {
+                        error: Some(SequenceError::Misrouted),
+                        ..Message::default()
+                    };
+                }
+                Some((Some(number), _)) => {
+                    k = number;
+                    error = stream.follow(number);
+                }
+                Some((None, _)) => {}
+            }
+        }
+        let mut earliest_ns = None;
+        let due_ns = match (&self.due_field, self.interval_ns) {
+            (Some(field), _) => {
+                earliest_ns = parse_due(message, field);
+                earliest_ns
+            }
+            (None, Some(interval_ns)) if !is_first => {
+                let after_ns = k.saturating_mul(interval_ns);
+                earliest_ns = Some(stream.sent_ns.saturating_add(after_ns));
+                // The first message was read some time after it was sent. Where a later message shows that,
+                // intervals count from the earlier instant.
+                let shown_ns = now_ns.saturating_sub(after_ns).max(stream.sent_ns);
+                stream.base_ns = stream.base_ns.min(shown_ns);
+                Some(stream.base_ns.saturating_add(after_ns))
+            }
+            _ => None,
+        };
+        Message {
+            late_ns: due_ns.map(|due_ns| now_ns.saturating_sub(due_ns)),
+            error,
+            early: earliest_ns.map_or(false, |at_ns| now_ns + EARLY_TOLERANCE_NS < at_ns),
+        }
+    }
+}
+
+impl StreamState {
+    /// Advances to the number of a message.
+    fn follow(&mut self, number: u64) -> Option<SequenceError> {
+        match number.cmp(&self.last) {
+            Ordering::Less => Some(SequenceError::Reordered),
+            Ordering::Equal => Some(SequenceError::Repeated),
+            Ordering::Greater => {
+                let skipped = number - self.last - 1;
+                self.last = number;
+                (skipped > 0).then_some(SequenceError::Gap(skipped))
+            }
+        }
+    }
+}
+
+fn hold(stream: &mut StreamState, bytes: &[u8]) -> Result<(), ErrorKind> {
+    if stream.held.len() + bytes.len() > MAX_MESSAGE_BYTES {
+        return Err(ErrorKind::TooLarge);
+    }
+    stream.held.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn parse_due(message: &[u8], field: &[u8]) -> Option<u64> {
+    let rest = &message[memmem::find(message, field)? + field.len()..];
+    let end = rest.iter().position(|byte| !byte.is_ascii_digit());
+    let digits = &rest[..end.unwrap_or(rest.len())];
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream_format(framing: Framing, due_field: Option<&str>) -> StreamFormat {
+        StreamFormat::new(&StreamPlan {
+            framing,
+            first: Some("Welcome: {id}".into()),
+            chunk: Some("Chunk {k} for {id}".into()),
+            interval_s: Some(1.0),
+            due_field: due_field.map(str::to_owned),
+            ..StreamPlan::default()
+        })
+    }
+
+    #[test]
+    fn sequences() {
+        let format = stream_format(Framing::Chunk, None);
+        let second = 1_000_000_000;
+        let mut stream = format.begin(second - 7);
+        let mut errors = SequenceErrors::default();
+        let mut at = |message: &str, now: u64| {
+            let message = format.check(&mut stream, message.as_bytes(), 7, now);
+            errors.count(&message);
+            message.late_ns
+        };
+        assert_eq!(at("Welcome: 7", second), None);
+        assert_eq!(at("Chunk 1 for 7", 2 * second + 5), Some(5));
+        assert_eq!(at("Chunk 1 for 7", 2 * second + 6), Some(6));
+        assert_eq!(at("Chunk 4 for 7", 5 * second), Some(0));
+        assert_eq!(at("Chunk 3 for 7", 5 * second), Some(second));
+        assert_eq!(at("Chunk 5 for 8", 6 * second), None);
+        assert_eq!(at("Chunk 5 for 7", 5 * second), Some(0));
+        at("Chunk five", 7 * second);
+        let right = SequenceErrors {
+            gaps: 2,
+            repeated: 1,
+            reordered: 1,
+            misrouted: 1,
+            malformed: 1,
+            early: 1,
+        };
+        assert_eq!(errors, right);
+    }
+
+    #[test]
+    fn messages_by_chunk_and_by_line_in_any_pieces() {
+        let text = b"Welcome: 1\nChunk 1 for 1\nChunk 2 for 1\n";
+        for step in 1..=text.len() {
+            let format = stream_format(Framing::Line, None);
+            let (mut stream, mut messages) = (format.begin(0), Vec::new());
+            for piece in text.chunks(step) {
+                let mut take =
+                    |_: &mut StreamState, message: &[u8]| messages.push(message.to_vec());
+                format.feed(&mut stream, piece, false, &mut take).unwrap();
+            }
+            assert_eq!(messages.join(&b'\n'), text[..text.len() - 1]);
+        }
+        let format = stream_format(Framing::Chunk, None);
+        let (mut stream, mut messages) = (format.begin(0), Vec::new());
+        let pieces: [(&[u8], bool); 4] = [
+            (b"ab\n", true),
+            (b"c", false),
+            (b"d", false),
+            (b"e\n", true),
+        ];
+        for (piece, last) in pieces {
+            let mut take = |_: &mut StreamState, message: &[u8]| messages.push(message.to_vec());
+            format.feed(&mut stream, piece, last, &mut take).unwrap();
+        }
+        assert_eq!(messages, [b"ab".to_vec(), b"cde".to_vec()]);
+        let bomb = vec![b'x'; MAX_MESSAGE_BYTES + 1];
+        let mut ignore = |_: &mut StreamState, _: &[u8]| {};
+        assert_eq!(
+            format.feed(&mut stream, &bomb, false, &mut ignore),
+            Err(ErrorKind::TooLarge)
+        );
+    }
+
+    #[test]
+    fn a_message_may_hold_its_due_time() {
+        let format = stream_format(Framing::Line, Some("due="));
+        let mut stream = format.begin(0);
+        let message = format.check(&mut stream, b"x due=100 y", 1, 150);
+        assert_eq!(message.late_ns, Some(50));
+        let message = format.check(&mut stream, b"x due=", 1, 150);
+        assert_eq!(message.late_ns, None);
+    }
+}

@@ -1,0 +1,40 @@
+//! The configuration of a shard.
+
+use crate::load::interval::Interval;
+use crate::load::pacer::share;
+use crate::load::plan::Plan;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+pub struct ShardConfig {
+    pub plan: Arc<Plan>,
+    /// The number of the shard, from 0.
+    pub shard: usize,
+    pub start_ns: u64,
+    /// Set to end the load early.
+    pub stop: Arc<AtomicBool>,
+    /// The counts for the live view.
+    pub live: Arc<Mutex<Interval>>,
+}
+
+impl ShardConfig {
+    /// The number of connections of the shard.
+    pub fn connections(&self) -> usize {
+        let (shard, shards) = (self.shard as u64, self.plan.threads as u64);
+        share(self.plan.connections as u64, shard, shards) as usize
+    }
+
+    /// The number of a connection among all shards', from 1.
+    pub fn connection_id(&self, slot: usize) -> u64 {
+        (slot * self.plan.threads + self.shard) as u64 + 1
+    }
+
+    /// The number of a request among all shards', from 1. `sent`: how many this shard sent before.
+    pub fn request_number(&self, sent: u64) -> u64 {
+        sent * self.plan.threads as u64 + self.shard as u64 + 1
+    }
+
+    pub fn stop_requested(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

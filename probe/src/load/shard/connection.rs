@@ -1,0 +1,54 @@
+//! The state of one connection.
+
+use crate::load::codec::Decoder;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Not connected.
+    Closed,
+    Connecting,
+    /// Connected, without a request.
+    Free,
+    /// A reply is pending.
+    Busy,
+    /// Reset by a fault: not opened again.
+    Removed,
+}
+
+pub struct Connection {
+    pub stage: Stage,
+    /// Start of the present stage; of a stream, the arrival of its last bytes.
+    pub since_ns: u64,
+    /// The intended instant of a request that waits for the connect.
+    pub pending_ns: Option<u64>,
+    pub intended_ns: u64,
+    pub sent_ns: u64,
+    /// The number of the request.
+    pub number: u64,
+    /// The first byte of the reply has arrived.
+    pub answered: bool,
+    /// A message of a stream has arrived, on this connection or an earlier one of its slot.
+    pub fed: bool,
+    pub paused: bool,
+    /// It has been paused: late messages are not the server's fault.
+    pub was_paused: bool,
+    pub decoder: Decoder,
+}
+
+impl Connection {
+    pub fn new() -> Connection {
+        Connection {
+            stage: Stage::Closed,
+            since_ns: 0,
+            pending_ns: None,
+            intended_ns: 0,
+            sent_ns: 0,
+            number: 0,
+            answered: false,
+            fed: false,
+            paused: false,
+            was_paused: false,
+            decoder: Decoder::Idle,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Opens connections: at the rate of the ramp, again after failures, and a limited number at a time.
+
+use super::config::ShardConfig;
+use crate::io::{socket, Io, Slot};
+use crate::load::error::ErrorKind;
+use crate::load::pacer::{Pacer, Pacing};
+use crate::load::source::{bind, shrink_buffers, Sources};
+use rustix::net::SocketAddrAny;
+use std::collections::VecDeque;
+use std::io;
+
+/// The pause after a failure, before the connection is opened again.
+const RETRY_NS: u64 = 100_000_000;
+/// Pending connects of all shards: below half of a usual backlog.
+const MAX_CONNECTING: usize = 512;
+
+pub struct Dialer {
+    start_ns: u64,
+    sources: Sources,
+    ramp: Pacer,
+    /// How many connections the ramp has opened.
+    ramped: usize,
+    queue: VecDeque<Slot>,
+    retries: VecDeque<(u64, Slot)>,
+    connecting: usize,
+    max_connecting: usize,
+}
+
+impl Dialer {
+    pub fn new(config: &ShardConfig) -> Dialer {
+        let plan = &config.plan;
+        let (shard, shards) = (config.shard as u64, plan.threads as u64);
+        let total = plan.connections as u64;
+        // Without a ramp all are due at once.
+        let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);
+        Dialer {
+            start_ns: config.start_ns,
+            sources: Sources::new(&plan.addresses, plan.connections),
+            ramp: Pacer::new(&ramp, shard, shards, None, Some(total)),
+            ramped: 0,
+            queue: VecDeque::new(),
+            retries: VecDeque::new(),
+            connecting: 0,
+            max_connecting: (MAX_CONNECTING / plan.threads).max(1),
+        }
+    }
+
+    /// When the next connection is to be opened; None while the maximum of connects is pending.
+    pub fn next_ns(&self) -> Option<u64> {
+        if self.connecting >= self.max_connecting {
+            return None;
+        }
+        if !self.queue.is_empty() {
+            return Some(0);
+        }
+        let ramp = self.ramp.peek().map(|due| self.start_ns + due);
+        let retry = self.retries.front().map(|&(due, _)| due);
+        ramp.into_iter().chain(retry).min()
+    }
+
+    /// A connection that the ramp opens, or that is due for a retry.
+    pub fn take_due(&mut self, now_ns: u64) -> Option<Slot> {
+        if let Some(&(_, slot)) = self.retries.front().filter(|(due, _)| *due <= now_ns) {
+            self.retries.pop_front();
+            return Some(slot);
+        }
+        self.ramp
+            .peek()
+            .filter(|due| self.start_ns + due <= now_ns)?;
+        self.ramp.take();
+        self.ramped += 1;
+        Some(self.ramped - 1)
+    }
+
+    pub fn enqueue(&mut self, slot: Slot) {
+        self.queue.push_back(slot);
+    }
+
+    pub fn retry_later(&mut self, slot: Slot, now_ns: u64) {
+        self.retries.push_back((now_ns + RETRY_NS, slot));
+    }
+
+    /// Starts the connect of the next connection in the queue.
+    pub fn dial<I: Io>(
+        &mut self,
+        config: &ShardConfig,
+        io: &mut I,
+    ) -> Option<(Slot, Result<(), ErrorKind>)> {
+        if self.connecting >= self.max_connecting {
+            return None;
+        }
+        let slot = self.queue.pop_front()?;
+        let id = config.connection_id(slot);
+        let (target, source) = self.sources.addresses(id - 1);
+        let target = SocketAddrAny::from(target);
+        let opened = socket::<I>(target.address_family())
+            .map_err(io::Error::from)
+            .and_then(|socket| {
+                if config.plan.stream.pauses(id) {
+                    shrink_buffers(&socket)?;
+                }
+                source.map_or(Ok(()), |source| bind(&socket, source))?;
+                io.open(slot, socket, &target)
+            });
+        let result = opened.map_err(|error| {
+            let errno = error.raw_os_error().unwrap_or(0);
+            if errno == libc::EADDRNOTAVAIL {
+                self.sources.exhausted(id - 1);
+            }
+            connect_error(errno)
+        });
+        self.connecting += usize::from(result.is_ok());
+        Some((slot, result))
+    }
+
+    /// A connect has succeeded, failed, or was given up.
+    pub fn connect_ended(&mut self) {
+        self.connecting -= 1;
+    }
+
+    /// Whether no connect is pending, and the ramp has opened all connections.
+    pub fn is_idle(&self) -> bool {
+        self.connecting == 0 && self.ramp.peek().is_none()
+    }
+}
+
+/// The kind of error of a connect's errno.
+pub fn connect_error(errno: i32) -> ErrorKind {
+    match errno {
+        libc::ECONNREFUSED => ErrorKind::ConnectRefused,
+        libc::ETIMEDOUT => ErrorKind::ConnectTimeout,
+        libc::EADDRNOTAVAIL => ErrorKind::PortsExhausted,
+        libc::EMFILE | libc::ENFILE => ErrorKind::DescriptorsExhausted,
+        _ => ErrorKind::ConnectFailed,
+    }
+}

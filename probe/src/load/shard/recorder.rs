@@ -1,0 +1,105 @@
+//! Records the events of a shard, in its record and for the live view.
+
+use super::config::ShardConfig;
+use crate::load::codec::Event;
+use crate::load::error::ErrorKind;
+use crate::load::interval::Interval;
+use crate::load::record::Record;
+use std::sync::{Arc, Mutex};
+
+pub struct Recorder {
+    pub record: Record,
+    interval: Interval,
+    live: Arc<Mutex<Interval>>,
+    start_ns: u64,
+}
+
+impl Recorder {
+    pub fn new(config: &ShardConfig) -> Recorder {
+        Recorder {
+            record: Record::default(),
+            interval: Interval::default(),
+            live: Arc::clone(&config.live),
+            start_ns: config.start_ns,
+        }
+    }
+
+    pub fn error(&mut self, now_ns: u64, kind: ErrorKind) {
+        self.record.errors[kind as usize] += 1;
+        self.interval.errors += 1;
+        self.record.second(now_ns - self.start_ns).errors += 1;
+    }
+
+    /// A request was due, and sent or not.
+    pub fn intended(&mut self) {
+        self.record.intended += 1;
+        self.interval.intended += 1;
+    }
+
+    /// A right reply. `late`: after the end of the load. `number`: of a numbered request.
+    pub fn reply(
+        &mut self,
+        now_ns: u64,
+        latency_ns: u64,
+        service_ns: u64,
+        late: bool,
+        number: Option<u64>,
+    ) {
+        self.record.latency.add(latency_ns);
+        self.record.service.add(service_ns);
+        self.interval.add(latency_ns);
+        let numbered = number.map(|number| (number, service_ns));
+        self.record.numbered.extend(numbered);
+        if late {
+            self.record.late_requests += 1;
+            return;
+        }
+        self.record.requests += 1;
+        self.interval.requests += 1;
+        let second = self.record.second(now_ns - self.start_ns);
+        second.requests += 1;
+        second.max_ns = second.max_ns.max(latency_ns);
+    }
+
+    /// A request was given up after this time.
+    pub fn timed_out(&mut self, age_ns: u64) {
+        self.record.latency.add(age_ns);
+        self.interval.add(age_ns);
+    }
+
+    /// A part of a reply. `fed`: whether the connection has had a message; `was_paused`: lateness does not count.
+    pub fn event(&mut self, now_ns: u64, event: Event, fed: &mut bool, was_paused: bool) {
+        let message = match event {
+            Event::Status(status) => {
+                *self.record.statuses.entry(status).or_default() += 1;
+                return;
+            }
+            Event::Message(message) => message,
+        };
+        self.record.sequence.count(&message);
+        self.record.messages += 1;
+        self.record.fed += u64::from(!std::mem::replace(fed, true));
+        self.interval.requests += 1;
+        let second = self.record.second(now_ns - self.start_ns);
+        second.requests += 1;
+        if let Some(late_ns) = message.late_ns.filter(|_| !was_paused) {
+            second.max_ns = second.max_ns.max(late_ns);
+            self.record.lateness.add(late_ns);
+            self.interval.add(late_ns);
+        }
+    }
+
+    /// Hands the interval over to the live view. `open`: connections. `running`: the load has not ended.
+    pub fn publish(&mut self, now_ns: u64, open: u64, in_flight: u64, running: bool) {
+        if running {
+            let second = self.record.second(now_ns - self.start_ns);
+            second.open = second.open.max(open);
+        }
+        if let Ok(mut live) = self.live.lock() {
+            live.merge(&self.interval);
+            live.open = open;
+            live.in_flight = in_flight;
+        }
+        self.interval = Interval::default();
+    }
+}

@@ -1,0 +1,535 @@
+//! The state machine of a shard: what each connection does at an event or an instant. It is in one file, since all
+//! methods change the same state; what has a state of its own is in the modules beside.
+
+use super::arrivals::Arrivals;
+use super::config::ShardConfig;
+use super::connection::{Connection, Stage};
+use super::dialer::{connect_error, Dialer};
+use super::faults::{Fault, FaultSchedule};
+use super::recorder::Recorder;
+use super::wait::Activity;
+use crate::clock::now_ns;
+use crate::io::{CloseReason, Handler, Io, Next, Slot};
+use crate::load::codec::{Codec, Decoder, Progress};
+use crate::load::error::ErrorKind;
+use crate::load::record::Record;
+use crate::units::nanoseconds;
+use std::collections::VecDeque;
+
+/// A load that counts requests ends when no connection has had an event for four time-outs and this.
+const PATIENCE_NS: u64 = 5_000_000_000;
+/// Reads are coalesced with so many streams, once all are open.
+const COALESCED_STREAMS: usize = 2000;
+
+pub struct Shard {
+    config: ShardConfig,
+    codec: Codec,
+    connections: Vec<Connection>,
+    /// Open loop: connections that wait for a request.
+    free: VecDeque<Slot>,
+    dialer: Dialer,
+    arrivals: Arrivals,
+    faults: FaultSchedule,
+    recorder: Recorder,
+    timeout_ns: u64,
+    open: usize,
+    in_flight: u64,
+    sent: u64,
+    stopping: bool,
+    /// The last time at which bytes arrived, or a request was given up.
+    last_event_ns: u64,
+}
+
+impl Shard {
+    pub fn new(config: ShardConfig) -> Shard {
+        let plan = &config.plan;
+        let count = config.connections();
+        Shard {
+            codec: Codec::new(plan),
+            connections: (0..count).map(|_| Connection::new()).collect(),
+            free: VecDeque::with_capacity(count),
+            dialer: Dialer::new(&config),
+            arrivals: Arrivals::new(&config),
+            faults: FaultSchedule::new(&plan.stream, config.start_ns),
+            recorder: Recorder::new(&config),
+            timeout_ns: nanoseconds(plan.timeout_s),
+            open: 0,
+            in_flight: 0,
+            sent: 0,
+            stopping: false,
+            last_event_ns: config.start_ns,
+            config,
+        }
+    }
+
+    pub fn streams(&self) -> bool {
+        self.codec.streams()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    pub fn into_record(self, cpu_ns: u64) -> Record {
+        let mut record = self.recorder.record;
+        record.cpu_ns = cpu_ns;
+        record
+    }
+
+    /// Whether there is nothing to do but to read many streams.
+    pub fn coalesces_reads(&self) -> bool {
+        self.streams() && self.connections() >= COALESCED_STREAMS && self.dialer.is_idle()
+    }
+
+    /// When something is due at the latest.
+    pub fn wake_ns(&self, sweep_ns: u64) -> u64 {
+        if self.stopping {
+            return sweep_ns;
+        }
+        let request = self.arrivals.next_ns().filter(|_| !self.free.is_empty());
+        let times = [
+            self.arrivals.end_ns(),
+            self.faults.next_ns(),
+            request,
+            self.dialer.next_ns(),
+        ];
+        times.into_iter().flatten().fold(sweep_ns, u64::min)
+    }
+
+    /// Whether no more requests are to be sent.
+    pub fn is_over(&self, now: u64) -> bool {
+        if self.config.stop_requested() || self.arrivals.is_past_end(now) {
+            return true;
+        }
+        let record = &self.recorder.record;
+        let never_connected = record.opened == 0 && record.errors_total() > 0;
+        if never_connected && now > self.config.start_ns + self.timeout_ns {
+            return true;
+        }
+        if self.streams() || self.config.plan.requests.is_none() {
+            return false;
+        }
+        // Without a duration, a server that accepts no connection any more would keep the load for ever.
+        let no_end = self.arrivals.end_ns().is_none();
+        if no_end && now > self.last_event_ns + 4 * self.timeout_ns + PATIENCE_NS {
+            return true;
+        }
+        let mut connections = self.connections.iter();
+        self.arrivals.is_exhausted()
+            && self.in_flight == 0
+            && connections.all(|connection| connection.pending_ns.is_none())
+    }
+
+    /// Sends no more requests; returns when the load ended. `busy_ns`: CPU time without busy-polling.
+    pub fn stop(&mut self, now: u64, cpu_ns: u64, busy_ns: u64) -> u64 {
+        self.stopping = true;
+        self.recorder.record.max_thread_cpu_ns = cpu_ns;
+        self.recorder.record.max_thread_busy_ns = busy_ns;
+        self.arrivals.end_ns().map_or(now, |end| end.min(now))
+    }
+
+    /// Whether no more replies are waited for.
+    pub fn is_drained(&self, now: u64, stopped_ns: u64) -> bool {
+        self.streams()
+            || self.in_flight == 0
+            || self.config.stop_requested()
+            || now > stopped_ns + self.timeout_ns
+    }
+
+    /// Open loop: sends the requests that are due on free connections.
+    pub fn dispatch<I: Io>(&mut self, now: u64, io: &mut I) {
+        while self.arrivals.next_ns().map_or(false, |due| due <= now) {
+            let Some(slot) = self.free.pop_front() else {
+                return;
+            };
+            let closes = self.codec.closes();
+            let connection = &mut self.connections[slot];
+            let usable = if closes { Stage::Closed } else { Stage::Free };
+            if connection.stage != usable || connection.pending_ns.is_some() {
+                continue;
+            }
+            let Some(intended) = self.arrivals.take_due(now) else {
+                return;
+            };
+            let lag = now - intended.max(connection.since_ns).min(now);
+            let largest = &mut self.recorder.record.largest_lag_ns;
+            *largest = lag.max(*largest);
+            if closes {
+                connection.pending_ns = Some(intended);
+                self.dialer.enqueue(slot);
+            } else if let Next::Send(bytes) = self.start(slot, intended, now) {
+                io.send(slot, bytes, self);
+            }
+        }
+    }
+
+    /// What a connection without a request does next.
+    fn next(&mut self, slot: Slot, now: u64) -> Next {
+        if !self.stopping {
+            if self.streams() {
+                let since = self.connections[slot].since_ns;
+                return self.start(slot, since, now);
+            }
+            if let Some(intended) = self.arrivals.take_due(now) {
+                return self.start(slot, intended, now);
+            }
+        }
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Free;
+        connection.since_ns = now;
+        if !self.arrivals.is_closed_loop() {
+            self.free.push_back(slot);
+        }
+        Next::Wait
+    }
+
+    fn start(&mut self, slot: Slot, intended: u64, now: u64) -> Next {
+        let id = self.config.connection_id(slot);
+        let number = self.config.request_number(self.sent);
+        self.sent += 1;
+        let (bytes, decoder) = self.codec.encode(&self.config.plan, id, number, now);
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Busy;
+        connection.intended_ns = intended;
+        connection.sent_ns = now;
+        connection.number = number;
+        connection.since_ns = now;
+        connection.answered = false;
+        connection.decoder = decoder;
+        self.in_flight += 1;
+        self.recorder.record.bytes_out += bytes.len() as u64;
+        if !self.streams() {
+            self.recorder.intended();
+            if !self.arrivals.is_closed_loop() {
+                self.recorder.record.queue.add(now - intended);
+            }
+        }
+        Next::Send(bytes)
+    }
+
+    /// A reply is complete. `keep`: the connection can be used again.
+    fn complete(
+        &mut self,
+        slot: Slot,
+        now: u64,
+        result: Result<(), ErrorKind>,
+        keep: bool,
+    ) -> Next {
+        let connection = &mut self.connections[slot];
+        connection.decoder = Decoder::Idle;
+        let (latency, service) = (now - connection.intended_ns, now - connection.sent_ns);
+        self.in_flight -= 1;
+        match result {
+            Err(kind) => self.recorder.error(now, kind),
+            Ok(()) => {
+                let number = self.codec.numbered().then_some(connection.number);
+                let late = self.arrivals.end_ns().map_or(false, |end| now > end);
+                self.recorder.reply(now, latency, service, late, number);
+            }
+        }
+        if keep {
+            return self.next(slot, now);
+        }
+        self.after_close(slot, now);
+        Next::Close
+    }
+
+    /// A connection was closed in good order.
+    fn after_close(&mut self, slot: Slot, now: u64) {
+        self.connections[slot].stage = Stage::Closed;
+        self.open -= 1;
+        if !self.stopping {
+            self.reopen(slot, now);
+        }
+    }
+
+    /// A connection with a pending reply was lost.
+    fn lost(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        self.abandon_reply(slot, now);
+        self.last_event_ns = now;
+        self.failed(slot, now, kind);
+    }
+
+    /// Drops a pending reply; the chunks that arrived of a stream count.
+    fn abandon_reply(&mut self, slot: Slot, now: u64) {
+        let connection = &mut self.connections[slot];
+        let decoder = std::mem::replace(&mut connection.decoder, Decoder::Idle);
+        if let Some((received, _)) = self.codec.received_and_behind(&decoder, now) {
+            self.recorder.record.chunks += received;
+        }
+        self.in_flight -= 1;
+        self.open -= 1;
+    }
+
+    /// Opens the connections that are due.
+    pub fn open_connections<I: Io>(&mut self, now: u64, io: &mut I) {
+        if self.stopping {
+            return;
+        }
+        while let Some(slot) = self.dialer.take_due(now) {
+            self.reopen(slot, now);
+        }
+        while let Some((slot, result)) = self.dialer.dial(&self.config, io) {
+            self.connections[slot].since_ns = now;
+            match result {
+                Ok(()) => self.connections[slot].stage = Stage::Connecting,
+                Err(kind) => self.connect_failed(slot, now, kind),
+            }
+        }
+    }
+
+    /// Opens a connection again: at once, or when there is a request for it.
+    fn reopen(&mut self, slot: Slot, now: u64) {
+        if !self.codec.closes() {
+            self.dialer.enqueue(slot);
+        } else if !self.arrivals.is_closed_loop() {
+            self.connections[slot].since_ns = now;
+            self.free.push_back(slot);
+        } else if let Some(intended) = self.arrivals.take_due(now) {
+            self.connections[slot].pending_ns = Some(intended);
+            self.dialer.enqueue(slot);
+        }
+    }
+
+    /// An error, after which the connection is opened again later.
+    fn failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        self.recorder.error(now, kind);
+        self.connections[slot].stage = Stage::Closed;
+        self.dialer.retry_later(slot, now);
+    }
+
+    /// A connect failed. A request that waited for it fails with it.
+    fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        if self.connections[slot].pending_ns.take().is_some() {
+            self.recorder.intended();
+        }
+        self.failed(slot, now, kind);
+    }
+
+    /// Injects the faults that are due into streams that are open.
+    pub fn inject_faults<I: Io>(&mut self, now: u64, io: &mut I) {
+        while let Some(fault) = self.faults.take_due(now) {
+            for slot in 0..self.connections.len() {
+                let id = self.config.connection_id(slot);
+                let connection = &mut self.connections[slot];
+                let hit = connection.stage == Stage::Busy
+                    && fault.hits(&self.config.plan.stream, id)
+                    && (fault != Fault::Resume || connection.paused);
+                match fault {
+                    _ if !hit => {}
+                    Fault::Pause => {
+                        connection.paused = true;
+                        connection.was_paused = true;
+                        self.recorder.record.paused += 1;
+                        io.pause(slot);
+                    }
+                    Fault::Resume => {
+                        connection.paused = false;
+                        connection.since_ns = now;
+                        io.resume(slot, self);
+                    }
+                    Fault::Reset => {
+                        connection.stage = Stage::Removed;
+                        self.recorder.record.reset += 1;
+                        self.abandon_reply(slot, now);
+                        io.reset(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives up what has taken longer than the time-out, and samples the requests in flight.
+    pub fn sweep<I: Io>(&mut self, now: u64, io: &mut I) {
+        if !self.stopping {
+            self.recorder.record.sweeps += 1;
+            self.recorder.record.in_flight_sum += self.in_flight;
+        }
+        for slot in 0..self.connections.len() {
+            let connection = &self.connections[slot];
+            let age = now.saturating_sub(connection.since_ns);
+            if connection.paused || age <= self.timeout_ns {
+                continue;
+            }
+            match connection.stage {
+                Stage::Connecting => {
+                    io.close(slot);
+                    self.dialer.connect_ended();
+                    self.connect_failed(slot, now, ErrorKind::ConnectTimeout);
+                }
+                Stage::Busy => {
+                    io.close(slot);
+                    // The latency is this at least.
+                    if !self.streams() {
+                        self.recorder.timed_out(now - connection.intended_ns);
+                    }
+                    self.lost(slot, now, ErrorKind::Timeout);
+                }
+                Stage::Closed | Stage::Free | Stage::Removed => {}
+            }
+        }
+    }
+
+    pub fn publish(&mut self, now: u64) {
+        let (open, in_flight) = (self.open as u64, self.in_flight);
+        self.recorder.publish(now, open, in_flight, !self.stopping);
+    }
+
+    /// At the end: counts requests without a reply, and requests that were never sent.
+    pub fn count_unfinished(&mut self, now: u64) {
+        if self.streams() {
+            return self.count_streams(now);
+        }
+        let record = &mut self.recorder.record;
+        for connection in &mut self.connections {
+            let intended = match (connection.stage, connection.pending_ns.take()) {
+                (Stage::Busy, _) => connection.intended_ns,
+                (_, Some(intended)) => {
+                    record.intended += 1;
+                    intended
+                }
+                (_, None) => continue,
+            };
+            record.unfinished += 1;
+            if !self.arrivals.is_closed_loop() {
+                record.latency.add(now - intended);
+            }
+        }
+        if self.arrivals.is_closed_loop() {
+            return;
+        }
+        // After an interrupt, requests whose instant has not come were not due.
+        while let Some(intended) = self.arrivals.take_due(now.saturating_sub(1)) {
+            record.intended += 1;
+            record.unfinished += 1;
+            record.latency.add(now - intended);
+        }
+    }
+
+    fn count_streams(&mut self, now: u64) {
+        let silent_ns = self.config.plan.stream.silent_s.map(nanoseconds);
+        let record = &mut self.recorder.record;
+        for connection in &self.connections {
+            let quiet_ns = now.saturating_sub(connection.since_ns);
+            let expected = connection.stage == Stage::Busy && !connection.was_paused;
+            if expected && silent_ns.map_or(false, |max| quiet_ns > max) {
+                record.silent += 1;
+            }
+            let counts = self.codec.received_and_behind(&connection.decoder, now);
+            if let Some((received, behind)) = counts {
+                record.chunks += received;
+                // A paused reader is not behind through the server.
+                record.behind += if connection.was_paused { 0 } else { behind };
+            }
+        }
+    }
+
+    /// Closes all connections; streams by a reset, so that no port stays in TIME_WAIT.
+    pub fn close_all<I: Io>(&mut self, io: &mut I) {
+        self.recorder.record.open_at_end = self.open as u64;
+        for slot in 0..self.connections.len() {
+            if self.streams() {
+                io.reset(slot);
+            } else {
+                io.close(slot);
+            }
+        }
+    }
+}
+
+impl Activity for Shard {
+    fn last_event_ns(&self) -> u64 {
+        self.last_event_ns
+    }
+}
+
+impl Handler for Shard {
+    fn connected(&mut self, slot: Slot) -> Next {
+        let now = now_ns();
+        self.dialer.connect_ended();
+        self.open += 1;
+        let record = &mut self.recorder.record;
+        record.opened += 1;
+        record.most_open = record.most_open.max(self.open as u64);
+        let connection = &mut self.connections[slot];
+        record.connect.add(now - connection.since_ns);
+        match connection.pending_ns.take() {
+            Some(intended) => self.start(slot, intended, now),
+            None => self.next(slot, now),
+        }
+    }
+
+    fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next {
+        let now = now_ns();
+        self.recorder.record.bytes_in += bytes.len() as u64;
+        self.last_event_ns = now;
+        let id = self.config.connection_id(slot);
+        let connection = &mut self.connections[slot];
+        if connection.stage != Stage::Busy {
+            self.open -= 1;
+            self.failed(slot, now, ErrorKind::Unsolicited);
+            return Next::Close;
+        }
+        if !connection.answered {
+            connection.answered = true;
+            let first_byte_ns = now - connection.sent_ns;
+            self.recorder.record.first_byte.add(first_byte_ns);
+        }
+        if self.codec.streams() {
+            connection.since_ns = now;
+        }
+        let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
+        let was_paused = connection.was_paused;
+        let mut on_event = |event| recorder.event(now, event, fed, was_paused);
+        let decoder = &mut connection.decoder;
+        let progress = self.codec.decode(decoder, bytes, id, now, &mut on_event);
+        match progress {
+            Progress::More => Next::Wait,
+            Progress::Done(result, keep) => self.complete(slot, now, result, keep),
+            Progress::Broken(kind) => {
+                self.lost(slot, now, kind);
+                Next::Close
+            }
+            Progress::Unsolicited(result) => {
+                let _ = self.complete(slot, now, result, false);
+                self.recorder.error(now, ErrorKind::Unsolicited);
+                Next::Close
+            }
+        }
+    }
+
+    fn closed(&mut self, slot: Slot, reason: CloseReason) {
+        let now = now_ns();
+        let kind = match reason {
+            CloseReason::NotConnected(errno) => {
+                self.dialer.connect_ended();
+                return self.connect_failed(slot, now, connect_error(errno));
+            }
+            CloseReason::Finished => None,
+            CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE)
+            | CloseReason::ReceiveFailed(_) => Some(ErrorKind::Reset),
+            CloseReason::SendFailed(_) => Some(ErrorKind::Send),
+        };
+        match (self.connections[slot].stage, kind) {
+            (Stage::Free, _) => {
+                // The server may close a connection that is not in use.
+                self.recorder.record.idle_closes += 1;
+                self.after_close(slot, now);
+            }
+            (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
+            (Stage::Busy, None) => {
+                let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
+                let (fed, was_paused) = (&mut connection.fed, connection.was_paused);
+                let mut on_event = |event| recorder.event(now, event, fed, was_paused);
+                match self.codec.decode_eof(&connection.decoder, &mut on_event) {
+                    Progress::Done(result, _) => {
+                        let _ = self.complete(slot, now, result, false);
+                    }
+                    Progress::Broken(kind) => self.lost(slot, now, kind),
+                    Progress::More | Progress::Unsolicited(_) => {}
+                }
+            }
+            (Stage::Closed | Stage::Connecting | Stage::Removed, _) => {}
+        }
+    }
+}

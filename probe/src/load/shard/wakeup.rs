@@ -1,0 +1,97 @@
+//! The wakeup latency of this thread: estimated, so that requests go out at their instants.
+
+use std::time::Duration;
+
+/// No wait is shortened by more: a thread that wakes up much later has another problem than its timer.
+const MAX_NS: f64 = 100_000.0;
+/// By how much a wakeup moves the estimate.
+const STEP_NS: f64 = 200.0;
+/// The quantile: this share of wakeups is earlier than the estimate, and the thread spins until the instant.
+const EARLY_SHARE: f64 = 0.25;
+
+/// A quantile of wakeup latencies, estimated by stochastic approximation (H. Robbins, S. Monro, Ann. Math. Stat. 22
+/// (1951) 400-407): a step down for each lower latency, a third of a step up for each higher one.
+#[derive(Debug, Default)]
+pub struct WakeupLatency {
+    estimate_ns: f64,
+}
+
+impl WakeupLatency {
+    /// The time to wait for, so that the wakeup is at an instant that far away.
+    pub fn wait(&self, left_ns: u64) -> Duration {
+        Duration::from_nanos(left_ns.saturating_sub(self.estimate_ns as u64))
+    }
+
+    /// Whether an instant is too near for another wait.
+    pub fn is_near(&self, left_ns: u64) -> bool {
+        left_ns <= self.estimate_ns as u64
+    }
+
+    /// A wait for `requested` took `took_ns`, and nothing but its time-out ended it.
+    pub fn observe(&mut self, requested: Duration, took_ns: u64) {
+        let latency_ns = took_ns as f64 - requested.as_nanos() as f64;
+        let step = if latency_ns > self.estimate_ns {
+            STEP_NS * (EARLY_SHARE / (1.0 - EARLY_SHARE))
+        } else {
+            -STEP_NS
+        };
+        self.estimate_ns = (self.estimate_ns + step).clamp(0.0, MAX_NS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASKED: Duration = Duration::from_micros(50);
+
+    fn after(wakeups: impl Iterator<Item = u64>) -> WakeupLatency {
+        let mut latency = WakeupLatency::default();
+        for late_ns in wakeups {
+            latency.observe(ASKED, 50_000 + late_ns);
+        }
+        latency
+    }
+
+    #[test]
+    fn the_first_wait_is_not_shortened() {
+        assert_eq!(
+            WakeupLatency::default().wait(7_000),
+            Duration::from_nanos(7_000)
+        );
+        assert!(!WakeupLatency::default().is_near(1));
+    }
+
+    #[test]
+    fn the_estimate_is_a_quantile() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let latency = after((0..20_000).map(|_| 10_000 + random.u64(0..8_000)));
+        let estimate = 50_000 - latency.wait(50_000).as_nanos() as u64;
+        // A quarter of them lies below 12 µs.
+        assert!((11_000..13_000).contains(&estimate), "{estimate}");
+        assert!(latency.is_near(estimate));
+        assert!(!latency.is_near(14_000));
+        assert_eq!(latency.wait(5_000), Duration::ZERO);
+    }
+
+    #[test]
+    fn stalls_of_the_host_do_not_make_it_spin_for_long() {
+        let latency = after((0..20_000).map(|_| 500_000_000));
+        assert_eq!(latency.wait(150_000), Duration::from_nanos(50_000));
+        let mut random = fastrand::Rng::with_seed(3);
+        let stalls = after((0..20_000).map(|_| {
+            if random.u8(0..10) == 0 {
+                9_000_000
+            } else {
+                3_000
+            }
+        }));
+        assert!(stalls.is_near(2_000) && !stalls.is_near(4_000));
+    }
+
+    #[test]
+    fn punctual_wakeups_do_not_make_it_spin() {
+        let latency = after((0..1000).map(|_| 0));
+        assert_eq!(latency.wait(5_000), Duration::from_nanos(5_000));
+    }
+}

@@ -1,0 +1,155 @@
+//! The messages of a trial, as docs/PROTOCOL.md specifies them.
+
+use crate::protocol_line::Span;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Message<'a> {
+    Started {
+        version: u64,
+        pid: i32,
+        t_ns: u64,
+        cgroup: Option<&'a str>,
+        missing: &'a [String],
+    },
+    Ready {
+        t_ns: u64,
+        port: Option<u16>,
+    },
+    Phase {
+        t_ns: u64,
+        name: &'a str,
+        ns: u64,
+    },
+    Sample(&'a Sample),
+    Span(Span),
+    Outcome(Box<TrialOutcome>),
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct Sample {
+    pub t_ns: u64,
+    pub mark: Option<String>,
+    pub processes: u64,
+    pub threads: u64,
+    pub cpu_ns: u64,
+    pub rss_bytes: u64,
+    pub pss_bytes: Option<u64>,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub run_queue_ns: u64,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Box<TimelineFields>>,
+}
+
+/// The fields that only the samples of a time line have.
+#[derive(Debug, Default, Serialize)]
+pub struct TimelineFields {
+    /// `(thread, cpu_ns)` of threads whose CPU time changed since threads were read last; None where this
+    /// sample did not read them.
+    pub cpu_by_thread: Option<Vec<(i32, u64)>>,
+    #[serde(flatten)]
+    pub kernel: KernelMemory,
+}
+
+/// Memory of the kernel, of the whole host; None where the kernel does not report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct KernelMemory {
+    /// Slabs (sockets, files and their data), stacks of threads, page tables.
+    pub kernel_bytes: Option<u64>,
+    /// TCP buffers.
+    pub tcp_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadCpu {
+    pub tid: i32,
+    pub name: String,
+    pub cpu_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Ok,
+    WrongEvidence,
+    Crashed,
+    TimedOut,
+    OutOfMemory,
+    Flooded,
+    NeverReady,
+    LoadFailed,
+    Interrupted,
+}
+
+#[derive(Debug, Serialize)]
+pub struct TrialOutcome {
+    pub outcome: Verdict,
+    pub detail: String,
+    pub exit_status: Option<i32>,
+    pub signal: Option<i32>,
+    pub wall_ns: u64,
+    pub paused_ns: u64,
+    /// From SIGTERM to the end of a server that it ended.
+    pub ending_ns: Option<u64>,
+    pub cpu_user_ns: u64,
+    pub cpu_system_ns: u64,
+    pub cpu_source: &'static str,
+    pub peak_pss_bytes: Option<u64>,
+    pub memory_peak_bytes: Option<u64>,
+    pub peak_threads: u64,
+    pub peak_processes: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub run_queue_ns: u64,
+    pub result: Option<BTreeMap<String, String>>,
+    pub output: Output,
+    pub stdout_tail: String,
+    pub stderr_tail: String,
+    pub left_behind: u64,
+    pub probe_cpu_ns: u64,
+    pub samples: u64,
+    pub sample_interval_ns: Option<u64>,
+    /// Of a time line: the threads with most CPU time, the busiest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadCpu>,
+    /// The CPUs that the program was given, over the whole trial.
+    pub cpus: Vec<CpuTime>,
+    pub pressure: Pressure,
+    /// Time of the reference computation, where the request asked for it.
+    pub reference_ns: Option<u64>,
+}
+
+/// Time in which some thread of the host waited for a CPU, for memory, for I/O (Linux PSI); None where the kernel
+/// does not report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pressure {
+    pub cpu_ns: Option<u64>,
+    pub memory_ns: Option<u64>,
+    pub io_ns: Option<u64>,
+}
+
+/// Time of a CPU, for all processes of the host; the kernel counts in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CpuTime {
+    pub cpu: usize,
+    pub busy_ns: u64,
+    pub idle_ns: u64,
+    /// Taken by the hypervisor.
+    pub stolen_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Output {
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
+    pub lines: u64,
+    pub starting: BTreeMap<char, u64>,
+    /// Of a plain command's stdout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}

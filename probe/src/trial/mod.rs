@@ -1,0 +1,519 @@
+//! One trial: a loop on one thread that waits for the program's end, its output, signals and
+//! the time, until one of them ends the trial.
+
+mod outcome;
+mod setup;
+
+use crate::cause::Cause;
+use crate::clock::timespec;
+use crate::host::HostBaseline;
+use crate::load_runner::LoadRunner;
+use crate::messages::{Message, Sample, Verdict};
+use crate::pin;
+use crate::pipe::OutputPipe;
+use crate::procfs::ProcFs;
+use crate::protocol_line::{Event, Parsed};
+use crate::request::{Request, PROTOCOL};
+use crate::sampler::{Excess, Limits, Sampler};
+use crate::service::{self, Service};
+use crate::spawn::{SpawnStep, REPORT_BYTES};
+use crate::stdout::StdoutParser;
+use crate::stub::background::Background;
+use crate::stub::Stub;
+use crate::supervise::{Pipes, Supervisor};
+use crate::units::nanoseconds;
+use crate::writer::{ReaderGone, Writer};
+use outcome::Parts;
+use rustix::event::{poll, PollFd, PollFlags};
+pub use setup::{listen_upstreams, Setup};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+struct Trial<'a, 'w> {
+    request: &'a Request,
+    writer: &'a mut Writer<'w>,
+    supervisor: Supervisor,
+    sampler: Sampler,
+    start: Instant,
+    missing: Vec<String>,
+    stdin: OwnedFd,
+    /// Open until the program has been executed.
+    report: Option<OwnedFd>,
+    stdout: OutputPipe,
+    stderr: OutputPipe,
+    parser: StdoutParser,
+    host: HostBaseline,
+    reference_ns: Option<u64>,
+    service: Option<Service>,
+    loads: LoadRunner<'a>,
+    stub: Option<Background>,
+    port: Option<u16>,
+    result: Option<BTreeMap<String, String>>,
+    paused_ns: u64,
+    /// The number of processes, where it exceeded its limit.
+    excess_processes: Option<u64>,
+    cause: Option<Cause>,
+}
+
+/// What is ready after a wait.
+struct Ready {
+    signals: bool,
+    ended: bool,
+    reader_gone: bool,
+    report: bool,
+    stdout: bool,
+    stderr: bool,
+    /// Indices of the loads that have ended, in descending order.
+    loads: Vec<usize>,
+}
+
+/// A server that ends within this time after its load has failed counts as crashed.
+const CRASH_DELAY: Duration = Duration::from_secs(2);
+
+/// Carries out the trial. The outer error: the trial could not begin.
+pub fn run(
+    request: &Request,
+    setup: Setup,
+    signals: OwnedFd,
+    writer: &mut Writer,
+) -> io::Result<Result<(), ReaderGone>> {
+    let Setup {
+        stub,
+        mut missing,
+        inherited_cpus,
+        reference_ns,
+    } = setup;
+    let mut procfs = ProcFs::open()?;
+    if !procfs.lists_children {
+        missing.push("children in /proc: the kernel does not list them".into());
+    }
+    if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
+        missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
+    }
+    let program_cpus = pin::program_cpus(request, &inherited_cpus);
+    let host = HostBaseline::read(&mut procfs, &program_cpus);
+    let (supervisor, pipes, start) =
+        Supervisor::start(request, &inherited_cpus, signals, &mut missing)?;
+    let Pipes {
+        stdin,
+        stdout,
+        stderr,
+        report,
+    } = pipes;
+    // Not before the program was started: until then this process must have one thread.
+    let service = request.service.as_ref();
+    let plan = service.and_then(|service| service.stub.as_ref());
+    let stub = match stub.zip(plan) {
+        Some((stub, plan)) => Some(Background::start(stub, plan)?),
+        None => None,
+    };
+    let interval = request.sample_interval();
+    let limits = Limits {
+        memory_bytes: request.limits.memory_bytes,
+        processes: request.limits.processes,
+    };
+    let mut trial = Trial {
+        request,
+        writer,
+        supervisor,
+        sampler: Sampler::new(
+            procfs,
+            interval.map(|interval| interval.as_nanos() as u64),
+            limits,
+            request.timeline,
+        ),
+        start,
+        missing,
+        stdin,
+        report: Some(report),
+        stdout: OutputPipe::new(stdout),
+        stderr: OutputPipe::new(stderr),
+        parser: setup::parser(request),
+        host,
+        reference_ns,
+        service: service.map(Service::new),
+        loads: LoadRunner::new(service.map_or(&[][..], |service| &service.steps)),
+        stub,
+        port: None,
+        result: None,
+        paused_ns: 0,
+        excess_processes: None,
+        cause: None,
+    };
+    Ok(trial.carry_out())
+}
+
+impl Trial<'_, '_> {
+    fn carry_out(&mut self) -> Result<(), ReaderGone> {
+        let ended_ns = self.watch()?;
+        self.loads.interrupt(ended_ns);
+        let leftover = self.supervisor.end(self.excess_processes);
+        let last_line_error = self.drain(ended_ns)?;
+        let stub = self.stub.take().and_then(Background::finish);
+        let mut outcome = outcome::assemble(Parts {
+            request: self.request,
+            cause: self.cause.as_ref().unwrap_or(&Cause::Exited),
+            supervisor: &mut self.supervisor,
+            leftover: &leftover,
+            sampler: &self.sampler,
+            host: &self.host,
+            service: self.service.as_ref(),
+            stdout: &self.stdout,
+            stderr: &self.stderr,
+            parser: &self.parser,
+            result: self.result.take(),
+            last_line_error: last_line_error.as_deref(),
+            ended_ns,
+            paused_ns: self.paused_ns,
+            reference_ns: self.reference_ns,
+        });
+        if let (Verdict::Ok, Some(stub)) = (outcome.outcome, &stub) {
+            let checked = self.loads.check_calls(stub.ledger(), stub.ports().len());
+            if let Err(why) = checked {
+                (outcome.outcome, outcome.detail) = (Verdict::WrongEvidence, why);
+            }
+        }
+        self.loads
+            .report(stub.as_ref().map(Stub::ledger), self.writer)?;
+        self.supervisor.remove_cgroup();
+        self.writer
+            .send(&Message::Outcome(Box::new(outcome)), false)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Runs until something ends the trial; returns the time at which that was observed.
+    fn watch(&mut self) -> Result<u64, ReaderGone> {
+        let wall_ns = nanoseconds(self.request.limits.wall_s);
+        loop {
+            let now = self.now_ns();
+            self.serve(now)?;
+            if now >= wall_ns {
+                let limit = self.request.limits.wall_s;
+                self.stop(Cause::TimedOut(format!("still ran after {limit} s")));
+            }
+            while let Some((_, name)) = self.loads.next_mark().filter(|(due, _)| now >= *due) {
+                self.loads.mark_taken();
+                self.mark(name)?;
+            }
+            let due = self.sampler.due_ns().filter(|_| self.report.is_none());
+            if due.map_or(false, |due| now >= due) {
+                let sample = self.sampler.regular(now, self.supervisor.cgroup.as_ref());
+                self.write_sample(sample)?;
+            }
+            if self.cause.is_some() {
+                return Ok(now);
+            }
+
+            let due = self.sampler.due_ns().filter(|_| self.report.is_none());
+            let service = self.service.as_ref().map(Service::due_ns);
+            let paused = [&self.stdout, &self.stderr].map(|pipe| pipe.paused_until_ns(now));
+            let mark = self.loads.next_mark().map(|(due, _)| due);
+            let times = [due, service, mark].into_iter().chain(paused).flatten();
+            let next = times.fold(wall_ns, u64::min);
+            let ready = self.wait(now, next);
+            let now = self.now_ns();
+
+            if ready.reader_gone {
+                return Err(ReaderGone);
+            }
+            if ready.report {
+                self.read_report(now)?;
+            }
+            let reaped = ready.signals && self.read_signals();
+            if (ready.ended || reaped) && self.cause.is_none() {
+                self.cause = Some(Cause::Exited);
+                return Ok(now);
+            }
+            for index in ready.loads {
+                self.load_ended(index, now)?;
+            }
+            if ready.stdout {
+                self.read_stdout(now, true)?;
+            }
+            if ready.stderr {
+                self.stderr.read(now, &mut |_| {});
+            }
+            self.check_output();
+        }
+    }
+
+    /// Ends the trial. The first cause counts.
+    fn stop(&mut self, cause: Cause) {
+        self.cause.get_or_insert(cause);
+    }
+
+    fn wait(&self, now_ns: u64, until_ns: u64) -> Ready {
+        let signals = self.supervisor.signals();
+        // A file that is not to be polled is replaced by one without events.
+        let flags = |file: Option<BorrowedFd<'_>>| match file {
+            Some(_) => PollFlags::IN,
+            None => PollFlags::empty(),
+        };
+        let report = self.report.as_ref().map(AsFd::as_fd);
+        let stdout = self.stdout.waiting(now_ns);
+        let stderr = self.stderr.waiting(now_ns);
+        let mut files = vec![
+            PollFd::from_borrowed_fd(signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.supervisor.pidfd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.writer.file(), PollFlags::empty()),
+            PollFd::from_borrowed_fd(report.unwrap_or(signals), flags(report)),
+            PollFd::from_borrowed_fd(stdout.unwrap_or(signals), flags(stdout)),
+            PollFd::from_borrowed_fd(stderr.unwrap_or(signals), flags(stderr)),
+        ];
+        let loads = self.loads.files();
+        files.extend(loads.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
+        let time = until_ns.saturating_sub(self.now_ns());
+        // An error is a signal, or want of memory: the loop polls again.
+        let _ = poll(&mut files, Some(&timespec(time)));
+        let ready: Vec<_> = files
+            .iter()
+            .map(|file| !file.revents().is_empty())
+            .collect();
+        Ready {
+            signals: ready[0],
+            ended: ready[1],
+            reader_gone: ready[2],
+            report: ready[3],
+            stdout: ready[4],
+            stderr: ready[5],
+            loads: (0..ready.len() - 6)
+                .rev()
+                .filter(|load| ready[load + 6])
+                .collect(),
+        }
+    }
+
+    fn serve(&mut self, now_ns: u64) -> Result<(), ReaderGone> {
+        let step = self.service.as_mut().map(|service| service.step(now_ns));
+        match step {
+            None | Some(service::Step::Wait) => {}
+            Some(service::Step::GiveUp(cause)) => self.stop(cause),
+            Some(service::Step::Terminate) => {
+                if self.loads.is_empty() {
+                    self.mark("idle")?;
+                }
+                self.supervisor.terminate();
+            }
+            Some(service::Step::Drive(step)) => {
+                if step == 0 {
+                    self.mark("idle")?;
+                }
+                self.drive(step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drive(&mut self, step: usize) -> Result<(), ReaderGone> {
+        let Some(port) = self.port else {
+            self.stop(Cause::WrongEvidence("::ready names no port".into()));
+            return Ok(());
+        };
+        self.mark(&format!("begin {}", self.loads.step_name(step)))?;
+        let now = self.now_ns();
+        if let Err(why) = self.loads.begin(step, port, now) {
+            self.stop(Cause::LoadFailed(why));
+        }
+        Ok(())
+    }
+
+    fn load_ended(&mut self, index: usize, now_ns: u64) -> Result<(), ReaderGone> {
+        let Some(step) = self.loads.finish(index, now_ns) else {
+            return Ok(());
+        };
+        let mark = format!("end {step}");
+        self.mark(&mark)?;
+        match self.loads.judge() {
+            Err(cause) => {
+                // A server that crashes closes its connections some time before its process has ended.
+                let crashed = matches!(cause, Cause::LoadFailed(_))
+                    && self.supervisor.ends_within(CRASH_DELAY);
+                self.stop(if crashed { Cause::Exited } else { cause });
+            }
+            Ok(go_on) => {
+                let now = self.now_ns();
+                if let Some(service) = &mut self.service {
+                    service.driven(now, go_on);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The pipe for reports: its end means that the program has been executed.
+    fn read_report(&mut self, now_ns: u64) -> Result<(), ReaderGone> {
+        let Some(file) = &self.report else {
+            return Ok(());
+        };
+        let mut buffer = [0; REPORT_BYTES];
+        match rustix::io::read(file, &mut buffer) {
+            Ok(0) => {
+                self.report = None;
+                let cgroup = self.supervisor.cgroup.as_ref();
+                let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
+                let started = Message::Started {
+                    version: PROTOCOL,
+                    pid: self.supervisor.pid(),
+                    t_ns: now_ns,
+                    cgroup: cgroup.as_deref(),
+                    missing: &self.missing,
+                };
+                self.writer.send(&started, true)
+            }
+            Ok(count) => {
+                match SpawnStep::parse(&buffer[..count]) {
+                    // The program runs all the same, outside.
+                    Some((SpawnStep::Cgroup, error)) => {
+                        self.missing
+                            .push(format!("cgroup: cannot move the program into it: {error}"));
+                        self.supervisor.remove_cgroup();
+                    }
+                    failure => {
+                        let why = setup::start_error(self.request, failure);
+                        self.stop(Cause::NotStarted(why));
+                    }
+                }
+                Ok(())
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// True when the program itself has ended.
+    fn read_signals(&mut self) -> bool {
+        let mut ended = false;
+        while let Some(signal) = self.supervisor.next_signal() {
+            match signal {
+                libc::SIGCHLD => ended |= self.supervisor.reap_some(),
+                libc::SIGINT => self.stop(Cause::Interrupted("SIGINT".into())),
+                libc::SIGHUP => self.stop(Cause::Interrupted("SIGHUP".into())),
+                _ => self.stop(Cause::Interrupted("SIGTERM".into())),
+            }
+        }
+        ended
+    }
+
+    /// Reads and handles what the program printed. True when there may be more at once.
+    fn read_stdout(&mut self, now_ns: u64, alive: bool) -> Result<bool, ReaderGone> {
+        let mut events = Vec::new();
+        let parser = &mut self.parser;
+        let more = self.stdout.read(now_ns, &mut |piece| {
+            parser.feed(piece, &mut |event| events.push(event));
+        });
+        for event in events {
+            self.handle(event, now_ns, alive)?;
+        }
+        Ok(more)
+    }
+
+    fn handle(&mut self, event: Parsed, t_ns: u64, alive: bool) -> Result<(), ReaderGone> {
+        match event {
+            Err(why) => self.stop(Cause::WrongEvidence(why)),
+            Ok(Event::Phase { name, ns }) => {
+                let name = name.as_str();
+                self.writer
+                    .send(&Message::Phase { t_ns, name, ns }, false)?;
+            }
+            Ok(Event::Ready { port }) => {
+                self.writer.send(&Message::Ready { t_ns, port }, true)?;
+                self.port = self.port.or(port);
+                let service = self.service.as_mut();
+                if service.map_or(false, |service| service.ready(t_ns)) && alive {
+                    self.mark("ready")?;
+                }
+            }
+            Ok(Event::Span(span)) => self.writer.send(&Message::Span(span), false)?,
+            Ok(Event::Result(pairs)) => {
+                self.result = Some(pairs);
+                if alive {
+                    self.mark("result")?;
+                }
+            }
+            Ok(Event::Await { name }) => {
+                if alive {
+                    self.mark(&name)?;
+                    // A program that has closed its stdin waits for nothing.
+                    let _ = rustix::io::write(&self.stdin, b"\n");
+                    self.paused_ns += self.now_ns() - t_ns;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, name: &str) -> Result<(), ReaderGone> {
+        let now = self.now_ns();
+        let cgroup = self.supervisor.cgroup.as_ref();
+        let sample = self.sampler.mark(now, name, cgroup);
+        self.write_sample(sample)
+    }
+
+    fn write_sample(
+        &mut self,
+        (sample, excess): (Sample, Option<Excess>),
+    ) -> Result<(), ReaderGone> {
+        let limits = &self.request.limits;
+        match excess {
+            None => {}
+            Some(Excess::Memory(bytes)) => {
+                let limit = limits.memory_bytes;
+                self.stop(Cause::OutOfMemory(format!(
+                    "{bytes} bytes, the limit is {limit}"
+                )));
+            }
+            Some(Excess::Processes(count)) => {
+                let limit = limits.processes;
+                self.excess_processes = Some(count);
+                self.stop(Cause::Flooded(format!(
+                    "{count} processes, the limit is {limit}"
+                )));
+            }
+        }
+        self.writer.send(&Message::Sample(&sample), false)
+    }
+
+    fn check_output(&mut self) {
+        let bytes = self.stdout.bytes() + self.stderr.bytes();
+        let limit = self.request.limits.output_bytes;
+        if bytes > limit {
+            self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
+        }
+    }
+
+    /// Reads what the program wrote before its end. Returns the error of a last line that has no newline, which
+    /// matters only when the program ended by itself.
+    fn drain(&mut self, now_ns: u64) -> Result<Option<String>, ReaderGone> {
+        if self.cause == Some(Cause::Exited) {
+            // What was written before the end counts as if it had been read before it.
+            self.cause = None;
+        }
+        let limit = self.request.limits.output_bytes;
+        let mut more = true;
+        while more && self.stdout.bytes() <= limit {
+            more = self.read_stdout(now_ns, false)?;
+        }
+        more = true;
+        while more && self.stderr.bytes() <= limit {
+            more = self.stderr.read(now_ns, &mut |_| {});
+        }
+        self.check_output();
+        let mut last = Vec::new();
+        self.parser.finish(&mut |event| last.push(event));
+        let mut last_line_error = None;
+        for event in last {
+            match event {
+                Err(why) => {
+                    last_line_error = Some(format!("{why} (the last line has no newline)"));
+                }
+                event => self.handle(event, now_ns, false)?,
+            }
+        }
+        self.stop(Cause::Exited);
+        Ok(last_line_error)
+    }
+}

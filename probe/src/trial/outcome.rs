@@ -1,0 +1,115 @@
+//! The outcome of a trial, assembled from its parts after all its processes have ended.
+
+use crate::cause::Cause;
+use crate::clock;
+use crate::evidence::Observed;
+use crate::host::HostBaseline;
+use crate::messages::{Output, TrialOutcome};
+use crate::pipe::OutputPipe;
+use crate::request::Request;
+use crate::sampler::Sampler;
+use crate::service::Service;
+use crate::stdout::StdoutParser;
+use crate::supervise::{Leftover, Supervisor};
+use crate::sys;
+use crate::verdict::{verdict, Facts};
+use std::collections::BTreeMap;
+
+pub struct Parts<'a> {
+    pub request: &'a Request,
+    pub cause: &'a Cause,
+    pub supervisor: &'a mut Supervisor,
+    pub leftover: &'a Leftover,
+    pub sampler: &'a Sampler,
+    pub host: &'a HostBaseline,
+    pub service: Option<&'a Service>,
+    pub stdout: &'a OutputPipe,
+    pub stderr: &'a OutputPipe,
+    pub parser: &'a StdoutParser,
+    /// The pairs of `::result`.
+    pub result: Option<BTreeMap<String, String>>,
+    /// The error of a last line without a newline.
+    pub last_line_error: Option<&'a str>,
+    pub ended_ns: u64,
+    pub paused_ns: u64,
+    pub reference_ns: Option<u64>,
+}
+
+pub fn assemble(parts: Parts) -> TrialOutcome {
+    let cpus = parts.host.cpus_since(parts.supervisor.procfs());
+    let pressure = parts.host.pressure_since(parts.supervisor.procfs());
+    let supervisor = &*parts.supervisor;
+    let cgroup = supervisor.cgroup.as_ref();
+    let usage = sys::children_usage();
+    let cpu = supervisor.cpu();
+    let (exit_status, signal) = match parts.cause {
+        // The process that ended was not yet the program.
+        Cause::NotStarted(_) => (None, None),
+        _ => supervisor.exit(),
+    };
+    let hash = parts.parser.hash();
+    let sha256 = hash.clone().filter(|_| parts.request.plain);
+    let observed = Observed {
+        result: parts.result,
+        lines: parts.parser.total(),
+        starting: parts.parser.starting(),
+        hash,
+    };
+    let (outcome, mut detail) = verdict(&Facts {
+        cause: parts.cause,
+        exit_status,
+        signal,
+        out_of_memory: cgroup.map_or(false, |cgroup| cgroup.out_of_memory()),
+        last_line_error: parts.last_line_error,
+        service: parts.service.map(Service::phase),
+        expect: parts.request.expect.as_ref(),
+        observed: &observed,
+    });
+    if parts.leftover.unkillable > 0 {
+        let count = parts.leftover.unkillable;
+        detail = format!("{detail} ({count} processes could not be ended)");
+    }
+    let (samples, sample_interval_ns) = parts.sampler.regular_samples();
+    let peaks = &parts.sampler.peaks;
+    let terminated_ns = parts.service.and_then(Service::terminated_ns);
+    let ending_ns = terminated_ns.filter(|_| *parts.cause == Cause::Exited);
+    TrialOutcome {
+        outcome,
+        detail,
+        exit_status,
+        signal,
+        wall_ns: parts.ended_ns.saturating_sub(parts.paused_ns),
+        paused_ns: parts.paused_ns,
+        ending_ns: ending_ns.map(|since| parts.ended_ns.saturating_sub(since)),
+        cpu_user_ns: cpu.map_or(usage.user_ns, |cpu| cpu.user_ns),
+        cpu_system_ns: cpu.map_or(usage.system_ns, |cpu| cpu.system_ns),
+        cpu_source: cpu.map_or("rusage", |_| "cgroup"),
+        peak_pss_bytes: peaks.pss_bytes,
+        memory_peak_bytes: cgroup.and_then(|cgroup| cgroup.memory_peak()),
+        peak_threads: peaks.threads,
+        peak_processes: peaks.processes,
+        voluntary_switches: usage.voluntary_switches,
+        involuntary_switches: usage.involuntary_switches,
+        minor_faults: usage.minor_faults,
+        major_faults: usage.major_faults,
+        run_queue_ns: parts.sampler.run_queue_ns(),
+        result: observed.result,
+        output: Output {
+            stdout_bytes: parts.stdout.bytes(),
+            stderr_bytes: parts.stderr.bytes(),
+            lines: observed.lines,
+            starting: observed.starting,
+            sha256,
+        },
+        stdout_tail: parts.stdout.tail(),
+        stderr_tail: parts.stderr.tail(),
+        left_behind: parts.leftover.left_behind,
+        probe_cpu_ns: clock::process_cpu_ns(),
+        samples,
+        sample_interval_ns,
+        threads: parts.sampler.busiest(),
+        cpus,
+        pressure,
+        reference_ns: parts.reference_ns,
+    }
+}
