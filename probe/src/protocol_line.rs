@@ -176,4 +176,21 @@ mod tests {
         }
         assert!(parse(b"::result a=\xff").is_err());
     }
+
+    #[test]
+    fn limits_of_values() {
+        for (line, right) in [
+            ("::ready port=1", true),
+            ("::ready port=65535", true),
+            ("::span unit=0 begin=5 end=5", true),
+            ("::span unit=0 begin=5 end=4", false),
+            ("::phase name=a ns=0", true),
+            ("::phase name=a ns=18446744073709551615", true),
+            ("::phase name=a ns=18446744073709551616", false),
+        ] {
+            assert_eq!(parse_text(line).is_ok(), right, "{line}");
+        }
+        let error = parse_text("::result a=1 a=2").unwrap_err();
+        assert_eq!(error, "'::result a=1 a=2': 'a' twice");
+    }
 }

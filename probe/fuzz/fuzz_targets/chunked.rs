@@ -5,25 +5,25 @@
 #[path = "../../src/load"]
 mod load {
     pub mod chunked;
-    pub mod record;
+    pub mod error;
 }
 
 use libfuzzer_sys::fuzz_target;
-use load::chunked::Chunked;
-use load::record::Kind;
+use load::chunked::ChunkedDecoder;
+use load::error::ErrorKind;
 
-type Read = (Vec<(Vec<u8>, bool)>, Result<Option<usize>, Kind>);
+type Read = (Vec<(Vec<u8>, bool)>, Result<Option<usize>, ErrorKind>);
 
-/// The chunks, as far as they came, and what is left behind the body.
+/// The chunks, and how many bytes follow the body.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize) -> Read {
-    let (mut chunked, mut chunks, mut done) = (Chunked::default(), vec![(Vec::new(), false)], 0);
+    let (mut chunked, mut chunks, mut done) = (ChunkedDecoder::default(), vec![(Vec::new(), false)], 0);
     for piece in pieces {
         done += piece.len();
-        let fed = chunked.feed(piece, &mut |one| {
+        let fed = chunked.feed(piece, &mut |piece| {
             let (held, last) = chunks.last_mut().unwrap();
-            held.extend_from_slice(one.bytes);
-            *last = one.last;
-            if one.last {
+            held.extend_from_slice(piece.bytes);
+            *last = piece.last;
+            if piece.last {
                 chunks.push((Vec::new(), false));
             }
         });
@@ -37,9 +37,8 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize) -> Read {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let (first, data) = match data.split_first() {
-        Some(found) => found,
-        None => return,
+    let Some((first, data)) = data.split_first() else {
+        return;
     };
     let whole = read(std::iter::once(data), data.len());
     assert_eq!(read(data.chunks(1), data.len()), whole);

@@ -4,46 +4,52 @@
 
 #[path = "../../src/load"]
 mod load {
-    pub mod content;
+    pub mod body;
+    pub mod error;
+    pub mod http_request;
     pub mod pacer;
     pub mod plan;
-    pub mod record;
+    pub mod sequence;
+    pub mod template;
+    pub mod text;
 }
+#[path = "../../src/units.rs"]
+mod units;
 
 use libfuzzer_sys::fuzz_target;
-use load::content::{Form, Stream};
+use load::error::ErrorKind;
 use load::plan::{Framing, StreamPlan};
-use load::record::{Kind, Sequence};
+use load::sequence::{SequenceErrors, StreamFormat, StreamState};
 
 fn read<'a>(
-    form: &Form,
+    format: &StreamFormat,
     pieces: impl Iterator<Item = &'a [u8]>,
-) -> (Vec<Vec<u8>>, Sequence, Result<(), Kind>) {
-    let (mut stream, mut seen, mut faults) = (form.begin(0), Vec::new(), Sequence::default());
+) -> (Vec<Vec<u8>>, SequenceErrors, Result<(), ErrorKind>) {
+    let (mut stream, mut messages) = (format.begin(0), Vec::new());
+    let mut errors = SequenceErrors::default();
     let mut result = Ok(());
     for piece in pieces {
-        result = form.feed(
+        result = format.feed(
             &mut stream,
             piece,
             false,
-            &mut |stream: &mut Stream, message: &[u8]| {
-                seen.push(message.to_vec());
-                form.check(stream, message, 7, 0, &mut faults);
+            &mut |stream: &mut StreamState, message: &[u8]| {
+                messages.push(message.to_vec());
+                errors.count(&format.check(stream, message, 7, 0));
             },
         );
         if result.is_err() {
             break;
         }
     }
-    (seen, faults, result)
+    (messages, errors, result)
 }
 
 fuzz_target!(|data: &[u8]| {
-    let (&first, data) = match data.split_first() {
-        Some(found) => found,
-        None => return,
+    let Some((&first, data)) = data.split_first() else {
+        return;
     };
-    let form = Form::new(&StreamPlan {
+    let format = StreamFormat::new(&StreamPlan {
         framing: Framing::Line,
         first: Some("Welcome: {id}".into()),
         chunk: Some("Chunk {k} for {id}".into()),
@@ -51,8 +57,8 @@ fuzz_target!(|data: &[u8]| {
         due_field: (first & 1 == 1).then(|| "due=".into()),
         ..StreamPlan::default()
     });
-    let whole = read(&form, std::iter::once(data));
-    assert_eq!(read(&form, data.chunks(1)), whole);
+    let whole = read(&format, std::iter::once(data));
+    assert_eq!(read(&format, data.chunks(1)), whole);
     let (left, right) = data.split_at(usize::from(first).min(data.len()));
-    assert_eq!(read(&form, [left, right].into_iter()), whole);
+    assert_eq!(read(&format, [left, right].into_iter()), whole);
 });

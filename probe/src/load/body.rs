@@ -147,4 +147,48 @@ mod tests {
         );
         assert_eq!(any.finish(&BodyState::default(), Some(302)), Ok(()));
     }
+
+    #[test]
+    fn statuses() {
+        let any = BodyCheck::new(&Expect::default());
+        for (status, right) in [(199, false), (200, true), (399, true), (400, false)] {
+            assert_eq!(any.check_status(Some(status)).is_ok(), right, "{status}");
+        }
+        let exact = BodyCheck::new(&Expect {
+            status: Some(404),
+            ..Expect::default()
+        });
+        assert_eq!(exact.check_status(Some(404)), Ok(()));
+        assert_eq!(exact.check_status(Some(200)), Err(ErrorKind::Status));
+        assert_eq!(exact.check_status(None), Ok(()));
+    }
+
+    #[test]
+    fn the_limit_of_a_matched_body() {
+        let check = BodyCheck::new(&Expect {
+            matches: Some("x*".into()),
+            ..Expect::default()
+        });
+        let mut state = BodyState::default();
+        check.feed(&mut state, &vec![b'x'; MAX_MESSAGE_BYTES]);
+        assert_eq!(state.bytes(), MAX_MESSAGE_BYTES);
+        assert_eq!(check.finish(&state, None), Ok(()));
+        check.feed(&mut state, b"x");
+        assert_eq!(check.finish(&state, None), Err(ErrorKind::Content));
+    }
+
+    #[test]
+    fn the_tail_is_as_short_as_it_can_be() {
+        let check = BodyCheck::new(&Expect {
+            contains: Some("abc".into()),
+            ..Expect::default()
+        });
+        let mut state = BodyState::default();
+        check.feed(&mut state, b"xxxxab");
+        assert_eq!(state.tail, b"ab");
+        check.feed(&mut state, b"c");
+        assert_eq!(check.finish(&state, None), Ok(()));
+        check.feed(&mut state, b"yyyy");
+        assert_eq!((state.tail.len(), state.bytes()), (2, 11));
+    }
 }

@@ -241,4 +241,35 @@ mod tests {
             assert_eq!(read(&text, 1), whole, "{text:?}");
         }
     }
+
+    #[test]
+    fn limits_of_size_lines_and_trailers() {
+        let line =
+            |bytes: usize, start: &[u8], end: &[u8]| [start, &vec![b'x'; bytes], end].concat();
+        // The digit of the size counts as well.
+        let longest = line(MAX_HEAD_BYTES - 1, b"0;", b"\r\n\r\n");
+        assert_eq!(read(&longest, 100), Ok((vec![], vec![])));
+        let longer = line(MAX_HEAD_BYTES, b"0;", b"\r\n\r\n");
+        assert_eq!(read(&longer, 100), Err(ErrorKind::TooLarge));
+        let longest = line(MAX_HEAD_BYTES, b"0\r\n", b"\r\n\r\n");
+        // The first byte of a trailer is not counted with it.
+        assert!(read(&longest, 100).is_ok());
+        let extensions = b"1;x\r\na\r\n".repeat(MAX_HEAD_BYTES);
+        assert_eq!(read(&extensions, 1000), Err(ErrorKind::Truncated));
+    }
+
+    #[test]
+    fn bytes_after_the_end_are_left() {
+        let mut decoder = ChunkedDecoder::default();
+        let mut chunks = 0;
+        let rest = decoder.feed(b"1\r\na\r\n0\r\n\r\nrest", &mut |_| chunks += 1);
+        assert_eq!(rest, Ok(Some(&b"rest"[..])));
+        assert_eq!(
+            decoder.feed(b"more", &mut |_| chunks += 1),
+            Ok(Some(&b"more"[..]))
+        );
+        assert_eq!(chunks, 1);
+        let sixteen = b"000000000000000a\r\n0123456789\r\n0\r\n\r\n";
+        assert_eq!(read(sixteen, 5), Ok((vec![b"0123456789".to_vec()], vec![])));
+    }
 }

@@ -366,4 +366,114 @@ mod tests {
         let short = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc";
         assert_eq!(read(short, 7, true), Err(ErrorKind::Truncated));
     }
+
+    #[test]
+    fn the_state_of_a_response() {
+        let mut response = ResponseParser::new(false);
+        let mut ignore = |_: Piece| {};
+        assert!(!response.has_begun() && response.at_eof().is_none());
+        assert_eq!(response.feed(b"HTTP/1.1", &mut ignore), Ok(Read::More));
+        assert!(response.has_begun());
+        assert_eq!(response.status(), None);
+        let rest = b" 201 Made\r\n\r\nbody";
+        assert_eq!(response.feed(rest, &mut ignore), Ok(Read::More));
+        assert_eq!(response.status(), Some(201));
+        assert!(response.has_begun());
+        let done = Done {
+            status: 201,
+            keep_alive: false,
+        };
+        assert_eq!(response.at_eof(), Some(done));
+    }
+
+    #[test]
+    fn the_response_to_head_has_no_body() {
+        let mut response = ResponseParser::new(true);
+        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        let done = Done {
+            status: 200,
+            keep_alive: true,
+        };
+        let read = response.feed(text, &mut |_| panic!("a body"));
+        assert_eq!(read, Ok(Read::Done(done, b"")));
+    }
+
+    #[test]
+    fn ends_of_pieces() {
+        let mut ends = Vec::new();
+        let mut response = ResponseParser::new(false);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+        response.feed(head, &mut |_| panic!("a body")).unwrap();
+        for bytes in [&b"a"[..], b"bc"] {
+            let mut sink = |piece: Piece| ends.push((piece.bytes.len(), piece.last));
+            response.feed(bytes, &mut sink).unwrap();
+        }
+        assert_eq!(ends, [(1, false), (2, true)]);
+    }
+
+    #[test]
+    fn other_protocols_are_recognised() {
+        for (first, kind) in [
+            (0x15, ErrorKind::Tls),
+            (0x16, ErrorKind::Tls),
+            (0x00, ErrorKind::Http2),
+            (0x17, ErrorKind::Protocol),
+        ] {
+            let text = [first, 3, 1, b'\r', b'\n'];
+            for step in [1, 5] {
+                assert_eq!(read(&text, step, true), Err(kind), "{first}");
+            }
+        }
+    }
+
+    #[test]
+    fn limits_of_a_head() {
+        let head = |bytes: usize| {
+            let start = b"HTTP/1.1 204 No\r\nA: ";
+            let filler = vec![b'x'; bytes - start.len() - 4];
+            [&start[..], &filler, b"\r\n\r\n"].concat()
+        };
+        for step in [1000, MAX_HEAD_BYTES + 1] {
+            let longest = head(MAX_HEAD_BYTES);
+            assert_eq!(read(&longest, step, false), Ok((204, true, vec![], 0)));
+            let longer = head(MAX_HEAD_BYTES + 1);
+            assert_eq!(read(&longer, step, false), Err(ErrorKind::TooLarge));
+        }
+        let fields = |count| {
+            [
+                &b"HTTP/1.1 204 No\r\n"[..],
+                &b"A: b\r\n".repeat(count),
+                b"\r\n",
+            ]
+            .concat()
+        };
+        assert!(read(&fields(100), 10_000, false).is_ok());
+        let interim = |count| [&b"HTTP/1.1 100 C\r\n\r\n".repeat(count), &fields(0)[..]].concat();
+        assert!(read(&interim(16), 40, false).is_ok());
+        assert_eq!(read(&interim(17), 40, false), Err(ErrorKind::Protocol));
+    }
+
+    #[test]
+    fn options_of_a_connection() {
+        for (version, option, keep_alive) in [
+            ("1.1", "keep-alive", true),
+            ("1.1", "x", true),
+            ("1.1", " CLOSE ", false),
+            ("1.0", "x", false),
+            ("1.0", "x, Keep-Alive", true),
+            ("1.1", "close, keep-alive", false),
+        ] {
+            let text = format!("HTTP/{version} 204 No\r\nConnection: {option}\r\n\r\n");
+            let right = Ok((204, keep_alive, vec![], 0));
+            assert_eq!(read(text.as_bytes(), 100, false), right, "{text}");
+        }
+        for status in ["099", "100"] {
+            let text = format!("HTTP/1.1 {status} C\r\n\r\n");
+            let wrong = match status {
+                "100" => ErrorKind::Truncated,
+                _ => ErrorKind::Protocol,
+            };
+            assert_eq!(read(text.as_bytes(), 100, false), Err(wrong));
+        }
+    }
 }

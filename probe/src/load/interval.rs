@@ -114,4 +114,52 @@ mod tests {
         }
         assert_eq!(Interval::default().quantile_ns(0.5), None);
     }
+
+    fn interval(scale: u64) -> Interval {
+        let mut interval = Interval {
+            requests: scale,
+            errors: 2 * scale,
+            intended: 3 * scale,
+            open: 4 * scale,
+            in_flight: 5 * scale,
+            ..Interval::default()
+        };
+        interval.add(1000 * scale);
+        interval
+    }
+
+    #[test]
+    fn shards_are_added_with_their_connections() {
+        let mut all = interval(1);
+        all.merge(&interval(2));
+        assert_eq!((all.requests, all.errors, all.intended), (3, 6, 9));
+        assert_eq!((all.open, all.in_flight), (4, 5));
+        all.add_shard(&interval(4));
+        assert_eq!((all.requests, all.errors, all.intended), (7, 14, 21));
+        assert_eq!((all.open, all.in_flight, all.max_ns), (20, 25, 4000));
+        assert_eq!(all.buckets(), [(1023, 1), (2047, 1), (4095, 1)]);
+    }
+
+    #[test]
+    fn counts_are_taken_and_connections_stay() {
+        let mut rest = interval(1);
+        let taken = rest.take();
+        assert_eq!((taken.requests, taken.errors, taken.intended), (1, 2, 3));
+        assert_eq!((taken.open, taken.in_flight), (4, 5));
+        assert_eq!((rest.requests, rest.errors, rest.intended), (0, 0, 0));
+        assert_eq!((rest.open, rest.in_flight, rest.max_ns), (4, 5, 0));
+        assert!(rest.buckets().is_empty());
+    }
+
+    #[test]
+    fn quantiles_by_rank() {
+        let mut interval = Interval::default();
+        for ns in [1000, 1000, 1000, 8000] {
+            interval.add(ns);
+        }
+        assert_eq!(interval.quantile_ns(0.0), Some(1023));
+        assert_eq!(interval.quantile_ns(0.75), Some(1023));
+        assert_eq!(interval.quantile_ns(0.76), Some(8000));
+        assert_eq!(interval.quantile_ns(1.0), Some(8000));
+    }
 }

@@ -248,4 +248,34 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_pacer_shows_its_next_instant() {
+        let mut pacer = Pacer::new(&Pacing::Constant(2.0, 1), 0, 1, None, Some(2));
+        assert_eq!(pacer.peek(), Some(0));
+        assert_eq!((pacer.take(), pacer.peek()), (Some(0), Some(SECOND / 2)));
+        assert_eq!((pacer.take(), pacer.peek()), (Some(SECOND / 2), None));
+        assert_eq!((pacer.take(), pacer.take()), (None, None));
+    }
+
+    #[test]
+    fn an_instant_at_the_end_is_not_due() {
+        let pacing = Pacing::Constant(1.0, 1);
+        assert_eq!(all(&pacing, 1, Some(SECOND), None), [0]);
+        assert_eq!(all(&pacing, 1, Some(SECOND + 1), None), [0, SECOND]);
+        // A burst of 0 is one of 1.
+        assert_eq!(
+            all(&Pacing::Constant(1.0, 0), 1, None, Some(2)),
+            [0, SECOND]
+        );
+    }
+
+    #[test]
+    fn shards_of_a_poisson_process_differ() {
+        let pacing = Pacing::Poisson(1000.0, 7);
+        let first = |shard| Pacer::new(&pacing, shard, 2, None, None).peek();
+        assert_ne!(first(0), first(1));
+        let other = Pacing::Poisson(1000.0, 8);
+        assert_ne!(Pacer::new(&other, 0, 2, None, None).peek(), first(0));
+    }
 }

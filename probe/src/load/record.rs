@@ -175,4 +175,137 @@ mod tests {
         assert_eq!(all.series.len(), 4);
         assert_eq!(all.largest_lag_ns, 3);
     }
+
+    /// A record in which every figure differs; `scale` is 1 or more.
+    fn sample(scale: u64) -> Record {
+        let mut record = Record {
+            intended: scale,
+            requests: 2 * scale,
+            late_requests: 3 * scale,
+            unfinished: 4 * scale,
+            largest_lag_ns: 5 * scale,
+            bytes_in: 6 * scale,
+            bytes_out: 7 * scale,
+            opened: 8 * scale,
+            idle_closes: 9 * scale,
+            open_at_end: 10 * scale,
+            most_open: 11 * scale,
+            messages: 12 * scale,
+            fed: 13 * scale,
+            chunks: 14 * scale,
+            behind: 15 * scale,
+            silent: 16 * scale,
+            paused: 17 * scale,
+            reset: 18 * scale,
+            in_flight_sum: 19 * scale,
+            sweeps: 20 * scale,
+            cpu_ns: 21 * scale,
+            max_thread_cpu_ns: 22 * scale,
+            max_thread_busy_ns: 23 * scale,
+            numbered: vec![(scale, 24)],
+            ..Record::default()
+        };
+        record.sequence.repeated = 25 * scale;
+        record.statuses.insert(200, 26 * scale);
+        record.errors[ErrorKind::Reset as usize] = 27 * scale;
+        for (number, histogram) in [
+            &mut record.latency,
+            &mut record.service,
+            &mut record.queue,
+            &mut record.connect,
+            &mut record.first_byte,
+            &mut record.lateness,
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            histogram.add(scale * (number as u64 + 1));
+        }
+        *record.second(1_500_000_000) = SecondStats {
+            requests: 28 * scale,
+            errors: 29 * scale,
+            max_ns: 30 * scale,
+            open: 31 * scale,
+        };
+        record
+    }
+
+    #[test]
+    fn every_figure_is_merged() {
+        let mut merged = sample(1);
+        merged.merge(&sample(4));
+        let counts = [
+            (merged.intended, 1),
+            (merged.requests, 2),
+            (merged.late_requests, 3),
+            (merged.unfinished, 4),
+            (merged.bytes_in, 6),
+            (merged.bytes_out, 7),
+            (merged.opened, 8),
+            (merged.idle_closes, 9),
+            (merged.open_at_end, 10),
+            (merged.most_open, 11),
+            (merged.messages, 12),
+            (merged.fed, 13),
+            (merged.chunks, 14),
+            (merged.behind, 15),
+            (merged.silent, 16),
+            (merged.paused, 17),
+            (merged.reset, 18),
+            (merged.in_flight_sum, 19),
+            (merged.cpu_ns, 21),
+            (merged.sequence.repeated, 25),
+            (merged.statuses[&200], 26),
+            (merged.errors_total(), 27),
+        ];
+        for (sum, factor) in counts {
+            assert_eq!(sum, 5 * factor);
+        }
+        let maxima = [
+            (merged.largest_lag_ns, 5),
+            (merged.sweeps, 20),
+            (merged.max_thread_cpu_ns, 22),
+            (merged.max_thread_busy_ns, 23),
+        ];
+        for (maximum, factor) in maxima {
+            assert_eq!(maximum, 4 * factor);
+        }
+        let second = SecondStats {
+            requests: 5 * 28,
+            errors: 5 * 29,
+            max_ns: 4 * 30,
+            open: 5 * 31,
+        };
+        assert_eq!(merged.series, [SecondStats::default(), second]);
+        assert_eq!(merged.numbered, [(1, 24), (4, 24)]);
+        assert_eq!(merged.concurrency(), 5.0 * 19.0 / 80.0);
+        let names = [
+            "latency",
+            "service",
+            "queue",
+            "connect",
+            "first_byte",
+            "lateness",
+        ];
+        for (number, (name, histogram)) in merged.histograms().into_iter().enumerate() {
+            let factor = number as u64 + 1;
+            assert_eq!(name, names[number]);
+            assert_eq!((histogram.min(), histogram.max()), (factor, 4 * factor));
+        }
+    }
+
+    #[test]
+    fn a_series_grows_to_its_last_second() {
+        let mut record = Record::default();
+        record.second(2_000_000_000).errors += 1;
+        record.second(999_999_999).errors += 2;
+        let errors: Vec<_> = record.series.iter().map(|second| second.errors).collect();
+        assert_eq!(errors, [2, 0, 1]);
+        assert_eq!(record.concurrency(), 0.0);
+        let mut longer = Record::default();
+        longer.second(3_000_000_000).errors += 4;
+        record.merge(&longer);
+        longer.merge(&record);
+        assert_eq!((record.series.len(), longer.series[3].errors), (4, 8));
+    }
 }

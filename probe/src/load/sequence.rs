@@ -295,7 +295,8 @@ mod tests {
             reordered: 1,
             misrouted: 1,
             malformed: 1,
-            early: 1,
+            // A chunk before its due time, and the malformed message, which counts as the ninth.
+            early: 2,
         };
         assert_eq!(errors, right);
     }
@@ -342,5 +343,114 @@ mod tests {
         assert_eq!(message.late_ns, Some(50));
         let message = format.check(&mut stream, b"x due=", 1, 150);
         assert_eq!(message.late_ns, None);
+    }
+
+    #[test]
+    fn chunks_that_are_due_and_not_received() {
+        let format = stream_format(Framing::Line, None);
+        let second = 1_000_000_000;
+        let mut stream = format.begin(0);
+        // Without the first message, none is due.
+        assert_eq!(format.received_and_behind(&stream, 9 * second), (0, 0));
+        format.check(&mut stream, b"Welcome: 7", 7, second);
+        assert_eq!(format.received_and_behind(&stream, 3 * second), (0, 2));
+        format.check(&mut stream, b"Chunk 1 for 7", 7, 2 * second);
+        assert_eq!(format.received_and_behind(&stream, 4 * second), (1, 2));
+        assert_eq!(format.received_and_behind(&stream, second), (1, 0));
+        let plain = StreamFormat::new(&StreamPlan::default());
+        let mut stream = plain.begin(0);
+        plain.check(&mut stream, b"a", 1, 5);
+        plain.check(&mut stream, b"b", 1, 6);
+        assert_eq!(plain.received_and_behind(&stream, 9 * second), (2, 0));
+    }
+
+    #[test]
+    fn chunks_before_their_time_are_early() {
+        let format = StreamFormat::new(&StreamPlan {
+            interval_s: Some(1.0),
+            ..StreamPlan::default()
+        });
+        let due = 1_000_000_000;
+        for (now, early) in [
+            (due - EARLY_TOLERANCE_NS - 1, true),
+            (due - EARLY_TOLERANCE_NS, false),
+            (due, false),
+        ] {
+            let message = format.check(&mut format.begin(0), b"x", 1, now);
+            assert_eq!(message.early, early, "{now}");
+            assert_eq!((message.late_ns, message.error), (Some(0), None));
+        }
+        let late = format.check(&mut format.begin(7), b"x", 1, due + 10);
+        assert_eq!(late.late_ns, Some(3));
+    }
+
+    #[test]
+    fn errors_are_counted_by_kind() {
+        let mut errors = SequenceErrors::default();
+        let message = |error| Message {
+            error,
+            ..Message::default()
+        };
+        for (kind, count) in [
+            (SequenceError::Gap(2), 1),
+            (SequenceError::Repeated, 3),
+            (SequenceError::Reordered, 4),
+            (SequenceError::Misrouted, 5),
+            (SequenceError::Malformed, 6),
+        ] {
+            (0..count).for_each(|_| errors.count(&message(Some(kind))));
+        }
+        errors.count(&message(None));
+        errors.early = 7;
+        let mut sum = errors;
+        sum.merge(&errors);
+        let right = [
+            ("gaps", 4),
+            ("repeats", 6),
+            ("swaps", 8),
+            ("foreign", 10),
+            ("malformed", 12),
+            ("early", 14),
+        ];
+        assert_eq!(sum.named(), right);
+        // A number near the largest must not wrap around.
+        errors.count(&message(Some(SequenceError::Gap(u64::MAX))));
+        errors.merge(&sum);
+        assert_eq!(errors.gaps, u64::MAX);
+    }
+
+    #[test]
+    fn gaps_count_the_numbers_that_are_missing() {
+        let mut stream = StreamState::default();
+        assert_eq!(stream.follow(1), None);
+        assert_eq!(stream.follow(2), None);
+        assert_eq!(stream.follow(5), Some(SequenceError::Gap(2)));
+        assert_eq!(stream.follow(5), Some(SequenceError::Repeated));
+        assert_eq!(stream.follow(4), Some(SequenceError::Reordered));
+        assert_eq!(stream.follow(6), None);
+        let gap = SequenceError::Gap(u64::MAX - 7);
+        assert_eq!(stream.follow(u64::MAX), Some(gap));
+    }
+
+    #[test]
+    fn messages_have_a_limit() {
+        let format = stream_format(Framing::Line, None);
+        let mut ignore = |_: &mut StreamState, _: &[u8]| {};
+        let mut stream = format.begin(0);
+        let longest = vec![b'x'; MAX_MESSAGE_BYTES];
+        assert_eq!(
+            format.feed(&mut stream, &longest, false, &mut ignore),
+            Ok(())
+        );
+        let too_large = format.feed(&mut stream, b"x", false, &mut ignore);
+        assert_eq!(too_large, Err(ErrorKind::TooLarge));
+    }
+
+    #[test]
+    fn due_times_are_digits_after_the_field() {
+        assert_eq!(parse_due(b"a due=12", b"due="), Some(12));
+        assert_eq!(parse_due(b"due=3 due=4", b"due="), Some(3));
+        assert_eq!(parse_due(b"due=-3", b"due="), None);
+        assert_eq!(parse_due(b"12", b"due="), None);
     }
 }

@@ -89,4 +89,16 @@ mod tests {
             Some((None, Some(7)))
         );
     }
+
+    #[test]
+    fn templates_are_split_at_their_placeholders() {
+        let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+        let parts = vec![Part::Id, text("-"), Part::Number, text("{x}"), Part::Number];
+        assert_eq!(Template::parse("{id}-{k}{x}{k}"), Template(parts));
+        assert_eq!(Template::parse("plain"), Template(vec![text("plain")]));
+        let both = Template::parse("{k}:{id}");
+        assert_eq!(both.parse_message(b"0:10"), Some((Some(0), Some(10))));
+        assert_eq!(both.parse_message(b"00:1"), None);
+        assert_eq!(both.parse_message(b"1:2:3"), None);
+    }
 }

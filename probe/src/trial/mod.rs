@@ -2,34 +2,34 @@
 //! the time, until one of them ends the trial.
 
 mod outcome;
+mod program_output;
 mod setup;
+mod wait;
 
 use crate::cause::Cause;
-use crate::clock::timespec;
 use crate::host::HostBaseline;
 use crate::load_runner::LoadRunner;
 use crate::messages::{Message, Sample, Verdict};
 use crate::pin;
-use crate::pipe::OutputPipe;
 use crate::procfs::ProcFs;
 use crate::protocol_line::{Event, Parsed};
 use crate::request::{Request, PROTOCOL};
 use crate::sampler::{Excess, Limits, Sampler};
 use crate::service::{self, Service};
 use crate::spawn::{SpawnStep, REPORT_BYTES};
-use crate::stdout::StdoutParser;
 use crate::stub::background::Background;
 use crate::stub::Stub;
 use crate::supervise::{Pipes, Supervisor};
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
 use outcome::Parts;
-use rustix::event::{poll, PollFd, PollFlags};
+use program_output::ProgramOutput;
 pub use setup::{listen_upstreams, Setup};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::io::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
+use wait::{Files, Ready};
 
 struct Trial<'a, 'w> {
     request: &'a Request,
@@ -41,9 +41,7 @@ struct Trial<'a, 'w> {
     stdin: OwnedFd,
     /// Open until the program has been executed.
     report: Option<OwnedFd>,
-    stdout: OutputPipe,
-    stderr: OutputPipe,
-    parser: StdoutParser,
+    output: ProgramOutput,
     host: HostBaseline,
     reference_ns: Option<u64>,
     service: Option<Service>,
@@ -55,18 +53,6 @@ struct Trial<'a, 'w> {
     /// The number of processes, where it exceeded its limit.
     excess_processes: Option<u64>,
     cause: Option<Cause>,
-}
-
-/// What is ready after a wait.
-struct Ready {
-    signals: bool,
-    ended: bool,
-    reader_gone: bool,
-    report: bool,
-    stdout: bool,
-    stderr: bool,
-    /// Indices of the loads that have ended, in descending order.
-    loads: Vec<usize>,
 }
 
 /// A server that ends within this time after its load has failed counts as crashed.
@@ -128,9 +114,12 @@ pub fn run(
         missing,
         stdin,
         report: Some(report),
-        stdout: OutputPipe::new(stdout),
-        stderr: OutputPipe::new(stderr),
-        parser: setup::parser(request),
+        output: ProgramOutput::new(
+            stdout,
+            stderr,
+            setup::parser(request),
+            request.limits.output_bytes,
+        ),
         host,
         reference_ns,
         service: service.map(Service::new),
@@ -160,9 +149,7 @@ impl Trial<'_, '_> {
             sampler: &self.sampler,
             host: &self.host,
             service: self.service.as_ref(),
-            stdout: &self.stdout,
-            stderr: &self.stderr,
-            parser: &self.parser,
+            output: &self.output,
             result: self.result.take(),
             last_line_error: last_line_error.as_deref(),
             ended_ns,
@@ -211,9 +198,9 @@ impl Trial<'_, '_> {
 
             let due = self.sampler.due_ns().filter(|_| self.report.is_none());
             let service = self.service.as_ref().map(Service::due_ns);
-            let paused = [&self.stdout, &self.stderr].map(|pipe| pipe.paused_until_ns(now));
             let mark = self.loads.next_mark().map(|(due, _)| due);
-            let times = [due, service, mark].into_iter().chain(paused).flatten();
+            let times = [due, service, mark].into_iter().flatten();
+            let times = times.chain(self.output.paused_until_ns(now));
             let next = times.fold(wall_ns, u64::min);
             let ready = self.wait(now, next);
             let now = self.now_ns();
@@ -225,7 +212,7 @@ impl Trial<'_, '_> {
                 self.read_report(now)?;
             }
             let reaped = ready.signals && self.read_signals();
-            if (ready.ended || reaped) && self.cause.is_none() {
+            if (ready.exited || reaped) && self.cause.is_none() {
                 self.cause = Some(Cause::Exited);
                 return Ok(now);
             }
@@ -233,10 +220,12 @@ impl Trial<'_, '_> {
                 self.load_ended(index, now)?;
             }
             if ready.stdout {
-                self.read_stdout(now, true)?;
+                for event in self.output.read_stdout(now).0 {
+                    self.handle(event, now, true)?;
+                }
             }
             if ready.stderr {
-                self.stderr.read(now, &mut |_| {});
+                self.output.read_stderr(now);
             }
             self.check_output();
         }
@@ -248,44 +237,16 @@ impl Trial<'_, '_> {
     }
 
     fn wait(&self, now_ns: u64, until_ns: u64) -> Ready {
-        let signals = self.supervisor.signals();
-        // A file that is not to be polled is replaced by one without events.
-        let flags = |file: Option<BorrowedFd<'_>>| match file {
-            Some(_) => PollFlags::IN,
-            None => PollFlags::empty(),
+        let files = Files {
+            signals: self.supervisor.signals(),
+            program: self.supervisor.pidfd(),
+            messages: self.writer.file(),
+            report: self.report.as_ref().map(AsFd::as_fd),
+            stdout: self.output.stdout.waiting(now_ns),
+            stderr: self.output.stderr.waiting(now_ns),
         };
-        let report = self.report.as_ref().map(AsFd::as_fd);
-        let stdout = self.stdout.waiting(now_ns);
-        let stderr = self.stderr.waiting(now_ns);
-        let mut files = vec![
-            PollFd::from_borrowed_fd(signals, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.supervisor.pidfd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.writer.file(), PollFlags::empty()),
-            PollFd::from_borrowed_fd(report.unwrap_or(signals), flags(report)),
-            PollFd::from_borrowed_fd(stdout.unwrap_or(signals), flags(stdout)),
-            PollFd::from_borrowed_fd(stderr.unwrap_or(signals), flags(stderr)),
-        ];
-        let loads = self.loads.files();
-        files.extend(loads.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
-        let time = until_ns.saturating_sub(self.now_ns());
-        // An error is a signal, or want of memory: the loop polls again.
-        let _ = poll(&mut files, Some(&timespec(time)));
-        let ready: Vec<_> = files
-            .iter()
-            .map(|file| !file.revents().is_empty())
-            .collect();
-        Ready {
-            signals: ready[0],
-            ended: ready[1],
-            reader_gone: ready[2],
-            report: ready[3],
-            stdout: ready[4],
-            stderr: ready[5],
-            loads: (0..ready.len() - 6)
-                .rev()
-                .filter(|load| ready[load + 6])
-                .collect(),
-        }
+        let timeout_ns = until_ns.saturating_sub(self.now_ns());
+        wait::wait(&files, self.loads.files(), timeout_ns)
     }
 
     fn serve(&mut self, now_ns: u64) -> Result<(), ReaderGone> {
@@ -398,19 +359,6 @@ impl Trial<'_, '_> {
         ended
     }
 
-    /// Reads and handles what the program printed. True when there may be more at once.
-    fn read_stdout(&mut self, now_ns: u64, alive: bool) -> Result<bool, ReaderGone> {
-        let mut events = Vec::new();
-        let parser = &mut self.parser;
-        let more = self.stdout.read(now_ns, &mut |piece| {
-            parser.feed(piece, &mut |event| events.push(event));
-        });
-        for event in events {
-            self.handle(event, now_ns, alive)?;
-        }
-        Ok(more)
-    }
-
     fn handle(&mut self, event: Parsed, t_ns: u64, alive: bool) -> Result<(), ReaderGone> {
         match event {
             Err(why) => self.stop(Cause::WrongEvidence(why)),
@@ -478,9 +426,8 @@ impl Trial<'_, '_> {
     }
 
     fn check_output(&mut self) {
-        let bytes = self.stdout.bytes() + self.stderr.bytes();
-        let limit = self.request.limits.output_bytes;
-        if bytes > limit {
+        if self.output.exceeds_limit() {
+            let limit = self.request.limits.output_bytes;
             self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
         }
     }
@@ -492,26 +439,18 @@ impl Trial<'_, '_> {
             // What was written before the end counts as if it had been read before it.
             self.cause = None;
         }
-        let limit = self.request.limits.output_bytes;
-        let mut more = true;
-        while more && self.stdout.bytes() <= limit {
-            more = self.read_stdout(now_ns, false)?;
-        }
-        more = true;
-        while more && self.stderr.bytes() <= limit {
-            more = self.stderr.read(now_ns, &mut |_| {});
+        let (events, last) = self.output.drain(now_ns);
+        for event in events {
+            self.handle(event, now_ns, false)?;
         }
         self.check_output();
-        let mut last = Vec::new();
-        self.parser.finish(&mut |event| last.push(event));
         let mut last_line_error = None;
-        for event in last {
-            match event {
-                Err(why) => {
-                    last_line_error = Some(format!("{why} (the last line has no newline)"));
-                }
-                event => self.handle(event, now_ns, false)?,
+        match last {
+            Some(Err(why)) => {
+                last_line_error = Some(format!("{why} (the last line has no newline)"));
             }
+            Some(event) => self.handle(event, now_ns, false)?,
+            None => {}
         }
         self.stop(Cause::Exited);
         Ok(last_line_error)

@@ -1,15 +1,14 @@
 //! The outcome of a trial, assembled from its parts after all its processes have ended.
 
+use super::program_output::ProgramOutput;
 use crate::cause::Cause;
 use crate::clock;
 use crate::evidence::Observed;
 use crate::host::HostBaseline;
 use crate::messages::{Output, TrialOutcome};
-use crate::pipe::OutputPipe;
 use crate::request::Request;
 use crate::sampler::Sampler;
 use crate::service::Service;
-use crate::stdout::StdoutParser;
 use crate::supervise::{Leftover, Supervisor};
 use crate::sys;
 use crate::verdict::{verdict, Facts};
@@ -23,9 +22,7 @@ pub struct Parts<'a> {
     pub sampler: &'a Sampler,
     pub host: &'a HostBaseline,
     pub service: Option<&'a Service>,
-    pub stdout: &'a OutputPipe,
-    pub stderr: &'a OutputPipe,
-    pub parser: &'a StdoutParser,
+    pub output: &'a ProgramOutput,
     /// The pairs of `::result`.
     pub result: Option<BTreeMap<String, String>>,
     /// The error of a last line without a newline.
@@ -47,12 +44,12 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         Cause::NotStarted(_) => (None, None),
         _ => supervisor.exit(),
     };
-    let hash = parts.parser.hash();
+    let hash = parts.output.parser.hash();
     let sha256 = hash.clone().filter(|_| parts.request.plain);
     let observed = Observed {
         result: parts.result,
-        lines: parts.parser.total(),
-        starting: parts.parser.starting(),
+        lines: parts.output.parser.total(),
+        starting: parts.output.parser.starting(),
         hash,
     };
     let (outcome, mut detail) = verdict(&Facts {
@@ -95,14 +92,14 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         run_queue_ns: parts.sampler.run_queue_ns(),
         result: observed.result,
         output: Output {
-            stdout_bytes: parts.stdout.bytes(),
-            stderr_bytes: parts.stderr.bytes(),
+            stdout_bytes: parts.output.stdout.bytes(),
+            stderr_bytes: parts.output.stderr.bytes(),
             lines: observed.lines,
             starting: observed.starting,
             sha256,
         },
-        stdout_tail: parts.stdout.tail(),
-        stderr_tail: parts.stderr.tail(),
+        stdout_tail: parts.output.stdout.tail(),
+        stderr_tail: parts.output.stderr.tail(),
         left_behind: parts.leftover.left_behind,
         probe_cpu_ns: clock::process_cpu_ns(),
         samples,

@@ -5,6 +5,7 @@ mod driven;
 mod ends;
 mod inputs;
 mod load;
+mod modules;
 mod output;
 mod plain;
 mod programs;

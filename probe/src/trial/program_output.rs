@@ -1,0 +1,76 @@
+//! The program's stdout and stderr: read, parsed, and limited.
+
+use crate::pipe::OutputPipe;
+use crate::protocol_line::Parsed;
+use crate::stdout::StdoutParser;
+use std::os::unix::io::OwnedFd;
+
+pub struct ProgramOutput {
+    pub stdout: OutputPipe,
+    pub stderr: OutputPipe,
+    pub parser: StdoutParser,
+    max_bytes: u64,
+}
+
+impl ProgramOutput {
+    /// `max_bytes`: the limit of both pipes together.
+    pub fn new(
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+        parser: StdoutParser,
+        max_bytes: u64,
+    ) -> ProgramOutput {
+        ProgramOutput {
+            stdout: OutputPipe::new(stdout),
+            stderr: OutputPipe::new(stderr),
+            parser,
+            max_bytes,
+        }
+    }
+
+    /// Reads and parses stdout. Returns the protocol lines, and whether there may be more at once.
+    pub fn read_stdout(&mut self, now_ns: u64) -> (Vec<Parsed>, bool) {
+        let mut lines = Vec::new();
+        let parser = &mut self.parser;
+        let more = self.stdout.read(now_ns, &mut |piece| {
+            parser.feed(piece, &mut |line| lines.push(line));
+        });
+        (lines, more)
+    }
+
+    pub fn read_stderr(&mut self, now_ns: u64) {
+        self.stderr.read(now_ns, &mut |_| {});
+    }
+
+    /// Reads what is left of both pipes, as far as the limit allows. Returns the protocol lines, and apart that of a
+    /// last line without a newline.
+    pub fn drain(&mut self, now_ns: u64) -> (Vec<Parsed>, Option<Parsed>) {
+        let mut lines = Vec::new();
+        let mut more = true;
+        while more && self.stdout.bytes() <= self.max_bytes {
+            let (read, more_left) = self.read_stdout(now_ns);
+            lines.extend(read);
+            more = more_left;
+        }
+        more = true;
+        while more && self.stderr.bytes() <= self.max_bytes {
+            more = self.stderr.read(now_ns, &mut |_| {});
+        }
+        let mut last = None;
+        self.parser.finish(&mut |line| last = Some(line));
+        (lines, last)
+    }
+
+    pub fn exceeds_limit(&self) -> bool {
+        self.stdout.bytes() + self.stderr.bytes() > self.max_bytes
+    }
+
+    /// When paused pipes are to be polled again.
+    pub fn paused_until_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
+        let pipes = [&self.stdout, &self.stderr];
+        pipes
+            .map(|pipe| pipe.paused_until_ns(now_ns))
+            .into_iter()
+            .flatten()
+    }
+}

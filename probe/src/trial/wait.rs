@@ -1,0 +1,68 @@
+//! Polls everything that a trial waits for.
+
+use crate::clock::timespec;
+use rustix::event::{poll, PollFd, PollFlags};
+use std::os::unix::io::BorrowedFd;
+
+pub struct Files<'a> {
+    pub signals: BorrowedFd<'a>,
+    /// The program's pidfd.
+    pub program: BorrowedFd<'a>,
+    /// The pipe to the reader of the messages.
+    pub messages: BorrowedFd<'a>,
+    /// None: not polled.
+    pub report: Option<BorrowedFd<'a>>,
+    pub stdout: Option<BorrowedFd<'a>>,
+    pub stderr: Option<BorrowedFd<'a>>,
+}
+
+/// What is ready after a wait.
+pub struct Ready {
+    pub signals: bool,
+    pub exited: bool,
+    pub reader_gone: bool,
+    pub report: bool,
+    pub stdout: bool,
+    pub stderr: bool,
+    /// Indices of the loads that have ended, in descending order.
+    pub loads: Vec<usize>,
+}
+
+/// Waits at most `timeout_ns`. `loads`: a file for each running load.
+pub fn wait<'a>(
+    files: &Files<'a>,
+    loads: impl Iterator<Item = BorrowedFd<'a>>,
+    timeout_ns: u64,
+) -> Ready {
+    // A file that is not to be polled is replaced by one without events.
+    let optional = |file: Option<BorrowedFd<'a>>| match file {
+        Some(file) => PollFd::from_borrowed_fd(file, PollFlags::IN),
+        None => PollFd::from_borrowed_fd(files.signals, PollFlags::empty()),
+    };
+    let mut polled = vec![
+        PollFd::from_borrowed_fd(files.signals, PollFlags::IN),
+        PollFd::from_borrowed_fd(files.program, PollFlags::IN),
+        PollFd::from_borrowed_fd(files.messages, PollFlags::empty()),
+        optional(files.report),
+        optional(files.stdout),
+        optional(files.stderr),
+    ];
+    let first_load = polled.len();
+    polled.extend(loads.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
+    // An error is a signal, or want of memory: the caller polls again.
+    let _ = poll(&mut polled, Some(&timespec(timeout_ns)));
+    let ready: Vec<_> = polled
+        .iter()
+        .map(|file| !file.revents().is_empty())
+        .collect();
+    let (fixed, loads) = ready.split_at(first_load);
+    Ready {
+        signals: fixed[0],
+        exited: fixed[1],
+        reader_gone: fixed[2],
+        report: fixed[3],
+        stdout: fixed[4],
+        stderr: fixed[5],
+        loads: (0..loads.len()).rev().filter(|&load| loads[load]).collect(),
+    }
+}
