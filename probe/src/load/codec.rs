@@ -24,8 +24,9 @@ pub struct Codec {
 }
 
 /// The state of one reply.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Decoder {
+    #[default]
     Idle,
     Http(ResponseParser, BodyState),
     Line(BodyState),

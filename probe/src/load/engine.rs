@@ -209,7 +209,7 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
             Ok(BackEnd::Epoll)
         }
         Ok(Err(error)) => Err(format!(
-            "io_uring is not allowed here: {error}; leave out --io or take epoll"
+            "io_uring cannot be used here: {error}; leave out --io, or use --io epoll"
         )),
         Err(_) => Err("io_uring: the attempt to use it panicked".into()),
     }

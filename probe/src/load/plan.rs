@@ -170,7 +170,7 @@ impl StreamPlan {
             return Ok(());
         }
         if protocol != Protocol::Stream {
-            return Err("load: stream: only streams are slow or vanish".into());
+            return Err("load: stream: slow and vanish are for streams only".into());
         }
         let percents = [
             pause.map(|pause| pause.percent),
@@ -228,7 +228,7 @@ impl Plan {
     /// Checks the plan; the error is one line.
     pub fn check(&self) -> Result<(), String> {
         if self.addresses.is_empty() {
-            return Err("load: addresses: name one at least".into());
+            return Err("load: addresses: name at least one".into());
         }
         if self.connections == 0 || self.connections > MAX_CONNECTIONS {
             return Err(format!("load: connections: 1 to {MAX_CONNECTIONS}"));
@@ -273,7 +273,7 @@ impl Plan {
         if let Some(text) = &self.expect.matches {
             if texts.into_iter().any(Option::is_some) {
                 return Err(
-                    "load: expect: `matches` stands alone, without equals, contains".into(),
+                    "load: expect: `matches` stands alone, without equals and contains".into(),
                 );
             }
             whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
@@ -295,7 +295,7 @@ impl Plan {
             }
             PacingPlan::Staircase { steps } => {
                 if steps.is_empty() {
-                    return Err("load: staircase: name one step at least".into());
+                    return Err("load: staircase: name at least one step".into());
                 }
                 for step in steps {
                     positive("rate_per_s", step.rate_per_s, MAX_RATE)?;

@@ -31,7 +31,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     if share > BUSY_SHARE {
         warn(
             "generator-bound",
-            format!("a thread of the engine was busy for {:.0} % of the time: the figures may be its own limit", share * 100.0),
+            format!("a thread of the engine was busy for {:.0} % of the time: the engine may limit the figures", share * 100.0),
             "give it more --threads, or CPUs of its own",
         );
     }
@@ -45,7 +45,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
                     "{:.1} % of the intended requests were answered in time",
                     kept * 100.0
                 ),
-                "ask for a lower rate, or more connections when the queue's times are long",
+                "use a lower rate, or more connections where queue times are long",
             );
         }
     }
@@ -53,7 +53,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         warn(
             "lag",
             format!(
-                "the engine itself was up to {:.0} ms behind its schedule: latencies hold that as well",
+                "the engine itself was up to {:.0} ms behind its schedule: latencies include that",
                 record.largest_lag_ns as f64 / 1e6
             ),
             "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
@@ -67,7 +67,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             warn(
                 "little",
                 format!("{measured:.1} requests were in flight on average, but rate and service time make {expected:.1}"),
-                "some replies are missing from the figures: look at the errors",
+                "some replies are missing from the figures: check the errors",
             );
         }
     }
@@ -76,8 +76,8 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         if max > STALL_NS && max > median * STALL_FACTOR {
             warn(
                 "closed-loop-stalls",
-                format!("a reply took {:.0} ms while the others waited unsent: a closed loop hides such stalls", max as f64 / 1e6),
-                "look at latency with --rate",
+                format!("a reply took {:.0} ms: a closed loop hides such stalls, since it sends nothing meanwhile", max as f64 / 1e6),
+                "measure latency with --rate",
             );
         }
     }
@@ -85,15 +85,17 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         warn(
             "short-run",
             format!("the load lasted {seconds:.2} s"),
-            "let it run for some seconds",
+            "run it for some seconds",
         );
     }
     let errors = record.errors_total();
     if errors > 0 {
         warn(
             "errors",
-            format!("errors: {errors}; of their requests only those that timed out are in the latencies"),
-            "look at their kinds before the figures",
+            format!(
+                "errors: {errors}; latencies include only those requests of them that timed out"
+            ),
+            "check their kinds before the figures",
         );
     }
     if record.unfinished > 0 {
@@ -103,7 +105,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
                 "{} of the intended requests had no answer at the end",
                 record.unfinished
             ),
-            "percentiles are lower bounds: ask for a lower rate or a longer run",
+            "percentiles are lower bounds: use a lower rate or a longer run",
         );
     }
     let ports = 20_000 * plan.addresses.len() as u64;
@@ -112,11 +114,11 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         warn(
             "near-ports",
             format!(
-                "{} connections were opened one after the other to {} addresses",
+                "{} connections in sequence were opened to {} addresses",
                 record.opened,
                 plan.addresses.len()
             ),
-            "ports wait for a minute after their use: a shorter run, or more addresses",
+            "ports stay in TIME_WAIT for a minute after their use: use a shorter run, or more addresses",
         );
     }
     if plan.connections as u64 * 10 > outcome.descriptors * 9 {

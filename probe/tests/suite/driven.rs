@@ -265,7 +265,7 @@ fn bad_steps_get_one_line() {
                 "a",
                 plan(json!({"stream": {"vanish": {"percent": 1, "at_s": 1}}}))
             )]),
-            "only streams are slow or vanish",
+            "slow and vanish are for streams only",
         ),
         (json!([{"name": "a", "loads": [], "colour": 1}]), "colour"),
         (

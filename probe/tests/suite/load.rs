@@ -52,7 +52,7 @@ fn an_open_loop_keeps_the_schedule_and_the_count() {
 }
 
 #[test]
-fn looking_for_what_is_due_next_is_not_being_busy() {
+fn busy_polling_is_not_work() {
     let server = Server::replying(OK, false);
     let changes = json!({
         "pacing": {"kind": "constant", "rate_per_s": 20_000}, "requests": null, "duration_s": 0.3,
@@ -90,7 +90,7 @@ fn a_connection_for_each_request() {
 
 /// What is wrong, and what the server sends before it waits or closes.
 #[test]
-fn bad_servers_are_told_apart() {
+fn errors_of_bad_servers_have_their_kinds() {
     let long_head = [b"HTTP/1.1 200 OK\r\nA: ".to_vec(), vec![b'x'; 40_000]].concat();
     let unasked = [OK, OK].concat();
     let cases: Vec<(&str, &[u8], bool)> = vec![
@@ -167,7 +167,7 @@ fn hung_servers_are_given_up() {
         let changes = json!({"requests": 4, "timeout_s": 1});
         for outcome in both(&plan(&server, changes)) {
             assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
-            // Whoever waited is not forgotten.
+            // Requests that timed out count in the latencies.
             assert_eq!(outcome["histograms"]["latency"]["count"], 4);
             assert!(outcome["histograms"]["latency"]["min_ns"].as_u64().unwrap() >= 1_000_000_000);
         }

@@ -2,9 +2,10 @@
 
 use crate::load::codec::Decoder;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// Not connected.
+    #[default]
     Closed,
     Connecting,
     /// Connected, without a request.
@@ -15,6 +16,7 @@ pub enum Stage {
     Removed,
 }
 
+#[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
     /// Start of the present stage; of a stream, the arrival of its last bytes.
@@ -33,22 +35,4 @@ pub struct Connection {
     /// It has been paused: late messages are not the server's fault.
     pub was_paused: bool,
     pub decoder: Decoder,
-}
-
-impl Connection {
-    pub fn new() -> Connection {
-        Connection {
-            stage: Stage::Closed,
-            since_ns: 0,
-            pending_ns: None,
-            intended_ns: 0,
-            sent_ns: 0,
-            number: 0,
-            answered: false,
-            fed: false,
-            paused: false,
-            was_paused: false,
-            decoder: Decoder::Idle,
-        }
-    }
 }

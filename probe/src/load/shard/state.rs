@@ -46,7 +46,7 @@ impl Shard {
         let count = config.connections();
         Shard {
             codec: Codec::new(plan),
-            connections: (0..count).map(|_| Connection::new()).collect(),
+            connections: (0..count).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(count),
             dialer: Dialer::new(&config),
             arrivals: Arrivals::new(&config),
@@ -253,7 +253,7 @@ impl Shard {
     /// Drops a pending reply; the chunks that arrived of a stream count.
     fn abandon_reply(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
-        let decoder = std::mem::replace(&mut connection.decoder, Decoder::Idle);
+        let decoder = std::mem::take(&mut connection.decoder);
         if let Some((received, _)) = self.codec.received_and_behind(&decoder, now) {
             self.recorder.record.chunks += received;
         }

@@ -24,9 +24,9 @@ pub fn load(request: &Value) -> Trial {
 }
 
 /// Outcomes by epoll and by io_uring; without the latter where the kernel has none. (For streams and open loops
-/// `auto` does not tell, and a kernel without fails the test.)
+/// `auto` takes epoll, so a kernel without io_uring fails the test.)
 pub fn both(request: &Value) -> Vec<Value> {
-    let mut found = vec![load(&with(request.clone(), "/load/io", json!("epoll"))).outcome];
+    let mut outcomes = vec![load(&with(request.clone(), "/load/io", json!("epoll"))).outcome];
     let auto = load(&with(request.clone(), "/load/io", json!("auto")));
     let pacing = request["load"]["pacing"]["kind"].as_str();
     let chosen =
@@ -36,12 +36,12 @@ pub fn both(request: &Value) -> Vec<Value> {
         assert_eq!(io, "epoll");
     }
     if chosen || io == "uring" {
-        found.push(load(&with(request.clone(), "/load/io", json!("uring"))).outcome);
+        outcomes.push(load(&with(request.clone(), "/load/io", json!("uring"))).outcome);
     } else {
         let missing = auto.of("started")[0]["missing"].to_string();
         assert!(missing.contains("io_uring"), "{missing}");
     }
-    found
+    outcomes
 }
 
 pub fn monotonic_ns() -> u64 {

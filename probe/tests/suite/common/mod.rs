@@ -133,13 +133,13 @@ impl Trial {
     }
 
     pub fn is(&self, outcome: &str, detail: &str) {
-        let told = self.outcome["detail"].as_str().unwrap();
+        let actual = self.outcome["detail"].as_str().unwrap();
         assert!(
-            self.outcome["outcome"] == outcome && told.contains(detail),
+            self.outcome["outcome"] == outcome && actual.contains(detail),
             "{:#}",
             self.outcome
         );
-        assert!(!told.contains('\n'));
+        assert!(!actual.contains('\n'));
     }
 }
 
@@ -199,7 +199,7 @@ pub fn refused(text: &str) -> String {
 /// The processes, zombies apart, that carry the request's mark.
 pub fn alive(request: &Value) -> Vec<i32> {
     let mark = format!("{MARK}={}\0", request["env"][MARK].as_str().unwrap());
-    let mut found = Vec::new();
+    let mut pids = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let pid = entry
             .file_name()
@@ -207,16 +207,16 @@ pub fn alive(request: &Value) -> Vec<i32> {
             .and_then(|name| name.parse::<i32>().ok());
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         let has = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark.as_bytes());
-        found.extend(pid.filter(|_| has(&environment)));
+        pids.extend(pid.filter(|_| has(&environment)));
     }
-    found
+    pids
 }
 
 pub fn nothing_alive(request: &Value) {
-    let found = alive(request);
+    let pids = alive(request);
     assert!(
-        found.is_empty(),
-        "still alive: {found:?}, of {}",
+        pids.is_empty(),
+        "still alive: {pids:?}, of {}",
         request["argv"]
     );
 }
