@@ -291,6 +291,7 @@ mod tests {
 
     #[test]
     fn long_lines_are_bounded() {
+        assert_eq!(MAX_LINE_BYTES, 65_536);
         let edge = [b"::result a=".as_slice(), &vec![b'x'; MAX_LINE_BYTES - 11]].concat();
         for extra in [0, 1] {
             let text = [edge.as_slice(), &vec![b'x'; extra], b"\nown\n"].concat();

@@ -165,6 +165,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_a_matched_body() {
+        assert_eq!(MAX_MESSAGE_BYTES, 65_536);
         let check = BodyCheck::new(&Expect {
             matches: Some("x*".into()),
             ..Expect::default()

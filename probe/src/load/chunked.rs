@@ -244,6 +244,7 @@ mod tests {
 
     #[test]
     fn limits_of_size_lines_and_trailers() {
+        assert_eq!(MAX_HEAD_BYTES, 16_384);
         let line =
             |bytes: usize, start: &[u8], end: &[u8]| [start, &vec![b'x'; bytes], end].concat();
         // The digit of the size counts as well.

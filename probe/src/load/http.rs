@@ -428,6 +428,7 @@ mod tests {
 
     #[test]
     fn limits_of_a_head() {
+        assert_eq!(MAX_HEAD_BYTES, 16_384);
         let head = |bytes: usize| {
             let start = b"HTTP/1.1 204 No\r\nA: ";
             let filler = vec![b'x'; bytes - start.len() - 4];
