@@ -8,7 +8,7 @@ help:
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test       everything that CI checks (MINUTES=N: what N minutes allow, setup included)"
 	@echo "make fuzz       the engine's parsers, for seconds"
-	@echo "make soak       what takes long: every rule for every server, longer fuzzing, fresh systems (as root)"
+	@echo "make soak       hours: every rule for every server, longer fuzzing, mutation tests, fresh systems (as root)"
 	@echo "make lint       format, types, and what the compilers warn of"
 	@echo "make bench      Ringside against its peers (a quiet machine helps)"
 
@@ -36,6 +36,8 @@ test: ruff
 soak: setup-dev
 	.venv/bin/pytest -m soak
 	@scripts/fuzz 300
+	@scripts/mutants
+	@scripts/mutants_probe
 	@if [ "$$(id -u)" = 0 ]; then \
 	  for suite in bookworm trixie noble; do scripts/clean_root $$suite || [ $$? = 77 ] || exit 1; done; \
 	else echo "soak: fresh systems are left out: scripts/clean_root needs root"; fi

@@ -23,14 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.programs import carry_out, point
 
 from ringside.catalogue.loader import Catalogue
+from ringside.measure.executor import LocalExecutor
 from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Ready
 from ringside.model.design import Input, Point
 from ringside.model.results import Outcome
-from ringside.probe.local import LocalExecutor
-from ringside.workloads.base import PEAK, WALL_S
 from ringside.workloads.batch import BATCH
+from ringside.workloads.process import PEAK, WALL_S
 
 from pairs import take_turns, tell  # isort: skip
 
@@ -117,7 +117,7 @@ class Runner:
     def figures(self, ready: Ready, cores: int) -> dict[str, float]:
         """Of one trial."""
         done = carry_out("batch", ready, self.executor, half_gigabyte(cores), self.input)
-        assert done.outcome is Outcome.OK, f"{ready.contender.name}: {done.detail} {done.outcome_line}"
+        assert done.outcome is Outcome.OK, f"{ready.contender.name}: {done.detail} {done.report}"
         return BATCH.figures(done)
 
 

@@ -3,7 +3,7 @@ simulated ones; hyperfine's ± and pyperf's significance beside them, with as ma
 commands. `--same N`, `--planted N`, `--simulated N` say how many of each, `--of TEXT` which commands.
 
 Targets: at most 5 % claims among equals (upper end of the interval below 8 %); at least 90 % of planted 2 %
-found within 60 s of a command that computes for 100 ms, and of 5 % where a ring's times have two humps."""
+found within 60 s of a command that computes for 100 ms, and of 5 % where a ring's times have two modes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
 from scipy.stats import binomtest
 
 import simulated
-from ringside.analysis import versus as result
-from ringside.measure import commands
-from ringside.measure.bout import Bout, Rules
+from ringside.analysis.run import analyse
+from ringside.cli.progress import LiveProgress
+from ringside.measure import command_trials
+from ringside.measure.command_trials import POINT, CommandTrials, ExecutionOptions
+from ringside.measure.commands import parse_commands
+from ringside.measure.executor import LocalExecutor
+from ringside.measure.paired import PairedBenchmark
+from ringside.measure.stopping import StoppingRule
 from ringside.model.results import Verdict
-from ringside.probe.local import LocalExecutor
+from ringside.store import Store
+from ringside.workloads.command import COMMAND
 
 _SPIN = "import sys; n = int(sys.argv[1]); x = 1\nwhile n:\n    x = x * 48271 % 2147483647\n    n -= 1"
 
@@ -90,10 +97,16 @@ def planted(rounds: int, go_ring: Path | None) -> list[Duel]:
 
 def ours(duel: Duel, blocks: int, seed: int, folder: Path, executor: LocalExecutor) -> str:
     """The verdict of `ringside vs`: `slower`, `faster`, or `even`."""
-    pair = commands.read([duel.one, duel.other], [], [], None)
-    bout = Bout(pair, Rules(blocks=blocks, time_s=None, until=None, seed=seed), executor, os.environ, folder)
-    bout.carry_out(lambda block, command: None)
-    verdict = result.conclude(pair, bout.times, peeked=False).compared[0].verdict
+    pair, rule = parse_commands([duel.one, duel.other], [], [], None), StoppingRule(blocks, blocks)
+    options = ExecutionOptions(folder, dict(os.environ))
+    experiment = command_trials.experiment_of(pair, rule)
+    store = Store(folder / "calibration.sqlite")
+    run = command_trials.begin(pair, experiment, options, seed, store)
+    maker = CommandTrials(pair, options, seed, executor)
+    quiet = LiveProgress(Console(quiet=True), quiet=True)
+    PairedBenchmark(run, experiment, COMMAND, (POINT,), rule, maker, store, quiet).conduct()
+    verdict = next(iter(analyse(run, store.trials(run)).shown_comparisons())).verdict
+    store.close()
     return {Verdict.FASTER: "faster", Verdict.SLOWER: "slower"}.get(verdict, "even")
 
 
@@ -123,7 +136,7 @@ def pyperf(duel: Duel, runs: int, folder: Path) -> str:
         values = max(1, runs // 5)
         made = [sys.executable, "-m", "pyperf", "command", "-q", "--name", "x", "-o", str(file)]
         made += ["--processes", "5", "--values", str(values), "--warmups", "1", "--loops", "1", "--"]
-        words = commands.read([command, command], [], [], None)[0].argv
+        words = parse_commands([command, command], [], [], None)[0].argv
         subprocess.run([*made, *words], cwd=folder, check=True, capture_output=True)
         files.append(str(file))
     said = subprocess.run(

@@ -1,4 +1,4 @@
-"""`ringside --help` (target: 250 ms) and a report of 1,000 trials (target: 3 s), beside a bare Python."""
+"""`ringside --help` (target: 100 ms) and a report of 1,000 trials (target: 3 s), beside a bare Python."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from ringside.probe.local import find_probe
+from ringside.probe.process import find_probe
 
 from pairs import take_turns, tell  # isort: skip
 from peers import peer  # isort: skip

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
-from ringside.measure import trials as trial
-from ringside.probe.local import LocalExecutor
+from ringside.measure.executor import LocalExecutor
+from ringside.probe.protocol import Limits, TrialOutcome, TrialRequest
 
 SECONDS = 5
+SAMPLE_HZ = 20.0
 PROGRAMS = {
     "one process that computes": "import time\nt = time.time() + {s}\nwhile time.time() < t: pass",
     "200 threads that sleep": (
@@ -28,26 +28,23 @@ PROGRAMS = {
 def main() -> int:
     executor = LocalExecutor()
     cpus, probe_cpus = executor.cpus(1)
-    print(f"the probe's own CPU at {trial.SAMPLE_HZ:g} Hz over {SECONDS} s, share of one core")
+    print(f"the probe's own CPU at {SAMPLE_HZ:g} Hz over {SECONDS} s, share of one core")
     for name, program in PROGRAMS.items():
-        request = {
-            "version": trial.PROTOCOL,
-            "argv": [sys.executable, "-S", "-E", "-c", "import os\n" + program.format(s=SECONDS)],
-            "cwd": "/",
-            "env": {"PATH": os.environ["PATH"]},
-            "cpus": cpus,
-            "probe_cpus": probe_cpus,
-            "limits": {"wall_s": 60, "memory_bytes": 1 << 30, "output_bytes": 1 << 20, "processes": 64},
-            "sample_hz": trial.SAMPLE_HZ,
-            "cgroup": "auto",
-            "expect": None,
-            "service": None,
-        }
-        found = json.loads(executor.run(request)[-1])
-        assert found["outcome"] == "ok", found
-        share = found["probe_cpu_ns"] / found["wall_ns"]
-        rate = 1e9 / found["sample_interval_ns"] if found["sample_interval_ns"] else 0
-        print(f"  {name:<28} {share:6.2%}   {found['samples']} samples, {rate:.1f} a second")
+        request = TrialRequest(
+            argv=(sys.executable, "-S", "-E", "-c", "import os\n" + program.format(s=SECONDS)),
+            cwd="/",
+            env={"PATH": os.environ["PATH"]},
+            limits=Limits(wall_s=60, memory_bytes=1 << 30, output_bytes=1 << 20, processes=64),
+            cpus=cpus,
+            probe_cpus=probe_cpus,
+            sample_hz=SAMPLE_HZ,
+        )
+        outcome = executor.trial(request)[-1]
+        assert isinstance(outcome, TrialOutcome)
+        assert outcome.outcome == "ok", outcome
+        share = (outcome.probe_cpu_ns or 0) / (outcome.wall_ns or 1)
+        rate = 1e9 / outcome.sample_interval_ns if outcome.sample_interval_ns else 0
+        print(f"  {name:<28} {share:6.2%}   {outcome.samples} samples, {rate:.1f} a second")
     return 0
 
 

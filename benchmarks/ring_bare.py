@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import trials as trial
+from ringside.measure.executor import LocalExecutor
 from ringside.measure.toolchain import Toolchain, expand
 from ringside.model.catalogue import Ready, Unavailable
-from ringside.probe.local import LocalExecutor
-from ringside.workloads.ring import checksum
+from ringside.workloads.ring.evidence import checksum
 
 from pairs import take_turns, tell  # isort: skip
 

@@ -11,16 +11,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import replace
 
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import plan
 from ringside.measure import trials as trial
+from ringside.measure.executor import LocalExecutor
 from ringside.measure.toolchain import Toolchain, expand
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Level, Limits
 from ringside.model.results import Outcome, Trial
-from ringside.probe.local import LocalExecutor
+from ringside.probe.protocol import TrialRequest
 from ringside.workloads import workload
 from ringside.workloads.serving import CPU, RATE, server_figures
 
@@ -73,7 +75,7 @@ def main() -> int:
 
 def request(
     executor: LocalExecutor, ready: Ready, name: str, levels: Mapping[str, Level]
-) -> tuple[Cell, dict[str, Any]]:
+) -> tuple[Cell, TrialRequest]:
     """A contender's cell, and the request of its trial."""
     found = workload(name)
     given = {factor: (level,) for factor, level in levels.items()}
@@ -94,19 +96,20 @@ def request(
     )
 
 
-def bare(ours: Mapping[str, Any], words: Sequence[str], ready: Ready) -> dict[str, Any]:
+def bare(ours: TrialRequest, words: Sequence[str], ready: Ready) -> TrialRequest:
     """The same request but for what is started."""
     names = {"runtime": ready.receipt.executable, "build": ready.build, "out": OUT}
-    arguments = [word for word in ours["argv"] if "=" in word]
-    return {**ours, "argv": expand(words, names) + arguments, "cwd": str(BARE)}
+    arguments = [word for word in ours.argv if "=" in word]
+    return replace(ours, argv=(*expand(words, names), *arguments), cwd=str(BARE))
 
 
 def answers_per_s(
-    executor: LocalExecutor, cell: Cell, made: Mapping[str, Any], cpu_us: list[float]
+    executor: LocalExecutor, cell: Cell, request: TrialRequest, cpu_us: list[float]
 ) -> Callable[[], float]:
     def call() -> float:
-        done = trial.parse(executor.run(made), Trial(1, 0, cell, Outcome.INTERRUPTED, ""))
-        assert done.outcome is Outcome.OK, f"{made['argv']}: {done.detail} {done.outcome_line}"
+        blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
+        done = trial.with_messages(blank, executor.trial(request))
+        assert done.outcome is Outcome.OK, f"{request.argv}: {done.detail} {done.report}"
         found = server_figures(done, "measured")
         cpu_us.append(1e6 * found[CPU.name])
         return found[RATE.name]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
+from ringside.stats.changepoints import SeriesKind, steady_state
 from ringside.stats.ratio import paired
-from ringside.stats.signed_rank import tail
-from ringside.stats.steadiness import Kind, steadiness
-from ringside.stats.stopping import PEEKED, looks, narrow_enough
+from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, all_narrower_than, interim_looks
+from ringside.stats.signed_rank import lower_tail
 
 Numbers = Any
 _AT_ONCE = 100_000
@@ -36,14 +36,14 @@ def _spikes(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
     return dice.normal(0, 0.03, shape) + (dice.random(shape) < 0.05) * dice.exponential(0.5, shape)
 
 
-def _humps(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
+def _modes(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
     return dice.normal(0, 0.01, shape) + 0.3 * (dice.random(shape) < 0.4)
 
 
 MACHINES = (
     Machine("noise of 3 %", lambda dice, shape: dice.normal(0, 0.03, shape)),
-    Machine("spikes: one of twenty takes half as long again", _spikes),
-    Machine("two humps, 35 % apart", _humps),
+    Machine("spikes: one of twenty takes 1.5 times as long", _spikes),
+    Machine("two modes, 35 % apart", _modes),
     Machine("a long tail", lambda dice, shape: dice.lognormal(0, 0.5, shape) * 0.05),
 )
 
@@ -71,22 +71,22 @@ def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int 
     return {name: number / times for name, number in found.items()}
 
 
-def peeked(
+def sequential_errors(
     machine: Machine, goal: float, most: int, times: int, *, wider: bool, seed: int = 1
 ) -> tuple[float, float]:
     """For `--until`: the share of comparisons of equals that end with a claim when blocks are made until the
     interval is narrower than `goal`, `most` at the most; and the median number of blocks. `wider`: with the
-    intervals that `--until` takes, else as if nobody had peeked."""
+    intervals that `--until` takes, else those of a fixed number of blocks."""
     dice = np.random.default_rng(seed)
     wrong, stops = 0, []
     for _ in range(times):
         shape = (2, most)
         sides = np.exp(dice.normal(0, machine.drift, most) + machine.noise(dice, shape))
-        for look in looks(most):
+        for look in interim_looks(most):
             one, other = (dict(enumerate(side[:look].tolist())) for side in sides)
-            found = paired(one, other, peeked=wider)
+            found = paired(one, other, sequential=wider)
             assert found is not None
-            if narrow_enough([found.ratio], goal) or look == looks(most)[-1]:
+            if all_narrower_than([found.ratio], goal) or look == interim_looks(most)[-1]:
                 wrong += found.p <= _LEVEL
                 stops.append(look)
                 break
@@ -97,8 +97,8 @@ def called_steady(machine: Machine, length: int, times: int, seed: int = 1) -> f
     """The share of series without a trend, of so many repeats, that are called steady."""
     dice = np.random.default_rng(seed)
     series = np.exp(machine.noise(dice, (times, length)))
-    found = [steadiness(one.tolist()) for one in series]
-    return sum(one is not None and one.kind is Kind.STEADY for one in found) / times
+    found = [steady_state(one.tolist()) for one in series]
+    return sum(one is not None and one.kind is SeriesKind.STEADY for one in found) / times
 
 
 def _p_values(logs: Numbers) -> Numbers:
@@ -107,7 +107,7 @@ def _p_values(logs: Numbers) -> Numbers:
     ranks = np.argsort(np.argsort(np.abs(logs), axis=1), axis=1) + 1
     up = (ranks * (logs > 0)).sum(axis=1)
     smaller = np.minimum(up, blocks * (blocks + 1) // 2 - up)
-    table = np.array([min(1.0, 2 * tail(w, blocks)) for w in range(blocks * (blocks + 1) // 4 + 1)])
+    table = np.array([min(1.0, 2 * lower_tail(w, blocks)) for w in range(blocks * (blocks + 1) // 4 + 1)])
     return table[smaller]
 
 
@@ -132,12 +132,15 @@ def main(times: int) -> None:
                 shares = " | ".join(f"{share:.1%}" for share in found.values())
                 print(f"| {machine.name} | {blocks} | {planted:.0%} | {shares} |", flush=True)
     print("\nUntil the interval is narrow: share of claims among equals, and blocks (median)")
-    print(f"| machine | until | nominally 95% | blocks | {PEEKED:.0%}, as --until does | blocks |")
+    print(
+        f"| machine | until | nominally 95% | blocks | "
+        f"{SEQUENTIAL_CONFIDENCE:.0%}, as --until does | blocks |"
+    )
     print("|---|---:|---:|---:|---:|---:|")
     for machine, goal in ((MACHINES[0], 0.03), (MACHINES[0], 0.06), (MACHINES[1], 0.06), (MACHINES[2], 0.3)):
         row = []
         for wider in (False, True):
-            share, stops = peeked(machine, goal, 120, min(2000, each), wider=wider)
+            share, stops = sequential_errors(machine, goal, 120, min(2000, each), wider=wider)
             row += [f"{share:.1%}", f"{stops:.0f}"]
         print(f"| {machine.name} | {goal:.0%} | {' | '.join(row)} |", flush=True)
     print("\nSeries without a trend inside one process: share that is called steady")

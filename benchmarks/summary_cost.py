@@ -1,5 +1,5 @@
-"""All statistics of a run of 5,000 trials (target: 2 s): medians, comparisons, ranks, slopes, warnings; the
-reading from the store apart."""
+"""The analysis of a run of 5,000 trials (target: 2 s): medians, comparisons, ranks, slopes, diagnostics;
+without reading them from the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.runs import experiment, make_run
 
-from ringside.analysis.summary import summarise
+from ringside.analysis.run import analyse
 from ringside.store import Store
 
 _TIMES = 5
@@ -29,12 +29,11 @@ def main() -> int:
     taken = []
     for _ in range(_TIMES):
         begun = time.perf_counter()
-        found = summarise(run, trials)
-        compared = found.comparisons()
-        ranks = [found.ranks(metric, point) for metric in found.metrics() for point in found.points]
+        analysis = analyse(run, trials)
         taken.append(time.perf_counter() - begun)
+    comparisons = len(list(analysis.shown_comparisons()))
     print(
-        f"{len(trials):,} trials, {len(compared)} comparisons, {len(ranks)} rankings: "
+        f"{len(trials):,} trials, {comparisons} comparisons, {len(analysis.rankings)} rankings: "
         f"median {median(taken):.2f} s, least {min(taken):.2f} s of {_TIMES}"
     )
     return 0

@@ -15,11 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from ringside.cli.run import with_probe_cpus
-from ringside.measure import trials as trial
+from ringside.measure.executor import LocalExecutor, keep_off_contender_cpus
+from ringside.measure.trials import with_messages
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
-from ringside.probe.local import LocalExecutor
+from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store
 
 from pairs import take_turns, tell  # isort: skip
@@ -30,21 +30,16 @@ TRUE = shutil.which("true") or "/bin/true"
 
 def main() -> int:
     executor = LocalExecutor()
-    with_probe_cpus(executor)
+    keep_off_contender_cpus(executor)
     cpus, probe_cpus = executor.cpus(1)
-    request = {
-        "version": trial.PROTOCOL,
-        "argv": [TRUE],
-        "cwd": "/",
-        "env": {"PATH": os.environ["PATH"]},
-        "cpus": cpus,
-        "probe_cpus": probe_cpus,
-        "limits": {"wall_s": 10, "memory_bytes": 1 << 30, "output_bytes": 1 << 20, "processes": 64},
-        "sample_hz": trial.SAMPLE_HZ,
-        "cgroup": "auto",
-        "expect": None,
-        "service": None,
-    }
+    request = TrialRequest(
+        argv=(TRUE,),
+        cwd="/",
+        env={"PATH": os.environ["PATH"]},
+        limits=Limits(wall_s=10, memory_bytes=1 << 30, output_bytes=1 << 20, processes=64),
+        cpus=cpus,
+        probe_cpus=probe_cpus,
+    )
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "s.sqlite")
         run = store.begin_run("cost", 1, {}, {}, {})
@@ -54,9 +49,9 @@ def main() -> int:
             begun = time.perf_counter()
             for position in range(TRIALS):
                 blank = Trial(1, position, cell, Outcome.INTERRUPTED, "")
-                made = trial.parse(executor.run(request, lambda: None), blank)
-                assert made.outcome is Outcome.OK, made
-                store.add_trial(run, made)
+                trial = with_messages(blank, executor.trial(request, lambda: None))
+                assert trial.outcome is Outcome.OK, trial
+                store.add_trial(run, trial)
             return (time.perf_counter() - begun) / TRIALS * 1e3
 
         sides = {"ringside, a trial": ours}

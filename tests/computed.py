@@ -1,5 +1,5 @@
-"""Trials of `batch` and `jobs` as the probe tells them, made up: times over cores follow the Universal
-Scalability Law with known parameters."""
+"""Made-up trials of `batch` and `jobs`: times over cores follow the Universal Scalability Law with known
+parameters."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import dataclasses
 import math
 import random
 
-from ringside.model.results import Trial
+from ringside.model.results import Span, Trial
+from ringside.probe.protocol import CpuUse, Sample, TrialOutcome
 from ringside.workloads.base import Workload
-from ringside.workloads.jobs import workers
+from ringside.workloads.jobs.workload import workers
 
 # Seconds of work for each case or job, contention and coherency.
 LAWS: dict[str, tuple[float, float, float]] = {
@@ -30,53 +31,51 @@ def seconds(contender: str, count: int, cores: int) -> float:
 
 
 def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved: float) -> Trial:
-    at, name = blank.cell.point, blank.cell.contender
-    cores, count = int(at["cores"]), int(at["cases" if workload.name == "batch" else "jobs"])
-    times = math.exp(rng.gauss(0, noise) + moved)
-    wall_s = (0.02 + seconds(name, count, cores)) * times
-    each, *_ = LAWS.get(name, _OTHER)
-    busy_s = min(wall_s * cores, each * count * times)
+    """The trial with figures. `noise`: standard deviation of their logarithm; `moved`: its mean."""
+    point, name = blank.cell.point, blank.cell.contender
+    is_batch = workload.name == "batch"
+    cores, count = int(point["cores"]), int(point["cases" if is_batch else "jobs"])
+    slowdown = math.exp(rng.gauss(0, noise) + moved)
+    wall_s = (0.02 + seconds(name, count, cores)) * slowdown
+    each_s, *_ = LAWS.get(name, _OTHER)
+    busy_s = min(wall_s * cores, each_s * count * slowdown)
     wall_ns = round(wall_s * 1e9)
-    outcome = {
-        "outcome": "ok",
-        "detail": "",
-        "exit_status": 0,
-        "signal": None,
-        "wall_ns": wall_ns,
-        "paused_ns": 0,
-        "cpu_user_ns": round(busy_s * 0.95e9),
-        "cpu_system_ns": round(busy_s * 0.05e9),
-        "peak_pss_bytes": 20_000_000 + 100 * count,
-        "peak_threads": cores + 3,
-        "voluntary_switches": 100,
-        "involuntary_switches": 10,
-        "run_queue_ns": wall_ns // 50,
-        "result": {},
-        "stderr_tail": "",
-        "left_behind": 0,
-        "input_bytes": 2560 * count,
-        "cpus": [
-            {"cpu": cpu, "busy_ns": wall_ns * 9 // (10 + cpu), "idle_ns": wall_ns // 10, "stolen_ns": 0}
-            for cpu in range(cores)
-        ],
-    }
-    if workload.name == "batch":
+    report = TrialOutcome(
+        outcome="ok",
+        exit_status=0,
+        wall_ns=wall_ns,
+        cpu_user_ns=round(busy_s * 0.95e9),
+        cpu_system_ns=round(busy_s * 0.05e9),
+        peak_pss_bytes=20_000_000 + 100 * count,
+        peak_threads=cores + 3,
+        voluntary_switches=100,
+        involuntary_switches=10,
+        run_queue_ns=wall_ns // 50,
+        result={},
+        cpus=tuple(CpuUse(cpu, wall_ns * 9 // (10 + cpu), wall_ns // 10) for cpu in range(cores)),
+    )
+    if is_batch:
         read_s = 0.85 * wall_s if cores > 4 else 0.1 * wall_s
         phases = {"read": read_s, "compute": busy_s * 0.8, "write": 0.02 * wall_s, "wait_empty": 0.5 * wall_s}
-    else:
-        phases = {"submit": wall_s / 50, "makespan": wall_s * 0.97, "gap": 0.0102 * times}
-        if at["kind"] == "cpu":
-            phases["alone"] = wall_s * 0.95 * min(cores, workers(at)) / count
-        if at["trace"] == 1:
-            took, many = wall_ns * workers(at) // count, workers(at)
-            outcome["spans"] = [
-                (90_000 + job % many, job // many * took, job // many * took + took * 9 // 10)
-                for job in range(count)
-            ]
-    marks = {"submitted": {"pss_bytes": 9_000_000 + 800 * count}} if workload.name == "jobs" else {}
+        return _with_phases(dataclasses.replace(blank, report=report, input_bytes=2560 * count), phases)
+    phases = {"submit": wall_s / 50, "makespan": wall_s * 0.97, "gap": 0.0102 * slowdown}
+    if point["kind"] == "cpu":
+        phases["alone"] = wall_s * 0.95 * min(cores, workers(point)) / count
+    marks = {"submitted": Sample(1000, "submitted", pss_bytes=9_000_000 + 800 * count)}
+    spans = _spans(wall_s, count, workers(point)) if point["trace"] == 1 else ()
+    return _with_phases(dataclasses.replace(blank, report=report, marks=marks, spans=spans), phases)
+
+
+def _spans(wall_s: float, jobs: int, workers: int) -> tuple[Span, ...]:
+    """Each worker does its share of the jobs one after the other, with a pause of a tenth between them."""
+    job_s = wall_s * workers / jobs
+    return tuple(
+        Span(90_000 + job % workers, job // workers * job_s, (job // workers + 0.9) * job_s)
+        for job in range(jobs)
+    )
+
+
+def _with_phases(trial: Trial, seconds: dict[str, float]) -> Trial:
     return dataclasses.replace(
-        blank,
-        outcome_line=outcome,
-        phases={phase: round(value * 1e9) for phase, value in phases.items()},
-        marks=marks,
+        trial, phases={phase: (round(value * 1e9),) for phase, value in seconds.items()}
     )

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from ringside.cli import main as cli
 
 # No test may fail because a machine was slow.
 settings.register_profile(
@@ -23,7 +26,8 @@ FAKES = Path(__file__).parent / "fakes"
 # What takes long comes last, so that a host that gives little of its CPUs gets to all others.
 LAST = (
     "test_charts",
-    "test_local",
+    "test_process",
+    "test_executor",
     "test_runner",
     "test_load",
     "test_versus",
@@ -35,6 +39,7 @@ LAST = (
     "test_feed_contenders",
     "test_fanout_contenders",
     "test_suites",
+    "test_old_store",
     "test_service_contenders",
     "test_cli",
     "test_html",
@@ -72,11 +77,40 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in, as a user would."""
-    monkeypatch.chdir(tmp_path)
+    """An empty folder to work in, as a user would, with a store of the user's own elsewhere."""
+    place = tmp_path / "workplace"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in ("RINGSIDE_CATALOGUE", "RINGSIDE_STORE", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    return tmp_path
+    return place
+
+
+@pytest.fixture
+def complaint(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Returns the one line that a wrong use gets. In this process: there are many, and starts are slow."""
+
+    def complain(*words: str, **environment: str) -> str:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["ringside", *words])
+        previous = signal.getsignal(signal.SIGTERM)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+        captured = capsys.readouterr()
+        assert ended.value.code == 2, captured
+        assert not captured.out
+        (line,) = captured.err.strip().splitlines()
+        assert line.startswith("ringside: ")
+        return line
+
+    return complain
 
 
 @pytest.fixture

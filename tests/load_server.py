@@ -19,6 +19,8 @@ class Http(http.server.BaseHTTPRequestHandler):
         if self.path.startswith("/stream/"):
             self.stream(self.path.rpartition("/")[2])
             return
+        if self.path.startswith("/head"):  # what came before the body
+            sent = f"{self.requestline}\n{self.headers}".encode()
         status = {"/missing": 404, "/elsewhere": 302}.get(self.path, 200)
         self.send_response(status)
         if status == 302:
@@ -63,7 +65,7 @@ class Server(socketserver.ThreadingTCPServer):
     request_queue_size = 512
 
     def handle_error(self, *_: object) -> None:
-        """A client that goes away is no news."""
+        """Clients that go away are expected."""
 
 
 if __name__ == "__main__":

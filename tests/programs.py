@@ -9,12 +9,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ringside.measure import trials as trial
+from ringside.measure import trials
+from ringside.measure.executor import LocalExecutor
 from ringside.measure.toolchain import expand
 from ringside.model.catalogue import Ready
 from ringside.model.design import Cell, Input, Level, Limits, Point
 from ringside.model.results import Outcome, Trial
-from ringside.probe.local import LocalExecutor
 from ringside.workloads import workload as find_workload
 from tests.servers import PATIENCE_S
 
@@ -26,24 +26,25 @@ def point(workload: str, **levels: Level) -> Point:
 
 
 def carry_out(
-    workload: str, one: Ready, executor: LocalExecutor, at: Point, reads: Input | None = None, seed: int = 1
+    workload: str, one: Ready, executor: LocalExecutor, at: Point, input: Input | None = None, seed: int = 1
 ) -> Trial:
     """One trial by the real probe."""
     cell = Cell(one.contender.name, at)
     cpus, probe_cpus = executor.cpus(int(at["cores"]))
-    request = trial.request(
+    request = trials.request(
         one,
         cell,
         find_workload(workload),
         limits=Limits(wall_s=240),
         cpus=cpus,
         probe_cpus=probe_cpus,
-        environment=trial.environment(os.environ, one.build, 1, 2, 3),
+        environment=trials.environment(os.environ, one.build, 1, 2, 3),
         seed=seed,
         memory_available_bytes=8 << 30,
-        reads=reads,
+        input=input,
     )
-    return trial.parse(executor.run(request), Trial(1, 0, cell, Outcome.INTERRUPTED, ""))
+    blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=input.size_bytes if input else None)
+    return trials.with_messages(blank, executor.trial(request))
 
 
 def command(workload: str, one: Ready, *arguments: str) -> list[str]:
@@ -56,7 +57,7 @@ def directly(workload: str, one: Ready, *arguments: str) -> subprocess.Completed
     return subprocess.run(
         command(workload, one, *arguments),
         cwd=one.contender.folder,
-        env=trial.environment(os.environ, one.build, 1, 2, 3),
+        env=trials.environment(os.environ, one.build, 1, 2, 3),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=240,

@@ -1,4 +1,4 @@
-"""Runs as they stand in a store, without measuring anything: for tests of what reads them."""
+"""Made-up runs in a store, without measuring anything: for tests of what reads them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 
 from ringside.catalogue.loader import Catalogue, read_experiment
 from ringside.measure import plan
-from ringside.model.design import Cell, Experiment, Level, Point
-from ringside.model.results import Outcome, Trial
-from ringside.store import Run, Store, plain, text_hash
+from ringside.measure.blocks import blocks as random_blocks
+from ringside.model.design import Cell, Experiment, Point
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import ProgramOutput, Sample, TrialOutcome
+from ringside.store import Store, text_hash
+from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads import workload as find_workload
-from ringside.workloads.ring import checksum, order
+from ringside.workloads.ring.evidence import checksum, order
 from tests import computed, served
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,8 +68,10 @@ def experiment(file: str = "showdown-ring", /, **changes: Any) -> Experiment:
     if file == "showdown-ring":
         changes.setdefault("factors", {"nodes": (100, 1000), "messages": (100, 1000)})
     if "factors" in changes:
-        given = changes["factors"].items()
-        changes["factors"] = {name: one if isinstance(one, tuple) else (one,) for name, one in given}
+        factors = changes["factors"].items()
+        changes["factors"] = {
+            name: levels if isinstance(levels, tuple) else (levels,) for name, levels in factors
+        }
     return dataclasses.replace(read_experiment(ROOT / "experiments" / f"{file}.toml"), **changes)
 
 
@@ -95,16 +100,10 @@ def make_run(
     points = plan.points(of, workload, int(HOST["cpus"]))
     sources: dict[str, str] = {}
     contenders = {name: _described(name, sources, name in unavailable, hostile) for name in of.contenders}
-    published = plain(Catalogue([ROOT]).published(of.published)) if of.published else None
+    published = Catalogue([ROOT]).published(of.published) if of.published else None
     if hostile:
         of = dataclasses.replace(of, title=f"{of.title} {HOSTILE}", note=HOSTILE)
-    planned = {
-        "experiment": plain(of),
-        "points": [point.as_dict() for point in points],
-        "contenders": contenders,
-        "published": published,
-    }
-    run = store.begin_run(of.name, seed, planned, HOST, sources)
+    run = store.begin_run(of.name, seed, plan_values(of, points, contenders, published), HOST, sources)
     rng = random.Random(seed)
     for point in points:
         for name in unavailable:
@@ -121,7 +120,7 @@ def make_run(
         return _ok(blank, rng, noise, moved, samples)
 
     drift: dict[tuple[int, Point], float] = {}
-    for block in plan.blocks(points, of.contenders, of.blocks if blocks is None else blocks, seed):
+    for block in random_blocks(points, of.contenders, of.blocks if blocks is None else blocks, seed):
         for position, cell in enumerate(block.cells):
             if cell.contender in unavailable:
                 continue
@@ -136,7 +135,7 @@ def make_run(
     return store.run(run.id)
 
 
-def _described(name: str, sources: dict[str, str], missing: bool, hostile: bool) -> dict[str, Any]:
+def _described(name: str, sources: dict[str, str], missing: bool, hostile: bool) -> PlannedContender:
     *_, model, queue, scheduler = _KINDS.get(name, _OTHER)
     texts = {
         "contender.toml": f'title = "{name}"\nmodel = "{model}"\n',
@@ -151,26 +150,27 @@ def _described(name: str, sources: dict[str, str], missing: bool, hostile: bool)
     for path, text in texts.items():
         files[path] = text_hash(text)
         sources[files[path]] = text
-    described: dict[str, Any] = {
-        "title": f"{name.capitalize()} {HOSTILE}" if hostile else name.capitalize(),
-        "model": f"{model} {HOSTILE}" if hostile else model,
-        "language": "Erlang" if name == "erlang" else "Python",
-        "queue": queue,
-        "scheduler": scheduler,
-        "parallel": name in ("erlang", "go"),
-        "runtime": "default",
-        "command": ["{runtime}", "ring.py", *([HOSTILE] if hostile else [])],
-        "files": files,
-    }
+    planned = PlannedContender(
+        title=f"{name.capitalize()} {HOSTILE}" if hostile else name.capitalize(),
+        model=f"{model} {HOSTILE}" if hostile else model,
+        language="Erlang" if name == "erlang" else "Python",
+        queue=queue,
+        scheduler=scheduler,
+        parallel=name in ("erlang", "go"),
+        kind="floor" if name == "limit" else "idiomatic",
+        runtime="default",
+        runs_on="Erlang" if name == "erlang" else "Python",
+        command=("{runtime}", "ring.py", *([HOSTILE] if hostile else [])),
+        files=files,
+    )
     if missing:
         log = f"$ make\nerror: {HOSTILE}\n" if hostile else "$ make\nmake: cc: No such file or directory\n"
-        return described | {"unavailable": "erl: not found", "remedy": "apt-get install erlang", "log": log}
-    return described | {
-        "version": "1.2.3",
-        "receipt": "1.2.3 (test)",
-        "executable": "/usr/bin/x",
-        "content": "c",
-    }
+        return dataclasses.replace(
+            planned, unavailable="erl: not found", remedy="apt-get install erlang", log=log
+        )
+    return dataclasses.replace(
+        planned, version="1.2.3", receipt="1.2.3 (test)", executable="/usr/bin/x", content="c"
+    )
 
 
 def _ok(blank: Trial, rng: random.Random, noise: float, moved: float, samples: bool) -> Trial:
@@ -190,63 +190,49 @@ def _ok(blank: Trial, rng: random.Random, noise: float, moved: float, samples: b
     held = about(base_bytes + unit_bytes * nodes, 0.1)
     threads = nodes + 1 if blank.cell.contender == "python-threads" else 1
     end_ns = round(cpu_ns * 1.02)
-    outcome = {
-        "outcome": "ok",
-        "detail": "",
-        "exit_status": 0,
-        "signal": None,
-        "wall_ns": end_ns,
-        "paused_ns": 1_000_000,
-        "cpu_user_ns": round(cpu_ns * 0.9),
-        "cpu_system_ns": round(cpu_ns * 0.1),
-        "cpu_source": "rusage",
-        "peak_pss_bytes": round(held * 1.1),
-        "memory_peak_bytes": None,
-        "peak_threads": threads,
-        "peak_processes": 1,
-        "voluntary_switches": about(40 + hops / 50, 3),
-        "involuntary_switches": about(9, 3),
-        "minor_faults": 2000,
-        "major_faults": 0,
-        "run_queue_ns": about(end_ns * 0.01, 5),
-        "result": {"checksum": str(checksum(nodes, messages)), "order": str(order(nodes, messages))},
-        "output": {"stdout_bytes": 200, "stderr_bytes": 0, "lines": hops if traced else 0, "starting": {}},
-        "stdout_tail": "",
-        "stderr_tail": "",
-        "left_behind": 0,
-        "probe_cpu_ns": 2_000_000,
-        "samples": 20,
-        "sample_interval_ns": 50_000_000,
-    }
-    mark: dict[str, Level | None] = {
-        "mark": "spawned",
-        "t_ns": spawned_ns,
-        "pss_bytes": held,
-        "threads": threads,
-    }
+    report = TrialOutcome(
+        outcome="ok",
+        exit_status=0,
+        wall_ns=end_ns,
+        paused_ns=1_000_000,
+        cpu_user_ns=round(cpu_ns * 0.9),
+        cpu_system_ns=round(cpu_ns * 0.1),
+        cpu_source="rusage",
+        peak_pss_bytes=round(held * 1.1),
+        peak_threads=threads,
+        peak_processes=1,
+        voluntary_switches=about(40 + hops / 50, 3),
+        involuntary_switches=about(9, 3),
+        minor_faults=2000,
+        major_faults=0,
+        run_queue_ns=about(end_ns * 0.01, 5),
+        result={"checksum": str(checksum(nodes, messages)), "order": str(order(nodes, messages))},
+        output=ProgramOutput(stdout_bytes=200, lines=hops if traced else 0),
+        probe_cpu_ns=2_000_000,
+        samples=20,
+        sample_interval_ns=50_000_000,
+    )
+    mark = Sample(spawned_ns, "spawned", pss_bytes=held, threads=threads)
+    looks = (Sample(end_ns * i // 20, pss_bytes=held, threads=threads) for i in range(20))
     return dataclasses.replace(
         blank,
-        outcome_line=outcome,
-        phases={"spawn": spawned_ns, "relay": relay_ns},
+        report=report,
+        phases={"spawn": (spawned_ns,), "relay": (relay_ns,)},
         marks={"spawned": mark},
-        samples=tuple({**mark, "mark": None, "t_ns": end_ns * i // 20} for i in range(20)) if samples else (),
+        samples=tuple(looks) if samples else (),
     )
 
 
 def _crash(blank: Trial, hostile: bool) -> Trial:
     detail = f"exit status 1: {HOSTILE}" if hostile else "exit status 1"
-    outcome = {
-        "outcome": "crashed",
-        "detail": detail,
-        "exit_status": 1,
-        "signal": None,
-        "wall_ns": 5_000_000,
-        "cpu_user_ns": 4_000_000,
-        "cpu_system_ns": 1_000_000,
-        "peak_pss_bytes": None,
-        "peak_threads": 1,
-        "result": None,
-        "stderr_tail": f"Traceback:\n{HOSTILE}\n" if hostile else "Traceback:\nValueError: no\n",
-        "left_behind": 0,
-    }
-    return dataclasses.replace(blank, outcome=Outcome.CRASHED, detail=detail, outcome_line=outcome)
+    report = TrialOutcome(
+        outcome="crashed",
+        detail=detail,
+        exit_status=1,
+        wall_ns=5_000_000,
+        cpu_user_ns=4_000_000,
+        cpu_system_ns=1_000_000,
+        peak_threads=1,
+        stderr_tail=f"Traceback:\n{HOSTILE}\n" if hostile else "Traceback:\nValueError: no\n",
+    )
+    return dataclasses.replace(blank, outcome=Outcome.CRASHED, detail=detail, report=report)

@@ -1,152 +1,191 @@
-"""Trials of servers, with figures by chance, in the words of the probe."""
+"""Made-up trials of servers: a load message for each load that the probe would drive, with random figures."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import random
-from typing import Any
+
+from msgspec.structs import replace
 
 from ringside.model.results import Trial
+from ringside.probe.protocol import (
+    ConstantRate,
+    LatencySummary,
+    LoadMessage,
+    LoadPlan,
+    Sample,
+    SecondOfLoad,
+    StreamCounts,
+    ThreadUse,
+    TrialOutcome,
+    UpstreamCalls,
+)
 from ringside.workloads.base import Workload
 
-# Median of a request in seconds, and what each costs the server.
+# Median of a request in seconds, which is also its CPU time.
 _SPEEDS = {"limit": 40e-6, "go": 60e-6, "erlang": 90e-6, "python-sync": 70e-6, "python-coroutines": 3e-3}
 # When a load of streams begins.
-_BEGIN_NS = 2_000_000_000
-_QUANTILES = {"p50_ns": 1.0, "p90_ns": 1.6, "p95_ns": 2.0, "p99_ns": 4.0, "p99_9_ns": 9.0, "max_ns": 20.0}
+BEGIN_NS = 2_000_000_000
+# Median delay of a gateway's slowest upstream.
+_DELAY_S = 0.15
 
 
 def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved: float) -> Trial:
-    """A trial in which all went well."""
+    """The trial with figures. `noise`: standard deviation of their logarithm; `moved`: its mean."""
     service = workload.service(blank.cell.point, 1)
     assert service
-    about = math.exp(rng.gauss(0, noise) + moved)
-    base = _SPEEDS.get(blank.cell.contender, 200e-6) * about
-    delay = 0.15 if service.get("stub") else 0.0
-    loads, marks, samples = [], {"idle": _mark(1, 0)}, []
-    spent = 50_000_000
-    for step in service["steps"]:
-        marks[f"begin {step['name']}"] = _mark(1, spent)
-        for load in step["loads"]:
-            plan = load["plan"]
-            if plan["protocol"] == "stream":
-                loads.append(_stream(step["name"], load["name"], plan, base))
-                samples = [
-                    _look(plan, at_s / 2, base, spent) for at_s in range(2 * round(plan["duration_s"]) + 1)
-                ]
-                wanted = {mark["name"]: mark["at_s"] for mark in step["marks"]}
-                marks |= {name: _look(plan, at_s, base, spent) for name, at_s in wanted.items()}
-                marks[f"begin {step['name']}"] |= {"t_ns": _BEGIN_NS}
-                spent = marks["held"]["cpu_ns"]
+    factor = math.exp(rng.gauss(0, noise) + moved)
+    base_s = _SPEEDS.get(blank.cell.contender, 200e-6) * factor
+    delay_s = _DELAY_S if service.stub else 0.0
+    loads: list[LoadMessage] = []
+    marks, samples = {"idle": _sample(0, 0, "idle")}, []
+    cpu_ns = 50_000_000
+    for step in service.steps:
+        begin = marks[f"begin {step.name}"] = _sample(BEGIN_NS, cpu_ns)
+        for load in step.loads:
+            plan = load.plan
+            if plan.protocol == "stream":
+                loads.append(_stream(step.name, load.name, plan, base_s))
+                half_seconds = range(2 * round(plan.duration_s or 0) + 1)
+                samples = [_held(plan, number / 2, base_s, begin) for number in half_seconds]
+                marks |= {mark.name: _held(plan, mark.at_s, base_s, begin) for mark in step.marks}
+                cpu_ns = marks["held"].cpu_ns
                 continue
-            seconds = base + delay + (8e-3 if plan.get("line") == "30" else 0.0)
-            # Near its capacity a server is slow.
-            rate = plan.get("pacing", {}).get("rate_per_s")
-            seconds *= 1 + (rate * base / 0.8) ** 8 if rate else 1.0
-            loads.append(_load(step["name"], load["name"], plan, seconds, base, bool(service.get("stub"))))
-            spent += round(1e9 * base * loads[-1]["requests"])
-        marks[f"end {step['name']}"] = _mark(2, spent)
-    outcome = {
-        "outcome": "ok",
-        "detail": "",
-        "exit_status": 0,
-        "wall_ns": 10**10,
-        "cpu_user_ns": spent,
-        "cpu_system_ns": spent,
-        "peak_pss_bytes": round(4e6 * about),
-        "peak_threads": 7,
-        "voluntary_switches": 100,
-        "involuntary_switches": 10,
-        "run_queue_ns": 1000,
-        "left_behind": 0,
-        "stderr_tail": "",
-        "loads": loads,
-        "threads": [{"tid": tid, "name": "worker", "cpu_ns": spent} for tid in (11, 12)] if samples else [],
-    }
-    return dataclasses.replace(blank, outcome_line=outcome, marks=marks, samples=tuple(samples))
+            request_s = base_s + delay_s + (8e-3 if plan.line == "30" else 0.0)
+            if isinstance(plan.pacing, ConstantRate):
+                # Near its capacity a server is slow.
+                request_s *= 1 + (plan.pacing.rate_per_s * base_s / 0.8) ** 8
+            # Loads of one step delay each other.
+            request_s *= len(step.loads)
+            loads.append(_load(step.name, load.name, plan, request_s, base_s, bool(service.stub)))
+            cpu_ns += round(1e9 * base_s * loads[-1].requests)
+        marks[f"end {step.name}"] = replace(_sample(3 * BEGIN_NS, cpu_ns), rss_bytes=4_000_000)
+    report = TrialOutcome(
+        outcome="ok",
+        exit_status=0,
+        wall_ns=10**10,
+        cpu_user_ns=cpu_ns,
+        cpu_system_ns=cpu_ns // 3,
+        peak_pss_bytes=round(4e6 * factor),
+        peak_threads=7,
+        voluntary_switches=100,
+        involuntary_switches=10,
+        run_queue_ns=1000,
+        threads=tuple(ThreadUse(tid, "worker", cpu_ns // 2) for tid in (11, 12)) if samples else (),
+    )
+    return dataclasses.replace(blank, report=report, marks=marks, samples=tuple(samples), loads=tuple(loads))
 
 
-def _mark(size: int, cpu_ns: int) -> dict[str, Any]:
-    return {
-        "pss_bytes": size * 1_500_000,
-        "rss_bytes": size * 2_000_000,
-        "cpu_ns": cpu_ns,
-        "threads": 5,
-        "kernel_bytes": 50_000_000,
-        "tcp_bytes": 0,
-    }
+def summary(median_s: float) -> LatencySummary:
+    """A histogram in which every figure differs: the p90 is 1.6 times the median, the maximum 20 times."""
+
+    def ns(times: float) -> int:
+        return round(median_s * times * 1e9)
+
+    return LatencySummary(
+        count=1000,
+        mean_ns=median_s * 1.2e9,
+        stdev_ns=median_s * 0.7e9,
+        min_ns=ns(0.5),
+        p50_ns=ns(1),
+        p90_ns=ns(1.6),
+        p95_ns=ns(2),
+        p99_ns=ns(4),
+        p99_9_ns=ns(9),
+        max_ns=ns(20),
+    )
 
 
-def _stream(step: str, name: str, plan: dict[str, Any], base: float) -> dict[str, Any]:
-    spread = {key: base * times * 1e9 for key, times in _QUANTILES.items()}
-    chunks = round(plan["connections"] * plan["duration_s"] / plan["stream"]["interval_s"])
-    return {
-        "step": step,
-        "name": name,
-        "outcome": "ok",
-        "io": "epoll",
-        "duration_ns": round(plan["duration_s"] * 1e9),
-        "begin_ns": _BEGIN_NS,
-        "end_ns": _BEGIN_NS + round(plan["duration_s"] * 1e9),
-        "series": [
-            {"t_s": t_s, "requests": chunks, "errors": 0, "max_ns": base * 5e9, "open": _open(plan, t_s + 1)}
-            for t_s in range(round(plan["duration_s"]))
-        ],
-        "requests": 0,
-        "late_requests": 0,
-        "intended": None,
-        "achieved_rate_per_s": chunks / plan["duration_s"],
-        "cpu_share_most": 0.3,
-        "busy_share_most": 0.1,
-        "concurrency": float(plan["connections"]),
-        "errors": {},
-        "warnings": [],
-        "streams": {"fed": plan["connections"], "chunks": chunks, "behind": 3},
-        "histograms": {kind: dict(spread) for kind in ("lateness", "connect", "first_byte")},
-    }
+def _sample(t_ns: int, cpu_ns: int, mark: str | None = None) -> Sample:
+    return Sample(
+        t_ns,
+        mark,
+        processes=1,
+        threads=5,
+        cpu_ns=cpu_ns,
+        rss_bytes=2_000_000,
+        pss_bytes=1_500_000,
+        kernel_bytes=50_000_000,
+        tcp_bytes=3_000_000,
+    )
 
 
-def _open(plan: dict[str, Any], at_s: float) -> int:
-    return int(min(plan["connections"], plan["ramp_per_s"] * at_s))
+def _open(plan: LoadPlan, at_s: float) -> int:
+    assert plan.ramp_per_s
+    return int(min(plan.connections, plan.ramp_per_s * at_s))
 
 
-def _look(plan: dict[str, Any], at_s: float, base: float, spent: int) -> dict[str, Any]:
-    """A look while feeds are held: a hundred times the seconds of a chunk in bytes, and two KiB of the
-    kernel's, for each connection that is open."""
-    chunks = plan["connections"] * at_s / plan["stream"]["interval_s"]
-    cpu_ns = spent + round(1e9 * base * chunks)
-    look = _mark(1, cpu_ns)
-    return look | {
-        "t_ns": _BEGIN_NS + round(at_s * 1e9),
-        "pss_bytes": look["pss_bytes"] + round(_open(plan, at_s) * base * 1e8),
-        "kernel_bytes": look["kernel_bytes"] + 2048 * _open(plan, at_s),
-        "cpu_by_thread": [(11, round(cpu_ns * 0.7)), (12, round(cpu_ns * 0.3))],
-    }
+def _held(plan: LoadPlan, at_s: float, base_s: float, begin: Sample) -> Sample:
+    """A sample while feeds are held. For each open connection the server has a byte for each 10 ns that a
+    chunk takes, and the kernel 2 KiB, a quarter of it in buffers of TCP."""
+    assert plan.stream.interval_s
+    chunks = plan.connections * at_s / plan.stream.interval_s
+    cpu_ns = begin.cpu_ns + round(1e9 * base_s * chunks)
+    connections = _open(plan, at_s)
+    return replace(
+        begin,
+        t_ns=begin.t_ns + round(at_s * 1e9),
+        cpu_ns=cpu_ns,
+        pss_bytes=(begin.pss_bytes or 0) + round(connections * base_s * 1e8),
+        kernel_bytes=(begin.kernel_bytes or 0) + 1536 * connections,
+        tcp_bytes=(begin.tcp_bytes or 0) + 512 * connections,
+        cpu_by_thread=((11, round(cpu_ns * 0.7)), (12, round(cpu_ns * 0.3))),
+    )
 
 
-def _load(step: str, name: str, plan: dict[str, Any], s: float, base: float, stub: bool) -> dict[str, Any]:
-    duration_s = plan.get("duration_s", 1.0)
-    rate = plan.get("pacing", {}).get("rate_per_s") or plan["connections"] / s
-    requests = plan.get("requests") or max(1, round(rate * duration_s))
-    found: dict[str, Any] = {
-        "step": step,
-        "name": name,
-        "outcome": "ok",
-        "io": "uring",
-        "duration_ns": round(duration_s * 1e9),
-        "requests": requests,
-        "late_requests": 0,
-        "intended": requests if "pacing" in plan else None,
-        "achieved_rate_per_s": requests / duration_s,
-        "cpu_share_most": 0.4,
-        "busy_share_most": 0.2,
-        "concurrency": float(plan["connections"]),
-        "errors": {},
-        "warnings": [],
-        "histograms": {"latency": {key: s * times * 1e9 for key, times in _QUANTILES.items()}},
-    }
-    if stub:
-        spread = {key: base * times * 1e9 for key, times in _QUANTILES.items()}
-        found["upstreams"] = {"requests": requests, "overlapped": requests, "overhead": spread}
-    return found
+def _stream(step: str, name: str, plan: LoadPlan, base_s: float) -> LoadMessage:
+    assert plan.duration_s
+    assert plan.stream.interval_s
+    chunks = round(plan.connections * plan.duration_s / plan.stream.interval_s)
+    return LoadMessage(
+        step=step,
+        name=name,
+        io="epoll",
+        duration_ns=round(plan.duration_s * 1e9),
+        begin_ns=BEGIN_NS,
+        end_ns=BEGIN_NS + round(plan.duration_s * 1e9),
+        series=tuple(
+            SecondOfLoad(
+                float(second),
+                requests=round(chunks / plan.duration_s),
+                max_ns=round(base_s * 5e9),
+                open=_open(plan, second + 1),
+            )
+            for second in range(round(plan.duration_s))
+        ),
+        achieved_rate_per_s=chunks / plan.duration_s,
+        messages=chunks,
+        cpu_share_most=0.3,
+        busy_share_most=0.1,
+        concurrency=float(plan.connections),
+        streams=StreamCounts(fed=plan.connections, chunks=chunks, behind=3),
+        histograms={
+            "lateness": summary(base_s),
+            "connect": summary(2.5 * base_s),
+            "first_byte": summary(7 * base_s),
+        },
+    )
+
+
+def _load(step: str, name: str, plan: LoadPlan, request_s: float, base_s: float, stub: bool) -> LoadMessage:
+    duration_s = plan.duration_s or 1.0
+    rate_per_s = plan.connections / request_s
+    if isinstance(plan.pacing, ConstantRate):
+        rate_per_s = plan.pacing.rate_per_s
+    requests = plan.requests or max(1, round(rate_per_s * duration_s))
+    calls = UpstreamCalls(requests, requests, overhead=summary(base_s), slowest=summary(_DELAY_S))
+    return LoadMessage(
+        step=step,
+        name=name,
+        io="uring",
+        duration_ns=round(duration_s * 1e9),
+        requests=requests,
+        intended=requests if plan.is_open_loop else None,
+        achieved_rate_per_s=requests / duration_s,
+        cpu_share_most=0.4,
+        busy_share_most=0.2,
+        concurrency=float(plan.connections),
+        histograms={"latency": summary(request_s)},
+        upstreams=calls if stub else None,
+    )

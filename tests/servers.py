@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from ringside.measure import trials as trial
+from ringside.measure import trials
 from ringside.measure.toolchain import expand
 from tests.test_contenders import CATALOGUE, ready
 
@@ -33,7 +33,7 @@ def start(workload: str, name: str, *arguments: str, cores: int = 1) -> subproce
     return subprocess.Popen(
         [*expand(one.contender.workloads[workload].command, names), *arguments],
         cwd=one.contender.folder,
-        env=trial.environment(os.environ, one.build, 1, 2, 3),
+        env=trials.environment(os.environ, one.build, 1, 2, 3),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

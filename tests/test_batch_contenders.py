@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ringside.measure.executor import LocalExecutor
 from ringside.measure.inputs import Inputs
 from ringside.model.results import Outcome
-from ringside.probe.local import LocalExecutor
 from ringside.workloads.batch import BATCH
 from tests.programs import alive, carry_out, command, directly, kill_a_worker, point
 from tests.servers import having, killed_at_last
@@ -40,20 +40,21 @@ def test_answers_phases_and_every_capacity(name: str, executor: LocalExecutor, i
     for capacity in capacities:
         cores = executor.available_cpus() if capacity == "own" else 1
         at = point("batch", cases=300, size=20, capacity=capacity, cores=cores)
-        found = carry_out("batch", one, executor, at, inputs.get(BATCH.input(at)))
-        assert found.outcome is Outcome.OK, f"{name} {at}: {found.detail} {found.outcome_line}"
-        assert {"read", "compute", "write"} <= set(found.phases), found.phases
-        assert found.outcome_line["left_behind"] == 0
-        assert {"wall_s", "cpu_s", "read_share", "busy_share"} <= set(BATCH.figures(found))
+        trial = carry_out("batch", one, executor, at, inputs.get(BATCH.input(at)))
+        assert trial.outcome is Outcome.OK, f"{name} {at}: {trial.detail} {trial.report}"
+        assert {"read", "compute", "write"} <= set(trial.phases), trial.phases
+        assert trial.report
+        assert trial.report.left_behind == 0
+        assert {"wall_s", "cpu_s", "read_share", "busy_share"} <= set(BATCH.figures(trial))
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_the_same_again_in_one_process(name: str, executor: LocalExecutor, inputs: Inputs) -> None:
     at = point("batch", cases=50, size=20, repeats=3)
-    found = carry_out("batch", ready(name), executor, at, inputs.get(BATCH.input(at)))
-    assert found.outcome is Outcome.OK, f"{name}: {found.detail} {found.outcome_line}"
-    assert all(len(each) == 3 for each in found.outcome_line["repeats"].values())
-    assert {"work", "read", "compute", "write"} <= set(found.outcome_line["repeats"])
+    trial = carry_out("batch", ready(name), executor, at, inputs.get(BATCH.input(at)))
+    assert trial.outcome is Outcome.OK, f"{name}: {trial.detail} {trial.report}"
+    assert all(len(each) == 3 for each in trial.phases.values())
+    assert {"work", "read", "compute", "write"} <= set(trial.phases)
 
 
 def text_of(cases: list[tuple[list[int], list[int]]]) -> str:
@@ -73,8 +74,8 @@ def answers(cases: list[tuple[list[int], list[int]]]) -> list[str]:
 def cases_of_every_size() -> list[tuple[list[int], list[int]]]:
     rng = random.Random(7)
     sizes = [0, 1, 0, *range(2, 40), 5000, 3]
-    found = [([rng.randint(-100_000, 100_000) for _ in range(n)] for _ in range(2)) for n in sizes]
-    cases = [(next(pair), next(pair)) for pair in map(iter, found)]
+    trial = [([rng.randint(-100_000, 100_000) for _ in range(n)] for _ in range(2)) for n in sizes]
+    cases = [(next(pair), next(pair)) for pair in map(iter, trial)]
     edge = [-100_000, 100_000]
     cases += [
         ([7] * 30, [-7] * 30),
@@ -183,6 +184,7 @@ def test_a_worker_that_is_killed_ends_it_with_one_line(name: str, inputs: Inputs
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_half_a_gigabyte_is_streamed(name: str, executor: LocalExecutor, inputs: Inputs) -> None:
     at = point("batch", cases=200_000, cores=executor.available_cpus())
-    found = carry_out("batch", ready(name), executor, at, inputs.get(BATCH.input(at)))
-    assert found.outcome is Outcome.OK, f"{found.detail} {found.outcome_line}"
-    assert found.outcome_line["peak_pss_bytes"] < 200e6
+    trial = carry_out("batch", ready(name), executor, at, inputs.get(BATCH.input(at)))
+    assert trial.outcome is Outcome.OK, f"{trial.detail} {trial.report}"
+    assert trial.report
+    assert (trial.report.peak_pss_bytes or 0) < 200e6

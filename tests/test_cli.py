@@ -8,67 +8,24 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ringside.cli import main as cli
+from tests.command_line import RINGSIDE, ringside
 
-RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
 Add = Callable[..., None]
-
-
-def ringside(*words: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*RINGSIDE, *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == status, done
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
-@pytest.fixture
-def complaint(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
-    """Gives the one line that a wrong use gets. In this process: there are many, and starts are slow."""
-
-    def complain(*words: str, **environment: str) -> str:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", ["ringside", *words])
-        previous = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-        finally:
-            signal.signal(signal.SIGTERM, previous)
-        said = capsys.readouterr()
-        assert ended.value.code == 2, said
-        lines = said.err.strip().splitlines()
-        assert len(lines) == 1, said.err
-        assert lines[0].startswith("ringside: ")
-        return lines[0]
-
-    return complain
-
-
 Complaint = Callable[..., str]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rnu"], "there is no verb `rnu`; did you mean `run`?"),
+        (["rnu"], "there is no command `rnu`; did you mean `run`?"),
         (["run"], "name an experiment"),
         (["run", "showdwon"], "did you mean showdown"),
         (["run", "showdown", "--only", "erlnag"], "did you mean erlang"),
@@ -79,13 +36,19 @@ Complaint = Callable[..., str]
         (["run", "fib-mixed", "--set", "clients=1"], "load=mixed needs clients=2 or more"),
         (["run", "showdown", "--set", "nodes"], "write it as factor=level"),
         (["run", "showdown", "--blocks", "0"], "0 is not in the range"),
-        (["run", "showdown", "--time", "soon"], "write it as 90s, 5m or 1h30m"),
-        (["run", "--resume", "nothing"], "there is no run `nothing`"),
-        (["run", "--resume", "x", "--blocks", "3"], "leave out"),
+        (["run", "showdown", "--time", "soon"], "'soon' is not a duration: write it as 10s, 500ms or 1m30s"),
+        (["run", "showdown", "--until", "2"], "write '2' as a share"),
+        (["run", "showdown", "--seed", str(2**63)], "is not in the range 0<=x<=4611686018427387904"),
+        (["vs", "true", "false", "--seed", str(2**63)], "is not in the range"),
+        (["run", "--resume", "nothing"], "holds no run yet"),
+        (["run", "--resume", "x", "--blocks", "3"], "leave out --only, --set, --cores, --blocks"),
+        (["run", "showdown", "--resume", "x"], "leave out the experiment"),
         (["run", "showdown", "--no-such"], "No such option"),
         (["show"], "holds no run yet"),
-        (["show", "x"], "there is no run `x`"),
-        (["report", "x"], "there is no run `x`"),
+        (["show", "x"], "holds no run yet"),
+        (["report", "x"], "holds no run yet"),
+        (["compare", "x", "y"], "holds no run yet"),
+        (["export", "x", "--format", "pyperf"], "holds no run yet"),
         (["list", "colours"], "'colours' is not one of"),
         (["list", "runs", "--store", "nonsense://x"], "cannot be opened"),
         (["run", "./none.toml"], "there is no experiment file ./none.toml"),
@@ -95,7 +58,7 @@ def test_wrong_use_gets_one_line_and_status_2(
     workplace: Path, complaint: Complaint, words: list[str], message: str
 ) -> None:
     assert message in complaint(*words)
-    assert not list(workplace.glob("**/*.html"))
+    assert not list(workplace.iterdir())
 
 
 def test_a_broken_file_names_file_and_line(workplace: Path, complaint: Complaint) -> None:
@@ -117,6 +80,7 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     assert "one" in done.stdout
     assert "Per hop" in done.stdout
     assert "block 1 of 6" in done.stderr
+    assert "there is no run `x`" in ringside("show", "x", status=2).stderr
     text = ringside("show").stdout
     assert text == done.stdout
     document = json.loads(ringside("show", "--json").stdout)
@@ -130,7 +94,7 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
         "high": 100,
         "n": 6,
     }
-    (comparison,) = [one for one in document["comparisons"] if one["metric"] == "hop_ns"]
+    (comparison,) = [each for each in document["comparisons"] if each["metric"] == "hop_ns"]
     assert (comparison["ratio"], comparison["verdict"]) == (1, "indistinguishable")
     rows = list(csv.DictReader(io.StringIO(ringside("show", "--csv").stdout)))
     assert {row["metric"] for row in rows} >= {"hop_ns", "cpu_s", "wall_s"}
@@ -156,8 +120,7 @@ def test_every_failure_is_a_row_and_the_run_goes_on(
     add_experiment("all", *names, more="[limits]\nwall_s = 8\n")
     done = ringside("run", "all", "--json", status=1)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
-    found = {name: next(iter(cell["outcomes"])) for name, cell in cells.items()}
-    assert found == {
+    assert {name: next(iter(cell["outcomes"])) for name, cell in cells.items()} == {
         "good": "ok",
         "crashes": "crashed",
         "wrong-sum": "wrong-evidence",
@@ -202,10 +165,10 @@ def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
         assert time.monotonic() < until
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert "Traceback" not in said
-    (resume,) = re.findall(r"`ringside run --resume (\S+)`", said)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    (resume,) = re.findall(r"`ringside run --resume (\S+)`", errors)
     assert not alive(workplace / "contenders")
     done = ringside("run", "--resume", resume, "--json", status=1)
     cells = {cell["contender"]: cell["outcomes"] for cell in json.loads(done.stdout)["cells"]}
@@ -214,15 +177,15 @@ def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
 
 def alive(folder: Path) -> list[str]:
     """Processes that work in a folder."""
-    found = []
+    numbers = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 if Path(os.readlink(entry / "cwd")).is_relative_to(folder):
-                    found.append(entry.name)
+                    numbers.append(entry.name)
             except OSError:
                 continue
-    return found
+    return numbers
 
 
 def test_a_reader_that_goes_away_is_no_error(workplace: Path) -> None:
@@ -236,6 +199,16 @@ def test_no_words_show_the_help() -> None:
     assert "Commands:" in ringside(status=2).stderr
 
 
+def test_verbs_that_only_read_leave_nothing_behind(workplace: Path) -> None:
+    for words in (["show"], ["report"], ["compare", "x", "y"], ["export", "x", "--format", "pyperf"]):
+        assert "holds no run yet" in ringside(*words, status=2).stderr
+    done = ringside("list", "runs", "--store", "elsewhere/x.sqlite")
+    assert "the store elsewhere/x.sqlite holds no run yet" in done.stderr
+    assert done.stdout == ""
+    ringside("list")
+    assert not list(workplace.iterdir())
+
+
 def test_doctor_names_what_is_missing_and_how_to_get_it(workplace: Path) -> None:
     empty = workplace / "bin"
     empty.mkdir()
@@ -244,12 +217,73 @@ def test_doctor_names_what_is_missing_and_how_to_get_it(workplace: Path) -> None
     assert "not found" in done.stdout
 
 
+def test_doctor_names_the_floors_and_what_is_too_old(workplace: Path) -> None:
+    programs = workplace / "bin"
+    programs.mkdir()
+    for name, version in (("go", "go version go1.18.1 linux"), ("rustc", "rustc 1.62.0"), ("erl", "26.1")):
+        (programs / name).write_text(f"#!/bin/sh\necho '{version}'\n")
+        (programs / name).chmod(0o755)
+    done = ringside("doctor", status=1, PATH=str(programs), COLUMNS="400")
+    rows = {line.split()[0]: line for line in reversed(done.stdout.splitlines()) if "or newer  " in line}
+    assert re.search(r"^Go +1\.19 or newer .*bin/go is 1\.18\.1, below 1\.19 .*golang-go +go, ", rows["Go"])
+    assert re.search(
+        r"^Rust +1\.65 or newer .*rustc is 1\.62\.0, below 1\.65 .*the probe's build", rows["Rust"]
+    )
+    assert re.search(r"^Erlang +25 or newer +26\.1 ", rows["Erlang"])
+
+
+def test_a_broken_file_is_a_row_and_the_others_are_listed(workplace: Path, add_fake: Add) -> None:
+    add_fake("fine")
+    add_fake("broken")
+    (workplace / "contenders" / "broken" / "contender.toml").write_text("titel = 1\n")
+    (workplace / "experiments").mkdir()
+    (workplace / "experiments" / "torn.toml").write_text("title =\n")
+    listed = ringside("list", COLUMNS="400").stdout
+    assert re.search(r"^fine +A fake +idiomatic", listed, re.MULTILINE)
+    assert re.search(
+        r"^broken +/.*contender\.toml:1: `title` is missing; is `titel` meant", listed, re.MULTILINE
+    )
+    assert re.search(r"^torn +/.*torn\.toml.*: broken TOML", listed, re.MULTILINE)
+    done = ringside("doctor", status=1, COLUMNS="400").stdout
+    assert re.search(r"^fine +3\.\d+\.\d+, not built yet", done, re.MULTILINE)
+    assert re.search(r"^broken +/.*contender\.toml:1: `title` is missing", done, re.MULTILINE)
+
+
+def test_a_manifest_is_checked_against_the_workloads(
+    workplace: Path, add_fake: Add, complaint: Complaint
+) -> None:
+    add_fake("one")
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    text = manifest.read_text()
+    manifest.write_text(text.replace("workload.ring", "workload.rings"))
+    assert "there is no workload `rings`; did you mean ring?" in complaint("setup", "one")
+    manifest.write_text(text.replace("how=good", "{nods}"))
+    assert "unknown placeholder `{nods}`; did you mean `{nodes}`?" in complaint("setup", "one")
+
+
 def test_setup_of_a_contender_that_can_be_had(workplace: Path, add_fake: Add, complaint: Complaint) -> None:
     add_fake("one")
-    done = ringside("setup", "one")
-    assert "preparing one" in done.stderr
-    assert list((workplace / ".ringside" / "builds").glob("one-*/.built"))
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    manifest.write_text(manifest.read_text() + '\n[[build]]\ncommand = ["touch", "{build}/made"]\n')
+    assert ringside("setup", "one").stderr == (
+        "setup: building one; this may take a minute\nsetup: one is ready\n"
+    )
+    (marker,) = (workplace / ".ringside" / "builds").glob("one-*/.built")
+    assert (marker.parent / "made").exists()
+    assert ringside("setup", "one").stderr == "setup: one is ready\n"
     assert "there is no contender `nobody`" in complaint("setup", "nobody")
+
+
+def test_setup_shows_why_a_build_failed(workplace: Path, add_fake: Add) -> None:
+    add_fake("one")
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    manifest.write_text(manifest.read_text() + '\n[[build]]\ncommand = ["sh", "-c", "echo oops; exit 3"]\n')
+    lines = ringside("setup", "one", status=1).stderr.splitlines()
+    assert "setup: one is not available: cannot be built: `sh` ended with 3" in lines
+    assert "setup:   | oops" in lines
+    log = next(Path(word) for word in lines[-1].split() if word.startswith(".ringside/"))
+    assert lines[-1] == f"setup:   fix the error in {log} and run again"
+    assert "oops" in log.read_text()
 
 
 def test_a_page_that_cannot_be_written_leaves_nothing(
@@ -263,3 +297,55 @@ def test_a_page_that_cannot_be_written_leaves_nothing(
     assert "taken cannot be written" in complaint("report", "--figures", "taken")
     (workplace / "full").symlink_to("/dev/full")
     assert [path.name for path in workplace.glob("*partial*")] == []
+
+
+FOREIGN = ("run solo", "vs true true", "show", "list runs", "report", "compare x y")
+
+
+@pytest.mark.parametrize("words", FOREIGN)
+def test_a_database_of_something_else_stays_as_it_is(
+    workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint, words: str
+) -> None:
+    add_fake("one")
+    add_experiment("solo", "one")
+    foreign = workplace / "foreign.sqlite"
+    connection = sqlite3.connect(foreign)
+    connection.execute("CREATE TABLE recipe (name TEXT)")
+    connection.execute("INSERT INTO recipe VALUES ('soup')")
+    connection.commit()
+    connection.close()
+    before = foreign.read_bytes(), sorted(workplace.iterdir())
+    line = complaint(*words.split(), "--store", "foreign.sqlite")
+    assert "foreign.sqlite is a database of something else: name another store with --store" in line
+    assert (foreign.read_bytes(), sorted(workplace.iterdir())) == before
+
+
+def test_a_store_that_is_no_database_stays_as_it_is(workplace: Path, complaint: Complaint) -> None:
+    text = "Not a database, but longer than the head of one. " * 10
+    (workplace / "notes.txt").write_text(text)
+    assert "file is not a database" in complaint("vs", "true", "true", "--store", "notes.txt")
+    assert "file is not a database" in complaint("show", "--store", "notes.txt")
+    assert [path.read_text() for path in workplace.iterdir()] == [text]
+
+
+def test_durations_are_written_the_same_way_everywhere(
+    workplace: Path, add_fake: Add, add_experiment: Add
+) -> None:
+    add_fake("one")
+    add_experiment("solo", "one", blocks=2)
+    assert json.loads(ringside("run", "solo", "--time", "500ms", "--json").stdout)["blocks"] > 0
+    compared = json.loads(ringside("vs", "true", "true", "--time", "500ms", "--json").stdout)
+    assert compared["time_s"] == 0.5
+
+
+def test_a_build_is_announced_before_it_starts(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
+    add_fake("one")
+    add_fake("unbuilt")
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    manifest.write_text(manifest.read_text() + '\n[[build]]\ncommand = ["touch", "{build}/made"]\n')
+    add_experiment("pair", "one", "unbuilt")
+    lines = ringside("run", "pair").stderr.splitlines()
+    assert lines[0] == "building one"
+    assert lines[1].startswith("run ")
+    assert not [line for line in lines[1:] if line.startswith("building")]
+    assert "building" not in ringside("run", "pair").stderr

@@ -34,8 +34,10 @@ def test_every_verb_and_option_is_documented() -> None:
 def test_every_documented_verb_exists() -> None:
     known = set(cli.list_commands(click.Context(cli)))
     for document in DOCUMENTS:
-        for verb in re.findall(r"`(?:\.venv/bin/)?ringside ([a-z]+)", document.read_text(encoding="utf-8")):
-            assert verb in known, f"{document.name}: ringside {verb}"
+        for command in re.findall(
+            r"`(?:\.venv/bin/)?ringside ([a-z]+)", document.read_text(encoding="utf-8")
+        ):
+            assert command in known, f"{document.name}: ringside {command}"
 
 
 def test_every_make_target_in_the_documents_exists() -> None:
@@ -74,11 +76,12 @@ def test_documents_speak_of_the_project_alone(document: Path) -> None:
 
 
 def test_no_path_of_a_machine_in_the_repository() -> None:
-    found = subprocess.run(
-        ["git", "grep", "-nIE", r"/(root|home|work)/[a-z.]", "--", ":!tests", ":!*.lock"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.stdout == ""
+    def lines(*where: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "grep", "-nIE", r"/(root|home|work)/[a-z.]", "--", *where]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    # Tests have such paths: a search that does not find them would find nothing elsewhere either.
+    assert lines("tests").returncode == 0
+    elsewhere = lines(".", ":!tests", ":!*.lock")
+    # Git's status for no line; it is another when git fails.
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, ""), elsewhere

@@ -1,19 +1,18 @@
-"""The evidence and figures of `jobs`, and those of `batch` that follow from trials."""
+"""The evidence and the figures of `jobs`."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.errors import UsageError
-from ringside.model.design import Cell
-from ringside.model.results import Interval, Outcome, Trial
-from ringside.workloads.batch import BATCH
-from ringside.workloads.jobs import FACTOR, JOBS, MODULUS, ORDER_BASE, answer, order
-from tests.programs import point
+from ringside.model.design import Level
+from ringside.model.results import Trial
+from ringside.probe.protocol import ExpectedLines, Sample
+from ringside.workloads.jobs import JOBS
+from ringside.workloads.jobs.evidence import FACTOR, MODULUS, ORDER_BASE, answer, order
+from tests.points import REPORT, ok_trial, point
 
 
 @given(
@@ -31,104 +30,115 @@ def test_answers_in_closed_form_are_those_of_the_loop(job: int, kind: str, round
 
 @given(st.integers(1, 30), st.sampled_from(["cpu", "noop"]), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_the_order_folds_all_answers(jobs: int, kind: str, rounds: int, seed: int) -> None:
-    found = 0
-    for job in range(jobs):
-        found = (ORDER_BASE * found + answer(job, kind, rounds, seed)) % MODULUS
-    assert order(jobs, kind, rounds, seed) == found
-    assert JOBS.expectation(point("jobs", jobs=jobs, kind=kind, rounds=rounds), seed).result["order"] == str(
-        found
-    )
-    again = found
-    for job in range(jobs):
-        again = (ORDER_BASE * again + answer(job, kind, rounds, seed)) % MODULUS
-    assert order(jobs, kind, rounds, seed, 2) == again
+    folded = []
+    value = 0
+    for _ in range(3):
+        for job in range(jobs):
+            value = (ORDER_BASE * value + answer(job, kind, rounds, seed)) % MODULUS
+        folded.append(value)
+    for repeats, expected in enumerate(folded, 1):
+        assert order(jobs, kind, rounds, seed, repeats) == expected
+        evidence = JOBS.evidence(
+            point(JOBS, jobs=jobs, kind=kind, rounds=rounds, repeats=repeats), seed, None
+        )
+        assert evidence.result == {"answers": str(repeats * jobs), "order": str(expected)}
+        assert evidence.lines == ExpectedLines(total=0)
 
 
-def trial_of(
-    workload: str, phases: dict[str, float], outcome: dict[str, object], **levels: int | str
-) -> Trial:
-    blank = Trial(1, 0, Cell("x", point(workload, **levels)), Outcome.OK, "")
-    nanoseconds = {name: round(seconds * 1e9) for name, seconds in phases.items()}
-    return dataclasses.replace(blank, phases=nanoseconds, outcome_line=outcome)
+def timed(seconds: dict[str, float], **levels: Level) -> Trial:
+    return ok_trial(JOBS, {"phases": {name: (round(s * 1e9),) for name, s in seconds.items()}}, **levels)
 
 
 def test_the_ideal_counts_turns_workers_and_cores() -> None:
-    def over(phases: dict[str, float], **levels: int | str) -> float:
-        return JOBS.figures(trial_of("jobs", phases, {}, **levels))["over_ideal"]
+    def over(phases: dict[str, float], **levels: Level) -> float:
+        return JOBS.figures(timed(phases, **levels))["over_ideal"]
 
     assert over({"makespan": 6}, jobs=5, duration_ms=1000, workers=2) == pytest.approx(2)
     assert over({"makespan": 8, "alone": 1}, kind="cpu", jobs=8, workers=4, cores=2) == pytest.approx(2)
     assert over({"makespan": 8, "alone": 1}, kind="cpu", jobs=8, workers=1, cores=2) == pytest.approx(1)
     assert over({"makespan": 4, "alone": 1}, kind="cpu", jobs=8, workers="cores", cores=2) == pytest.approx(1)
-    noop = JOBS.figures(trial_of("jobs", {"makespan": 2}, {}, kind="noop", jobs=10))
-    assert "over_ideal" not in noop
-    assert noop["jobs_per_s"] == 5
+    assert "over_ideal" not in JOBS.figures(timed({"makespan": 2}, kind="noop", jobs=10))
+    assert "over_ideal" not in JOBS.figures(timed({"makespan": 2}, kind="cpu"))
 
 
 def test_workers_can_be_as_many_as_cores() -> None:
     assert JOBS.factor("workers").check("cores") == "cores"
     assert JOBS.factor("workers").check("7") == 7
-    assert JOBS.arguments(point("jobs", workers="cores", cores=3, kind="cpu")) == {"workers": "3"}
+    assert JOBS.arguments(point(JOBS, workers="cores", cores=3, kind="cpu")) == {"workers": "3"}
+    assert JOBS.arguments(point(JOBS, workers=4, cores=3)) == {"workers": "4", "hold": "1"}
     with pytest.raises(UsageError):
         JOBS.factor("workers").check("many")
 
 
-def test_so_many_jobs_cannot_be_traced() -> None:
-    JOBS.check(point("jobs", jobs=1900, trace=1))
-    with pytest.raises(UsageError, match="without repeats"):
-        JOBS.check(point("jobs", jobs=2, trace=1, repeats=2))
+def test_only_so_many_jobs_can_be_traced() -> None:
+    JOBS.check(point(JOBS, jobs=1900, trace=1))
+    with pytest.raises(UsageError, match="trace=1 cannot be combined with repeats"):
+        point(JOBS, jobs=2, trace=1, repeats=2)
     with pytest.raises(UsageError, match="1900 jobs at most, not 1901"):
-        JOBS.check(point("jobs", jobs=1901, trace=1))
+        point(JOBS, jobs=1901, trace=1)
 
 
-def test_figures_of_a_batch() -> None:
-    outcome: dict[str, object] = {
-        "wall_ns": 10**10,
-        "cpu_user_ns": 12 * 10**9,
-        "cpu_system_ns": 4 * 10**9,
-        "input_bytes": 8 * 10**9,
-        "cpus": [
-            {"cpu": 0, "busy_ns": 9, "idle_ns": 1, "stolen_ns": 0},
-            {"cpu": 1, "busy_ns": 3, "idle_ns": 3, "stolen_ns": 6},
-        ],
+def test_figures_of_a_trial() -> None:
+    phases = {
+        "makespan": (4_000_000_000,),
+        "gap": (12_000_000,),
+        "submit": (3_000,),
+        "alone": (1_600_000_000,),
     }
-    found = BATCH.figures(
-        trial_of("batch", {"read": 9, "write": 0.5, "compute": 7}, outcome, cases=1000, cores=2)
+    trial = ok_trial(
+        JOBS,
+        {
+            "report": REPORT,
+            "phases": phases,
+            "marks": {"submitted": Sample(1, "submitted", pss_bytes=4096, rss_bytes=8192)},
+        },
+        jobs=8,
+        kind="cpu",
+        workers=4,
+        cores=2,
     )
-    assert found["cases_per_s"] == 100
-    assert found["read_share"] == pytest.approx(0.9)
-    assert found["input_per_cpu_s"] == 5e8
-    assert (found["busy_share"], found["busiest_core"], found["idlest_core"]) == (0.8, 0.9, 0.25)
+    assert JOBS.figures(trial) == pytest.approx(
+        {
+            "makespan_s": 4,
+            "gap_s": 0.012,
+            "submit_s": 3e-6,
+            "alone_s": 1.6,
+            "jobs_per_s": 2,
+            "over_ideal": 0.625,
+            "waiting_pss_bytes": 4096,
+            "busy_share": 0.3,
+            "busiest_core": 0.9,
+            "idlest_core": 0.25,
+            "cpu_s": 3,
+            "wall_s": 5,
+            "peak_pss_bytes": 11,
+            "peak_threads": 13,
+            "context_switches": 36,
+            "run_queue_s": 23,
+        }
+    )
+    assert JOBS.repeats_of(trial) == ()
+    assert JOBS.figures(ok_trial(JOBS)) == {}
 
 
-@pytest.mark.parametrize(
-    ("read", "write", "busy", "full", "cores", "end"),
-    [
-        (9, 0.5, 0.6, 0, 2, "reading holds back the rest, and more cores cannot help"),
-        (1, 8, 0.6, 0, 2, "writing holds back the rest, and more cores cannot help"),
-        (1, 0.5, 0.97, 0, 2, "the cores are what it lacks"),
-        (9, 0.5, 1.0, 0, 1, "the cores are what it lacks"),
-        (1, 0.5, 0.2, 18, 2, "its units wait for places in the queue of answers"),
-        (1, 0.5, 0.5, 18, 2, "its units wait for places in the queue of answers"),
-        (1, 0.5, 0.5, 0, 2, "share one lock, and more cores cannot help"),
-        (1, 0.5, 0.13, 0, 8, "share one lock, and more cores cannot help"),
-        (
-            1,
-            0.5,
-            0.2,
-            0,
-            2,
-            "neither explains it: units wait for each other, the disk, or a host that gives no CPU",
-        ),
-    ],
-)
-def test_where_the_time_went(
-    read: float, write: float, busy: float, full: float, cores: int, end: str
-) -> None:
-    figures = {"wall_s": 10.0, "read_s": read, "write_s": write, "busy_share": busy, "wait_full_s": full}
-    intervals = {name: Interval(value, None, None, 1) for name, value in figures.items()}
-    said = BATCH.diagnosis("go", point("batch", cores=cores), intervals)
-    assert said is not None
-    assert said.startswith(f"go: reading by one unit takes {read / 10:.0%} of the wall time")
-    assert said.endswith(end)
-    assert BATCH.diagnosis("go", point("batch"), {}) is None
+def test_figures_of_repeats_are_those_of_the_later_half() -> None:
+    seconds = (9, 7, 2, 4, 3)
+    phases = {
+        "makespan": tuple(s * 10**9 for s in seconds),
+        "gap": (50, 40, 10_000_000, 12_000_000, 11_000_000),
+    }
+    trial = ok_trial(JOBS, {"phases": phases}, jobs=6, kind="noop", repeats=5)
+    assert JOBS.figures(trial) == {
+        "makespan_s": 3,
+        "first_makespan_s": 9,
+        "jobs_per_s": 2,
+        "gap_s": 0.011,
+    }
+    assert JOBS.repeats_of(trial) == seconds
+
+
+def test_the_size_of_the_work() -> None:
+    assert JOBS.work(point(JOBS, kind="cpu", jobs=5, rounds=7)) == 35
+    assert JOBS.work(point(JOBS, kind="noop", jobs=5, rounds=7)) == 5
+    # Two turns of three seconds.
+    assert JOBS.work(point(JOBS, jobs=5, workers=3, duration_ms=3000)) == 2 * 3000 * 100_000 + 5

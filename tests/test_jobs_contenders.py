@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
+from ringside.measure.executor import LocalExecutor
 from ringside.model.results import Outcome, Span
-from ringside.probe.local import LocalExecutor
 from ringside.workloads.jobs import JOBS
 from tests.programs import alive, carry_out, command, directly, kill_a_worker, point
 from tests.servers import having, killed_at_last
@@ -41,53 +41,55 @@ def test_all_kinds_have_right_answers_phases_and_spans(name: str, kind: str, exe
         "jobs", jobs=7, kind=kind, duration_ms=60, rounds=3000, workers=3, trace=1,
         cores=executor.available_cpus(),
     )  # fmt: skip
-    found = carry_out("jobs", ready(name), executor, at, seed=2**31 - 3)
-    assert found.outcome is Outcome.OK, f"{name}: {found.detail} {found.outcome_line}"
+    trial = carry_out("jobs", ready(name), executor, at, seed=2**31 - 3)
+    assert trial.outcome is Outcome.OK, f"{name}: {trial.detail} {trial.report}"
     wanted = {"submit", "makespan", "gap"} | ({"alone"} if kind == "cpu" else set())
-    assert set(found.phases) == wanted
-    spans = JOBS.spans_of(found)
+    assert set(trial.phases) == wanted
+    spans = JOBS.spans_of(trial)
     assert len(spans) == 7
     assert most_at_one_time(spans) <= 3
-    makespan_s = found.phases["makespan"] / 1e9
+    makespan_s = trial.phases["makespan"][0] / 1e9
     # Some are handed over before the program's first look at its clock has ended.
     assert all(-0.001 <= span.begin_s <= span.end_s <= makespan_s + 0.001 for span in spans)
     assert len({span.unit for span in spans}) <= 3
     if kind == "sleep":
-        assert found.marks["submitted"]["pss_bytes"] > 0
+        assert trial.marks["submitted"].pss_bytes
         assert all(span.end_s - span.begin_s >= 0.059 for span in spans)
         # Seven of 60 ms on three workers are three turns.
         assert makespan_s >= 0.179
-    figures = JOBS.figures(found)
+    figures = JOBS.figures(trial)
     assert {"makespan_s", "gap_s", "jobs_per_s"} <= set(figures)
     assert ("over_ideal" in figures) == (kind != "noop")
-    assert found.outcome_line["left_behind"] == 0
+    assert trial.report
+    assert trial.report.left_behind == 0
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_sleeping_jobs_overlap_and_other_work_goes_on(name: str, executor: LocalExecutor) -> None:
     at = point("jobs", jobs=2, duration_ms=1500, workers=2, trace=1)
-    found = carry_out("jobs", ready(name), executor, at)
-    assert found.outcome is Outcome.OK, f"{name}: {found.detail} {found.outcome_line}"
-    assert most_at_one_time(JOBS.spans_of(found)) == 2
-    assert int(found.outcome_line["result"]["beats"]) > 3
+    trial = carry_out("jobs", ready(name), executor, at)
+    assert trial.outcome is Outcome.OK, f"{name}: {trial.detail} {trial.report}"
+    assert most_at_one_time(JOBS.spans_of(trial)) == 2
+    assert trial.report
+    assert trial.report.result
+    assert int(trial.report.result["beats"]) > 3
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_many_jobs_and_more_workers_than_jobs(name: str, executor: LocalExecutor) -> None:
     one = ready(name)
     for levels in ({"jobs": 2000, "workers": 4}, {"jobs": 1, "workers": 8}):
-        found = carry_out("jobs", one, executor, point("jobs", kind="noop", **levels))
-        assert found.outcome is Outcome.OK, f"{name} {levels}: {found.detail} {found.outcome_line}"
+        trial = carry_out("jobs", one, executor, point("jobs", kind="noop", **levels))
+        assert trial.outcome is Outcome.OK, f"{name} {levels}: {trial.detail} {trial.report}"
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_the_same_again_in_one_process(name: str, executor: LocalExecutor) -> None:
     at = point("jobs", jobs=6, kind="cpu", rounds=1000, workers=2, repeats=3)
-    found = carry_out("jobs", ready(name), executor, at)
-    assert found.outcome is Outcome.OK, f"{name}: {found.detail} {found.outcome_line}"
-    repeats = found.outcome_line["repeats"]
-    assert all(len(repeats[phase]) == 3 for phase in ("submit", "makespan", "gap"))
-    assert "alone" not in repeats
+    trial = carry_out("jobs", ready(name), executor, at)
+    assert trial.outcome is Outcome.OK, f"{name}: {trial.detail} {trial.report}"
+    assert all(len(trial.phases[phase]) == 3 for phase in ("submit", "makespan", "gap"))
+    assert len(trial.phases["alone"]) == 1
 
 
 @pytest.mark.parametrize("name", CONTENDERS)

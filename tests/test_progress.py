@@ -5,10 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from ringside.cli.progress import Estimate, Progress, duration
+from ringside.cli.progress import Estimate, LiveProgress
+from ringside.measure.stopping import StoppingRule
 from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Trial
-from ringside.store import Run
+from ringside.model.results import Outcome, Run, Trial
+from ringside.units import duration
 from ringside.workloads.ring import RING
 
 
@@ -17,18 +18,18 @@ def cell(name: str, nodes: int = 10) -> Cell:
     return Cell(name, Point(levels))
 
 
-def test_time_left_comes_from_what_was_seen() -> None:
+def test_time_left_is_estimated_from_trials() -> None:
     cells = [cell("a"), cell("a", 1000), cell("b"), cell("b", 1000)]
     estimate = Estimate(cells, 2, RING)
     assert estimate.left_s() is None
-    estimate.ended(cells[0], 1.0)
-    # Cells that were not seen cost in proportion to the work: 1 + 2·100 for a, as much for b.
+    estimate.on_trial_end(cells[0], 1.0)
+    # Cells without a trial cost in proportion to the work: 1 + 2·100 for a, as much for b.
     assert estimate.left_s() == pytest.approx(1 + 200 + 2 + 200)
-    for one in cells[1:]:
-        estimate.ended(one, 3.0)
+    for other in cells[1:]:
+        estimate.on_trial_end(other, 3.0)
     assert estimate.left_s() == pytest.approx(1 + 3 * 3)
-    for one in cells:
-        estimate.ended(one, 1.0)
+    for each in cells:
+        estimate.on_trial_end(each, 1.0)
     assert estimate.left_s() == 0
 
 
@@ -44,12 +45,12 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=is_terminal, width=80, color_system=None)
     run = Run("r", "e", "", None, 1, {}, {})
-    with Progress(console) as progress:
-        progress.begins(run, 2, [cell("a")], RING)
-        progress.trial_begins(1, cell("a"))
-        progress.tick()
+    with LiveProgress(console) as progress:
+        progress.on_begin(run, StoppingRule(2, 2), [cell("a")], RING)
+        progress.on_trial_begin(1, cell("a"))
+        progress.on_tick()
         failed = Trial(1, 0, cell("a"), Outcome.CRASHED, "it said \x1b[31mno")
-        progress.trial_ended(failed, 1.0)
+        progress.on_trial_end(failed, 1.0)
     shown = out.getvalue()
     assert "block 1 of 2" in shown
     assert "crashed: it said ·[31mno" in shown

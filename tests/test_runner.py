@@ -3,97 +3,121 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringside.analysis.run import analyse
 from ringside.catalogue.loader import Catalogue
-from ringside.errors import UsageError
-from ringside.measure import plan, runner
+from ringside.errors import ProbeError, UsageError
+from ringside.measure import plan, runner, stopping
+from ringside.measure.blocks import blocks
+from ringside.measure.executor import Executor, LocalExecutor
 from ringside.measure.inputs import Inputs
+from ringside.measure.paired import SilentObserver
 from ringside.measure.toolchain import Toolchain
-from ringside.model.catalogue import Ready, Unavailable
+from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
-from ringside.model.results import Outcome, Trial
-from ringside.store import Run, Store, experiment_of
-from ringside.workloads.base import Workload
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.process import Probe
+from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequest
+from ringside.store import Store
+from ringside.store.plans import read_plan
+from tests import probes
+from tests.runs import experiment as own_experiment
+from tests.runs import make_run
 
 
 class FakeExecutor:
-    """Answers each request with an outcome by the contender's `how`; keeps the requests."""
+    """Reports an outcome by the contender's `how` for each request; keeps the requests. From the request
+    number `interrupt_after` on it is interrupted."""
+
+    cores = 2
+    most_descriptors = 20_000
 
     def __init__(self, outcomes: Mapping[str, str] | None = None, interrupt_after: int | None = None) -> None:
-        self.requests: list[Mapping[str, Any]] = []
+        self.requests: list[TrialRequest] = []
         self.outcomes = outcomes or {}
         self.interrupt_after = interrupt_after
 
     def available_cpus(self) -> int:
-        return 2
+        return self.cores
 
     def descriptors(self) -> int:
-        return 20_000
+        return self.most_descriptors
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (0, 1)[-cores:], (0, 1)[:-cores]
 
-    def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
+    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
         if self.interrupt_after is not None and len(self.requests) >= self.interrupt_after:
             raise KeyboardInterrupt
         self.requests.append(request)
-        how = next(word for word in request["argv"] if word.startswith("how=")).removeprefix("how=")
-        outcome = {"type": "outcome", "outcome": self.outcomes.get(how, "ok"), "detail": "", "wall_ns": 1}
-        return [json.dumps(outcome).encode()]
+        return [TrialOutcome(self.outcomes.get(argument(request, "how"), "ok"), wall_ns=1)]
 
 
 class NoisyExecutor(FakeExecutor):
-    """Tells a relay phase whose logarithm has so much noise."""
+    """Reports a relay phase whose logarithm has so much noise."""
 
     def __init__(self, noise: float) -> None:
         super().__init__()
-        self.dice, self.noise = random.Random(7), noise
+        self.generator, self.noise = random.Random(7), noise
 
-    def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
-        ns = round(1e9 * math.exp(self.dice.gauss(0, self.noise)))
-        phase = {"type": "phase", "name": "relay", "ns": ns, "t_ns": 1}
-        return [json.dumps(phase).encode(), *super().run(request, tick)]
+    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        ns = round(1e9 * math.exp(self.generator.gauss(0, self.noise)))
+        return [Phase(1, "relay", ns), *super().trial(request, tick)]
 
 
-class Quiet:
-    """A watcher that remembers."""
+class Quiet(SilentObserver):
+    """An observer that remembers."""
 
     def __init__(self) -> None:
         self.ended: list[Trial] = []
+        self.warmed_up: list[Cell] = []
 
-    def preparing(self, contender: str) -> None: ...
+    def on_prepare(self, contender: str) -> None: ...
 
-    def prepared(self, found: Ready | Unavailable) -> None: ...
+    def on_build(self, contender: Contender) -> None: ...
 
-    def begins(self, run: Run, blocks: int, cells: Sequence[Cell], workload: Workload) -> None: ...
+    def on_prepared(self, contender: Ready | Unavailable) -> None: ...
 
-    def rehearses(self, cell: Cell) -> None: ...
+    def on_input(self, name: str, most_bytes: int) -> None: ...
 
-    def trial_begins(self, block: int, cell: Cell) -> None: ...
+    def on_warm_up(self, cell: Cell) -> None:
+        self.warmed_up.append(cell)
 
-    def making(self, name: str, most_bytes: int) -> None: ...
-
-    def tick(self) -> None: ...
-
-    def trial_ended(self, trial: Trial, seconds: float) -> None:
+    def on_trial_end(self, trial: Trial, seconds: float) -> None:
         self.ended.append(trial)
+
+
+def argument(request: TrialRequest, name: str) -> str:
+    """The value of `name=value` among a contender's arguments."""
+    return next(word for word in request.argv if word.startswith(f"{name}=")).removeprefix(f"{name}=")
+
+
+def resume(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> runner.Prepared:
+    return runner.resume(
+        run,
+        Catalogue(),
+        Toolchain(workplace / "b"),
+        Inputs(workplace / "i"),
+        executor or FakeExecutor(),
+        Quiet(),
+    )
 
 
 @pytest.fixture
 def started(
     add_fake: Callable[..., None], add_experiment: Callable[..., None], workplace: Path
 ) -> Callable[..., tuple[runner.Prepared, Store, Run]]:
-    def start(executor: FakeExecutor, **changes: Any) -> tuple[runner.Prepared, Store, Run]:
+    def start(executor: Executor, **changes: Any) -> tuple[runner.Prepared, Store, Run]:
         for name in ("one", "two"):
             if not (workplace / "contenders" / name).exists():
                 add_fake(name, name)
@@ -119,15 +143,19 @@ def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started)
     trials = store.trials(run)
     assert len(trials) == 2 * 2 * 3
     assert len(executor.requests) == len(trials) + 2
-    assert "nodes=3" in executor.requests[0]["argv"]
+    # The rehearsal is at the smallest point.
+    assert [argument(request, "nodes") for request in executor.requests[:2]] == ["3", "3"]
+    assert [cell.contender for cell in quiet.warmed_up] == ["one", "two"]
+    assert quiet.ended == trials
     assert [trial.cell for trial in trials] == [
-        cell for block in plan.blocks(prepared.points, ("one", "two"), 3, 5) for cell in block.cells
+        cell for block in blocks(prepared.points, ("one", "two"), 3, 5) for cell in block.cells
     ]
     assert store.run(run.id).ended_at is not None
-    assert experiment_of(store.run(run.id)) == prepared.experiment
+    kept = read_plan(store.run(run.id))
+    assert (kept.experiment, kept.points) == (prepared.experiment, prepared.points)
 
 
-def test_a_run_tells_the_cpus_of_trials_and_what_contenders_run_on(
+def test_a_run_keeps_the_cpus_of_trials_and_what_contenders_run_on(
     started: Started, add_fake: Callable[..., None], workplace: Path
 ) -> None:
     add_fake("one", "one")
@@ -142,16 +170,16 @@ def test_a_run_tells_the_cpus_of_trials_and_what_contenders_run_on(
     finally:
         os.sched_setaffinity(0, here)
     assert run.host["cpus_usable"] == [0, 1]
-    contenders = run.plan["contenders"]
-    assert contenders["one"]["runs_on"] == "Fakery"
-    assert contenders["two"]["runs_on"] == contenders["two"]["language"]
+    contenders = read_plan(run).contenders
+    assert contenders["one"].runs_on == "Fakery"
+    assert contenders["two"].runs_on == contenders["two"].language == "Python"
 
 
 def test_sizes_of_the_environment_vary(started: Started) -> None:
     executor = FakeExecutor()
     prepared, store, run = started(executor)
     runner.conduct(run, prepared, store, executor, Quiet())
-    assert len({len(request["env"]["RINGSIDE_PADDING"]) for request in executor.requests}) > 3
+    assert len({len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}) > 3
 
 
 def test_an_interrupted_run_goes_on_where_it_was(started: Started, workplace: Path) -> None:
@@ -159,16 +187,85 @@ def test_an_interrupted_run_goes_on_where_it_was(started: Started, workplace: Pa
     prepared, store, run = started(executor)
     with pytest.raises(KeyboardInterrupt):
         runner.conduct(run, prepared, store, executor, Quiet())
-    assert len(store.trials(run)) == 3
+    assert [trial.outcome for trial in store.trials(run)] == [Outcome.OK] * 3 + [Outcome.INTERRUPTED]
     assert store.run(run.id).ended_at is None
     again = FakeExecutor()
-    prepared = runner.resumed(
-        store.run(run.id), Catalogue(), Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet()
-    )
+    prepared = resume(store.run(run.id), workplace)
     assert runner.conduct(run, prepared, store, again, Quiet())
-    cells = [(trial.block, trial.cell) for trial in store.trials(run)]
+    cells = [(trial.block, trial.cell) for trial in store.trials(run) if trial.outcome is Outcome.OK]
     assert len(cells) == len(set(cells)) == 6
     assert len(again.requests) == 3 + 2
+
+
+def test_an_interrupt_before_the_first_block_leaves_no_row(started: Started) -> None:
+    executor = FakeExecutor(interrupt_after=1)
+    prepared, store, run = started(executor)
+    with pytest.raises(KeyboardInterrupt):
+        runner.conduct(run, prepared, store, executor, Quiet())
+    assert store.trials(run) == []
+
+
+def test_a_rehearsal_that_is_interrupted_ends_the_run(started: Started) -> None:
+    executor = FakeExecutor({"one": "interrupted"})
+    prepared, store, run = started(executor)
+    with pytest.raises(KeyboardInterrupt):
+        runner.conduct(run, prepared, store, executor, Quiet())
+    assert (store.trials(run), len(executor.requests)) == ([], 1)
+
+
+@pytest.mark.parametrize(("interrupt_after", "whole"), [(2, 0), (3, 0), (4, 1), (5, 1), (6, 2)])
+def test_a_block_that_was_cut_off_is_not_counted(started: Started, interrupt_after: int, whole: int) -> None:
+    executor = FakeExecutor(interrupt_after=interrupt_after)
+    prepared, store, run = started(executor)
+    with pytest.raises(KeyboardInterrupt):
+        runner.conduct(run, prepared, store, executor, Quiet())
+    assert analyse(run, store.trials(run)).blocks_done == whole
+
+
+def test_an_interrupted_trial_is_kept_with_what_the_probe_reported(started: Started, tmp_path: Path) -> None:
+    """A whole run with a probe of its own: the first trial after the rehearsals waits for Ctrl-C."""
+    folder = tmp_path / "probe"
+    folder.mkdir()
+    (folder / "ok").write_text(probes.OUTCOME + "\n")
+    (folder / "phase").write_text('{"type":"phase","t_ns":1,"name":"relay","ns":7}\n')
+    (folder / "interrupted").write_text(probes.INTERRUPTED + "\n")
+    body = """
+echo >> count
+[ "$(wc -l < count)" -le 2 ] && exec cat ok
+cat phase
+trap 'cat interrupted; exit 0' INT
+: > ready
+while :; do sleep 0.1; done
+"""
+    executor = LocalExecutor(Probe(probes.script(folder, body)))
+    prepared, store, run = started(executor)
+    sender = probes.when((folder / "ready").exists, signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        runner.conduct(run, prepared, store, executor, Quiet())
+    sender.join()
+    (trial,) = store.trials(run)
+    assert trial.outcome is Outcome.INTERRUPTED
+    assert trial.phases == {"relay": (7,)}
+
+
+def test_a_probe_that_talks_nonsense_is_two_rows_and_the_end(started: Started, tmp_path: Path) -> None:
+    folder = tmp_path / "probe"
+    folder.mkdir()
+    executor = LocalExecutor(probes.printing(folder, "nonsense"))
+    prepared, store, run = started(executor)
+    with pytest.raises(ProbeError, match="2 times in a row, last: the probe sent an invalid message"):
+        runner.conduct(run, prepared, store, executor, Quiet())
+    trials = store.trials(run)
+    assert [trial.outcome for trial in trials] == [Outcome.PROBE_FAILED] * 2
+    assert all("nonsense" in trial.detail for trial in trials)
+
+
+def test_an_unknown_outcome_is_a_failure_of_the_probe(started: Started) -> None:
+    executor = FakeExecutor({"one": "splendid", "two": "splendid"})
+    prepared, store, run = started(executor)
+    with pytest.raises(ProbeError, match="2 times in a row, last: .* unknown outcome: splendid"):
+        runner.conduct(run, prepared, store, executor, Quiet())
+    assert [trial.outcome for trial in store.trials(run)] == [Outcome.PROBE_FAILED] * 2
 
 
 def test_a_contender_that_changed_cannot_be_resumed(started: Started, workplace: Path) -> None:
@@ -178,7 +275,32 @@ def test_a_contender_that_changed_cannot_be_resumed(started: Started, workplace:
         runner.conduct(run, prepared, store, executor, Quiet())
     (workplace / "contenders" / "one" / "fake.py").write_text("changed", encoding="utf-8")
     with pytest.raises(UsageError, match="contender `one` has changed since run .* began: start a new run"):
-        runner.resumed(run, Catalogue(), Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet())
+        resume(run, workplace)
+
+
+def test_a_run_is_not_resumed_with_fewer_cores(started: Started, workplace: Path) -> None:
+    _, _, run = started(FakeExecutor(), cores=["2"])
+    smaller = FakeExecutor()
+    smaller.cores = 1
+    with pytest.raises(UsageError, match="this run needs 2 CPUs, and only 1 are available here"):
+        resume(run, workplace, smaller)
+    assert resume(run, workplace).points == read_plan(run).points
+
+
+def test_a_run_is_not_resumed_with_fewer_descriptors(workplace: Path) -> None:
+    run = make_run(Store(workplace / "s.sqlite"), own_experiment("feed-c10k"), blocks=0, ended=False)
+    smaller = FakeExecutor()
+    smaller.most_descriptors = 1000
+    with pytest.raises(UsageError, match="descriptors in one process, and the limit here is 1,000"):
+        resume(run, workplace, smaller)
+
+
+def test_seeds_of_contenders_differ_between_blocks_and_are_equal_inside(started: Started) -> None:
+    executor = FakeExecutor()
+    prepared, store, run = started(executor, nodes=["3", "9"])
+    runner.conduct(run, prepared, store, executor, Quiet())
+    seeds = [int(argument(request, "seed")) for request in executor.requests]
+    assert seeds == [*(run.seed, run.seed), *(run.seed + block for block in (1, 2, 3) for _ in range(4))]
 
 
 def test_a_cell_that_fails_hopelessly_twice_is_left_out_and_the_others_go_on(started: Started) -> None:
@@ -251,14 +373,14 @@ def test_no_block_begins_after_the_time_is_up(started: Started) -> None:
 def test_blocks_are_made_until_intervals_are_narrow(
     started: Started, monkeypatch: pytest.MonkeyPatch, noise: float, least: int, most: int
 ) -> None:
-    monkeypatch.setattr(plan, "_UNTIL_BLOCKS", 45)
+    monkeypatch.setattr(stopping, "MAX_BLOCKS_UNTIL", 45)
     executor = NoisyExecutor(noise)
     prepared, store, run = started(executor)
     wanted = dataclasses.replace(prepared, experiment=plan.with_until(prepared.experiment, 0.03))
     assert runner.conduct(run, wanted, store, executor, Quiet())
-    blocks = {trial.block for trial in store.trials(run)}
-    assert least <= len(blocks) <= most
-    assert blocks == set(range(1, len(blocks) + 1))
+    made = {trial.block for trial in store.trials(run)}
+    assert least <= len(made) <= most
+    assert made == set(range(1, len(made) + 1))
 
 
 def test_the_machine_is_timed_once_in_each_block(started: Started) -> None:
@@ -266,8 +388,8 @@ def test_the_machine_is_timed_once_in_each_block(started: Started) -> None:
     prepared, store, run = started(executor, nodes=["3", "9"])
     runner.conduct(run, prepared, store, executor, Quiet())
     # Two rehearsals, then three blocks of four trials.
-    assert [request["reference"] for request in executor.requests] == [
+    assert [request.reference for request in executor.requests] == [
         *(False, False),
         *([True, False, False, False] * 3),
     ]
-    assert all(trial.outcome_line["memory_limit_bytes"] > 0 for trial in store.trials(run))
+    assert all((trial.memory_limit_bytes or 0) > 0 for trial in store.trials(run))

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from ringside.measure import trials as trial
+from ringside.measure import trials
+from ringside.measure.executor import LocalExecutor
 from ringside.model.design import Cell, Limits, Point
 from ringside.model.results import Outcome, Trial
-from ringside.probe.local import LocalExecutor
 from ringside.workloads import workload
 from tests.servers import having
 from tests.test_contenders import CATALOGUE, ready
@@ -40,35 +40,36 @@ def executor() -> LocalExecutor:
 
 
 def make(executor: LocalExecutor, name: str, contender: str, **levels: int | str) -> Trial:
-    found = workload(name)
-    base = {factor.name: factor.default for factor in found.factors}
+    of = workload(name)
+    base = {factor.name: factor.default for factor in of.factors}
     cell = Cell(contender, Point(tuple((base | LEVELS[name] | levels).items())))
     one = ready(contender)
     cpus, probe_cpus = executor.cpus(1)
-    request = trial.request(
+    request = trials.request(
         one,
         cell,
-        found,
+        of,
         limits=Limits(wall_s=200),
         cpus=cpus,
         probe_cpus=probe_cpus,
-        environment=trial.environment(os.environ, one.build, 1, 2, 3),
+        environment=trials.environment(os.environ, one.build, 1, 2, 3),
         seed=1,
         memory_available_bytes=8 << 30,
     )
-    return trial.parse(executor.run(request), Trial(1, 0, cell, Outcome.INTERRUPTED, ""))
+    return trials.with_messages(Trial(1, 0, cell, Outcome.INTERRUPTED, ""), executor.trial(request))
 
 
 @pytest.mark.parametrize(("name", "contender"), SERVERS)
 def test_a_short_load(executor: LocalExecutor, name: str, contender: str) -> None:
-    made = make(executor, name, contender)
-    if made.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
+    trial = make(executor, name, contender)
+    if trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
         # A machine may stand still for longer than a server's grace: once more, not twice.
-        made = make(executor, name, contender)
-    assert made.outcome is Outcome.OK, f"{made.detail} {made.outcome_line}"
-    assert FIGURES[name] | COMMON <= set(workload(name).figures(made))
-    assert made.outcome_line["left_behind"] == 0
-    assert all(not load["errors"] for load in made.outcome_line["loads"])
+        trial = make(executor, name, contender)
+    assert trial.outcome is Outcome.OK, f"{trial.detail} {trial.report}"
+    assert FIGURES[name] | COMMON <= set(workload(name).figures(trial))
+    assert trial.report
+    assert trial.report.left_behind == 0
+    assert not any(load.errors for load in trial.loads)
 
 
 @pytest.mark.soak
@@ -83,5 +84,5 @@ def test_every_load(executor: LocalExecutor, name: str, contender: str) -> None:
         if one != 1:
             points += [{"load": "mixed", "clients": 2, "n": 20}, {"load": "rate", "clients": 8}]
     for levels in points:
-        made = make(executor, name, contender, **levels)
-        assert made.outcome is Outcome.OK, f"{levels}: {made.detail} {made.outcome_line}"
+        trial = make(executor, name, contender, **levels)
+        assert trial.outcome is Outcome.OK, f"{levels}: {trial.detail} {trial.report}"

@@ -6,9 +6,17 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import wilcoxon
 
+from ringside.model.results import Interval
 from ringside.stats import signed_rank
-from ringside.stats.signed_rank import cut, middle, p_value, tail
+from ringside.stats.signed_rank import (
+    critical_value,
+    hodges_lehmann,
+    hodges_lehmann_and_p,
+    lower_tail,
+    p_value,
+)
 
 LOGS = st.lists(st.floats(-5, 5, allow_subnormal=False), min_size=1, max_size=30)
 
@@ -19,29 +27,69 @@ def test_the_distribution_by_all_signs() -> None:
         sum(rank for rank, up in enumerate(signs, 1) if up) for signs in itertools.product((0, 1), repeat=n)
     ]
     for w in range(n * (n + 1) // 2 + 1):
-        assert tail(w, n) == pytest.approx(sum(one <= w for one in sums) / 2**n)
-    assert tail(-1, n) == 0
-    assert tail(1000, n) == 1
+        assert lower_tail(w, n) == pytest.approx(sum(total <= w for total in sums) / 2**n)
+    assert lower_tail(-1, n) == 0
+    assert lower_tail(1000, n) == 1
 
 
-def test_exact_and_approximate_distribution_meet() -> None:
-    for w in (600, 700, 800, 915):
-        assert tail(w, 61) == pytest.approx(tail(w - 15, 60), rel=0.25)
-    assert cut(61) is not None
+def test_the_exact_distribution_is_used_up_to_60_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lower_tail(0, 60) == 2.0**-60
+    assert lower_tail(0, 61) == pytest.approx(5.9e-12, rel=0.01)
+    monkeypatch.setattr(signed_rank, "_MAX_EXACT", 61)
+    exact = {w: lower_tail(w, 61) for w in (800, 915, 945, 1000, 1200)}
+    monkeypatch.undo()
+    for w, p in exact.items():
+        # Without the continuity correction the difference is 0.002 about the mean of 945.5.
+        assert lower_tail(w, 61) == pytest.approx(p, abs=0.0012)
+    assert lower_tail(945, 61) == 0.5
+    assert lower_tail(20_000, 300) == pytest.approx(0.043443, abs=1e-5)
+
+
+def test_critical_values_of_the_published_tables() -> None:
+    # Two-sided 5 %.
+    table = {5: None, 6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 20: 52, 50: 434}
+    assert {n: critical_value(n) for n in table} == table
+    # Two-sided 1 %.
+    assert {n: critical_value(n, 0.99) for n in (7, 8, 10, 20)} == {7: None, 8: 0, 10: 3, 20: 37}
+    # A tail of exactly the probability of W = 0.
+    assert critical_value(6, 1 - 2 / 2**6) == 0
+    # By the approximation: the largest c whose tail is 2.5 % at most.
+    c = critical_value(61)
+    assert c is not None
+    assert lower_tail(c, 61) <= 0.025 < lower_tail(c + 1, 61)
 
 
 @given(LOGS)
-def test_p_is_small_exactly_where_the_interval_leaves_out_0(logs: list[float]) -> None:
-    found, p = middle(logs), p_value(logs)
+def test_p_is_small_exactly_where_the_interval_excludes_0(logs: list[float]) -> None:
+    interval, p = hodges_lehmann(logs), p_value(logs)
     assert 0 <= p <= 1
-    if found.low is not None and found.high is not None:
-        assert (p <= 0.05) == (found.low > 0 or found.high < 0)
+    if interval.low is not None and interval.high is not None:
+        assert (p <= 0.05) == (interval.low > 0 or interval.high < 0)
     assert p == p_value([-value for value in logs])
+    assert hodges_lehmann_and_p(logs) == (interval, p)
+    assert hodges_lehmann_and_p(logs, 0.8) == (hodges_lehmann(logs, 0.8), p)
+
+
+@given(st.lists(st.integers(-1000, 1000).filter(bool), min_size=1, max_size=30, unique_by=abs))
+def test_p_agrees_with_scipy(values: list[int]) -> None:
+    # Without ties and zeros, which scipy's exact test does not cover.
+    assert p_value(values) == pytest.approx(wilcoxon(values, method="exact").pvalue)
+
+
+def test_p_of_zeros_and_ties() -> None:
+    assert p_value([0.0] * 7) == 1
+    assert p_value([1.0] * 7) == 2 / 2**7
+    assert p_value([-1.0] * 7) == 2 / 2**7
+    # Averages of 0 count for both sides: P(W <= 2) is 3/2^7 (-1 with itself, -1 with 1), P(W <= 1) is 2/2^7.
+    assert p_value([-1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) == 6 / 2**7
+    assert p_value([1.0, -1.0, -2.0, -3.0, -4.0, -5.0, -6.0]) == 6 / 2**7
+    assert p_value([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) == 4 / 2**7
+    assert p_value([]) == 1
 
 
 @given(LOGS, st.floats(0.8, 0.999))
 def test_more_confidence_is_no_narrower(logs: list[float], confidence: float) -> None:
-    narrow, wide = middle(logs, confidence), middle(logs, 0.9995)
+    narrow, wide = hodges_lehmann(logs, confidence), hodges_lehmann(logs, 0.9995)
     assert narrow.estimate == wide.estimate
     if wide.low is not None and wide.high is not None:
         assert narrow.low is not None
@@ -49,21 +97,53 @@ def test_more_confidence_is_no_narrower(logs: list[float], confidence: float) ->
         assert wide.low <= narrow.low <= narrow.high <= wide.high
 
 
-def test_many_values_are_counted_as_they_would_be_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_below_six_values_there_is_no_interval() -> None:
+    assert hodges_lehmann([1.0, 2.0, 3.0, 4.0, 5.0], confidence=0.5) == Interval(3.0, None, None, 5)
+    assert hodges_lehmann([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], confidence=0.5).low is not None
+    assert hodges_lehmann([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) == Interval(3.5, 1.0, 6.0, 6)
+    # Without a critical value there is none either.
+    assert hodges_lehmann([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], confidence=0.99).low is None
+
+
+def test_an_even_number_of_averages_has_the_middle_of_two() -> None:
+    # The averages of 1, 2 and 6 are 1, 1.5, 2, 3.5, 4 and 6.
+    assert hodges_lehmann([6.0, 1.0, 2.0]) == Interval(2.75, None, None, 3)
+
+
+def test_stored_and_counted_averages_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(5)
-    logs = [round(dice.gauss(0.02, 0.1), 2) for _ in range(300)]
-    written, p = middle(logs), p_value(logs)
-    monkeypatch.setattr(signed_rank, "_WRITTEN", 10)
-    counted = middle(logs)
-    assert counted.estimate == pytest.approx(written.estimate, abs=1e-12)
-    assert counted.low == pytest.approx(written.low, abs=1e-12)
-    assert counted.high == pytest.approx(written.high, abs=1e-12)
-    assert p_value(logs) == p
+    for n, centre in ((300, 0.02), (299, 0.0), (11, 0.1)):
+        logs = [round(dice.gauss(centre, 0.1), 2) for _ in range(n)]
+        stored, p = hodges_lehmann(logs), p_value(logs)
+        with monkeypatch.context() as patched:
+            patched.setattr(signed_rank, "_MAX_STORED", 10)
+            counted = hodges_lehmann(logs)
+            assert signed_rank._WalshAverages(logs)._stored is None
+            assert p_value(logs) == p
+        assert counted.estimate == pytest.approx(stored.estimate, abs=1e-12)
+        assert counted.low == pytest.approx(stored.low, abs=1e-12)
+        assert counted.high == pytest.approx(stored.high, abs=1e-12)
 
 
-def test_nothing_and_what_is_not_finite() -> None:
-    assert p_value([]) == 1
-    with pytest.raises(ValueError, match="finite"):
-        middle([])
-    with pytest.raises(ValueError, match="finite"):
-        middle([1.0, float("nan")])
+def test_counted_averages_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signed_rank, "_MAX_STORED", 0)
+    dice = random.Random(6)
+    for values in ([dice.gauss(0, 1) for _ in range(9)], [-2.0, -2.0, 0.0, 0.0, 1.0], [3.0], [1.0, 1e300]):
+        averages = signed_rank._WalshAverages(values)
+        expected = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2))
+        assert averages.total == len(expected)
+        assert [averages.smallest(k) for k in range(averages.total)] == pytest.approx(expected)
+        for bound in (-2.0, -0.5, 0.0, 0.5, 1.0):
+            assert averages.count_at_most(bound) == sum(average <= bound for average in expected)
+            assert averages.count_below(bound) == sum(average < bound for average in expected)
+
+
+def test_averages_are_stored_up_to_a_thousand_values() -> None:
+    assert signed_rank._WalshAverages([0.0] * 1000)._stored is not None
+    assert signed_rank._WalshAverages([0.0] * 1001)._stored is None
+
+
+def test_no_values_and_values_that_are_not_finite() -> None:
+    for values in ([], [1.0, float("nan")], [float("inf")]):
+        with pytest.raises(ValueError, match=r"^an estimate needs at least one value, and finite ones only$"):
+            hodges_lehmann(values)

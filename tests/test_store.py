@@ -1,35 +1,57 @@
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Trial
-from ringside.store import Store, text_hash, without_interrupted
+from ringside.model.results import Outcome, Run, Span, Trial
+from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, ProgramOutput, Sample, TrialOutcome
+from ringside.store import Store, database, text_hash
 
+ROOT = Path(__file__).resolve().parents[1]
 POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
 
 
 def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Trial:
+    """A trial with a value of its own in every field."""
     return Trial(
         block=block,
         position=2,
         cell=Cell(name, POINT),
         outcome=outcome,
-        detail="",
-        cpus=(1,),
+        detail="exit status 0",
+        cpus=(1, 3),
         started_at="2026-01-01T00:00:00.000+00:00",
-        outcome_line={"wall_ns": 5},
-        phases={"relay": 7},
-        marks={"spawned": {"pss_bytes": 9}},
-        samples=({"t_ns": 1},),
+        report=TrialOutcome(
+            "ok",
+            wall_ns=5,
+            result={"checksum": "21"},
+            output=ProgramOutput(stdout_bytes=9, starting={":": 6}),
+            cpus=(CpuUse(1, busy_ns=7, idle_ns=2),),
+        ),
+        phases={"relay": (7,), "spawn": (3, 1, 2), "alone": (4, 5)},
+        marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
+        samples=(Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),))),
+        loads=(LoadMessage(step="s", name="n", histograms={"latency": LatencySummary(count=1, p50_ns=2)}),),
+        spans=(Span(1, 0.5, 0.75),),
         missing=("x",),
+        memory_limit_bytes=11,
+        input_bytes=12,
     )
+
+
+def begin(store: Store, seed: int = 7) -> Run:
+    return store.begin_run("ring", seed, {}, {}, {})
 
 
 def test_what_goes_in_comes_out(tmp_path: Path) -> None:
@@ -38,44 +60,81 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     store.add_trial(run, trial())
     again = Store(tmp_path / "deep" / "s.sqlite")
     assert again.run(run.id) == run
-    (found,) = again.trials(run)
-    assert found == Trial(**{**{key: getattr(trial(), key) for key in Trial.__slots__}, "samples": ()})
+    assert again.trials(run, samples=True) == [trial()]
+    assert again.trials(run) == [dataclasses.replace(trial(), samples=())]
     assert again.sources([text_hash("code"), "none"]) == {text_hash("code"): "code"}
 
 
-def test_levels_keep_their_kinds(tmp_path: Path) -> None:
+def test_a_trial_without_a_report_comes_back_without_one(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite")
-    run = store.begin_run("ring", 7, {}, {}, {})
-    store.add_trial(run, trial())
-    assert store.trials(run)[0].cell.point == POINT
+    run = begin(store)
+    bare = Trial(0, 0, Cell("a", POINT), Outcome.UNAVAILABLE, "no toolchain")
+    store.add_trial(run, bare)
+    assert store.trials(run, samples=True) == [bare]
+
+
+def test_trials_of_other_runs_stay_apart(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    first, second = begin(store), begin(store)
+    store.add_trial(first, trial(name="a"))
+    store.add_trial(second, trial(name="b"))
+    assert [each.cell.contender for each in store.trials(first, samples=True)] == ["a"]
+    assert [each.cell.contender for each in store.trials(second)] == ["b"]
+
+
+def test_a_source_is_kept_once(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    for _ in range(2):
+        store.begin_run("ring", 7, {}, {}, {text_hash("code"): "code"})
+    assert store.sources([text_hash("code")]) == {text_hash("code"): "code"}
 
 
 def test_runs_of_one_second_have_different_names_and_the_latest_is_the_last(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite")
-    runs = [store.begin_run("ring", 7, {}, {}, {}) for _ in range(12)]
+    runs = [begin(store) for _ in range(12)]
     assert len({run.id for run in runs}) == 12
     assert store.run("latest").started_at == max(run.started_at for run in runs)
     assert len(store.runs()) == 12
 
 
+def test_a_run_has_an_end_once_it_ended(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    first, second = begin(store), begin(store)
+    store.end_run(first)
+    assert store.run(first.id).ended_at is not None
+    assert store.run(second.id).ended_at is None
+
+
 def test_a_trial_is_on_disk_before_the_next_even_when_ringside_is_killed(tmp_path: Path) -> None:
     program = """
 import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-from tests.test_store import Store, trial
+from tests.test_store import Store, begin, trial
 store = Store(sys.argv[1])
-run = store.begin_run("ring", 7, {}, {}, {})
+run = begin(store)
 for block in (1, 2, 3):
     store.add_trial(run, trial(block))
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    root = str(Path(__file__).resolve().parents[1])
     path = str(tmp_path / "s.sqlite")
-    done = subprocess.run([sys.executable, "-c", program, path, root], check=False)
+    done = subprocess.run([sys.executable, "-c", program, path], cwd=ROOT, check=False)
     assert done.returncode == -9
     store = Store(path)
-    assert [one.block for one in store.trials(store.run())] == [1, 2, 3]
+    assert [each.block for each in store.trials(store.run())] == [1, 2, 3]
     assert store.run().ended_at is None
+
+
+def test_a_trial_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run = begin(store)
+    store.add_trial(run, trial())
+    with sqlite3.connect(tmp_path / "s.sqlite") as connection:
+        connection.execute("""UPDATE trial SET marks = '{"spawned": {"t_ns": -1}}'""")
+    with pytest.raises(StoreError, match=f"a trial of run {run.id} in .* cannot be read") as caught:
+        store.trials(run)
+    assert "\n" not in str(caught.value)
+
+
+# --- what is no store of this format ---
 
 
 def test_a_store_of_a_newer_format_is_refused_and_not_touched(tmp_path: Path) -> None:
@@ -89,11 +148,82 @@ def test_a_store_of_a_newer_format_is_refused_and_not_touched(tmp_path: Path) ->
         assert connection.execute("SELECT value FROM meta").fetchall() == [("2",)]
 
 
-def test_a_file_that_is_no_store(tmp_path: Path) -> None:
+FOREIGN = ["CREATE TABLE albums (title)", "CREATE TABLE meta (key, value)", "CREATE TABLE meta (schema)"]
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("table", FOREIGN)
+def test_a_database_of_something_else_is_refused_and_stays_as_it_is(
+    tmp_path: Path, table: str, create: bool
+) -> None:
+    path = tmp_path / "music.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute(table)
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is a database of something else: name another store with --store"):
+        Store(path, create=create)
+    # The journal mode stands in the file's header.
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["music.sqlite"]
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
-    path.write_text("not a database, but long enough to have a header of a hundred bytes " * 4)
+    path.touch()
+    store = Store(path)
+    store.add_trial(begin(store), trial())
+    assert len(Store(path, create=False).runs()) == 1
+
+
+def test_several_processes_can_make_a_store_at_the_same_time(tmp_path: Path) -> None:
+    program = "import sys; from tests.test_store import Store, begin; begin(Store(sys.argv[1]))"
+    path = tmp_path / "s.sqlite"
+    makers = [
+        subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=ROOT, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for maker in makers:
+        _, errors = maker.communicate(timeout=120)
+        assert maker.returncode == 0, errors
+    assert len({run.id for run in Store(path).runs()}) == 3
+
+
+def test_reading_alone_never_makes_a_store(tmp_path: Path) -> None:
+    empty, missing = tmp_path / "empty", tmp_path / "deep" / "s.sqlite"
+    empty.touch()
+    for path in (empty, missing):
+        with pytest.raises(UsageError, match="holds no run yet"):
+            Store(path, create=False)
+    assert empty.read_bytes() == b""
+    assert not missing.parent.exists()
+
+
+def test_reading_a_store_does_not_write_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    store.add_trial(run, trial())
+    store.close()
+    with sqlite3.connect(path) as connection:
+        # As an earlier version made it.
+        connection.execute("DROP INDEX trial_once")
+    connection.close()
+    before = path.read_bytes()
+    reader = Store(path, create=False)
+    reader.trials(reader.run(), samples=True)
+    reader.close()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    text = "not a database, but long enough to have a header of a hundred bytes " * 4
+    path.write_text(text)
     with pytest.raises(StoreError, match="file is not a database; name another one with --store"):
         Store(path)
+    assert path.read_text() == text
 
 
 @pytest.mark.parametrize("url", ["nonsense://x", "postgresql+nodriver://x/y"])
@@ -111,7 +241,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite")
-    run = store.begin_run("ring", 7, {}, {}, {})
+    run = begin(store)
     store.add_trial(run, trial())
     # SQLite's own limit gives the same error as a full disk.
     pages = store._connection.exec_driver_sql("PRAGMA page_count").scalar()
@@ -131,7 +261,129 @@ def test_unknown_runs(tmp_path: Path) -> None:
         store.run("x")
 
 
-def test_an_interrupted_trial_counts_only_while_it_was_not_made_again() -> None:
-    cut = trial(2, Outcome.INTERRUPTED)
-    assert without_interrupted([trial(1), cut]) == [trial(1), cut]
-    assert without_interrupted([cut, trial(2)]) == [trial(2)]
+# --- seeds ---
+
+
+@pytest.mark.parametrize("seed", [0, 2**31, 2**63 - 1])
+def test_seeds_have_63_bits(tmp_path: Path, seed: int) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    assert store.run(begin(store, seed).id).seed == seed
+
+
+def test_numbers_of_rows_and_seeds_have_64_bits_in_postgresql() -> None:
+    ddl = [
+        str(sa.schema.CreateTable(table).compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
+        for table in (database._run, database._trial)
+    ]
+    assert "seed BIGINT NOT NULL" in ddl[0]
+    assert "id BIGSERIAL NOT NULL" in ddl[1]
+
+
+# --- one writer ---
+
+
+def test_a_cell_has_one_trial_in_a_block(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run, other = begin(store), begin(store)
+    store.add_trial(run, trial())
+    with pytest.raises(StoreError, match="UNIQUE"):
+        store.add_trial(run, trial(outcome=Outcome.CRASHED))
+    assert store.trials(run, samples=True) == [trial()]
+    for distinct in (trial(block=2), trial(name="b")):
+        store.add_trial(run, distinct)
+    store.add_trial(other, trial())
+
+
+@pytest.mark.parametrize("outcome", [Outcome.INTERRUPTED, Outcome.PROBE_FAILED])
+def test_a_trial_that_says_nothing_of_its_cell_can_come_again(tmp_path: Path, outcome: Outcome) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run = begin(store)
+    for each in (trial(outcome=outcome), trial(outcome=outcome), trial()):
+        store.add_trial(run, each)
+    assert [each.outcome for each in store.trials(run)] == [outcome, outcome, Outcome.OK]
+
+
+def test_the_unique_index_comes_to_stores_of_earlier_versions(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    store.add_trial(run, trial())
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP INDEX trial_once")
+    connection.close()
+    with pytest.raises(StoreError, match="UNIQUE"):
+        Store(path).add_trial(run, trial())
+
+
+def test_a_store_of_an_earlier_version_with_duplicates_opens(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP INDEX trial_once")
+    connection.close()
+    for _ in range(2):
+        store.add_trial(run, trial())
+    store.close()
+    assert len(Store(path).trials(run)) == 2
+
+
+@contextmanager
+def holding(path: Path, run: Run) -> Iterator[subprocess.Popen[str]]:
+    """Another process that adds to a run, until it is killed or its stdin ends."""
+    program = """
+import sys
+from ringside.store import Store
+store = Store(sys.argv[1])
+with store.hold(store.run(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(path), run.id],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_process_cannot_add_to_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run, other = begin(store), begin(store)
+    assert not store.is_held(run)
+    with holding(path, run):
+        assert store.is_held(run)
+        assert not store.is_held(other)
+        busy = f"run {run.id} is in progress in another process"
+        with pytest.raises(UsageError, match=busy), store.hold(run):
+            pass
+        assert store.is_held(run)
+        with store.hold(other):
+            assert store.is_held(other)
+        assert not store.is_held(other)
+
+
+def test_a_run_is_free_once_its_process_has_ended_or_was_killed(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    with holding(path, run) as process:
+        assert process.stdin
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert not store.is_held(run)
+    assert not list(tmp_path.glob("*.lock"))
+    with holding(path, run) as process:
+        process.kill()
+        process.wait(60)
+        assert not store.is_held(run)
+        with store.hold(run):
+            pass

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_cli import complaint, ringside
+from tests.command_line import ringside
 
-__all__ = ["complaint"]
 Add = Callable[..., None]
 Complaint = Callable[..., str]
 SERVER = Path(__file__).parent / "fakes" / "server.py"
@@ -53,12 +52,16 @@ def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
 
 
 def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
-    # No time at all: the first part begins, and no block of it is made.
-    document = json.loads(ringside("run", "both", "--time", "0s", "--json", status=1).stdout)
-    assert [run["blocks"] for run in document["runs"]] == [0]
-    ringside("run", "--resume", document["suite"])
-    resumed = json.loads(ringside("show", document["suite"], "--json").stdout)
-    assert [run["blocks"] for run in resumed["runs"]] == [1, 1]
+    # The time is over after the first block of the first part.
+    done = ringside("run", "both", "--blocks", "3", "--time", "1ms", "--json")
+    document = json.loads(done.stdout)
+    assert [run["blocks"] for run in document["runs"]] == [1]
+    resumed = ringside("run", "--resume", document["suite"], "--json")
+    assert [run["blocks"] for run in json.loads(resumed.stdout)["runs"]] == [3, 3]
+    assert ringside("show", document["suite"], "--json").stdout == resumed.stdout
+    again = ringside("run", "--resume", document["suite"], "--json")
+    assert f"ringside: {document['suite']} is finished: nothing is left" in again.stderr
+    assert again.stdout == resumed.stdout
 
 
 def test_wrong_use_of_suites(suite: Path, complaint: Complaint) -> None:
@@ -101,8 +104,7 @@ def test_servers_through_the_whole_path(workplace: Path, server: Callable[..., N
     server("good", "lies", "silent", "dies", "deaf")
     done = ringside("run", "serve", "--json", status=1)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
-    found = {name: next(iter(cell["outcomes"])) for name, cell in cells.items()}
-    assert found == {
+    assert {name: next(iter(cell["outcomes"])) for name, cell in cells.items()} == {
         "good": "ok",
         "lies": "wrong-evidence",
         "silent": "never-ready",

@@ -5,7 +5,38 @@ from pathlib import Path
 import pytest
 
 from ringside.catalogue import tomlfile
+from ringside.catalogue.tomlfile import Key
 from ringside.errors import CatalogueError
+
+SOURCE = '''# nodes = 1
+title = "A title"
+note = """
+[limits]
+nodes = 2
+"""
+contenders = [
+    "one",
+    "two=2",  # nodes = 3
+]
+limits.wall_s = 1
+
+[factors]
+"messages" = 7
+nodes = { low = 1, high = [
+    1,
+    2,
+] }
+
+[runtime.otp.install]
+debian = ["erlang-base"]
+
+[[figure]]
+value = 1
+
+[[figure]]
+
+value = 2
+'''
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -18,6 +49,11 @@ def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
     file = write(tmp_path, 'title = "a"\nblocks = = 3\n')
     with pytest.raises(CatalogueError, match=r"a\.toml:2: broken TOML"):
         tomlfile.read(file)
+
+
+def test_toml_that_nests_without_end(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match=r"a\.toml: broken TOML"):
+        tomlfile.read(write(tmp_path, f"x = {'[' * 100_000}"))
 
 
 def test_file_that_is_no_text(tmp_path: Path) -> None:
@@ -33,53 +69,36 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    ("keys", "line"),
     [
-        ("known = 1\nodd = 2\n", 2),
-        ("# odd = 1\nknown = 1\n\nodd = 2\n", 4),
-        ("known = 1\n[odd]\nx = 1\n", 2),
-        ("known = 1\n[odd.deeper]\nx = 1\n", None),
-        ('"odd" = 1\nknown = 1\n', 1),
-        ("known = 1\nodd.x = 1\n", 2),
+        ((), None),
+        (("title",), 2),
+        (("note",), 3),
+        (("contenders", 1), 7),
+        (("limits", "wall_s"), 11),
+        (("factors",), 13),
+        (("factors", "messages"), 14),
+        (("factors", "nodes", "high", 1), 15),
+        (("runtime", "otp"), 20),
+        (("runtime", "otp", "install", "debian"), 21),
+        (("figure", 0, "value"), 24),
+        (("figure", 1), 26),
+        (("figure", 1, "value"), 28),
+        # What is not there is where its table is.
+        (("factors", "cores", "x"), 13),
+        (("figure", 2, "value"), 23),
+        (("title", "x"), 2),
+        (("contenders", "x"), 7),
+        (("nothing",), None),
     ],
 )
-def test_unknown_key_names_its_line(tmp_path: Path, text: str, line: int | None) -> None:
-    top = tomlfile.read(write(tmp_path, text))
-    top.get("known", int)
-    with pytest.raises(CatalogueError, match="unknown key `odd`; known here: known") as caught:
-        top.done()
-    if line:
-        assert f"a.toml:{line}:" in str(caught.value)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_line_of_a_value(tmp_path: Path, keys: tuple[Key, ...], line: int | None, newline: str) -> None:
+    file = tomlfile.TomlFile(tmp_path, SOURCE, tomlfile.read(write(tmp_path, SOURCE)).data)
+    assert tomlfile.find_line(SOURCE.replace("\n", newline), file.data, keys) == line
 
 
-def test_unknown_key_in_a_table_names_table_and_line(tmp_path: Path) -> None:
-    top = tomlfile.read(write(tmp_path, "odd = 1\n[limits]\nwall_s = 1\nodd = 2\n"))
-    limits = top.table("limits")
-    limits.get("wall_s", float)
-    with pytest.raises(CatalogueError, match=r"a\.toml:4: unknown key `limits\.odd`"):
-        limits.done()
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "message"),
-    [
-        ("x = true", int, "must be a whole number"),
-        ("x = 1", str, "must be text"),
-        ('x = "1"', float, "must be a number"),
-        ("x = 1.5", int, "must be a whole number"),
-        ("x = 1", bool, "must be true or false"),
-    ],
-)
-def test_wrong_kinds(tmp_path: Path, text: str, kind: type, message: str) -> None:
-    top = tomlfile.read(write(tmp_path, text))
-    with pytest.raises(CatalogueError, match=message):
-        top.get("x", kind)
-
-
-def test_a_whole_number_is_a_number(tmp_path: Path) -> None:
-    assert tomlfile.read(write(tmp_path, "x = 3")).get("x", float) == 3.0
-
-
-def test_missing_key_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="`title` is missing"):
-        tomlfile.read(write(tmp_path, "x = 3")).get("title", str)
+def test_an_error_is_one_line_with_its_place(tmp_path: Path) -> None:
+    file = tomlfile.read(write(tmp_path, SOURCE))
+    assert str(file.error("two\nlines", ("title",))) == f"{file.path}:2: two lines"
+    assert str(file.error("no line")) == f"{file.path}: no line"

@@ -3,15 +3,17 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.measure import toolchain
+from ringside.measure import host, toolchain
 from ringside.measure.toolchain import Toolchain
-from ringside.model.catalogue import Contender, Entry, Ready, Receipt, Runtime, Unavailable
+from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable, WorkloadEntry
 
 
 def script(path: Path, text: str) -> Path:
@@ -27,7 +29,7 @@ def runtime(*executable: str, minimum: str | None = None, locate: tuple[str, ...
 def contender(folder: Path, one: Runtime, *builds: tuple[str, ...]) -> Contender:
     folder.mkdir(exist_ok=True)
     (folder / "main.txt").write_text("source", encoding="utf-8")
-    entry = Entry(("{build}/thing",))
+    entry = WorkloadEntry(("{build}/thing",))
     return Contender("thing", folder, "T", "m", "q", "l", "s", False, one, builds, {"ring": entry})
 
 
@@ -46,8 +48,8 @@ def test_why_there_is_no_receipt(tmp_path: Path) -> None:
     old = script(tmp_path / "old", "echo 1.0")
     found = toolchain.find_receipt(runtime(str(silent), str(failing), str(old), minimum="2"))
     assert isinstance(found, str)
-    assert "silent tells no version" in found
-    assert "failing tells no version" in found
+    assert "silent printed no recognisable version" in found
+    assert "failing printed no recognisable version" in found
     assert "old is 1.0, below 2" in found
     missing = toolchain.find_receipt(runtime("no-such-thing-at-all"))
     assert missing == "needs no-such-thing-at-all: not found"
@@ -110,17 +112,72 @@ def test_a_build_is_made_once_and_again_when_the_sources_change(tmp_path: Path) 
 
 def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(tmp_path: Path) -> None:
     thing = script(tmp_path / "thing", "echo 1.0")
-    made = contender(tmp_path / "c", runtime(str(thing)), ("sh", "-c", "echo broken here >&2; exit 3"))
+    first = ("sh", "-c", "echo the first went well")
+    second = ("sh", "-c", f"echo broken here >&2; test -e {tmp_path}/repaired || exit 3")
+    broken = contender(tmp_path / "c", runtime(str(thing)), first, second)
     tools = Toolchain(tmp_path / "builds")
     for _ in range(2):
-        found = tools.prepare(made)
-        assert isinstance(found, Unavailable)
-        assert "ended with 3" in found.reason
-        assert "broken here" in found.log
+        unavailable = tools.prepare(broken)
+        assert isinstance(unavailable, Unavailable)
+        assert unavailable.reason == "cannot be built: `sh` ended with 3"
+        assert "broken here" in unavailable.log
+        (log,) = (tmp_path / "builds").glob("*.log")
+        assert unavailable.remedy == f"fix the error in {log} and run again"
+        assert log.read_text() == unavailable.log
+        assert "the first went well\n$ sh -c echo broken here" in unavailable.log
+    (tmp_path / "repaired").touch()
+    ready = tools.prepare(broken)
+    assert isinstance(ready, Ready)
+    assert not log.exists()
+    assert "the first went well" in (ready.build / ".built").read_text()
     missing = contender(tmp_path / "d", runtime(str(thing)), ("no-such-compiler",))
-    found = tools.prepare(missing)
-    assert isinstance(found, Unavailable)
-    assert "cannot be built: `no-such-compiler`: No such file" in found.reason
+    unavailable = tools.prepare(missing)
+    assert isinstance(unavailable, Unavailable)
+    assert unavailable.reason == "cannot be built: `no-such-compiler`: No such file or directory"
+    assert unavailable.remedy == "fix this and run again"
+
+
+def test_a_build_is_announced_where_there_is_something_to_do(tmp_path: Path) -> None:
+    thing = script(tmp_path / "thing", "echo 1.0")
+    tools, announced = Toolchain(tmp_path / "builds"), list[str]()
+    built = contender(tmp_path / "c", runtime(str(thing)), ("cp", "main.txt", "{build}"))
+    for each in (built, built, contender(tmp_path / "d", runtime(str(thing)))):
+        assert isinstance(tools.prepare(each, lambda one: announced.append(one.folder.name)), Ready)
+    assert announced == ["c"]
+
+
+def test_runs_at_the_same_time_build_once(tmp_path: Path) -> None:
+    thing, count = script(tmp_path / "thing", "echo 1.0"), tmp_path / "count"
+    slow = contender(tmp_path / "c", runtime(str(thing)), ("sh", "-c", f"echo x >> {count}; sleep 0.3"))
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: Toolchain(tmp_path / "builds").prepare(slow), range(3)))
+    assert all(isinstance(result, Ready) for result in results)
+    assert count.read_text() == "x\n"
+
+
+def test_a_build_is_known_by_all_that_decides_it(tmp_path: Path) -> None:
+    thing = script(tmp_path / "thing", "echo 1.0")
+    base = contender(tmp_path / "c", runtime(str(thing)), ("cc", "-O1"), ("strip",))
+    receipt = Receipt("/bin/cc", "1.0", "cc 1.0")
+    hashes = {
+        toolchain.content_hash(base, receipt),
+        toolchain.content_hash(replace(base, builds=(("cc", "-O2"), ("strip",))), receipt),
+        toolchain.content_hash(replace(base, builds=(("cc", "-O1"),)), receipt),
+        toolchain.content_hash(replace(base, runtime=replace(base.runtime, name="s")), receipt),
+        toolchain.content_hash(base, replace(receipt, executable="/usr/bin/cc")),
+        toolchain.content_hash(base, replace(receipt, version="1.1")),
+        toolchain.content_hash(base, replace(receipt, text="cc 1.0 (patched)")),
+    }
+    (base.folder / "main.txt").write_text("other source", encoding="utf-8")
+    hashes.add(toolchain.content_hash(base, receipt))
+    (base.folder / "main.txt").rename(base.folder / "main2.txt")
+    hashes.add(toolchain.content_hash(base, receipt))
+    assert len(hashes) == 9
+    before = toolchain.content_hash(base, receipt)
+    for left in ("target/x", "__pycache__/x.py", ".hidden", "x.beam", "x.pyc"):
+        (base.folder / left).parent.mkdir(exist_ok=True)
+        (base.folder / left).touch()
+    assert toolchain.content_hash(base, receipt) == before
 
 
 def test_a_build_that_was_cut_off_is_made_anew(tmp_path: Path) -> None:
@@ -135,12 +192,25 @@ def test_a_build_that_was_cut_off_is_made_anew(tmp_path: Path) -> None:
     assert not (ready.build / "rubbish").exists()
 
 
-def test_a_missing_runtime_comes_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchain, "system_names", lambda: ["ubuntu", "debian"])
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    found = Toolchain(tmp_path).prepare(contender(tmp_path / "c", runtime("no-such-thing")))
-    assert isinstance(found, Unavailable)
-    assert found.remedy == "sudo apt-get install -y thing"
+@pytest.mark.parametrize(
+    ("release", "user", "remedy"),
+    [
+        ({"ID": "ubuntu", "ID_LIKE": "debian"}, 1000, "sudo apt-get install -y thing"),
+        ({"ID": "debian"}, 0, "apt-get install -y thing"),
+        ({"ID": "fedora"}, 0, "install thing-rpm"),
+        ({"ID": "arch"}, 0, "install no-such-thing (Debian: thing)"),
+        ({}, 0, "install no-such-thing (Debian: thing)"),
+    ],
+)
+def test_a_missing_runtime_comes_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: dict[str, str], user: int, remedy: str
+) -> None:
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    wanted = replace(runtime("no-such-thing"), install={"debian": ("thing",), "fedora": ("thing-rpm",)})
+    unavailable = Toolchain(tmp_path).prepare(contender(tmp_path / "c", wanted))
+    assert isinstance(unavailable, Unavailable)
+    assert unavailable.remedy == remedy
 
 
 @pytest.mark.parametrize(("release", "package"), [("debian-12", "cargo-web"), ("debian-13", "cargo")])
@@ -170,6 +240,28 @@ def test_versions_compare_by_number(one: list[int], other: list[int]) -> None:
 
     text, minimum = ".".join(map(str, one)), ".".join(map(str, other))
     assert toolchain.at_least(text, minimum) == (padded(one) >= padded(other))
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("go version go1.26.8 linux/amd64", "1.26.8"),
+        ("R11B-5", "11"),
+        ("25.2.3, mochiweb 2.20.1", "25.2.3"),
+        ("v007", "007"),
+        ("no digits", None),
+        ("", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_the_version_in_a_text(text: str, version: str | None) -> None:
+    assert toolchain.version_of(text) == version
+
+
+@given(st.text())
+def test_no_text_of_a_program_breaks_the_reading_of_versions(text: str) -> None:
+    version = toolchain.version_of(text)
+    assert version is None or toolchain.at_least(version, "0")
 
 
 def test_unknown_names_in_braces_stay() -> None:

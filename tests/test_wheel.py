@@ -26,8 +26,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [uv(), "build", "-q", "--wheel", "--python", sys.executable, "-o", str(out), str(ROOT)], check=True
     )
-    (found,) = out.glob("ringside-*.whl")
-    return found
+    (file,) = out.glob("ringside-*.whl")
+    return file
 
 
 def test_the_catalogue_travels_in_the_wheel(wheel: Path) -> None:
@@ -37,7 +37,8 @@ def test_the_catalogue_travels_in_the_wheel(wheel: Path) -> None:
             ["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.splitlines():
             assert f"ringside/bundled/{file}" in names, file
-    assert "ringside/report/page.html.j2" in names
+    for name in ("page.html.j2", "page.css", "page.js"):
+        assert f"ringside/render/html/{name}" in names, name
 
 
 def test_it_runs_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 
     RingsideError                  exit status 2 unless said otherwise
     ├── UsageError                 a word on the command line is off
+    │   └── NoStoreError           there is no store yet to read from
     ├── CatalogueError             a manifest, experiment or published file is off (file and line)
     ├── BuildError                 a contender cannot be built; carries the log
     ├── StoreError                 the store cannot be opened, read or written
@@ -20,6 +21,10 @@ class RingsideError(Exception):
 
 class UsageError(RingsideError):
     """The command line asks for something that does not exist or makes no sense."""
+
+
+class NoStoreError(UsageError):
+    """There is no store yet to read from: nothing was run here."""
 
 
 class CatalogueError(RingsideError):

@@ -1,4 +1,4 @@
-"""Untrusted text made harmless for a line of a terminal or of Markdown."""
+"""Texts: untrusted ones made harmless for a line of a terminal or of Markdown, and sentences."""
 
 from __future__ import annotations
 
@@ -12,3 +12,9 @@ def one_line(text: str, most: int = 400) -> str:
         for character in text.replace("\n", " ").replace("\t", " ")[: most + 1]
     )
     return cleaned if len(cleaned) <= most else cleaned[: most - 1] + "…"
+
+
+def sentences(*parts: str) -> str:
+    """The parts that hold a text, each as a sentence with a capital and a full stop."""
+    stripped = (part.strip().rstrip(".") for part in parts)
+    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in stripped if part)

@@ -1,4 +1,4 @@
-"""How numbers are written: three figures that count, units that a person reads."""
+"""How numbers are written: three significant digits, units that a person reads."""
 
 from __future__ import annotations
 
@@ -12,28 +12,49 @@ _SCALES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "B": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
 }
+_DIGITS = 3
+# Decimals of a ratio whose interval ends just above or below 1.
+_MAX_RATIO_DECIMALS = 4
 VERDICT_WORDS = {
     Verdict.FASTER: "faster",
     Verdict.SLOWER: "slower",
     Verdict.INDISTINGUISHABLE: "indistinguishable",
     Verdict.TOO_FEW_BLOCKS: "",
 }
-# How a verdict looks, where it decides (report/tabular.py).
+# How a verdict looks (render/table.py).
 _KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
 
 
 def kind(verdict: Verdict) -> str:
-    """The kind of entry that a verdict is; a plain number where there is none."""
+    """The kind of table cell that a verdict is; a plain number where there is none."""
     return _KINDS.get(verdict, "number")
 
 
-def significant(value: float, digits: int = 3) -> str:
+def significant(value: float, digits: int = _DIGITS) -> str:
     """A number with so many significant digits, without an exponent: 0.0123, 1.23, 123, 12,300."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value)) + 1e-12))
-    rounded = round(value, digits - 1 - math.floor(math.log10(abs(value)) + 1e-12))
-    return f"{rounded:,.{decimals}f}"
+    return _to_place(value, _last_place(value, digits))
+
+
+def percent(share: float) -> str:
+    """A share as `19 %`."""
+    return f"{share * 100:.0f} %"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 block`, `7 blocks`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `3 min 20 s`, `2 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
 def quantity(value: float, unit: str) -> str:
@@ -51,21 +72,57 @@ def scale(value: float, unit: str) -> tuple[float, str]:
 
 
 def with_interval(value: Interval, unit: str) -> str:
-    """`123 ns (118–131)`: the interval in the estimate's scale; without it where there is none."""
+    """`123 ns (118–131)`: the interval in the estimate's scale, with as many decimals; without it where there
+    is none."""
     factor, name = scale(value.estimate, unit)
     text = f"{significant(value.estimate / factor)} {name}".strip()
-    if value.low is None or value.high is None:
-        return text
-    return f"{text} ({significant(value.low / factor)}–{significant(value.high / factor)})"
+    place = _last_place(value.estimate / factor, _DIGITS)
+    ends = _ends(value, factor, place)
+    return f"{text} ({ends})" if ends else text
 
 
 def ratio(value: Interval) -> str:
     """`1.63 (1.55–1.74)`."""
+    estimate, ends = ratio_parts(value)
+    return f"{estimate} ({ends})" if ends else estimate
+
+
+def ratio_parts(value: Interval) -> tuple[str, str]:
+    """A ratio and the two ends of its interval, `1.63` and `1.55–1.74`, with the same number of decimals; the
+    second is empty where there is no interval. An interval that excludes 1 is written so that it does."""
+    place = _last_place(value.estimate, _DIGITS)
     if value.low is None or value.high is None:
-        return significant(value.estimate)
-    return f"{significant(value.estimate)} ({significant(value.low)}–{significant(value.high)})"
+        return significant(value.estimate), ""
+    if value.low > 1 or value.high < 1:
+        nearest = value.low if value.low > 1 else value.high
+        while place < _MAX_RATIO_DECIMALS and round(nearest, place) == 1:
+            place += 1
+    return _to_place(value.estimate, place), _ends(value, 1.0, place)
 
 
 def metric_estimate(value: Interval, metric: Metric) -> str:
     """The estimate alone, with its unit."""
     return quantity(value.estimate, metric.unit)
+
+
+def _ends(value: Interval, factor: float, place: int) -> str:
+    if value.low is None or value.high is None:
+        return ""
+    ends = (value.low / factor, value.high / factor)
+    return "–".join(_end(end, place) if value.estimate else significant(end) for end in ends)
+
+
+def _end(value: float, place: int) -> str:
+    """One end of an interval; with digits of its own where those of the estimate would make it 0."""
+    return significant(value) if round(value, place) == 0 else _to_place(value, place)
+
+
+def _last_place(value: float, digits: int) -> int:
+    """The decimal place of the last of so many significant digits; negative before the point."""
+    if value == 0 or not math.isfinite(value):
+        return digits - 1
+    return digits - 1 - math.floor(math.log10(abs(value)) + 1e-12)
+
+
+def _to_place(value: float, place: int) -> str:
+    return f"{round(value, place):,.{max(0, place)}f}"

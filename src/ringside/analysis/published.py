@@ -1,88 +1,86 @@
-"""What a source reported beside what this run found."""
+"""What a source reported beside what this run measured."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.summary import Summary
-from ringside.model.catalogue import Claim, Figure, Published
+from ringside.analysis.cells import CellAnalysis
+from ringside.model.catalogue import Figure, Published
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval
+from ringside.stats.ratio import paired_ratio
+from ringside.workloads.base import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ThenAndNowRow:
     """Then and now at one point: of a contender, in the metric's unit, or of a pair (`A / B`), as a ratio."""
 
     point: Point
-    who: str
+    label: str
     then: float
     now: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
 class ThenAndNow:
-    """A source and what it shares with a run: figures of contenders, ratios of pairs."""
+    """What a source and a run have in common in one metric: figures of contenders, ratios of pairs."""
 
     source: Published
     metric: Metric
-    figures: tuple[Line, ...]
-    ratios: tuple[Line, ...]
+    figures: tuple[ThenAndNowRow, ...]
+    ratios: tuple[ThenAndNowRow, ...]
 
 
-def source_of(summary: Summary) -> Published | None:
-    """The published source as it was when the run began."""
-    kept = summary.run.plan.get("published")
-    if not kept:
-        return None
-    fields = {**kept, "figures": tuple(Figure(**figure) for figure in kept["figures"])}
-    return Published(**{**fields, "claims": tuple(Claim(**claim) for claim in kept["claims"])})
-
-
-def then_and_now(summary: Summary) -> list[ThenAndNow]:
-    """The figures of the run's source that belong to points and contenders of the run, for each metric
-    that has some."""
-    source = source_of(summary)
-    if source is None:
-        return []
-    figures = [figure for figure in source.figures if figure.workload == summary.workload.name]
+def then_and_now(
+    source: Published,
+    workload: Workload,
+    contenders: Sequence[str],
+    pairs: Sequence[tuple[str, str]],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+    *,
+    sequential: bool,
+) -> tuple[ThenAndNow, ...]:
+    """For each metric of the source, compared in this run or not, its figures that belong to points and
+    contenders of the run, and the ratios of `pairs`."""
+    figures = [figure for figure in source.figures if figure.workload == workload.name]
     names = {figure.metric for figure in figures}
-    metrics = [metric for metric in summary.workload.metrics if metric.name in names]
-    found = [_of_metric(summary, source, figures, metric) for metric in metrics]
-    return [one for one in found if one.figures]
+    tables = []
+    for metric in workload.metrics:
+        if metric.name not in names:
+            continue
+        rows, ratios = [], []
+        for point in _comparable_points(workload, points, figures):
+            then = {name: _value(figures, metric, name, point) for name in contenders}
+            for contender, value in then.items():
+                if value is not None:
+                    now = cells[Cell(contender, point)].metrics.get(metric.name)
+                    rows.append(ThenAndNowRow(point, contender, value, now))
+            for contender, other in pairs:
+                above, below = then[contender], then[other]
+                # A source that printed 0.0 for a time gives no ratio.
+                if above is not None and below:
+                    ratio = paired_ratio(
+                        cells[Cell(contender, point)].by_block.get(metric.name, {}),
+                        cells[Cell(other, point)].by_block.get(metric.name, {}),
+                        sequential=sequential,
+                    )
+                    ratios.append(ThenAndNowRow(point, f"{contender} / {other}", above / below, ratio))
+        if rows:
+            tables.append(ThenAndNow(source, metric, tuple(rows), tuple(ratios)))
+    return tuple(tables)
 
 
-def _of_metric(summary: Summary, source: Published, figures: Sequence[Figure], metric: Metric) -> ThenAndNow:
-    lines, ratios = [], []
-    for point in _spoken_of(summary, figures):
-        then = {name: _value(figures, metric, name, point) for name in summary.names()}
-        for contender, value in then.items():
-            if value is not None:
-                now = summary.cells[Cell(contender, point)].metrics.get(metric.name)
-                lines.append(Line(point, contender, value, now))
-        for one, other in summary.pairs():
-            above, below = then[one], then[other]
-            # A source that printed 0.0 for a time gives no ratio.
-            if above is not None and below:
-                compared = summary.compare(metric, one, other, point)
-                now = compared.ratio if compared else None
-                ratios.append(Line(point, f"{one} / {other}", above / below, now))
-    return ThenAndNow(source, metric, tuple(lines), tuple(ratios))
-
-
-def _spoken_of(summary: Summary, figures: Sequence[Figure]) -> list[Point]:
-    """The points where what the run walks through and the source does not know is at its default."""
+def _comparable_points(workload: Workload, points: Sequence[Point], figures: Sequence[Figure]) -> list[Point]:
+    """The points at which every factor that the run varies and the source does not know is at its default."""
     known = {factor for figure in figures for factor in figure.point}
-    defaults = {
-        factor.name: factor.default for factor in summary.workload.factors if factor.name not in known
-    }
-    # A run of an earlier version may not know a factor: then it had its default.
-    levels = {point: {**defaults, **point.as_dict()} for point in summary.points}
-    walked = [name for name in defaults if len({levels[point][name] for point in summary.points}) > 1]
-    return [
-        point for point in summary.points if all(levels[point][name] == defaults[name] for name in walked)
-    ]
+    defaults = {factor.name: factor.default for factor in workload.factors if factor.name not in known}
+    # A run of an earlier version may lack a factor: then it had its default.
+    levels = {point: {**defaults, **point.as_dict()} for point in points}
+    varied = [name for name in defaults if len({levels[point][name] for point in points}) > 1]
+    return [point for point in points if all(levels[point][name] == defaults[name] for name in varied)]
 
 
 def _value(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> float | None:
@@ -91,10 +89,7 @@ def _value(figures: Sequence[Figure], metric: Metric, contender: str, point: Poi
     levels = point.as_dict()
     for figure in figures:
         same = contender == figure.contender or contender.startswith(f"{figure.contender}-")
-        if figure.metric == metric.name and same and _holds(figure.point, levels):
+        at_point = all(levels.get(factor) == level for factor, level in figure.point.items())
+        if figure.metric == metric.name and same and at_point:
             return figure.value
     return None
-
-
-def _holds(wanted: Mapping[str, object], levels: Mapping[str, object]) -> bool:
-    return all(levels.get(factor) == level for factor, level in wanted.items())

@@ -10,99 +10,143 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+
+from packaging.version import InvalidVersion, Version
 
 from ringside.catalogue import tomlfile
-from ringside.catalogue.tomlfile import Table
+from ringside.catalogue.decode import decode
+from ringside.catalogue.schema import (
+    ExperimentFile,
+    FigureTable,
+    Levels,
+    ManifestFile,
+    PublishedFile,
+    RuntimeTable,
+    SuiteFile,
+)
+from ringside.catalogue.tomlfile import Key, TomlFile
 from ringside.errors import CatalogueError, UsageError
-from ringside.model.catalogue import Claim, Contender, Entry, Figure, Published, Runtime
+from ringside.model.catalogue import (
+    PLACEHOLDER,
+    Claim,
+    Contender,
+    Figure,
+    Published,
+    Runtime,
+    WorkloadEntry,
+)
 from ringside.model.design import Experiment, Level, Limits, Show, Suite
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_NAME_RULE = "may hold a-z, 0-9, `.`, `_` and `-` only, and begins with a letter or a digit"
+
+# The names of workloads, and of the factors of each.
+Factors = Mapping[str, Collection[str]]
+
+
+def own_folder() -> Path:
+    """Where ringside's own catalogue is: in the wheel, or in the checkout that this module belongs to."""
+    bundled = Path(__file__).resolve().parents[1] / "bundled"
+    return bundled if bundled.is_dir() else Path(__file__).resolve().parents[3]
 
 
 def roots() -> list[Path]:
-    """The folders that hold a catalogue, those of ringside itself first."""
-    packaged = Path(__file__).resolve().parents[1] / "bundled"
-    own = packaged if packaged.is_dir() else Path(__file__).resolve().parents[3]
+    """The folders that hold a catalogue, ringside's own first."""
     named = [Path(part) for part in os.environ.get("RINGSIDE_CATALOGUE", "").split(":") if part]
     for folder in named:
         if not folder.is_dir():
-            raise UsageError(f"RINGSIDE_CATALOGUE names {folder}, which is no folder: mend or unset it")
-    found: list[Path] = []
-    for folder in [own, *named, Path.cwd()]:
-        if folder.resolve() not in found:
-            found.append(folder.resolve())
-    return found
+            raise UsageError(f"RINGSIDE_CATALOGUE names {folder}, which is not a folder: correct or unset it")
+    return list(dict.fromkeys(folder.resolve() for folder in [own_folder(), *named, Path.cwd()]))
 
 
 class Catalogue:
-    """All that can be run. Files are read when they are asked for, so a broken one hurts only its users."""
+    """All that can be run. A file is read when it is asked for, so a broken one hurts only its users."""
 
-    def __init__(self, folders: Iterable[Path] | None = None) -> None:
+    def __init__(self, folders: Iterable[Path] | None = None, factors: Factors | None = None) -> None:
+        """`folders`: where to look, those of `roots` by default. `factors`: the workloads that there are;
+        manifests are checked against them where they are known."""
         self.folders = list(folders) if folders is not None else roots()
+        self._factors = factors
 
     def contender_names(self) -> list[str]:
         """Names of the folders that hold a `contender.toml`, sorted."""
-        return sorted(self._files("contenders", "*/contender.toml", lambda file: file.parent.name))
+        return sorted(self._manifests())
 
     def experiment_names(self) -> list[str]:
-        return sorted(self._files("experiments", "*.toml", lambda file: file.stem))
+        """Names of experiments and suites, sorted."""
+        return sorted(self._files("experiments"))
 
     def contender(self, name: str) -> Contender:
         """The contender `name` or `name@runtime`. Raises UsageError for an unknown one."""
         folder, _, runtime = name.partition("@")
-        files = self._files("contenders", "*/contender.toml", lambda file: file.parent.name)
-        if folder not in files:
-            raise unknown("contender", folder, files)
-        runtimes = read_contender(files[folder])
-        if not runtime:
-            return next(iter(runtimes.values()))
-        if name not in runtimes:
+        contenders = {contender.name: contender for contender in self.runtimes(folder)}
+        if runtime and name not in contenders:
             raise UsageError(
-                f"contender `{folder}` has no runtime `{runtime}`; it has: {', '.join(runtimes)}"
+                f"contender `{folder}` has no runtime `{runtime}`; it has: {', '.join(contenders)}"
             )
-        return runtimes[name]
+        return contenders[name] if runtime else next(iter(contenders.values()))
 
     def runtimes(self, folder: str) -> list[Contender]:
-        """The contender of a folder on each of its runtimes, the first runtime's first."""
-        files = self._files("contenders", "*/contender.toml", lambda file: file.parent.name)
-        return list(read_contender(files[folder]).values())
+        """The contender of a folder on each of its runtimes, the first runtime's first. Raises UsageError for
+        an unknown one."""
+        manifests = self._manifests()
+        if folder not in manifests:
+            raise _unknown("contender", folder, manifests)
+        return list(read_contender(manifests[folder], self._factors).values())
+
+    def contenders(self) -> tuple[list[Contender], dict[str, CatalogueError]]:
+        """All contenders on each of their runtimes; and the errors of manifests that cannot be read, by the
+        folder's name."""
+        contenders: list[Contender] = []
+        errors: dict[str, CatalogueError] = {}
+        for folder in self.contender_names():
+            try:
+                contenders += self.runtimes(folder)
+            except CatalogueError as error:
+                errors[folder] = error
+        return contenders, errors
 
     def experiment(self, name: str) -> Experiment:
         """The experiment `name`, or the one in the file of that path."""
-        if name.endswith(".toml") or "/" in name:
+        if _is_path(name):
             if not Path(name).is_file():
                 raise UsageError(f"there is no experiment file {name}")
             return read_experiment(Path(name))
-        files = self._files("experiments", "*.toml", lambda file: file.stem)
+        files = self._files("experiments")
         if name not in files:
-            raise unknown("experiment", name, files)
+            raise _unknown("experiment", name, files)
         return read_experiment(files[name])
 
     def suite(self, name: str) -> Suite | None:
         """The suite of that name or path, None where it is an experiment."""
-        path = Path(name) if name.endswith(".toml") or "/" in name else None
-        file = path or self._files("experiments", "*.toml", lambda file: file.stem).get(name)
+        file = Path(name) if _is_path(name) else self._files("experiments").get(name)
         return read_suite(file) if file and file.is_file() else None
 
     def published(self, name: str) -> Published:
-        files = self._files("published", "*.toml", lambda file: file.stem)
+        """The published figures and claims of a source. Raises UsageError for an unknown one."""
+        files = self._files("published")
         if name not in files:
-            raise unknown("source of published figures", name, files)
+            raise _unknown("source of published figures", name, files)
         return read_published(files[name])
 
-    def _files(self, kind: str, pattern: str, name: Any) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for root in self.folders:
-            for file in sorted((root / kind).glob(pattern)):
-                found.setdefault(name(file), file)
-        return found
+    def _manifests(self) -> dict[str, Path]:
+        return {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}
+
+    def _files(self, kind: str) -> dict[str, Path]:
+        return {file.stem: file for file in self._glob(kind, "*.toml")}
+
+    def _glob(self, kind: str, pattern: str) -> list[Path]:
+        """The files, those of the first folder last: by name, they stand in place of others."""
+        return [file for root in reversed(self.folders) for file in (root / kind).glob(pattern)]
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
+def _is_path(name: str) -> bool:
+    return name.endswith(".toml") or "/" in name
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error for a name that is not known, with the nearest ones."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3)
@@ -110,225 +154,231 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"there is no {kind} `{name}`; {hint}")
 
 
-def read_contender(file: Path) -> dict[str, Contender]:
-    """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name."""
-    top = tomlfile.read(file)
-    folder = file.parent
+# --- contenders ------------------------------------------------------------------------------------
+
+
+def read_contender(path: Path, factors: Factors | None = None) -> dict[str, Contender]:
+    """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name.
+    `factors`: the workloads that there are; without them their names are not checked."""
+    file = tomlfile.read(path)
+    folder = path.parent
     if not NAME.fullmatch(folder.name):
-        raise CatalogueError(f"{file}: the folder's name may hold a-z, 0-9, `.`, `_` and `-` only")
-    title, model, queue = (top.get(key, str) for key in ("title", "model", "queue"))
-    language = top.get("language", str, "")
-    scheduler = top.get("scheduler", str, "")
-    parallel = top.get("parallel", bool, False)
-    builds = []
-    for table in top.tables("build"):
-        builds.append(table.texts("command", required=True))
-        table.done()
-    workloads = {}
-    entries = top.table("workload")
-    for name in entries.names():
-        entry = entries.table(name)
-        most, only = entry.table("most"), entry.table("only")
-        workloads[name] = Entry(
-            command=entry.texts("command", required=True),
-            most={factor: most.get(factor, int) for factor in most.names()},
-            only=_factors(only),
-        )
-        entry.done()
-    runtimes = [_runtime(top.table("runtime").table(name), name) for name in top.table("runtime").names()]
+        raise CatalogueError(f"{path}: the folder's name {_NAME_RULE}")
+    manifest = decode(file, ManifestFile)
+    for index, build in enumerate(manifest.build):
+        _check_placeholders(file, build.command, ("runtime", "build"), ("build", index, "command"))
+    runtimes = [_runtime(file, name, table) for name, table in manifest.runtime.items()]
     if not runtimes:
-        raise top.error(None, "`[runtime.NAME]` is missing: a contender needs one")
-    if not workloads:
-        raise top.error(None, "`[workload.NAME]` is missing: a contender takes part in one at least")
-    top.done()
+        raise file.error("`[runtime.NAME]` is missing: a contender has at least one")
+    if not manifest.workload:
+        raise file.error("`[workload.NAME]` is missing: a contender takes part in at least one")
+    if factors is not None:
+        _check_workloads(file, manifest, factors)
+    workloads = {
+        name: WorkloadEntry(
+            command=table.command,
+            most=table.most,
+            only=_levels(file, ("workload", name, "only"), table.only),
+        )
+        for name, table in manifest.workload.items()
+    }
     contenders = [
         Contender(
             name=folder.name if index == 0 else f"{folder.name}@{runtime.name}",
             folder=folder.resolve(),
-            title=title,
-            model=model,
-            queue=queue,
-            language=language,
-            scheduler=scheduler,
-            parallel=parallel,
+            title=manifest.title,
+            model=manifest.model,
+            queue=manifest.queue,
+            language=manifest.language,
+            scheduler=manifest.scheduler,
+            parallel=manifest.parallel,
             runtime=runtime,
-            builds=tuple(builds),
+            builds=tuple(build.command for build in manifest.build),
             workloads=workloads,
+            kind=manifest.kind,
         )
         for index, runtime in enumerate(runtimes)
     ]
     return {contender.name: contender for contender in contenders}
 
 
-def _runtime(table: Table, name: str) -> Runtime:
-    install = table.table("install")
-    runtime = Runtime(
+def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
+    keys = ("runtime", name)
+    if not NAME.fullmatch(name):
+        raise file.error(f"the runtime's name `{name}` {_NAME_RULE}", keys)
+    for key, command in (("version", table.version), ("locate", table.locate)):
+        _check_placeholders(file, command, ("runtime",), (*keys, key))
+    if table.minimum is not None:
+        try:
+            Version(table.minimum)
+        except InvalidVersion:
+            message = f"`runtime.{name}.minimum` must be a version like 1.19, not {table.minimum}"
+            raise file.error(message, (*keys, "minimum")) from None
+    return Runtime(
         name=name,
-        executable=table.texts("executable", required=True),
-        version=table.texts("version", required=True),
-        minimum=table.maybe("minimum", str),
-        locate=table.texts("locate"),
-        install={system: install.texts(system) for system in install.names()},
-        title=table.get("title", str, ""),
+        executable=table.executable,
+        version=table.version,
+        minimum=table.minimum,
+        locate=table.locate,
+        install=table.install,
+        title=table.title,
     )
-    table.done()
-    return runtime
 
 
-def read_suite(file: Path) -> Suite | None:
+def _check_workloads(file: TomlFile, manifest: ManifestFile, factors: Factors) -> None:
+    """Workloads, factors and placeholders must be known."""
+    for name, table in manifest.workload.items():
+        keys = ("workload", name)
+        if name not in factors:
+            raise file.error(str(_unknown("workload", name, factors)), keys)
+        for key, named in (("most", table.most), ("only", table.only)):
+            for factor in named:
+                if factor not in factors[name]:
+                    message = _unknown(f"factor of `{name}` called", factor, factors[name])
+                    raise file.error(str(message), (*keys, key, factor))
+        _check_placeholders(file, table.command, ("runtime", "build", *factors[name]), (*keys, "command"))
+
+
+def _check_placeholders(
+    file: TomlFile, command: Iterable[str], known: Collection[str], keys: tuple[Key, ...]
+) -> None:
+    for name in (name for word in command for name in PLACEHOLDER.findall(word)):
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean `{{{near[0]}}}`? " if near else ""
+            raise file.error(
+                f"unknown placeholder `{{{name}}}`; {hint}known here: "
+                f"{', '.join(f'`{{{other}}}`' for other in known)} (`{{ {name} }}` stays as it is)",
+                keys,
+            )
+
+
+# --- experiments and suites ------------------------------------------------------------------------
+
+
+def read_suite(path: Path) -> Suite | None:
     """A file that names experiments as its `parts`; None for an experiment's."""
-    top = tomlfile.read(file)
-    if not top.has("parts"):
+    file = tomlfile.read(path)
+    if "parts" not in file.data:
         return None
-    suite = Suite(
-        file.stem, top.get("title", str), top.texts("parts", required=True), top.get("note", str, "")
-    )
-    if file.stem in suite.parts:
-        raise top.error("parts", f"`{file.stem}` is a part of itself")
-    top.done()
-    return suite
+    suite = decode(file, SuiteFile)
+    if path.stem in suite.parts:
+        raise file.error(f"`{path.stem}` is a part of itself", ("parts",))
+    return Suite(path.stem, suite.title, suite.parts, suite.note)
 
 
 def share(text: str) -> float:
     """`2%` or `0.5 %` as 0.02 or 0.005. Raises ValueError with what is wrong."""
     number, percent, rest = text.strip().partition("%")
     try:
-        found = float(number) / 100
+        value = float(number) / 100
     except ValueError:
-        found = math.nan
-    if not percent or rest or not 0 < found <= 1:
+        value = math.nan
+    if not percent or rest or not 0 < value <= 1:
         raise ValueError(f"write {text!r} as a share from 0 to 100 %, like 2%")
-    return found
+    return value
 
 
-def read_experiment(file: Path) -> Experiment:
+def read_experiment(path: Path) -> Experiment:
     """An experiment's file. Levels are checked against the workload later, by the plan."""
-    top = tomlfile.read(file)
-    if top.has("parts"):
-        raise top.error("parts", "this is a suite, a list of experiments: name one of its `parts`")
-    contenders = top.texts("contenders", required=True)
+    file = tomlfile.read(path)
+    if "parts" in file.data:
+        message = "this is a suite, a list of experiments: name one of its `parts`"
+        raise file.error(message, ("parts",))
+    table = decode(file, ExperimentFile)
+    contenders = table.contenders
     if len(set(contenders)) != len(contenders):
-        raise top.error("contenders", "a contender is named twice in `contenders`")
-    baseline = top.get("baseline", str, contenders[0])
+        raise file.error("a contender is named twice in `contenders`", ("contenders",))
+    baseline = contenders[0] if table.baseline is None else table.baseline
     if baseline not in contenders:
-        raise top.error("baseline", f"the baseline `{baseline}` is not one of the contenders")
-    blocks = top.get("blocks", int, 7)
-    if not 1 <= blocks <= 10_000:
-        raise top.error("blocks", f"`blocks` must be 1 to 10000, not {blocks}")
-    until = top.maybe("until", str)
+        raise file.error(f"the baseline `{baseline}` is not one of the contenders", ("baseline",))
     try:
-        narrow = None if until is None else share(until)
+        until = None if table.until is None else share(table.until)
     except ValueError as error:
-        raise top.error("until", f"`until`: {error}") from None
-    limits, show = top.table("limits"), top.table("show")
-    experiment = Experiment(
-        name=file.stem,
-        title=top.get("title", str),
-        note=top.get("note", str, ""),
-        workload=top.get("workload", str),
+        raise file.error(f"`until`: {error}", ("until",)) from None
+    return Experiment(
+        name=path.stem,
+        title=table.title,
+        note=table.note,
+        workload=table.workload,
         contenders=contenders,
-        factors=_factors(top.table("factors")),
+        factors=_levels(file, ("factors",), table.factors),
         baseline=baseline,
-        blocks=blocks,
-        published=top.maybe("published", str),
+        blocks=table.blocks,
+        published=table.published,
         limits=Limits(
-            wall_s=_positive(limits, "wall_s", 300.0),
-            memory_bytes=limits.maybe("memory_bytes", int),
-            output_bytes=limits.maybe("output_bytes", int),
-            processes=int(_positive(limits, "processes", 1024)),
+            wall_s=table.limits.wall_s,
+            memory_bytes=table.limits.memory_bytes,
+            output_bytes=table.limits.output_bytes,
+            processes=table.limits.processes,
         ),
         show=Show(
-            metrics=show.texts("metrics"),
-            sweep=show.maybe("sweep", str),
-            ratios=_ratios(show, contenders),
+            metrics=table.show.metrics,
+            sweep=table.show.sweep,
+            ratios=_ratios(file, table.show.ratios, contenders),
         ),
-        at=tuple(_at(table) for table in top.tables("point")),
-        until=narrow,
+        at=table.point,
+        until=until,
     )
-    for table in (limits, show, top):
-        table.done()
-    return experiment
 
 
-def _ratios(table: Table, contenders: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _ratios(file: TomlFile, texts: Iterable[str], contenders: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Pairs written as `A/B`."""
     pairs = []
-    for text in table.texts("ratios"):
+    for text in texts:
         numerator, slash, denominator = text.partition("/")
         if not slash or not {numerator, denominator} <= set(contenders):
-            raise table.error("ratios", f"`{text}` is not of the form A/B with two of the contenders")
+            message = f"`{text}` is not of the form A/B with two of the contenders"
+            raise file.error(message, ("show", "ratios"))
         pairs.append((numerator, denominator))
     return tuple(pairs)
 
 
-def _positive(table: Table, key: str, default: float) -> float:
-    value = table.get(key, float, default)
-    if not value > 0:
-        raise table.error(key, f"`{key}` must be more than 0, not {value:g}")
-    return value
+def _levels(
+    file: TomlFile, keys: tuple[Key, ...], factors: Mapping[str, Levels]
+) -> dict[str, tuple[Level, ...]]:
+    """The levels of each factor; one that stands by itself becomes a tuple."""
+    levels = {name: value if isinstance(value, tuple) else (value,) for name, value in factors.items()}
+    for name, values in levels.items():
+        if len(set(values)) != len(values):
+            raise file.error(f"a level of `{name}` is given twice", (*keys, name))
+    return levels
 
 
-def _factors(table: Table) -> dict[str, tuple[Level, ...]]:
-    factors: dict[str, tuple[Level, ...]] = {}
-    for factor in table.names():
-        raw = table.raw(factor)
-        levels = raw if isinstance(raw, list) else [raw]
-        if not levels or any(isinstance(level, bool) or not isinstance(level, int | str) for level in levels):
-            raise table.error(factor, f"the levels of `{factor}` must be whole numbers or text")
-        if len(set(levels)) != len(levels):
-            raise table.error(factor, f"a level of `{factor}` is given twice")
-        factors[factor] = tuple(levels)
-    return factors
+# --- published figures -----------------------------------------------------------------------------
 
 
-def _at(table: Table) -> dict[str, Level]:
-    levels = _factors(table)
-    for factor, given in levels.items():
-        if len(given) != 1:
-            raise table.error(factor, f"`{factor}` has one level in a [[point]]; [factors] takes lists")
-    return {factor: given[0] for factor, given in levels.items()}
-
-
-def read_published(file: Path) -> Published:
+def read_published(path: Path) -> Published:
     """Figures and claims of one source."""
-    top = tomlfile.read(file)
-    source = top.table("source")
-    figures = [figure for table in top.tables("figure") for figure in _figures(table)]
-    claims = tuple(Claim(table.get("text", str), table.get("test", str)) for table in top.tables("claim"))
+    table = decode(tomlfile.read(path), PublishedFile)
     return Published(
-        name=file.stem,
-        title=source.get("title", str),
-        date=source.get("date", str),
-        hardware=source.get("hardware", str, ""),
-        software=_texts(source.raw("software")) if source.has("software") else {},
-        metric_note=source.get("metric_note", str, ""),
-        figures=tuple(figures),
-        claims=claims,
+        name=path.stem,
+        title=table.source.title,
+        date=table.source.date,
+        hardware=table.source.hardware,
+        software=table.source.software,
+        metric_note=table.source.metric_note,
+        figures=tuple(figure for entry in table.figure for figure in _figures(entry)),
+        claims=tuple(Claim(claim.text, claim.test) for claim in table.claim),
     )
 
 
-def _figures(table: Table) -> list[Figure]:
+def _figures(table: FigureTable) -> list[Figure]:
     """One entry's figures: a value by itself, or one for each name (`{ p50 = 611, p90 = 790 }`), which
     then belongs to the metric's name (`latency_ms.p50`)."""
-    value = table.raw("value") if table.has("value") else None
-    metric = table.get("metric", str)
-    named = {f"{metric}.{key}": item for key, item in value.items()} if isinstance(value, dict) else None
+    values = (
+        {f"{table.metric}.{name}": value for name, value in table.value.items()}
+        if isinstance(table.value, dict)
+        else {table.metric: table.value}
+    )
     return [
         Figure(
-            workload=table.get("workload", str),
-            point=_point(table),
-            contender=table.get("contender", str),
-            metric=name,
-            value=float(item),
-            as_published=table.maybe("as_published", str),
+            workload=table.workload,
+            point=table.point,
+            contender=table.contender,
+            metric=metric,
+            value=value,
+            as_published=table.as_published,
         )
-        for name, item in (named or {metric: table.get("value", float)}).items()
+        for metric, value in values.items()
     ]
-
-
-def _point(table: Table) -> dict[str, Level]:
-    return {str(key): value for key, value in table.get("point", dict, {}).items()}
-
-
-def _texts(raw: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in raw.items()}

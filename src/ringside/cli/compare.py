@@ -2,62 +2,69 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
-from ringside.analysis import across, summary
-from ringside.catalogue.loader import share
-from ringside.cli import context
-from ringside.errors import UsageError
-from ringside.measure import suites as parts
-from ringside.render import markdown, terminal
+import click
+
+from ringside.cli import params
 
 
+@click.command()
+@click.argument("one")
+@click.argument("other")
+@click.option("--metric", metavar="NAME", help="Only this metric [default: what the experiment compares].")
+@click.option(
+    "--fail-if",
+    "gate",
+    type=params.gate,
+    metavar="slower:3%",
+    help="Exit status 1 where OTHER is that much worse.",
+)
+@click.option("--json", "form", flag_value="json", help="One JSON document.")
+@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@params.store_option
 def compare(
     one: str,
     other: str,
     *,
     metric: str | None = None,
-    gate: str | None = None,
+    gate: float | None = None,
     form: str | None = None,
     store: str | None = None,
 ) -> int:
-    """Show the second run over the first. Exit status 0; 1 where the gate found a cell that is worse."""
-    limit = _limit(gate) if gate else None
-    storage = context.open_store(store)
-    before, after = (summary.of_run(storage, parts.single(storage, name)) for name in (one, other))
-    compared = across.across(before, after, metric)
+    """Compare two runs of one experiment, OTHER over ONE.
+
+    They may be of two versions of a runtime, or of two branches. Runs at different times have no pairs:
+    intervals are wider, by as much as the machine is known to have moved. Where both can run now, put them
+    into one experiment instead. Exit status 1 where --fail-if applies.
+    """
+    from ringside.analysis.run_diff import diff
+    from ringside.cli import context
+    from ringside.measure.suites import single_run
+    from ringside.render import documents, markdown, terminal
+    from ringside.render.tables import run_diff
+
+    storage = context.open_store(store, create=False)
+    before, after = (context.analysis(storage, single_run(storage, name)) for name in (one, other))
+    difference = diff(before, after, metric)
     if form == "json":
-        sys.stdout.write(json.dumps(across.document(compared), indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(documents.as_json(documents.diff_document(difference)))
     elif form == "markdown":
-        lines = [markdown.table_markdown(across.table(compared))]
-        lines += [f"**Warning:** {markdown.escape(warned.sentences())}" for warned in compared.warnings]
-        sys.stdout.write("\n\n".join(lines) + "\n")
+        sys.stdout.write(markdown.render_diff(difference))
     else:
         console = context.out()
-        terminal.render(across.table(compared), console)
-        terminal.warn((warned.sentences() for warned in compared.warnings), console)
-    if limit is None:
+        terminal.render(run_diff.table(difference), console)
+        terminal.diagnose(difference.diagnostics, console)
+    if gate is None:
         return 0
-    failed = across.beyond(compared, limit)
-    for moved in failed:
+    failed = difference.beyond(gate)
+    for change in failed:
         print(
-            f"ringside: {moved.cell.contender} at {moved.cell.point}: {moved.metric.title} is "
-            f"{moved.worse_by:.1%} worse, which is past {gate}",
+            f"ringside: {change.cell.contender} at {change.cell.point}: {change.metric.title} is "
+            f"{change.worse_by:.1%} worse; --fail-if allows {gate:.2%}",
             file=sys.stderr,
         )
-    if not failed and compared.drift is None:
-        print("ringside: the gate says nothing: there are no verdicts", file=sys.stderr)
+    if not failed and difference.drift is None:
+        print("ringside: --fail-if cannot decide: there are no verdicts", file=sys.stderr)
         return 1
     return 1 if failed else 0
-
-
-def _limit(gate: str) -> float:
-    """`slower:3%` as 0.03. Raises UsageError."""
-    word, colon, size = gate.partition(":")
-    if word != "slower" or not colon:
-        raise UsageError(f"--fail-if {gate}: write it as slower:3%")
-    try:
-        return 0.0 if size.strip() in ("0", "0%") else share(size)
-    except ValueError as error:
-        raise UsageError(f"--fail-if: {error}") from None

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from ringside.analysis.run import RunAnalysis, analyse, needs_samples
 from ringside.catalogue.loader import Catalogue
 from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
-from ringside.model.catalogue import Contender
+from ringside.model.results import Run
 from ringside.store import Store
+from ringside.workloads import WORKLOADS
 
 FOLDER = Path(".ringside")
+_STORE = "ringside.sqlite"
 # Where output is no terminal, tables get room instead of rich's 80 columns.
 _PIPE_WIDTH = 160
 
@@ -25,9 +27,35 @@ class _Console(Console):
         raise
 
 
-def open_store(where: str | None) -> Store:
-    """The store given by --store, else RINGSIDE_STORE, else the one of this folder."""
-    return Store(where or os.environ.get("RINGSIDE_STORE") or FOLDER / "ringside.sqlite")
+def open_store(where: str | None, *, create: bool = True, anywhere: bool = False) -> Store:
+    """The store of --store, else of RINGSIDE_STORE, else of this folder; where this folder has none, the
+    user's own, in which `vs` and `load --vs` keep runs that are started in any folder (`anywhere`).
+
+    `create`: make a store where there is none. Raises StoreError, UsageError where there is no run yet.
+    """
+    if where := where or os.environ.get("RINGSIDE_STORE"):
+        return Store(where, create=create)
+    here, users = FOLDER / _STORE, _state_folder() / _STORE
+    if FOLDER.is_dir() or (create and not anywhere) or not (create or users.exists()):
+        return Store(here, create=create)
+    return Store(users, create=create)
+
+
+def _state_folder() -> Path:
+    """Where programs of this user keep what is to last (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_STATE_HOME")
+    return Path(base if base else Path.home() / ".local" / "state") / "ringside"
+
+
+def catalogue() -> Catalogue:
+    """The catalogue, its manifests checked against the workloads that exist."""
+    factors = {name: [factor.name for factor in workload.factors] for name, workload in WORKLOADS.items()}
+    return Catalogue(factors=factors)
+
+
+def analysis(store: Store, run: Run) -> RunAnalysis:
+    """The analysis of a run of the store."""
+    return analyse(run, store.trials(run, samples=needs_samples(run)))
 
 
 def toolchain() -> Toolchain:
@@ -50,11 +78,3 @@ def out() -> Console:
 def talk() -> Console:
     """stderr, for talk."""
     return _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
-def contenders(names: Sequence[str]) -> list[Contender]:
-    """The contenders of these names; all of the catalogue, on each of their runtimes, for none."""
-    catalogue = Catalogue()
-    if names:
-        return [catalogue.contender(name) for name in names]
-    return [one for name in catalogue.contender_names() for one in catalogue.runtimes(name)]

@@ -3,63 +3,128 @@
 from __future__ import annotations
 
 import time
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ringside import units as numbers
-from ringside.cli import context
-from ringside.errors import ProbeError
+import click
+
+from ringside.errors import CatalogueError, ProbeError
 from ringside.measure import host
-from ringside.measure.toolchain import remedy
-from ringside.model.catalogue import Receipt
-from ringside.probe.local import LocalExecutor
-from ringside.render import terminal
-from ringside.render.table import Entry, TableData
+from ringside.model.catalogue import Contender, Receipt, Runtime
+from ringside.render.table import TableCell, TableData
+
+if TYPE_CHECKING:
+    from ringside.measure.toolchain import Toolchain
 
 # How long the machine is watched for its noise.
 _WATCH_S = 1.0
 
 
+@click.command()
 def doctor() -> int:
-    """Print what is here; exit status 1 where a contender cannot run."""
+    """Show what is installed, what is missing, and how quiet the machine is.
+
+    Exit status 1 where a contender cannot run.
+    """
+    from ringside.cli import context
+    from ringside.render import terminal
+
     console, toolchain = context.out(), context.toolchain()
-    contenders = context.contenders(())
-    rows = []
-    for one in contenders:
-        found = toolchain.receipt(one.runtime)
-        if isinstance(found, Receipt):
-            built = "built" if toolchain.is_built(one, found) else "not built yet"
-            rows.append(
-                (Entry(one.name, "text"), Entry(f"{found.version}, {built}", "text"), Entry("", "text"))
-            )
-        else:
-            mend = Entry(remedy(one.runtime), "text")
-            rows.append((Entry(one.name, "text"), Entry(found, "failed"), mend))
-    terminal.render(TableData("Contenders", ("contender", "runtime", "get it with"), tuple(rows)), console)
+    contenders, errors = context.catalogue().contenders()
+    table = _contenders(contenders, errors, toolchain)
+    terminal.render(table, console)
+    console.print()
+    terminal.render(_toolchains(contenders, toolchain), console)
     console.print()
     terminal.render(TableData("Machine", ("fact", "value"), tuple(_machine())), console)
-    missing = any(row[1].kind == "failed" for row in rows)
-    return 1 if missing else 0
+    return 1 if any(row[1].kind == "failed" for row in table.rows) else 0
 
 
-def _machine() -> list[tuple[Entry, ...]]:
-    facts = host.facts(Path.cwd())
+def _contenders(
+    contenders: Sequence[Contender], errors: Mapping[str, CatalogueError], toolchain: Toolchain
+) -> TableData:
+    """What each contender runs on; a manifest that cannot be read is a row with its error."""
+    from ringside.measure.toolchain import remedy as remedy_for
+
+    rows = []
+    for contender in contenders:
+        receipt = toolchain.receipt(contender.runtime)
+        if isinstance(receipt, Receipt):
+            built = "built" if toolchain.is_built(contender, receipt) else "not built yet"
+            state, remedy = TableCell(f"{receipt.version}, {built}", "text"), ""
+        else:
+            state, remedy = TableCell(receipt, "failed"), remedy_for(contender.runtime)
+        rows.append((TableCell(contender.name, "text"), state, TableCell(remedy, "text")))
+    rows += [
+        (TableCell(name, "text"), TableCell(str(error), "failed"), TableCell("", "text"))
+        for name, error in errors.items()
+    ]
+    return TableData("Contenders", ("contender", "runtime", "get it with"), tuple(rows))
+
+
+def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:
+    """The oldest versions that are new enough, and those that are here."""
+    from ringside.measure.toolchain import remedy as remedy_for
+
+    rust = probe_compiler(host.SOURCE_FOLDER)
+    uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
+    for contender in contenders:
+        runtime = contender.runtime
+        uses.append((runtime.title or contender.language or runtime.name, runtime, contender.name))
+    users: dict[tuple[TableCell, ...], list[str]] = {}
+    for title, runtime, user in uses:
+        receipt = toolchain.receipt(runtime)
+        floor = f"{runtime.minimum} or newer" if runtime.minimum else "any"
+        if isinstance(receipt, Receipt):
+            here, remedy = TableCell(receipt.version, "text"), ""
+        else:
+            here, remedy = TableCell(receipt, "failed"), remedy_for(runtime)
+        row = (TableCell(title, "text"), TableCell(floor, "text"), here, TableCell(remedy, "text"))
+        users.setdefault(row, []).append(user)
+    rows = (
+        (*row, TableCell(", ".join(names[:2]) + f" and {len(names) - 2} more" * (len(names) > 2), "text"))
+        for row, names in users.items()
+    )
+    return TableData("Toolchains", ("toolchain", "needed", "here", "get it with", "for"), tuple(rows))
+
+
+def probe_compiler(checkout: Path) -> Runtime | None:
+    """The compiler that builds the probe, as its Cargo.toml wants it; None where there is no checkout."""
     try:
-        probe = LocalExecutor().probe
+        manifest = tomllib.loads((checkout / "probe" / "Cargo.toml").read_text(encoding="utf-8"))
+        minimum = str(manifest["package"]["rust-version"])
+    except (OSError, ValueError, KeyError):
+        return None
+    # Debian's cargo brings rustc.
+    install = {"debian": ("cargo",), "ubuntu": ("cargo",)}
+    return Runtime("rust", ("rustc",), ("{runtime}", "--version"), minimum, install=install)
+
+
+def _machine() -> list[tuple[TableCell, ...]]:
+    from ringside.measure.executor import LocalExecutor
+    from ringside.render.heading import machine
+    from ringside.units import quantity
+
+    facts = host.facts()
+    try:
+        probe = LocalExecutor().probe.path
     except ProbeError as error:
         probe = str(error)
     stalls, longest = watch(_WATCH_S)
     rows = {
-        "machine": terminal.machine(facts),
-        "governor": facts["governor"] or "not told",
+        "machine": machine(facts),
+        "governor": facts["governor"] or "unknown",
         "load average": ", ".join(f"{load:.2f}" for load in facts["load_average"]),
         "quiet": (
-            f"{stalls:.1%} of {_WATCH_S:g} s went to others, {longest * 1e3:.1f} ms at a time at the most; "
-            + ("few" if stalls < 0.01 else "many: only paired figures can be trusted")
+            f"{stalls:.1%} of {_WATCH_S:g} s went to others, longest stall {longest * 1e3:.1f} ms"
+            + ("" if stalls < 0.01 else "; trust only paired ratios")
         ),
-        "memory available": numbers.quantity(float(facts["memory_available_bytes"] or 0), "B"),
+        "memory available": quantity(float(facts["memory_available_bytes"] or 0), "B"),
         "probe": probe,
     }
-    return [(Entry(name, "text"), Entry(str(value), "text")) for name, value in rows.items()]
+    return [(TableCell(name, "text"), TableCell(str(value), "text")) for name, value in rows.items()]
 
 
 def watch(seconds: float) -> tuple[float, float]:

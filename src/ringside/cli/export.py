@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from ringside.analysis import summary
-from ringside.analysis.summary import Summary
-from ringside.cli import context
+import click
+
+from ringside.cli import params
 from ringside.errors import UsageError
-from ringside.measure import suites as parts
-from ringside.render import exports
-
-_TEXTS: dict[str, Callable[[Summary], str]] = {
-    "pyperf": exports.pyperf,
-    "bencher": exports.bencher,
-    "github-action-benchmark": exports.github_action,
-}
 
 
+@click.command()
+@click.argument("run", default="latest")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["pyperf", "bencher", "github-action-benchmark", "parquet"]),
+    required=True,
+)
+@click.option("-o", "--output", type=params.FILE, help="A file instead of stdout.")
+@params.store_option
 def export(run: str, *, form: str, output: Path | None, store: str | None = None) -> int:
-    """Write a run to a file, or to stdout; exit status 0, 1 where cells have no figures."""
-    storage = context.open_store(store)
-    found = summary.of_run(storage, parts.single(storage, run))
+    """Export RUN (default: latest).
+
+    The formats are those of other tools. Exit status 1 where cells have no figures.
+    """
+    from ringside.cli import context
+    from ringside.measure.suites import single_run
+    from ringside.render.exports import TEXT_FORMATS, parquet
+
+    storage = context.open_store(store, create=False)
+    analysis = context.analysis(storage, single_run(storage, run))
     if form == "parquet":
         if output is None:
-            raise UsageError("Parquet is no text: name a file with -o run.parquet")
-        exports.parquet(found, output)
+            raise UsageError("Parquet is a binary format: name a file with -o run.parquet")
+        parquet.write(analysis, output)
     else:
-        text = _TEXTS[form](found)
+        text = TEXT_FORMATS[form](analysis)
         if output is None:
             sys.stdout.write(text)
         else:
             output.write_text(text, encoding="utf-8")
-    return 0 if found.complete() else 1
+    return 0 if analysis.is_complete else 1

@@ -2,70 +2,135 @@
 
 from __future__ import annotations
 
-from ringside.catalogue.loader import Catalogue
-from ringside.cli import context
-from ringside.render import terminal
-from ringside.render.table import Entry, TableData
-from ringside.workloads import WORKLOADS
+import sys
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import click
+
+from ringside.cli import params
+from ringside.errors import CatalogueError, NoStoreError
+from ringside.render.table import TableCell, TableData
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ringside.catalogue.loader import Catalogue
 
 KINDS = ("workloads", "contenders", "experiments", "runs")
 
 
+@click.command("list")
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@params.store_option
 def listing(kind: str | None, *, store: str | None = None) -> int:
-    """Print one kind of thing, or all but the runs."""
+    """List workloads, contenders and experiments of the catalogue, or runs of the store."""
+    from ringside.cli import context
+    from ringside.render import terminal
+
     console = context.out()
-    for index, one in enumerate([kind] if kind else KINDS[:3]):
+    if kind == "runs":
+        return _runs(store, console)
+    tables = {"workloads": _workloads, "contenders": _contenders, "experiments": _experiments}
+    for index, name in enumerate([kind] if kind else tables):
         if index:
             console.print()
-        terminal.render(_table(one, store), console)
+        terminal.render(tables[name](), console)
     return 0
 
 
-def _table(kind: str, store: str | None) -> TableData:
-    catalogue = Catalogue()
-    if kind == "workloads":
-        columns: tuple[str, ...] = ("workload", "factor", "default", "levels", "meaning")
-        rows: list[tuple[str, ...]] = [
-            (
-                workload.name if index == 0 else "",
-                factor.name,
-                str(factor.default),
-                _levels(factor.choices, factor.least, factor.most),
-                factor.explanation,
-            )
-            for workload in WORKLOADS.values()
-            for index, factor in enumerate(workload.factors)
-        ]
-    elif kind == "contenders":
-        columns = ("contender", "title", "queue", "scheduler", "workloads")
-        rows = [
-            (one.name, one.title, one.queue, one.scheduler, " ".join(one.workloads))
-            for name in catalogue.contender_names()
-            for one in catalogue.runtimes(name)
-        ]
-    elif kind == "experiments":
-        columns = ("experiment", "workload", "blocks", "title")
-        rows = [_experiment(catalogue, name) for name in catalogue.experiment_names()]
-    else:
-        columns = ("run", "experiment", "started", "state")
-        rows = [
-            (
-                run.id,
-                run.experiment,
-                run.started_at[:19].replace("T", " "),
-                "done" if run.ended_at else "cut off",
-            )
-            for run in context.open_store(store).runs()
-        ]
-    entries = tuple(tuple(Entry(text, "text") for text in row) for row in rows)
-    return TableData(kind, columns, entries)
+def _runs(store: str | None, console: Console) -> int:
+    from ringside.cli import context
+    from ringside.render import terminal
+
+    try:
+        storage = context.open_store(store, create=False)
+    except NoStoreError as error:
+        print(f"ringside: {error}", file=sys.stderr)
+        return 0
+    rows = [
+        (
+            run.id,
+            run.experiment,
+            run.started_at[:19].replace("T", " "),
+            "done" if run.ended_at else "in progress" if storage.is_held(run) else "cut off",
+        )
+        for run in storage.runs()
+    ]
+    terminal.render(_table("runs", ("run", "experiment", "started", "state"), rows), console)
+    return 0
+
+
+def _workloads() -> TableData:
+    from ringside.workloads import WORKLOADS
+
+    rows = [
+        (
+            workload.name if index == 0 else "",
+            factor.name,
+            str(factor.default),
+            _levels(factor.choices, factor.least, factor.most),
+            factor.explanation,
+        )
+        for workload in WORKLOADS.values()
+        for index, factor in enumerate(workload.factors)
+    ]
+    return _table("workloads", ("workload", "factor", "default", "levels", "meaning"), rows)
+
+
+def _contenders() -> TableData:
+    from ringside.cli import context
+
+    contenders, errors = context.catalogue().contenders()
+    rows = [
+        (
+            contender.name,
+            contender.title,
+            contender.kind,
+            contender.queue,
+            contender.scheduler,
+            " ".join(contender.workloads),
+        )
+        for contender in contenders
+    ]
+    columns = ("contender", "title", "class", "queue", "scheduler", "workloads")
+    return _table("contenders", columns, rows, errors)
+
+
+def _experiments() -> TableData:
+    from ringside.cli import context
+
+    catalogue = context.catalogue()
+    rows: list[tuple[str, ...]] = []
+    errors: dict[str, CatalogueError] = {}
+    for name in catalogue.experiment_names():
+        try:
+            rows.append(_experiment(catalogue, name))
+        except CatalogueError as error:
+            errors[name] = error
+    return _table("experiments", ("experiment", "workload", "blocks", "title"), rows, errors)
 
 
 def _experiment(catalogue: Catalogue, name: str) -> tuple[str, ...]:
     if suite := catalogue.suite(name):
-        return (name, "", "", f"{suite.title} ({', '.join(suite.parts)})")
-    one = catalogue.experiment(name)
-    return (name, one.workload, str(one.blocks), one.title)
+        return (name, "", "", f"{suite.title} ({', '.join(suite.experiments)})")
+    experiment = catalogue.experiment(name)
+    return (name, experiment.workload, str(experiment.blocks), experiment.title)
+
+
+def _table(
+    title: str,
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    errors: Mapping[str, CatalogueError] = MappingProxyType({}),
+) -> TableData:
+    """The rows, and below them one for each file that cannot be read."""
+    entries = [tuple(TableCell(text, "text") for text in row) for row in rows]
+    empty = [TableCell("", "text")] * (len(columns) - 2)
+    for name, error in errors.items():
+        entries.append((TableCell(name, "text"), TableCell(str(error), "failed"), *empty))
+    return TableData(title, columns, tuple(entries))
 
 
 def _levels(choices: tuple[object, ...], least: int, most: int) -> str:

@@ -1,89 +1,76 @@
-"""What is going on, while it goes on: a live view on a terminal, plain lines elsewhere. On stderr."""
+"""What a run is doing, while it does it: a live line on a terminal, plain lines elsewhere. On stderr."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from statistics import fmean
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ringside.model.catalogue import Ready, Unavailable
+from ringside.measure.stopping import StoppingRule
+from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
-from ringside.model.results import Outcome, Trial
-from ringside.store import Run
+from ringside.model.results import Outcome, Run, Trial
 from ringside.text import one_line
-from ringside.workloads.base import Workload
+from ringside.units import count, duration
+from ringside.workloads.base import Measurement, Workload
+
+# The last lines of a failed build's log.
+_LOG_LINES = 15
+# A doing that lasts longer gets its time shown.
+_LONG_S = 2.0
 
 
 class Estimate:
-    """Guesses how long the rest of a run takes from the trials that have been made."""
+    """Estimates how long the rest of a run takes from the trials that it has."""
 
     def __init__(self, cells: Sequence[Cell], blocks: int, workload: Workload) -> None:
         self._left = dict.fromkeys(cells, blocks)
         self._work = {cell: workload.work(cell.point) for cell in cells}
         self._seconds: dict[Cell, list[float]] = {}
 
-    def ended(self, cell: Cell, seconds: float) -> None:
+    def on_trial_end(self, cell: Cell, seconds: float) -> None:
         self._left[cell] = max(0, self._left.get(cell, 0) - 1)
         self._seconds.setdefault(cell, []).append(seconds)
 
-    def drop(self, cell: Cell) -> None:
-        """This cell will make no more trials."""
-        self._left[cell] = 0
-
     def left_s(self) -> float | None:
-        """Seconds left, or None while there is nothing to guess from. A cell that was not seen yet is
-        taken to cost what its contender's nearest one cost, in proportion to the work."""
+        """Seconds left, or None before the first trial. A cell without a trial is taken to cost what its
+        contender's nearest one cost, in proportion to the work."""
         if not self._seconds:
             return None
-        total = 0.0
-        for cell, count in self._left.items():
-            if count:
-                total += count * self._guess(cell)
-        return total
+        return sum(count * self._cost_s(cell) for cell, count in self._left.items() if count)
 
-    def _guess(self, cell: Cell) -> float:
+    def _cost_s(self, cell: Cell) -> float:
         if cell in self._seconds:
-            return _mean(self._seconds[cell])
-        kin = [other for other in self._seconds if other.contender == cell.contender] or list(self._seconds)
-        nearest = min(kin, key=lambda other: abs(self._work[other] - self._work[cell]))
-        return _mean(self._seconds[nearest]) * max(1.0, self._work[cell] / max(1, self._work[nearest]))
+            return fmean(self._seconds[cell])
+        same = [other for other in self._seconds if other.contender == cell.contender] or list(self._seconds)
+        nearest = min(same, key=lambda other: abs(self._work[other] - self._work[cell]))
+        return fmean(self._seconds[nearest]) * max(1.0, self._work[cell] / max(1, self._work[nearest]))
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+class LiveProgress:
+    """An observer of runs that shows what happens. Redraws when a trial begins or ends and once a second, no
+    more often: nothing should run beside a measurement."""
 
-
-def duration(seconds: float) -> str:
-    """`45 s`, `3 min 20 s`, `2 h 05 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-class Progress:
-    """A `Watcher` that shows. Redraws at the edges of trials and once a second, no more: nothing should
-    run beside a measurement."""
-
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        """`quiet`: nothing but the live line."""
         self._console = console
-        # No thread of its own: a line is drawn when there is something to say.
+        self._quiet = quiet
+        # No thread of its own: the line is drawn when something has changed.
         self._live = (
             Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
         )
         self._doing = ""
         self._since = time.monotonic()
-        self._blocks = ""
         self._block = 0
+        self._blocks = ""
         self._estimate: Estimate | None = None
         self._announced = 0
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> LiveProgress:
         if self._live:
             self._live.start()
         return self
@@ -92,46 +79,63 @@ class Progress:
         if self._live:
             self._live.stop()
 
-    def preparing(self, contender: str) -> None:
+    def on_prepare(self, contender: str) -> None:
         self._now(f"preparing {contender}")
 
-    def prepared(self, found: Ready | Unavailable) -> None:
-        if isinstance(found, Unavailable):
-            self._say(f"{found.contender.name}: {found.reason}" + f" ({found.remedy})" * bool(found.remedy))
-            for line in found.log.rstrip().splitlines()[-15:]:
-                self._say(f"  | {one_line(line)}")
+    def on_build(self, contender: Contender) -> None:
+        self._now(f"building {contender.name}")
+        if not self._live:
+            self._print(f"building {contender.name}")
 
-    def making(self, name: str, most_bytes: int) -> None:
+    def on_prepared(self, contender: Ready | Unavailable) -> None:
+        if isinstance(contender, Unavailable):
+            remedy = f" ({contender.remedy})" if contender.remedy else ""
+            self._print(f"{contender.contender.name}: {contender.reason}{remedy}")
+            for line in contender.log.rstrip().splitlines()[-_LOG_LINES:]:
+                self._print(f"  | {line}")
+
+    def on_input(self, name: str, most_bytes: int) -> None:
         self._now(f"writing {name}")
         if not self._live:
-            self._say(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
+            self._print(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
-    def begins(self, run: Run, blocks: int, cells: Sequence[Cell], workload: Workload) -> None:
-        goal = run.plan.get("experiment", {}).get("until")
-        # How many it takes until intervals are narrow is not known before.
-        self._blocks = f" of {blocks}" if goal is None else ""
-        self._estimate = Estimate(cells, blocks, workload) if goal is None else None
-        many = f"{blocks} blocks" if goal is None else f"blocks until intervals are narrower than {goal:.3%}"
-        self._say(f"run {run.id}: {len(cells)} cells in {many}")
+    def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
+        self._block = self._announced = 0
+        # With a goal, or a time, the number of blocks is not known before.
+        known = rule.min_blocks == rule.max_blocks
+        self._blocks = f" of {rule.max_blocks}" if known else ""
+        self._estimate = (
+            Estimate(cells, rule.max_blocks, measurement)
+            if known and isinstance(measurement, Workload)
+            else None
+        )
+        if known:
+            goal = f"in {count(rule.max_blocks, 'block')}"
+        elif rule.until is not None:
+            goal = f"until each interval is narrower than {rule.until:.3g} of its ratio"
+        else:
+            goal = "until the time is over"
+        self._print(f"run {run.id}: {count(len(cells), 'cell')} {goal}")
 
-    def rehearses(self, cell: Cell) -> None:
-        self._now(f"rehearsing {cell.contender}")
+    def on_warm_up(self, cell: Cell) -> None:
+        self._now(f"warming up {cell.contender}")
 
-    def trial_begins(self, block: int, cell: Cell) -> None:
+    def on_trial_begin(self, block: int, cell: Cell) -> None:
         self._block = block
         if not self._live and block != self._announced:
             self._announced = block
-            self._say(f"block {block}{self._blocks}{self._left()}")
-        self._now(f"{cell.contender}  {cell.point}")
+            self._print(f"block {block}{self._blocks}{self._left()}")
+        self._now(f"{cell.contender}  {cell.point}".rstrip())
 
-    def tick(self) -> None:
+    def on_tick(self) -> None:
         self._draw()
 
-    def trial_ended(self, trial: Trial, seconds: float) -> None:
+    def on_trial_end(self, trial: Trial, seconds: float) -> None:
         if self._estimate:
-            self._estimate.ended(trial.cell, seconds)
+            self._estimate.on_trial_end(trial.cell, seconds)
         if trial.outcome is not Outcome.OK:
-            self._say(f"{trial.cell.contender} at {trial.cell.point}: {trial.outcome}: {trial.detail}")
+            where = f" at {trial.cell.point}" if trial.cell.point.levels else ""
+            self._print(f"{trial.cell.contender}{where}: {trial.outcome}: {trial.detail}")
 
     def _left(self) -> str:
         left = self._estimate.left_s() if self._estimate else None
@@ -146,9 +150,10 @@ class Progress:
             return
         spent = time.monotonic() - self._since
         block = f"block {self._block}{self._blocks}{self._left()}: " if self._block else ""
-        for_so_long = f" ({duration(spent)})" if spent >= 2 else ""
-        line = Text(one_line(f"{block}{self._doing}{for_so_long}"), no_wrap=True, overflow="ellipsis")
+        lasting = f" ({duration(spent)})" if spent >= _LONG_S else ""
+        line = Text(one_line(f"{block}{self._doing}{lasting}"), no_wrap=True, overflow="ellipsis")
         self._live.update(line, refresh=True)
 
-    def _say(self, text: str) -> None:
-        self._console.print(Text(one_line(text)))
+    def _print(self, text: str) -> None:
+        if not self._quiet:
+            self._console.print(Text(one_line(text)))

@@ -7,31 +7,38 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ringside.analysis import summary
-from ringside.cli import context
+import click
+
+from ringside.cli import params
 from ringside.errors import ReportError
-from ringside.measure import suites as parts
-from ringside.render.html import page as html
-from ringside.render.plots import files as figures
 
 
+@click.command()
+@click.argument("runs", nargs=-1)
+@click.option("-o", "--output", type=params.FILE, default=Path("report.html"), show_default=True)
+@click.option(
+    "--figures", "figures_to", type=params.FILE, metavar="DIR", help="Also write each plot as SVG and PNG."
+)
+@params.store_option
 def report(
     runs: Sequence[str], *, output: Path, figures_to: Path | None = None, store: str | None = None
 ) -> int:
-    """Write the page, and its plots as files where a folder is named; nothing half-written is left of the
-    page when that fails."""
-    storage = context.open_store(store)
+    """Write one self-contained HTML page of RUNS (default: latest)."""
+    from ringside.cli import context
+    from ringside.measure.suites import runs_of
+    from ringside.render.html.page import Page, render
+    from ringside.render.plots import files
+
+    storage = context.open_store(store, create=False)
+    named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
     pages = []
-    named = [run for name in runs or ["latest"] for run in parts.together(storage, name)]
-    for made in {run.id: run for run in named}.values():
-        found = summary.of_run(storage, made)
-        hashes = {
-            digest for described in made.plan["contenders"].values() for digest in described["files"].values()
-        }
-        pages.append(html.Page(found, storage.sources(sorted(hashes))))
-    write_whole(output, html.render(pages))
+    for run in named.values():
+        analysis = context.analysis(storage, run)
+        hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
+        pages.append(Page(analysis, storage.sources(sorted(hashes))))
+    write_whole(output, render(pages))
     if figures_to is not None:
-        written = figures.write([page.summary for page in pages], figures_to)
+        written = files.write([page.analysis for page in pages], figures_to)
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)
     print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
     return 0

@@ -1,26 +1,37 @@
-"""`ringside run`: an experiment from its file to the store, and its tables."""
+"""`ringside run`: an experiment or a suite from its file to the store, and its tables."""
 
 from __future__ import annotations
 
-import os
-import re
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from time import monotonic
-from typing import Any
+from collections.abc import Sequence
 
-from ringside.catalogue.loader import Catalogue, share
-from ringside.cli import context, show
-from ringside.cli.progress import Progress
-from ringside.errors import UsageError
-from ringside.measure import runner
-from ringside.measure import suites as parts
-from ringside.model.design import Experiment
-from ringside.probe.local import LocalExecutor
-from ringside.store import Run, Store, stamp
+import click
+
+from ringside.cli import params
+from ringside.errors import ProbeError, UsageError
+
+EXIT_FAILED = 2
+EXIT_INTERRUPTED = 130
 
 
+@click.command()
+@click.argument("experiment", required=False)
+@click.option("--only", multiple=True, metavar="C[,C…]", help="Only these contenders.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="FACTOR=LEVEL[,…]", help="Other levels of a factor."
+)
+@click.option("--cores", metavar="N[,N…]|all", help="Numbers of CPUs; all: 1, 2, 4 … and all of them.")
+@click.option("--blocks", type=click.IntRange(1, 10_000), metavar="N", help="Passes over all cells.")
+@click.option(
+    "--until", type=params.share, metavar="2%", help="More blocks until each interval is narrower than this."
+)
+@click.option(
+    "--time", "time_s", type=params.run_duration, metavar="5m", help="Begin no new block after this time."
+)
+@click.option("--seed", type=params.SEED, metavar="N", help="Seed of the random orders [default: a new one].")
+@click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
+@params.store_option
 def run(
     experiment: str | None,
     *,
@@ -28,16 +39,27 @@ def run(
     settings: Sequence[str] = (),
     cores: str | None = None,
     blocks: int | None = None,
-    time: str | None = None,
-    until: str | None = None,
+    time_s: float | None = None,
+    until: float | None = None,
     seed: int | None = None,
     resume: str | None = None,
     as_json: bool = False,
     store: str | None = None,
 ) -> int:
-    """Run an experiment or a suite, or take up what was cut off; exit status 0, or 1 where cells are without
-    figures."""
-    if (experiment is None) == (resume is None):
+    """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.
+
+    Exit status 1 where cells have no figures.
+    """
+    from ringside.cli import context, show
+    from ringside.cli.progress import LiveProgress
+    from ringside.measure import runner
+    from ringside.measure.campaign import Campaign, new_task, resumed_task
+    from ringside.measure.executor import LocalExecutor
+    from ringside.measure.suites import Selection
+
+    if resume and experiment:
+        raise UsageError("--resume names the run to go on with: leave out the experiment")
+    if not resume and not experiment:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
     if resume and (only or settings or cores or blocks or until or seed is not None):
         raise UsageError(
@@ -47,131 +69,56 @@ def run(
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
-    limit_s = seconds(time) if time else None
-    catalogue = Catalogue()
-    called: dict[str, Any] = {"name": experiment, "blocks": blocks, "seed": seed}
-    called["until"] = goal(until) if until else None
-    called["only"] = [name for names in only for name in names.split(",")]
-    called["settings"] = parse_settings(settings)
-    executor = LocalExecutor()
-    storage = context.open_store(store)
-    begun: list[Run] = []
+    catalogue, executor = context.catalogue(), LocalExecutor()
     if resume:
-        begun = parts.together(storage, resume)
-        called = dict(parts.suite_of(begun[0]))
-    elif catalogue.suite(experiment or ""):
-        called["id"] = f"{stamp()}-{Path(experiment or '').stem}"
-    interrupted = False
-    with Progress(context.talk()) as progress:
-        work = _Work(catalogue, executor, storage, progress, called)
-        try:
-            made = work.carry_out(begun, limit_s)
-        except KeyboardInterrupt:
-            made, interrupted = work.made, True
-    if interrupted:
-        name = called.get("id") or (made[-1].id if made else None)
-        hint = f"; `ringside run --resume {name}` goes on, `ringside show {name}` shows what is there"
-        print(f"ringside: interrupted{hint if made else ''}", file=sys.stderr)
-        return 130
-    whole = [storage.run(one.id) for one in made]
-    return show.present(storage, whole, called.get("id"), form="json" if as_json else "text")
-
-
-class _Work:
-    """Runs that are to be made or taken up, one after another."""
-
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        executor: LocalExecutor,
-        storage: Store,
-        progress: Progress,
-        called: Mapping[str, Any],
-    ) -> None:
-        self.catalogue = catalogue
-        self.executor = executor
-        self.storage = storage
-        self.progress = progress
-        self.called = called
-        self.made: list[Run] = []
-
-    def carry_out(self, begun: Sequence[Run], limit_s: float | None) -> list[Run]:
-        """Everything is prepared before anything is measured."""
-        toolchain, inputs = context.toolchain(), context.inputs()
-        jobs: list[tuple[Run | None, runner.Prepared]] = [
-            (run, runner.resumed(run, self.catalogue, toolchain, inputs, self.progress)) for run in begun
-        ]
-        for experiment in self._missing(begun):
-            prepared = runner.prepare(
-                experiment, self.catalogue, toolchain, inputs, self.executor, self.progress
-            )
-            jobs.append((None, prepared))
-        with_probe_cpus(self.executor)
-        start = monotonic()
-        for run, prepared in jobs:
-            left_s = None if limit_s is None else limit_s - (monotonic() - start)
-            if left_s is not None and left_s <= 0 and self.made:
-                break
-            if run is None:
-                suite = dict(self.called) if self.called.get("id") else None
-                run = runner.begin(
-                    prepared,
-                    self.storage,
-                    self.catalogue,
-                    self.executor,
-                    self.called.get("seed"),
-                    suite=suite,
-                )
-            self.made.append(run)
-            runner.conduct(run, prepared, self.storage, self.executor, self.progress, time_limit_s=left_s)
-        return self.made
-
-    def _missing(self, begun: Sequence[Run]) -> list[Experiment]:
-        """The parts that were not begun yet; none where a single run is taken up."""
-        if begun and not self.called.get("id"):
-            return []
-        wanted = parts.experiments(
-            self.catalogue,
-            self.called["name"],
-            only=self.called["only"],
-            settings=self.called["settings"],
-            blocks=self.called["blocks"],
-            until=self.called.get("until"),
+        storage = context.open_store(store, create=False)
+        task = resumed_task(resume, storage, catalogue)
+    else:
+        assert experiment
+        selection = Selection(
+            name=experiment,
+            only=tuple(name for names in only for name in names.split(",")),
+            settings=parse_settings(settings),
+            blocks=blocks,
+            until=until,
+            seed=seed,
         )
-        there = {run.experiment for run in begun}
-        return [experiment for experiment in wanted if experiment.name not in there]
+        task = new_task(selection, catalogue)
+    for each in task.experiments:
+        runner.check(each, catalogue, executor)
+    if not resume:
+        # Only now: a wrong name leaves no store behind.
+        storage = context.open_store(store)
+    if task.is_empty:
+        print(f"ringside: {task.suite_id or task.runs[0].id} is finished: nothing is left", file=sys.stderr)
+    interrupted, failure = False, ""
+    with LiveProgress(context.talk()) as progress:
+        campaign = Campaign(
+            task, catalogue, context.toolchain(), context.inputs(), executor, storage, progress
+        )
+        try:
+            campaign.carry_out(time_s)
+        except KeyboardInterrupt:
+            interrupted = True
+        except ProbeError as error:
+            failure = str(error)
+    runs = campaign.runs
+    if interrupted or failure:
+        name = task.suite_id or (runs[-1].id if runs else None)
+        hint = f"; `ringside run --resume {name}` goes on, `ringside show {name}` shows what is there"
+        print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
+        return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
+    stored = [storage.run(run.id) for run in runs]
+    return show.present(storage, stored, task.suite_id, form="json" if as_json else "text")
 
 
-def with_probe_cpus(executor: LocalExecutor) -> None:
-    """Keep ringside itself off the CPU that one-core contenders get, where there is another."""
-    _, others = executor.cpus(1)
-    if others:
-        os.sched_setaffinity(0, others)
-
-
-def parse_settings(settings: Sequence[str]) -> dict[str, list[str]]:
+def parse_settings(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """`--set factor=level[,level…]` into levels by factor."""
-    found: dict[str, list[str]] = {}
+    levels_by_factor: dict[str, tuple[str, ...]] = {}
     for setting in settings:
-        factor, equals, levels = setting.partition("=")
-        if not equals or not factor or not all(levels.split(",")):
+        factor, equals, text = setting.partition("=")
+        levels = tuple(text.split(","))
+        if not equals or not factor or not all(levels):
             raise UsageError(f"--set {setting}: write it as factor=level or factor=level,level")
-        found.setdefault(factor, []).extend(levels.split(","))
-    return found
-
-
-def goal(text: str) -> float:
-    """`--until 2%` as 0.02. Raises UsageError."""
-    try:
-        return share(text)
-    except ValueError as error:
-        raise UsageError(f"--until: {error}") from None
-
-
-def seconds(text: str) -> float:
-    """A duration like `90`, `90s`, `5m` or `1h30m`, in seconds."""
-    match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
-    if not text.strip() or not match:
-        raise UsageError(f"--time {text}: write it as 90s, 5m or 1h30m")
-    hours, minutes, rest = (int(part or 0) for part in match.groups())
-    return hours * 3600 + minutes * 60 + rest
+        levels_by_factor[factor] = (*levels_by_factor.get(factor, ()), *levels)
+    return levels_by_factor

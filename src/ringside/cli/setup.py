@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ringside.cli import context
-from ringside.measure.toolchain import packages
+import click
+
 from ringside.model.catalogue import Contender, Unavailable
 from ringside.text import one_line
 
@@ -18,29 +18,50 @@ _TRIES = 3
 _PAUSE_S = 5.0
 
 
+@click.command()
+@click.argument("names", nargs=-1, metavar="[CONTENDER]...")
 def setup(names: Sequence[str]) -> int:
-    """Install what can be installed and build the contenders; exit status 1 where some cannot run."""
-    contenders = context.contenders(names)
+    """Install missing runtimes and build contenders.
+
+    Runtimes are installed as root on Debian or Ubuntu; elsewhere the commands are printed. Exit status 1
+    where a contender cannot run.
+    """
+    from ringside.cli import context
+
+    catalogue = context.catalogue()
+    contenders, errors = (
+        ([catalogue.contender(name) for name in names], {}) if names else catalogue.contenders()
+    )
     toolchain = context.toolchain()
-    _install([one for one in contenders if isinstance(toolchain.receipt(one.runtime), str)])
+    _install([each for each in contenders if isinstance(toolchain.receipt(each.runtime), str)])
     toolchain = context.toolchain()  # receipts anew
-    left = []
-    for one in contenders:
-        _say(f"preparing {one.name}")
-        found = toolchain.prepare(one)
-        if isinstance(found, Unavailable):
-            left.append(found)
-    for found in left:
-        _say(f"{found.contender.name} is not available: {found.reason}")
-        for line in found.log.rstrip().splitlines()[-15:]:
+    unavailable = []
+    for contender in contenders:
+        result = toolchain.prepare(contender, _building)
+        if isinstance(result, Unavailable):
+            unavailable.append(result)
+        else:
+            _say(f"{contender.name} is ready")
+    for result in unavailable:
+        _say(f"{result.contender.name} is not available: {result.reason}")
+        for line in result.log.rstrip().splitlines()[-15:]:
             _say(f"  | {line}")
-        _say(f"  {found.remedy}")
-    return 1 if left else 0
+        _say(f"  {result.remedy}")
+    for name, error in errors.items():
+        _say(f"{name} is not available: {error}")
+    return 1 if unavailable or errors else 0
+
+
+def _building(contender: Contender) -> None:
+    _say(f"building {contender.name}; this may take a minute")
 
 
 def _install(contenders: Sequence[Contender]) -> None:
-    wanted = sorted({name for one in contenders for name in packages(one.runtime)})
-    if not wanted:
+    from ringside.measure.toolchain import has_apt, packages
+
+    wanted = sorted({name for contender in contenders for name in packages(contender.runtime)})
+    # Where there is no apt-get, each contender's remedy says what to install.
+    if not wanted or not has_apt():
         return
     if os.geteuid() != 0:
         _say(f"missing runtimes; get them with: sudo apt-get install -y {' '.join(wanted)}")

@@ -4,45 +4,58 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ringside.analysis import summary
-from ringside.analysis.summary import Summary
-from ringside.cli import context
-from ringside.measure import suites as parts
-from ringside.render import documents as document
-from ringside.render import markdown, terminal
-from ringside.store import Run, Store
+import click
+
+from ringside.cli import params
+
+if TYPE_CHECKING:
+    from ringside.model.results import Run
+    from ringside.store import Store
 
 
-def show(run: str, *, form: str, store: str | None = None) -> int:
-    """Print a run as `text`, `markdown`, `csv` or `json`; exit status 1 where cells have no figures."""
-    storage = context.open_store(store)
-    runs = parts.together(storage, run)
-    # A part that is named by its own id is shown by itself.
-    suite = None if run == runs[0].id else parts.suite_of(runs[0]).get("id")
-    return present(storage, runs, suite, form=form, hint=False)
+@click.command()
+@click.argument("run", default="latest")
+@click.option("--json", "form", flag_value="json", help="One JSON document.")
+@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@click.option("--csv", "form", flag_value="csv", help="CSV, a row for each metric of each cell.")
+@params.store_option
+def show(run: str, *, form: str | None, store: str | None = None) -> int:
+    """Show RUN's tables (default: latest).
+
+    Exit status 1 where cells have no figures.
+    """
+    from ringside.cli import context
+    from ringside.measure.suites import runs_of
+
+    storage = context.open_store(store, create=False)
+    runs = runs_of(storage, run)
+    # A member of a suite that is named by its own id is shown by itself.
+    suite = None if run == runs[0].id else runs[0].suite.get("id")
+    return present(storage, runs, suite, form=form or "text", hint=False)
 
 
 def present(storage: Store, runs: Sequence[Run], suite: str | None, *, form: str, hint: bool = True) -> int:
-    """Print a run, or those of the suite with that id; `hint` says how a page is made of them."""
-    found = [summary.of_run(storage, run) for run in runs]
-    if form == "text":
-        _print(found)
+    """Print a run, or those of the suite with that id; `hint`: how to make a report of them."""
+    from ringside.cli import context
+    from ringside.render import csv, documents, markdown, terminal
+
+    analyses = [context.analysis(storage, run) for run in runs]
+    if form == "json":
+        document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])
+        sys.stdout.write(documents.as_json(document))
+    elif form == "text":
+        console = context.out()
+        for number, analysis in enumerate(analyses):
+            if number:
+                console.print()
+                console.rule()
+            terminal.show(analysis, console)
         if hint:
-            print(f"\nringside report {suite or runs[0].id} makes a page of it", file=sys.stderr)
-    elif form == "json":
-        sys.stdout.write(document.as_suite_json(suite, found) if suite else document.as_json(found[0]))
+            print(f"\nFor an HTML report: ringside report {suite or runs[0].id}", file=sys.stderr)
     else:
         # Runs of a suite have other factors each: a CSV table for each, an empty line between.
-        render = document.as_csv if form == "csv" else markdown.render
-        sys.stdout.write("\n".join(render(one) for one in found))
-    return 0 if all(one.complete() for one in found) else 1
-
-
-def _print(found: Sequence[Summary]) -> None:
-    console = context.out()
-    for number, one in enumerate(found):
-        if number:
-            console.print()
-            console.rule()
-        terminal.show(one, console)
+        render = csv.render if form == "csv" else markdown.render
+        sys.stdout.write("\n".join(render(analysis) for analysis in analyses))
+    return 0 if all(analysis.is_complete for analysis in analyses) else 1

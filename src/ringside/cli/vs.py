@@ -2,36 +2,73 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
+import click
 
-from ringside.analysis import versus as result
-from ringside.cli import context
-from ringside.cli.run import goal
+from ringside.cli import params
 from ringside.errors import UsageError
-from ringside.load import words
-from ringside.measure import commands as reading
-from ringside.measure import host
-from ringside.measure.bout import Bout, CommandFailedError, Rules
-from ringside.measure.commands import Command
-from ringside.probe.local import LocalExecutor
-from ringside.render import versus as show
-from ringside.stats.interval import LEAST
-from ringside.text import one_line
+
+if TYPE_CHECKING:
+    from ringside.analysis.run import RunAnalysis
+    from ringside.measure.command_trials import CommandTrials
+    from ringside.measure.stopping import StoppingRule
+    from ringside.model.design import Experiment
+    from ringside.model.results import Run
+    from ringside.store import Store
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 _TIME_S, _UNTIL = 30.0, 0.02
+_MAX_BLOCKS = 100_000
 _MEMORY_SHARE = 0.9
 
 
+@click.command()
+@click.argument("texts", nargs=-1, metavar="'CMD A' 'CMD B' …")
+@click.option("-n", "--name", "names", multiple=True, metavar="NAME", help="Instead of A, B, …, in order.")
+@click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each execution, untimed.")
+@click.option(
+    "-w",
+    "--warmup",
+    type=click.IntRange(0, 1000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Untimed executions of each command first.",
+)
+@click.option("--input", "stdin", type=params.FILE, help="A file that each command reads as stdin.")
+@click.option("--blocks", type=click.IntRange(1, 100_000), metavar="N", help="Exactly N blocks.")
+@click.option(
+    "--until", type=params.share, metavar="1%", help="Until each interval is narrower [default: 2%]."
+)
+@click.option(
+    "--time", "time_s", type=params.duration, metavar="1m", help="Time limit [30s, minimum six blocks]."
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=params.duration,
+    metavar="5m",
+    default="5m",
+    show_default=True,
+    help="Time limit of one execution.",
+)
+@click.option(
+    "-S", "--shell", metavar="SHELL", is_flag=False, flag_value="sh", help="Run commands through it [sh]."
+)
+@click.option("-N", "no_shell", is_flag=True, help="Run commands without a shell (default).")
+@click.option("-i", "--ignore-failure", is_flag=True, help="Include failed runs.")
+@click.option("--cpus", type=params.cpus, metavar="LIST", help="Pin the commands: 1 or 0,2-3.")
+@click.option("--seed", type=params.SEED, metavar="N", help="Seed of the random orders [default: a new one].")
+@click.option("--json", "form", flag_value="json", help="One JSON document with every time.")
+@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@params.store_option
 def vs(
     texts: Sequence[str],
     *,
@@ -40,110 +77,126 @@ def vs(
     warmup: int = 1,
     stdin: Path | None = None,
     blocks: int | None = None,
-    until: str | None = None,
-    time: str | None = None,
-    timeout: str = "5m",
+    until: float | None = None,
+    time_s: float | None = None,
+    timeout_s: float = 300.0,
     shell: str | None = None,
     no_shell: bool = False,
     ignore_failure: bool = False,
-    cpus: str | None = None,
+    cpus: Sequence[int] | None = None,
     seed: int | None = None,
     form: str | None = None,
+    store: str | None = None,
 ) -> int:
-    """Compare commands and print what came of it. Exit status 0; 1 where a command failed, so that nothing is
-    compared; 130 interrupted."""
-    if blocks and (until or time):
+    """Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.
+
+    The first is the baseline. Without options the comparison ends when every interval is narrower than 2 %,
+    or after 30 seconds. Exit status 1 where a command failed.
+    """
+    from ringside.cli import context
+    from ringside.measure import command_trials, host
+    from ringside.measure.commands import parse_commands, readable
+    from ringside.measure.executor import LocalExecutor
+
+    if blocks and (until or time_s):
         raise UsageError("--blocks is exact: leave out --until and --time")
     if shell and no_shell:
         raise UsageError("-N and --shell exclude each other")
-    entered = reading.read(texts, names, prepare, shell)
-    rules = Rules(
-        blocks=blocks,
-        time_s=None if blocks else words.seconds(time, "--time") if time else _TIME_S,
-        # Without a goal a given time is used up.
-        until=None if blocks or (time and not until) else goal(until) if until else _UNTIL,
-        least=1 if time else LEAST,
+    commands = parse_commands(texts, names, prepare, shell)
+    rule = _rule(blocks, until, time_s)
+    options = command_trials.ExecutionOptions(
+        folder=Path.cwd(),
+        environment={key: value for key, value in os.environ.items() if key != "RINGSIDE_PADDING"},
         warmups=warmup,
-        timeout_s=words.seconds(timeout, "--timeout"),
+        timeout_s=timeout_s,
         memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE),
-        input=reading.readable(stdin),
-        cpus=_cpus(cpus),
+        input=readable(stdin),
+        cpus=_usable(cpus or ()),
         ignore_failure=ignore_failure,
-        seed=secrets.randbelow(2**31) if seed is None else seed,
     )
-    environment = {key: value for key, value in os.environ.items() if key != "RINGSIDE_PADDING"}
-    bout = Bout(entered, rules, LocalExecutor(), environment, Path.cwd())
-    failed, interrupted = "", False
-    with _Watch(len(entered)) as watch:
-        try:
-            bout.carry_out(watch)
-        except CommandFailedError as error:
-            failed = str(error)
-        except KeyboardInterrupt:
-            interrupted = True
-    if failed:
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    executor = LocalExecutor()
+    storage = context.open_store(store, anywhere=True)
+    experiment = command_trials.experiment_of(commands, rule)
+    run = command_trials.begin(commands, experiment, options, seed, storage)
+    trials = command_trials.CommandTrials(commands, options, seed, executor)
+    interrupted = False
+    try:
+        _measure(run, experiment, rule, trials, storage)
+    except command_trials.CommandFailedError as error:
         print(
-            f"ringside: {failed}; nothing is compared (--ignore-failure counts it all the same)",
-            file=sys.stderr,
+            f"ringside: {error}; nothing is compared (--ignore-failure includes failed runs)", file=sys.stderr
         )
         return EXIT_FAILED
-    if bout.times:
-        _present(bout, form)
+    except KeyboardInterrupt:
+        # What was measured until then is shown.
+        interrupted = True
+    facts = {
+        "seed": seed,
+        "blocks": blocks,
+        "until": rule.until,
+        "time_s": rule.time_s,
+        "warmups": warmup,
+        "cpus": list(options.cpus),
+        "host": dict(run.host),
+    }
+    analysis = context.analysis(storage, storage.run(run.id))
+    if analysis.trial_count:
+        _show(analysis, facts, form)
     if interrupted:
         print("ringside: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     return 0
 
 
-def _present(bout: Bout, form: str | None) -> None:
-    found = result.conclude(bout.commands, bout.times, peeked=bout.rules.until is not None)
-    how = f"{found.blocks} blocks in random order, seed {bout.rules.seed}"
+def _measure(
+    run: Run, experiment: Experiment, rule: StoppingRule, trials: CommandTrials, store: Store
+) -> None:
+    from ringside.cli import context
+    from ringside.cli.progress import LiveProgress
+    from ringside.measure.command_trials import POINT
+    from ringside.measure.paired import PairedBenchmark
+    from ringside.workloads.command import COMMAND
+
+    with LiveProgress(context.talk(), quiet=True) as progress:
+        benchmark = PairedBenchmark(run, experiment, COMMAND, (POINT,), rule, trials, store, progress)
+        if not benchmark.conduct():
+            # The time is over, which here is as planned.
+            store.end_run(run)
+
+
+def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: str | None) -> None:
+    from ringside.cli import context
+    from ringside.render import documents, paired
+    from ringside.units import count
+
+    run = analysis.run
+    how = f"{count(analysis.blocks_done, 'block')} in random order, seed {run.seed}; run {run.id}"
     if form == "json":
-        facts: dict[str, Any] = {
-            "seed": bout.rules.seed,
-            "blocks": bout.rules.blocks,
-            "until": bout.rules.until,
-            "time_s": bout.rules.time_s,
-            "warmups": bout.rules.warmups,
-            "cpus": list(bout.rules.cpus),
-            "host": host.facts(Path.cwd()),
-        }
-        sys.stdout.write(json.dumps(show.as_document(found, facts), indent=2, allow_nan=False) + "\n")
+        sys.stdout.write(documents.as_json(paired.vs_document(analysis, facts)))
     elif form == "markdown":
-        sys.stdout.write(show.as_markdown(found, how))
+        sys.stdout.write(paired.as_markdown(analysis, how))
     else:
-        show.show(found, how, context.out())
+        paired.show(analysis, how, context.out())
 
 
-def _cpus(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
-    found, here = tuple(words.cpus(text)), os.sched_getaffinity(0)
-    missing = [str(cpu) for cpu in found if cpu not in here]
+def _rule(blocks: int | None, until: float | None, time_s: float | None) -> StoppingRule:
+    """Exactly `blocks`; else until intervals are narrow or the time is over. Without a goal a given time is
+    used up."""
+    from ringside.measure.stopping import StoppingRule
+    from ringside.stats.interval import MIN_BLOCKS
+
+    if blocks:
+        return StoppingRule(blocks, blocks)
+    goal = until if until else None if time_s else _UNTIL
+    least = 1 if time_s else MIN_BLOCKS
+    return StoppingRule(least, _MAX_BLOCKS, goal, time_s or _TIME_S, min_timed_blocks=least)
+
+
+def _usable(cpus: Sequence[int]) -> tuple[int, ...]:
+    usable = os.sched_getaffinity(0)
+    missing = [str(cpu) for cpu in cpus if cpu not in usable]
     if missing:
-        usable = ", ".join(map(str, sorted(here)))
-        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; there are {usable}")
-    return found
-
-
-class _Watch:
-    """One line on a terminal that says what runs."""
-
-    def __init__(self, commands: int) -> None:
-        self._console = context.talk()
-        self._commands = commands
-        self._status = self._console.status("") if self._console.is_terminal else None
-
-    def __enter__(self) -> _Watch:
-        if self._status:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._status:
-            self._status.stop()
-
-    def __call__(self, block: int, command: Command) -> None:
-        if self._status:
-            where = f"block {block}" if block else "warm-up"
-            self._status.update(Text(one_line(f"{where}: {command.name} = {command.text}", 100)))
+        listed = ", ".join(map(str, sorted(usable)))
+        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
+    return tuple(cpus)

@@ -1,2 +1,2 @@
-"""`ringside load`: words of the command line to a request, the engine's answers to figures. Only the verb
-starts anything."""
+"""`ringside load`: options of the command line to a request, the engine's messages to figures. Nothing here
+starts the engine: the command does."""

@@ -17,27 +17,27 @@ _COARSE = (_ONE_TWO_FIVE, _ONE_THREE, _TENS)
 SHADES = " ░▒▓█"
 
 
-def edges(low_ns: float, high_ns: float, most: int, *, fine: bool = True) -> list[float]:
-    """Upper edges in nanoseconds of up to `most` bands that hold all values from low to high."""
+def edges(low_ns: float, high_ns: float, max_bands: int, *, fine: bool = True) -> list[float]:
+    """Upper edges in nanoseconds of up to `max_bands` bands that hold all values from low to high."""
     low_ns, high_ns = max(1.0, low_ns), max(1.0, low_ns, high_ns)
     for steps in (_FINE, *_COARSE) if fine else _COARSE:
         first, last = math.floor(math.log10(low_ns)) - 1, math.ceil(math.log10(high_ns)) + 1
         # Powers of ten with a negative exponent are not exact, and edges are not below 1 ns.
         series = [step * 10**power for power in range(max(0, first), last + 1) for step in steps]
-        found = series[bisect_left(series, low_ns) : bisect_left(series, high_ns) + 1]
-        if len(found) <= most:
-            return found
-    # Twelve decades do not fit: several tens in a band.
-    every = math.ceil(len(found) / most)
-    return list(reversed(found[::-1][::every]))
+        upper_edges = series[bisect_left(series, low_ns) : bisect_left(series, high_ns) + 1]
+        if len(upper_edges) <= max_bands:
+            return upper_edges
+    # Twelve decades do not fit: a band holds several.
+    every = math.ceil(len(upper_edges) / max_bands)
+    return list(reversed(upper_edges[::-1][::every]))
 
 
-def spread(pairs: Iterable[tuple[float, int]], upper_edges: list[float]) -> list[int]:
-    """Counts in each band of (value, count) pairs; what lies above the last edge counts there."""
-    found = [0] * len(upper_edges)
+def band_counts(pairs: Iterable[tuple[float, int]], upper_edges: list[float]) -> list[int]:
+    """How many of (value, count) pairs lie in each band; the last one has those above, too."""
+    counts = [0] * len(upper_edges)
     for value, count in pairs:
-        found[min(bisect_left(upper_edges, value), len(found) - 1)] += count
-    return found
+        counts[min(bisect_left(upper_edges, value), len(counts) - 1)] += count
+    return counts
 
 
 def label(edge_ns: float) -> str:
@@ -46,9 +46,9 @@ def label(edge_ns: float) -> str:
     return f"{edge_ns / factor:g} {name}"
 
 
-def shade(count: int, most: int) -> int:
-    """How dark, from 0 (nothing) to 4 (the most), on a logarithmic scale: a few slow replies among many
-    fast ones are what one looks for."""
-    if count <= 0 or most <= 0:
+def shade(count: int, highest: int) -> int:
+    """How dark a count is drawn, from 0 (nothing) to 4 (the highest count), on a logarithmic scale, so that a
+    few slow replies among many fast ones can be seen."""
+    if count <= 0 or highest <= 0:
         return 0
-    return min(4, max(1, math.ceil(4 * math.log1p(count) / math.log1p(most))))
+    return min(4, max(1, math.ceil(4 * math.log1p(count) / math.log1p(highest))))

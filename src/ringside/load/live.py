@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from ringside import units as numbers
-from ringside.load import bands
+from ringside.load import bands, options
+from ringside.probe.protocol import EngineMessage, LoadPlan, Progress
 from ringside.text import one_line
 
 _STYLES = ("", "blue", "cyan", "yellow", "bright_red")
 _LABEL = 8
-_MOST_ROWS = 12
+_MAX_ROWS = 12
 # What stands above and below the strip, and the line in which the cursor waits.
 _OTHER_LINES = 7
-# The middle of a bucket of which four make a doubling, as a share of its upper end.
+# The middle of a bucket, of which four make a doubling, as a share of its upper end.
 _MIDDLE = 2 ** (-1 / 8)
+# The strip gets a column each second, and more columns in a short load.
+_PROGRESS_S = 1.0
+_MIN_PROGRESS_S = 0.1
+_COLUMNS = 40
+
+
+def progress_interval_s(plan: LoadPlan) -> float:
+    """How often the engine is to report the progress of a load."""
+    max_duration_s = options.max_duration_s(plan)
+    if max_duration_s is None:
+        return _PROGRESS_S
+    return min(_PROGRESS_S, max(_MIN_PROGRESS_S, max_duration_s / _COLUMNS))
 
 
 class View:
-    """What progress lines said so far, as text for a screen of any size."""
+    """The progress of a load so far, as text for a screen of any size."""
 
     def __init__(
         self, title: str, *, total_s: float | None, requests: int | None, streams: bool, column_s: float = 1.0
@@ -38,65 +48,63 @@ class View:
         self._column_s = column_s
         self._columns: list[tuple[float, Counter[float]]] = []
         self._answered = self._errors = 0
-        self._last: Mapping[str, Any] = {}
+        self._last: Progress | None = None
 
-    def add(self, progress: Mapping[str, Any]) -> None:
-        """Take a `progress` line of the contract."""
+    def add(self, progress: Progress) -> None:
+        """Take the progress of another interval."""
         self._last = progress
-        self._answered += progress["requests"]
-        self._errors += progress["errors"]
-        counts = Counter({float(upper) * _MIDDLE: int(count) for upper, count in progress["buckets"]})
-        self._columns.append((progress["t_ns"] / 1e9, counts))
+        self._answered += progress.requests
+        self._errors += progress.errors
+        counts = Counter({upper_ns * _MIDDLE: count for upper_ns, count in progress.buckets})
+        self._columns.append((progress.t_ns / 1e9, counts))
 
     def render(self, width: int, height: int) -> Text:
         """The view in so many columns and lines."""
         lines = [Text(_cut(one_line(self._title), width), style="bold")]
         lines += [Text(line) for line in pack(self._fields(), width)]
-        room = min(_MOST_ROWS, height - _OTHER_LINES)
+        room = min(_MAX_ROWS, height - _OTHER_LINES)
         if room >= 2 and width > _LABEL + 2:
             lines += self._strip(width - _LABEL - 1, room)
         return Text("\n").join(lines)
 
     def _fields(self) -> list[str]:
         last = self._last
-        if not last:
+        if last is None:
             return ["waiting for the first replies"]
-        elapsed = last["t_ns"] / 1e9
-        interval_s = max(1e-9, last["interval_ns"] / 1e9)
-        so_far = self._seconds(elapsed)
+        interval_s = max(1e-9, last.interval_ns / 1e9)
+        so_far = self._seconds(last.t_ns / 1e9)
         fields = [f"{so_far} of {self._total_s:g} s" if self._total_s else f"{so_far} s"]
         if self._requests:
             fields.append(f"{self._answered:,} of {self._requests:,}")
-        rate = f"{numbers.significant(last['requests'] / interval_s)}/s"
-        if last.get("intended"):
-            rate += f" (intended {numbers.significant(last['intended'] / interval_s)}/s)"
+        rate = f"{numbers.significant(last.requests / interval_s)}/s"
+        if last.intended:
+            rate += f" (intended {numbers.significant(last.intended / interval_s)}/s)"
         fields.append(rate)
-        what = "late " if self._streams else ""
-        for name in ("p50", "p99", "max"):
-            value = last.get(f"{name}_ns")
-            fields.append(f"{what}{name} {numbers.quantity(value, 'ns') if value is not None else '–'}")
-        fields.append(f"{last['open']:,} open")
+        kind = "late " if self._streams else ""
+        for name, value in (("p50", last.p50_ns), ("p99", last.p99_ns), ("max", last.max_ns)):
+            fields.append(f"{kind}{name} {numbers.quantity(value, 'ns') if value is not None else '–'}")
+        fields.append(f"{last.open:,} open")
         if not self._streams:
-            fields.append(f"{last['in_flight']:,} in flight")
+            fields.append(f"{last.in_flight:,} in flight")
         fields.append(f"{self._errors:,} error{'s' * (self._errors != 1)}")
         return fields
 
     def _seconds(self, value: float) -> str:
         return f"{value:.{1 if self._total_s and self._total_s < 10 else 0}f}"
 
-    def _strip(self, width: int, most: int) -> list[Text]:
+    def _strip(self, width: int, max_rows: int) -> list[Text]:
         """Rows of latency, the slowest above; columns of time, wider ones where there are too many."""
         last_s = self._columns[-1][0] if self._columns else 0.0
         column_s = self._column_s * max(1, math.ceil(last_s / self._column_s / width))
         merged: list[Counter[float]] = [Counter() for _ in range(max(1, math.ceil(last_s / column_s)))]
         for at_s, counts in self._columns:
-            # What a line reports lies before it.
+            # Progress is reported at the end of its interval.
             merged[max(0, math.ceil(at_s / column_s) - 1)].update(counts)
-        seen = [value for counts in merged for value in counts]
-        if not seen:
+        latencies = [value for counts in merged for value in counts]
+        if not latencies:
             return []
-        edges = bands.edges(min(seen), max(seen), most, fine=False)
-        cells = [bands.spread(counts.items(), edges) for counts in merged]
+        edges = bands.edges(min(latencies), max(latencies), max_rows, fine=False)
+        cells = [bands.band_counts(counts.items(), edges) for counts in merged]
         darkest = max(max(column) for column in cells)
         rows = []
         for band in reversed(range(len(edges))):
@@ -113,7 +121,7 @@ class View:
 def pack(fields: list[str], width: int) -> list[str]:
     """Fields into lines of this width, two spaces between; a field that is longer is cut."""
     lines: list[str] = []
-    for field in (_cut(one, width) for one in fields):
+    for field in (_cut(text, width) for text in fields):
         if lines and len(lines[-1]) + 2 + len(field) <= width:
             lines[-1] += f"  {field}"
         else:
@@ -126,7 +134,7 @@ def _cut(text: str, width: int) -> str:
 
 
 class Screen:
-    """Draws views on a terminal, each time a progress line comes; draws nothing elsewhere."""
+    """Draws views on a terminal at each progress of a load; draws nothing elsewhere."""
 
     def __init__(self, console: Console, *, wanted: bool) -> None:
         self._console = console
@@ -151,18 +159,21 @@ class Screen:
         if self._live:
             self._live.stop()
 
-    def begin(self, view: View) -> None:
+    def begin(self, title: str, plan: LoadPlan) -> None:
         """Show another load from now on."""
-        self._view = view
+        self._view = View(
+            title,
+            total_s=options.max_duration_s(plan),
+            requests=plan.requests,
+            streams=plan.protocol == "stream",
+            column_s=progress_interval_s(plan),
+        )
         self._draw()
 
-    def seen(self, line: bytes) -> None:
-        """Take one of the probe's lines."""
-        if not self._live or not self._view or b'"progress"' not in line:
-            return
-        said = json.loads(line)
-        if said["type"] == "progress":
-            self._view.add(said)
+    def receive(self, message: EngineMessage) -> None:
+        """Draw the progress of another interval, where the message reports it."""
+        if self._live and self._view and isinstance(message, Progress):
+            self._view.add(message)
             self._draw()
 
     def _draw(self) -> None:

@@ -1,232 +1,225 @@
-"""The options of `ringside load`, read and held against each other."""
+"""The options of `ringside load`, held against each other and made into a plan for the probe."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
 
 from ringside.errors import UsageError
-from ringside.load import words
+from ringside.load.target import Target
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    ExpectedReply,
+    HttpRequest,
+    LoadPlan,
+    Pacing,
+    PoissonRate,
+    Staircase,
+    StaircaseStep,
+    StreamMessages,
+)
 
 _DURATION_S = 10.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "stream": 100}
-_TIMEOUT_S = 5.0
-_MOST_EXPECTED = 1 << 20
+_MAX_EXPECTED = 1 << 20
 # What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
 _SPARE_DESCRIPTORS = 64
 _PER_THREAD_DESCRIPTORS = 4
 
-_OF_HTTP = ("method", "header", "body", "close", "expect_status")
-_OF_STREAM = ("framing", "first", "chunk", "interval", "due_field")
-_OF_BODIES = ("expect_body", "expect_contains", "expect_pattern")
-_OF_REQUESTS = ("rate", "burst", "poisson", "staircase", "requests", *_OF_BODIES)
+_HTTP = ("--method", "--header", "--body", "--close", "--expect-status")
+_STREAM = ("--framing", "--first", "--chunk", "--interval", "--due-field")
+_SCHEDULE = ("--rate", "--burst", "--poisson", "--staircase")
+_CONTENT = ("--expect-body", "--expect-contains", "--expect-pattern")
 _NOT_FOR = {
-    "http": (*_OF_STREAM, "line"),
-    "stream": ("line", "close", *_OF_REQUESTS),
-    "tcp": (*_OF_HTTP, *_OF_STREAM),
+    "http": (*_STREAM, "--line"),
+    "stream": ("--line", "--close", *_SCHEDULE, "--requests", *_CONTENT),
+    "tcp": (*_HTTP, *_STREAM),
 }
 _KINDS = {"http": "an http target", "stream": "a stream", "tcp": "a tcp target"}
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The options as they were written; the names are those of the command line."""
-
-    connections: int | None = None
-    rate: str | None = None
-    burst: int | None = None
-    poisson: bool = False
-    seed: int | None = None
-    staircase: str | None = None
-    duration: str | None = None
-    requests: int | None = None
-    ramp: str | None = None
-    threads: int = 1
-    cpus: str | None = None
-    io: str = "auto"
-    timeout: str | None = None
-    method: str | None = None
-    header: Sequence[str] = ()
-    body: str | None = None
-    close: bool = False
-    expect_status: int | None = None
-    expect_body: str | None = None
-    expect_contains: str | None = None
-    expect_pattern: str | None = None
-    line: str | None = None
-    framing: str | None = None
-    first: str | None = None
-    chunk: str | None = None
-    interval: str | None = None
-    due_field: str | None = None
+def check_protocol(protocol: str, options: Iterable[str]) -> None:
+    """Raise UsageError where one of these options (`--rate`) is not for targets of this protocol."""
+    for option in options:
+        if option not in _NOT_FOR[protocol]:
+            continue
+        if protocol == "stream" and option in _CONTENT:
+            raise UsageError(
+                f"{option} is not for a stream: --first and --chunk say what its messages must be"
+            )
+        if protocol == "stream" and option == "--requests":
+            raise UsageError(f"{option} is not for a stream: give --duration")
+        if protocol == "stream" and option in _SCHEDULE:
+            raise UsageError(
+                f"{option} is not for a stream, whose server sends by itself: --ramp says how fast streams "
+                "are opened"
+            )
+        raise UsageError(f"{option} is not for {_KINDS[protocol]}: leave it out")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a load is to do, in the words of the contract (docs/PROTOCOL.md, "Load"): texts that go over
-    the wire have a character for each byte."""
-
-    connections: int
-    pacing: dict[str, Any]
-    duration_s: float | None
-    requests: int | None
-    ramp_per_s: float | None
-    threads: int
-    cpus: tuple[int, ...]
-    io: str
-    timeout_s: float
-    method: str
-    headers: tuple[tuple[str, str], ...]
-    body: str
-    close: bool
-    expect: dict[str, Any] | None
-    line: str
-    stream: dict[str, Any]
-
-    def is_open_loop(self) -> bool:
-        return bool(self.pacing["kind"] != "closed")
-
-    def total_s(self) -> float | None:
-        """How long the load lasts at the most, its drain apart; None where only a count ends it."""
-        ends = [] if self.duration_s is None else [self.duration_s]
-        if self.pacing["kind"] == "staircase":
-            ends.append(sum(step["duration_s"] for step in self.pacing["steps"]))
-        return min(ends, default=None)
-
-    def part(self, parts: int, index: int, least_s: float) -> Options:
-        """One of some equal parts of this load, with a schedule of its own where that is random."""
-        pacing = dict(self.pacing)
-        if pacing["kind"] == "poisson":
-            pacing["seed"] += index
-        return replace(
-            self,
-            pacing=pacing,
-            duration_s=None if self.duration_s is None else max(least_s, self.duration_s / parts),
-            requests=None if self.requests is None else max(1, self.requests // parts),
-        )
+def pacing(
+    *,
+    rate_per_s: float | None = None,
+    burst: int | None = None,
+    poisson: bool = False,
+    steps: Sequence[tuple[float, float]] = (),
+    seed: int = 0,
+) -> Pacing:
+    """When requests are due. `steps`: (requests per second, seconds) of a staircase. Raises UsageError."""
+    if steps:
+        if rate_per_s or poisson or burst:
+            raise UsageError("--staircase has its own rates: leave out --rate, --burst and --poisson")
+        return Staircase(tuple(StaircaseStep(step_rate, duration_s) for step_rate, duration_s in steps))
+    if rate_per_s is None:
+        for option, is_set in (("--burst", burst), ("--poisson", poisson)):
+            if is_set:
+                raise UsageError(f"{option} needs a rate: add --rate N")
+        return ClosedLoop()
+    if poisson and burst:
+        raise UsageError("--poisson and --burst both say when requests are due: leave one out")
+    return PoissonRate(rate_per_s, seed) if poisson else ConstantRate(rate_per_s, burst or 1)
 
 
-def parse(protocol: str, given: Words, seed: int) -> Options:
-    """The options of a load of this protocol. `seed` is for a random schedule. Raises UsageError."""
-    for name in _NOT_FOR[protocol]:
-        if getattr(given, name) not in (None, False, (), []):
-            raise UsageError(_not_for(name, protocol))
-    connections = given.connections or _CONNECTIONS[protocol]
-    if given.threads > connections:
+def expected_reply(
+    *,
+    status: int | None = None,
+    body: str | None = None,
+    contains: str | None = None,
+    pattern: str | None = None,
+) -> ExpectedReply:
+    """What a reply must be. Raises UsageError."""
+    if pattern is not None and not (body is None and contains is None):
         raise UsageError(
-            f"--threads {given.threads} is more than {connections} connections: each thread needs one"
+            "--expect-pattern excludes the other two: leave out --expect-body and --expect-contains"
         )
-    pacing = _pacing(given, seed)
-    duration_s = words.seconds(given.duration, "--duration") if given.duration else None
-    if duration_s is None and given.requests is None and pacing["kind"] != "staircase":
-        duration_s = _DURATION_S
-    method = (given.method or ("GET" if given.body is None else "POST")).upper()
-    if not words.is_token(method) or method == "CONNECT":
-        raise UsageError(f"--method {method[:30]!r} can be none: write it as GET or POST")
-    return Options(
-        connections=connections,
-        pacing=pacing,
-        duration_s=duration_s,
-        requests=given.requests,
-        ramp_per_s=words.per_second(given.ramp, "--ramp") if given.ramp else None,
-        threads=given.threads,
-        cpus=words.cpus(given.cpus) if given.cpus else (),
-        io=given.io,
-        timeout_s=words.seconds(given.timeout, "--timeout") if given.timeout else _TIMEOUT_S,
-        method=method,
-        headers=tuple(words.headers(given.header)),
-        body=words.body(given.body) if given.body is not None else "",
-        close=given.close,
-        expect=_expectation(given),
-        line=_line("1" if given.line is None else given.line),
-        stream=_stream(given),
+    reply = ExpectedReply(
+        status, *(None if text is None else wire_text(text) for text in (body, contains, pattern))
+    )
+    for option, text in zip(_CONTENT, (reply.equals, reply.contains, reply.matches), strict=True):
+        if len(text or "") > _MAX_EXPECTED:
+            raise UsageError(f"{option} is longer than {_MAX_EXPECTED >> 20} MiB")
+    return reply
+
+
+def stream_messages(
+    *,
+    framing: str | None = None,
+    first: str | None = None,
+    chunk: str | None = None,
+    interval_s: float | None = None,
+    due_field: str | None = None,
+) -> StreamMessages:
+    """What the messages of a stream must be, and when each is due. Raises UsageError."""
+    for option, text in (("--first", first), ("--chunk", chunk), ("--due-field", due_field)):
+        # Surrogates too: bytes on the command line that were no UTF-8.
+        if not (text or "").isprintable():
+            raise UsageError(f"{option} has a character that cannot be printed")
+    if interval_s is not None and due_field:
+        raise UsageError("--interval and --due-field both say when a message is due: leave one out")
+    return StreamMessages(
+        framing=framing or "chunk", first=first, chunk=chunk, interval_s=interval_s, due_field=due_field
     )
 
 
-def _not_for(name: str, protocol: str) -> str:
-    option = f"--{name.replace('_', '-')}"
-    if protocol == "stream" and name in _OF_BODIES:
-        return f"{option} is not for a stream: --first and --chunk say what its messages must be"
-    if protocol == "stream" and name == "requests":
-        return f"{option} is not for a stream: give --duration"
-    if protocol == "stream" and name in ("rate", "burst", "poisson", "staircase"):
-        return f"{option} is not for a stream, which sends by itself: --ramp says how fast streams are opened"
-    return f"{option} is not for {_KINDS[protocol]}: leave it out"
+def load_plan(
+    target: Target,
+    *,
+    connections: int | None = None,
+    threads: int = 1,
+    cpus: tuple[int, ...] = (),
+    io: str = "auto",
+    pacing: Pacing = ClosedLoop(),  # noqa: B008, it is frozen
+    duration_s: float | None = None,
+    requests: int | None = None,
+    ramp_per_s: float | None = None,
+    timeout_s: float = 5.0,
+    method: str | None = None,
+    headers: Sequence[tuple[str, str]] = (),
+    body: bytes | None = None,
+    close: bool = False,
+    line: str | None = None,
+    expect: ExpectedReply = ExpectedReply(),  # noqa: B008
+    stream: StreamMessages = StreamMessages(),  # noqa: B008
+) -> LoadPlan:
+    """The plan for a target, its addresses apart. Raises UsageError."""
+    protocol = target.protocol
+    connections = connections or _CONNECTIONS[protocol]
+    if threads > connections:
+        raise UsageError(f"--threads {threads} is more than {connections} connections: each thread needs one")
+    if duration_s is None and requests is None and not isinstance(pacing, Staircase):
+        duration_s = _DURATION_S
+    if line is not None and "\n" in line:
+        raise UsageError("--line is one line: its newline is sent automatically")
+    request = None
+    if protocol != "tcp":
+        fields = [(name, wire_text(value)) for name, value in headers]
+        if not any(name.lower() == "host" for name, _ in fields):
+            fields.insert(0, ("Host", target.authority()))
+        request = HttpRequest(
+            method=method or ("GET" if body is None else "POST"),
+            target=target.path,
+            headers=tuple(fields),
+            body=(body or b"").decode("latin-1"),
+            close=close,
+        )
+    return LoadPlan(
+        protocol=protocol,
+        connections=connections,
+        threads=threads,
+        cpus=cpus,
+        io=io,
+        pacing=pacing,
+        duration_s=duration_s,
+        requests=requests,
+        ramp_per_s=ramp_per_s,
+        timeout_s=timeout_s,
+        request=request,
+        line=wire_text("1" if line is None else line) if protocol == "tcp" else None,
+        expect=expect,
+        stream=stream,
+    )
 
 
-def _pacing(given: Words, seed: int) -> dict[str, Any]:
-    if given.staircase:
-        if given.rate or given.poisson or given.burst:
-            raise UsageError("--staircase has its own rates: leave out --rate, --burst and --poisson")
-        steps = words.staircase(given.staircase)
-        return {
-            "kind": "staircase",
-            "steps": [{"rate_per_s": rate, "duration_s": duration} for rate, duration in steps],
-        }
-    if given.rate:
-        rate = words.per_second(given.rate, "--rate")
-        if given.poisson and given.burst:
-            raise UsageError("--poisson and --burst both say when requests are due: leave one out")
-        if given.poisson:
-            return {"kind": "poisson", "rate_per_s": rate, "seed": seed}
-        return {"kind": "constant", "rate_per_s": rate, "burst": given.burst or 1}
-    if given.burst:
-        raise UsageError("--burst needs a rate: add --rate N")
-    if given.poisson:
-        raise UsageError("--poisson needs a rate: add --rate N")
-    return {"kind": "closed"}
+def wire_text(text: str) -> str:
+    """A text as requests carry it: a character for each byte of its UTF-8."""
+    # Bytes on the command line that were no UTF-8 come as surrogates.
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
-def _expectation(given: Words) -> dict[str, Any] | None:
-    found: dict[str, Any] = {}
-    if given.expect_status is not None:
-        found["status"] = given.expect_status
-    for key, option, text in (
-        ("equals", "--expect-body", given.expect_body),
-        ("contains", "--expect-contains", given.expect_contains),
-        ("matches", "--expect-pattern", given.expect_pattern),
-    ):
-        if text is not None:
-            found[key] = words.as_bytes(text)
-            if len(found[key]) > _MOST_EXPECTED:
-                raise UsageError(f"{option} is longer than {_MOST_EXPECTED >> 20} MiB")
-    if "matches" in found and len(found.keys() & {"equals", "contains"}):
-        raise UsageError("--expect-pattern stands alone: leave out --expect-body and --expect-contains")
-    return found or None
+def max_duration_s(plan: LoadPlan) -> float | None:
+    """How long the load lasts at the most, its drain apart; None where only a count ends it."""
+    ends = [] if plan.duration_s is None else [plan.duration_s]
+    if isinstance(plan.pacing, Staircase):
+        ends.append(sum(step.duration_s for step in plan.pacing.steps))
+    return min(ends, default=None)
 
 
-def _line(text: str) -> str:
-    if "\n" in text:
-        raise UsageError("--line is one line: its newline is sent by itself")
-    return words.as_bytes(text)
+def part(plan: LoadPlan, parts: int, index: int, min_s: float) -> LoadPlan:
+    """One of some equal parts of a load, with a schedule of its own where that is random."""
+    schedule = plan.pacing
+    if isinstance(schedule, PoissonRate):
+        schedule = replace(schedule, seed=schedule.seed + index)
+    return replace(
+        plan,
+        pacing=schedule,
+        duration_s=None if plan.duration_s is None else max(min_s, plan.duration_s / parts),
+        requests=None if plan.requests is None else max(1, plan.requests // parts),
+    )
 
 
-def _stream(given: Words) -> dict[str, Any]:
-    found: dict[str, Any] = {"framing": given.framing}
-    for key in ("first", "chunk", "due_field"):
-        found[key] = getattr(given, key)
-        if not (found[key] or "").isprintable():
-            # Surrogates too: bytes on the command line that were no UTF-8.
-            raise UsageError(f"--{key.replace('_', '-')} has a character that cannot be printed")
-    if given.interval:
-        if given.due_field:
-            raise UsageError("--interval and --due-field both say when a message is due: leave one out")
-        found["interval_s"] = words.seconds(given.interval, "--interval")
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def check_machine(options: Options, usable_cpus: Sequence[int], hard_descriptors: int) -> None:
+def check_machine(plan: LoadPlan, usable_cpus: Sequence[int], hard_descriptors: int) -> None:
     """Raise UsageError where this machine cannot do it: CPUs that are not there, more connections than
     a process may have open (`hard_descriptors`: RLIMIT_NOFILE's hard limit)."""
-    missing = [cpu for cpu in options.cpus if cpu not in usable_cpus]
+    missing = [cpu for cpu in plan.cpus if cpu not in usable_cpus]
     if missing:
         raise UsageError(
             f"--cpus: CPU {missing[0]} cannot be used; usable here: {', '.join(map(str, usable_cpus))}"
         )
-    room = hard_descriptors - _SPARE_DESCRIPTORS - _PER_THREAD_DESCRIPTORS * options.threads
-    if options.connections > room:
+    room = hard_descriptors - _SPARE_DESCRIPTORS - _PER_THREAD_DESCRIPTORS * plan.threads
+    if plan.connections > room:
         raise UsageError(
-            f"{options.connections:,} connections need more descriptors than this process may have: the hard "
+            f"{plan.connections:,} connections need more descriptors than this process may have: the hard "
             f"limit is {hard_descriptors:,} (ulimit -Hn), so up to {max(0, room):,} connections fit"
         )

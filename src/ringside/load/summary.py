@@ -1,8 +1,8 @@
-"""What a load showed, for a person: figures, a table of times, a plot, errors and warnings in words."""
+"""A load's result for a person: figures, a table of times, a plot, errors and warnings in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -10,12 +10,12 @@ from rich.text import Text
 
 from ringside import units as numbers
 from ringside.load import bands
-from ringside.load.options import Options
-from ringside.load.result import Result, Spread
+from ringside.load.result import LoadResult
 from ringside.load.target import Target
+from ringside.probe.protocol import ClosedLoop, LatencySummary, LoadPlan, PoissonRate, Staircase
 from ringside.render import terminal
-from ringside.render.table import Entry, TableData
-from ringside.text import one_line
+from ringside.render.table import TableCell, TableData
+from ringside.text import one_line, sentences
 from ringside.units import significant
 
 CLOSED_LOOP = (
@@ -24,7 +24,7 @@ CLOSED_LOOP = (
     "each request was due."
 )
 ERRORS = {
-    "connect-refused": "nobody listens there, or the server's backlog is full",
+    "connect-refused": "no server listens there, or its backlog is full",
     "connect-timeout": "no answer to a connect within --timeout",
     "connect-failed": "a connection could not be made",
     "ports-exhausted": "no source port was free on this machine",
@@ -35,12 +35,12 @@ ERRORS = {
     "truncated": "the server closed the connection within a reply",
     "timeout": "no whole reply within --timeout; for a stream, silence",
     "protocol": "the reply breaks the rules of HTTP or of the line",
-    "tls": "the server speaks TLS there, which is not spoken here: name a port of plain HTTP",
-    "http2": "the server seems to speak HTTP/2 alone, and HTTP/1.1 is spoken here",
-    "too-large": "a head, line or message beyond the engine's bound",
-    "unsolicited": "a reply that nobody asked for",
+    "tls": "the port expects TLS, which is not supported: name a port of plain HTTP",
+    "http2": "the server seems to accept only HTTP/2; only HTTP/1.1 is supported",
+    "too-large": "a head, line or message larger than the engine's limit",
+    "unsolicited": "a reply without a request",
     "status": "another status than expected",
-    "content": "the body or line is not what was expected",
+    "content": "another body or line than expected",
 }
 SEQUENCE = {
     "gaps": "messages missing",
@@ -61,21 +61,24 @@ _ROWS = {
 _COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 _BARS = 16
 _BAR_WIDTH = 50
-_MOST_LISTED = 12
-# A share of a core below which nobody need know what it went into.
-_WORTH_A_WORD = 0.01
+_MAX_LISTED = 12
+# Busy-polling below this share of a core is not mentioned.
+_MIN_POLLING_SHARE = 0.01
 
 
-def show(target: Target, options: Options, result: Result, console: Console) -> None:
+def show(target: Target, plan: LoadPlan, result: LoadResult, console: Console) -> None:
     """Print one load."""
+    figures = result.figures
     console.print(Text(one_line(target.text), style="bold"))
-    console.print(Text(how(target, options, result)))
-    if result.outcome == "load-failed":
+    console.print(Text(how(target, plan, result)))
+    if figures.outcome == "load-failed":
         console.print(
-            Text.assemble(("The load failed: ", "bold red"), one_line(result.detail) or "no reason told")
+            Text.assemble(
+                ("The load failed: ", "bold red"), one_line(figures.detail) or "for an unknown reason"
+            )
         )
-    elif result.outcome == "interrupted":
-        console.print(Text("Interrupted: this is what was measured until then.", style="yellow"))
+    elif figures.outcome == "interrupted":
+        console.print(Text("Interrupted: these are the figures until then.", style="yellow"))
     console.print()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
@@ -83,128 +86,133 @@ def show(target: Target, options: Options, result: Result, console: Console) -> 
     for name, text in facts(target, result):
         grid.add_row(Text(name), Text(text))
     console.print(grid)
-    if any(result.spreads[name].count for name in _ROWS if name in result.spreads):
+    if any(figures.latency(name) for name in _ROWS):
         console.print()
         terminal.render(times(result), console)
         plot(result, console)
-    if target.protocol != "stream" and not result.is_open_loop() and result.answered():
+    if target.protocol != "stream" and not result.is_open_loop and result.is_answered:
         console.print()
         console.print(Text(CLOSED_LOOP, style="dim"))
-    _faults("Errors", result.errors, ERRORS, console)
-    _faults("Sequence faults", result.sequence, SEQUENCE, console)
-    terminal.warn((warned.sentences() for warned in result.warnings), console)
+    _faults("Errors", figures.errors, ERRORS, console)
+    _faults("Sequence faults", figures.sequence, SEQUENCE, console)
+    terminal.warn((sentences(warning.text, warning.remedy) for warning in figures.warnings), console)
 
 
-def how(target: Target, options: Options, result: Result) -> str:
-    """What was driven at the target, in one line."""
-    connections = f"{options.connections:,} connection{'s' * (options.connections != 1)}"
-    pacing = options.pacing
-    if target.protocol == "stream":
-        ramp = f", opened at {options.ramp_per_s:,.10g} per second" if options.ramp_per_s else ""
-        first = f"{options.connections:,} stream{'s' * (options.connections != 1)}{ramp}"
-    elif pacing["kind"] == "closed":
-        first = f"closed loop, {connections}"
-    elif pacing["kind"] == "staircase":
-        steps = ", ".join(
-            f"{one['rate_per_s']:,.10g}/s for {one['duration_s']:g} s" for one in pacing["steps"]
-        )
-        first = f"open loop, {steps}; {connections}"
-    else:
-        if pacing["kind"] == "poisson":
-            spacing = f"Poisson, seed {pacing['seed']}"
-        elif pacing.get("burst", 1) > 1:
-            spacing = f"in bursts of {pacing['burst']:,}"
-        else:
-            spacing = "at even intervals"
-        first = f"open loop, {pacing['rate_per_s']:,.10g} requests per second {spacing}; {connections}"
-    threads = result.threads or options.threads
-    parts = [first, f"{significant(result.duration_ns / 1e9)} s", f"{threads} thread{'s' * (threads != 1)}"]
-    if options.close:
+def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
+    """The load in one line: its schedule, connections, duration, threads."""
+    started = result.started
+    threads = (started and started.threads) or plan.threads
+    parts = [
+        _schedule(target, plan),
+        f"{significant(result.figures.duration_ns / 1e9)} s",
+        f"{threads} thread{'s' * (threads != 1)}",
+    ]
+    if plan.request and plan.request.close:
         parts.append("a connection for each request")
-    return one_line(", ".join([*parts, *([result.io] if result.io else [])]))
+    if started and started.io:
+        parts.append(started.io)
+    return one_line(", ".join(parts))
 
 
-def facts(target: Target, result: Result) -> list[tuple[str, str]]:
-    """Names and texts of the figures beside the times."""
-    streams = target.protocol == "stream"
-    found = []
+def _schedule(target: Target, plan: LoadPlan) -> str:
+    plural = "s" * (plan.connections != 1)
+    if target.protocol == "stream":
+        ramp = f", opened at {plan.ramp_per_s:,.10g} per second" if plan.ramp_per_s else ""
+        return f"{plan.connections:,} stream{plural}{ramp}"
+    pacing, connections = plan.pacing, f"{plan.connections:,} connection{plural}"
+    if isinstance(pacing, ClosedLoop):
+        return f"closed loop, {connections}"
+    if isinstance(pacing, Staircase):
+        steps = ", ".join(f"{step.rate_per_s:,.10g}/s for {step.duration_s:g} s" for step in pacing.steps)
+        return f"open loop, {steps}; {connections}"
+    if isinstance(pacing, PoissonRate):
+        spacing = f"Poisson, seed {pacing.seed}"
+    elif pacing.burst > 1:
+        spacing = f"in bursts of {pacing.burst:,}"
+    else:
+        spacing = "at even intervals"
+    return f"open loop, {pacing.rate_per_s:,.10g} requests per second {spacing}; {connections}"
+
+
+def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
+    """Names and texts of the figures other than times."""
+    figures, streams = result.figures, target.protocol == "stream"
+    rows = []
     if streams:
-        rate = result.messages / (result.duration_ns / 1e9) if result.duration_ns else 0.0
-        found.append(("messages", f"{result.messages:,}, {significant(rate)} per second"))
-    if not streams or result.requests:
-        found.append(("answered", _answered(result)))
-    if result.late_requests:
-        found.append(
-            ("late", f"{result.late_requests:,} answered after the end, while the rest was waited for")
-        )
-    if result.unfinished:
-        found.append(("unfinished", f"{result.unfinished:,} without an answer at the end, or never sent"))
-    if result.statuses:
-        listed = list(result.statuses.items())
-        more = [f"and {len(listed) - _MOST_LISTED} more"] if len(listed) > _MOST_LISTED else []
-        texts = [f"{one_line(status, 20)}: {count:,}" for status, count in listed[:_MOST_LISTED]]
-        found.append(("statuses", ", ".join(texts + more)))
-    errors = sum(result.errors.values())
-    found.append(("errors", f"{errors:,}, see below" if errors else "0"))
-    if result.connections:
-        held = result.connections
-        text = f"{held.get('opened', 0):,} opened, {held.get('most_open', 0):,} at one time at the most"
-        if held.get("idle_closes"):
-            text += f", {held['idle_closes']:,} closed by the server while idle"
-        found.append(("connections", text))
-    if result.concurrency and not streams:
-        found.append(("in flight", f"{significant(result.concurrency)} requests on average"))
-    found.append(
-        (
-            "bytes",
-            f"{numbers.quantity(result.bytes_in, 'B')} in, {numbers.quantity(result.bytes_out, 'B')} out",
-        )
-    )
-    found.append(("engine", _engine(result)))
-    found += [("not used", one_line(missing)) for missing in result.missing]
-    return found
+        rate = figures.messages / (figures.duration_ns / 1e9) if figures.duration_ns else 0.0
+        rows.append(("messages", f"{figures.messages:,}, {significant(rate)} per second"))
+    if not streams or figures.requests:
+        rows.append(("answered", _answered(result)))
+    if figures.late_requests:
+        rows.append(("late", f"{figures.late_requests:,} answered after the end, while the engine waited"))
+    if figures.unfinished:
+        rows.append(("unfinished", f"{figures.unfinished:,} without an answer at the end, or never sent"))
+    if figures.statuses:
+        listed = list(figures.statuses.items())
+        more = [f"and {len(listed) - _MAX_LISTED} more"] if len(listed) > _MAX_LISTED else []
+        texts = [f"{one_line(status, 20)}: {count:,}" for status, count in listed[:_MAX_LISTED]]
+        rows.append(("statuses", ", ".join(texts + more)))
+    errors = sum(figures.errors.values())
+    rows.append(("errors", f"{errors:,}, see below" if errors else "0"))
+    if connections := figures.connections:
+        text = f"{connections.get('opened', 0):,} opened"
+        text += f", at most {connections.get('most_open', 0):,} at one time"
+        if idle_closes := connections.get("idle_closes"):
+            text += f", {idle_closes:,} closed by the server while idle"
+        rows.append(("connections", text))
+    if figures.concurrency and not streams:
+        rows.append(("in flight", f"{significant(figures.concurrency)} requests on average"))
+    bytes_in, bytes_out = (numbers.quantity(value, "B") for value in (figures.bytes_in, figures.bytes_out))
+    rows.append(("bytes", f"{bytes_in} in, {bytes_out} out"))
+    rows.append(("engine", _engine(result)))
+    if result.started:
+        rows += [("not used", one_line(missing)) for missing in result.started.missing]
+    return rows
 
 
-def _answered(result: Result) -> str:
-    text = f"{result.requests:,}"
-    if result.intended is not None:
-        text += f" of {result.intended:,} intended"
-    text += f", {significant(result.achieved_rate_per_s)} per second"
-    if result.intended_rate_per_s:
-        share = result.achieved_rate_per_s / result.intended_rate_per_s
-        text += f" of {significant(result.intended_rate_per_s)} intended ({share:.1%})"
+def _answered(result: LoadResult) -> str:
+    figures = result.figures
+    text = f"{figures.requests:,}"
+    if figures.intended is not None:
+        text += f" of {figures.intended:,} intended"
+    text += f", {significant(figures.achieved_rate_per_s)} per second"
+    if figures.intended_rate_per_s:
+        share = figures.achieved_rate_per_s / figures.intended_rate_per_s
+        text += f" of {significant(figures.intended_rate_per_s)} intended ({share:.1%})"
     return text
 
 
-def _engine(result: Result) -> str:
-    done = result.messages or result.requests + result.late_requests
-    parts = [f"busiest thread {result.busy_share_most:.0%} of a core"]
-    waited = result.cpu_share_most - result.busy_share_most
-    if waited >= _WORTH_A_WORD:
-        parts.append(f"{waited:.0%} more to look for what is due next")
-    if done:
-        what = "message" if result.messages else "request"
-        parts.append(f"{numbers.quantity(result.cpu_ns / done, 'ns')} of CPU per {what}")
-    if result.peak_memory_bytes:
-        parts.append(numbers.quantity(result.peak_memory_bytes, "B"))
-    if result.is_open_loop():
-        parts.append(f"at most {numbers.quantity(result.largest_lag_ns, 'ns')} behind its schedule")
+def _engine(result: LoadResult) -> str:
+    figures = result.figures
+    busy_share = figures.busy_share_most or 0.0
+    parts = [f"busiest thread {busy_share:.0%} of a core"]
+    polling_share = figures.cpu_share_most - busy_share
+    if polling_share >= _MIN_POLLING_SHARE:
+        parts.append(f"{polling_share:.0%} more to poll for what is due next")
+    if transfers := figures.messages or figures.requests + figures.late_requests:
+        unit = "message" if figures.messages else "request"
+        parts.append(f"{numbers.quantity(figures.cpu_ns / transfers, 'ns')} of CPU per {unit}")
+    if figures.peak_memory_bytes:
+        parts.append(numbers.quantity(figures.peak_memory_bytes, "B"))
+    if result.is_open_loop:
+        parts.append(f"at most {numbers.quantity(figures.largest_lag_ns, 'ns')} behind its schedule")
     return ", ".join(parts)
 
 
-def times(result: Result) -> TableData:
-    """The table of times; bounds have a `≥`."""
+def times(result: LoadResult) -> TableData:
+    """The table of times; lower bounds have a `≥`."""
     rows = []
     for name, title in _ROWS.items():
-        spread = result.spreads.get(name)
+        summary = result.figures.latency(name)
         # In a closed loop service is latency, and nothing queues.
-        if spread is None or not spread.count or (name in ("service", "queue") and not result.is_open_loop()):
+        if summary is None or (name in ("service", "queue") and not result.is_open_loop):
             continue
-        mark = "≥" if name == "latency" and result.is_bound() else ""
-        rows.append((Entry(title, "text"), *(Entry(mark + text) for text in _milliseconds(spread))))
+        mark = "≥" if name == "latency" and result.is_lower_bound else ""
+        rows.append((TableCell(title, "text"), *(TableCell(mark + text) for text in _milliseconds(summary))))
     notes = []
-    if result.is_bound():
-        count = f"{result.unfinished:,} request{'s are' if result.unfinished != 1 else ' is'}"
+    if result.is_lower_bound:
+        unfinished = result.figures.unfinished
+        count = f"{unfinished:,} request{'s are' if unfinished != 1 else ' is'}"
         notes.append(
             f"≥: {count} unfinished and counted with the age at the end; the true latencies are longer."
         )
@@ -217,26 +225,27 @@ def times(result: Result) -> TableData:
     )
 
 
-def _milliseconds(spread: Spread) -> list[str]:
+def _milliseconds(summary: LatencySummary) -> list[str]:
     values = (
-        spread.mean_ns,
-        spread.p50_ns,
-        spread.p90_ns,
-        spread.p95_ns,
-        spread.p99_ns,
-        spread.p99_9_ns,
-        spread.max_ns,
+        summary.mean_ns,
+        summary.p50_ns,
+        summary.p90_ns,
+        summary.p95_ns,
+        summary.p99_ns,
+        summary.p99_9_ns,
+        summary.max_ns,
     )
     return [significant(value / 1e6) for value in values]
 
 
-def plot(result: Result, console: Console) -> None:
+def plot(result: LoadResult, console: Console) -> None:
     """A bar for each band of latency, or of a stream's lateness."""
-    pairs = result.counts.get(result.main(), ())
+    name = result.main_histogram
+    pairs = result.counts.get(name, ())
     if not pairs:
         return
     console.print()
-    console.print(Text(f"{result.main().capitalize()}, up to", style="bold"))
+    console.print(Text(f"{name.capitalize()}, up to", style="bold"))
     for line in bars(pairs, console.width):
         console.print(Text(line, no_wrap=True, overflow="crop"))
 
@@ -247,32 +256,37 @@ def bars(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
     if not values:
         return []
     edges = bands.edges(min(values), max(values), _BARS)
-    counts = bands.spread(pairs, edges)
-    most, total = max(counts), sum(counts)
+    counts = bands.band_counts(pairs, edges)
+    highest, total = max(counts), sum(counts)
     labels = [bands.label(edge) for edge in edges]
-    label_width, count_width = max(map(len, labels)), len(f"{most:,}")
+    label_width, count_width = max(map(len, labels)), len(f"{highest:,}")
     # Label, space, bar, space, count, space, share of seven characters.
     room = max(1, min(_BAR_WIDTH, width - label_width - count_width - 10))
     lines = []
     for label, count in zip(labels, counts, strict=True):
         share = f"{count / total:.2%}" if count else ""
-        text = f"{label:>{label_width}} {bar(count / most, room):<{room}} {count:>{count_width},} {share:>7}"
+        text = (
+            f"{label:>{label_width}} {bar(count / highest, room):<{room}} {count:>{count_width},} {share:>7}"
+        )
         lines.append(text[:width].rstrip())
     return lines
 
 
 def bar(share: float, width: int) -> str:
-    """A bar of eighths of a character; what is not nothing can be seen."""
+    """A bar of eighths of a character; any share above 0 shows (rich.bar.Bar rounds it down to nothing)."""
     eighths = round(share * width * 8)
     if share > 0:
         eighths = max(1, eighths)
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
-def _faults(title: str, counts: object, words: dict[str, str], console: Console) -> None:
-    assert isinstance(counts, dict)
+def _faults(title: str, counts: Mapping[str, int], meanings: Mapping[str, str], console: Console) -> None:
     rows = tuple(
-        (Entry(one_line(kind, 40), "text"), Entry(f"{count:,}"), Entry(words.get(kind, ""), "text"))
+        (
+            TableCell(one_line(kind, 40), "text"),
+            TableCell(f"{count:,}"),
+            TableCell(meanings.get(kind, ""), "text"),
+        )
         for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])
         if count
     )

@@ -1,4 +1,4 @@
-"""What people give `ringside vs`, read and checked."""
+"""The commands of `ringside vs`, parsed and checked."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ringside.errors import UsageError
 from ringside.text import one_line
 
 # One letter for each command where they are not named.
-MOST = len(string.ascii_uppercase)
+MAX_COMMANDS = len(string.ascii_uppercase)
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: what it is called, as it was written, and as it is started. `prepare` runs before each time,
-    unmeasured."""
+    """A command: its name, as it was written, and as it is started. `prepare` runs before each execution,
+    untimed."""
 
     name: str
     text: str
@@ -28,19 +28,22 @@ class Command:
     prepare: tuple[str, ...] | None = None
 
 
-def read(
+def parse_commands(
     texts: Sequence[str], names: Sequence[str], prepares: Sequence[str], shell: str | None
 ) -> tuple[Command, ...]:
     """The commands; those without a name are A, B, C …. One `prepare` is for all of them, else there is one
     for each. Raises UsageError with what is wrong."""
-    if not 2 <= len(texts) <= MOST:
-        raise UsageError(f"name 2 to {MOST} commands, each as one word: ringside vs 'sleep 0.1' 'sleep 0.2'")
+    if not 2 <= len(texts) <= MAX_COMMANDS:
+        raise UsageError(
+            f"name 2 to {MAX_COMMANDS} commands, each quoted as one argument: "
+            "ringside vs 'sleep 0.1' 'sleep 0.2'"
+        )
     if len(names) > len(texts):
         raise UsageError(f"{len(names)} names for {len(texts)} commands: at most one -n for each")
-    given = [one_line(name, 60) for name in names]
-    called = [*given, *string.ascii_uppercase[len(given) : len(texts)]]
-    if len(set(called)) != len(called) or not all(called):
-        raise UsageError(f"names must differ and not be empty: {', '.join(called)}")
+    own_names = [one_line(name, 60) for name in names]
+    all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
+    if len(set(all_names)) != len(all_names) or not all(all_names):
+        raise UsageError(f"names must differ and not be empty: {', '.join(all_names)}")
     if len(prepares) not in (0, 1, len(texts)):
         raise UsageError(f"give --prepare once for all commands, or once for each of the {len(texts)}")
     before = list(prepares) if len(prepares) == len(texts) else list(prepares) * len(texts)
@@ -51,7 +54,7 @@ def read(
             _argv(text, shell),
             _argv(before[i], shell) if before and before[i].strip() else None,
         )
-        for i, (name, text) in enumerate(zip(called, texts, strict=True))
+        for i, (name, text) in enumerate(zip(all_names, texts, strict=True))
     )
 
 
@@ -71,7 +74,7 @@ def _argv(text: str, shell: str | None) -> tuple[str, ...]:
         raise UsageError("a command cannot hold a NUL character")
     words = [*_split(shell), "-c", text] if shell else _split(text)
     if not words or not words[0]:
-        raise UsageError("a command is empty: write it as one word, 'sleep 0.1'")
+        raise UsageError("a command is empty: quote it as one argument, 'sleep 0.1'")
     program = words[0]
     if shutil.which(program) is None:
         if os.sep in program and Path(program).exists():
@@ -90,5 +93,5 @@ def _split(text: str) -> list[str]:
 
 
 def _shell_hint(text: str) -> str:
-    signs = [sign for sign in ("|", ">", "<", "&&", ";", "$", "*") if sign in text]
-    return f"; {signs[0]} is a shell's: add --shell" if signs else ""
+    operators = [operator for operator in ("|", ">", "<", "&&", ";", "$", "*") if operator in text]
+    return f"; `{operators[0]}` needs a shell: add --shell" if operators else ""

@@ -1,9 +1,15 @@
-"""Where trials run. An executor takes a probe's request and gives back the probe's lines."""
+"""Where trials run. An executor takes a request of the probe and returns the probe's messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+import os
+import resource
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+from ringside.probe.process import Probe
+from ringside.probe.protocol import TrialMessage, TrialRequest
 
 
 class Executor(Protocol):
@@ -14,14 +20,43 @@ class Executor(Protocol):
         ...
 
     def available_cpus(self) -> int:
-        """How many CPUs a contender may be given."""
+        """How many CPUs a contender may get."""
         ...
 
     def descriptors(self) -> int:
         """How many a process may have open at most."""
         ...
 
-    def run(self, request: Mapping[str, Any], tick: Callable[[], None] | None = None) -> list[bytes]:
-        """The probe's lines for this request; the last is the outcome. `tick` is called every second or
-        so meanwhile. Raises ProbeError when there is no outcome."""
+    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        """The probe's messages, the outcome last. `tick` is called every second or so meanwhile. Raises
+        ProbeError when there is no outcome."""
         ...
+
+
+class LocalExecutor:
+    """Trials on this machine."""
+
+    def __init__(self, probe: Probe | None = None) -> None:
+        self.probe = probe or Probe()
+        self._usable = sorted(os.sched_getaffinity(0))
+
+    def available_cpus(self) -> int:
+        return len(self._usable)
+
+    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        # The last ones: the first CPU takes most interrupts.
+        return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
+
+    def descriptors(self) -> int:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return sys.maxsize if most == resource.RLIM_INFINITY else most
+
+    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        return self.probe.trial(request, tick)
+
+
+def keep_off_contender_cpus(executor: Executor) -> None:
+    """Keep ringside itself off the CPU that one-core contenders get, where there is another."""
+    _, others = executor.cpus(1)
+    if others:
+        os.sched_setaffinity(0, others)

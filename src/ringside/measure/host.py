@@ -1,4 +1,4 @@
-"""Facts about this machine that stand beside every figure: what could explain it."""
+"""Facts about this machine that are kept with every run: they may explain its figures."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import os
 import platform
 import resource
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from ringside import __version__
 
+# Where this module's checkout is, if it is in one; a folder of the Python installation else.
+SOURCE_FOLDER = Path(__file__).resolve().parents[3]
 
-def facts(folder: Path) -> dict[str, Any]:
-    """Everything that is known of the machine and of ringside's revision, as JSON values. A fact that
-    this machine does not tell is null."""
+
+def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
+    """Everything that is known of the machine, and ringside's version and revision, as JSON values. A fact
+    that cannot be had on this machine is null. `folder`: where ringside's checkout may be."""
     cpu = _cpuinfo()
     memory = _meminfo()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -67,21 +71,22 @@ def _number(path: str) -> int | None:
 
 def _cpuinfo() -> dict[str, str]:
     """The first processor's entry of /proc/cpuinfo."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in (_read("/proc/cpuinfo") or "").splitlines():
         key, colon, value = line.partition(":")
         if colon:
-            found.setdefault(key.strip(), value.strip())
-    return found
+            fields.setdefault(key.strip(), value.strip())
+    return fields
 
 
 def _meminfo() -> dict[str, int]:
-    found = {}
+    """Sizes of /proc/meminfo in bytes."""
+    sizes = {}
     for line in (_read("/proc/meminfo") or "").splitlines():
         words = line.split()
         if len(words) == 3 and words[2] == "kB":
-            found[words[0].rstrip(":")] = int(words[1]) * 1024
-    return found
+            sizes[words[0].rstrip(":")] = int(words[1]) * 1024
+    return sizes
 
 
 def _hypervisor(cpu: dict[str, str]) -> str | None:
@@ -102,25 +107,51 @@ def _chosen(text: str | None) -> str | None:
 
 
 def _pressure() -> float | None:
-    """Share of the last ten seconds in which somebody waited for a CPU, percent (PSI)."""
+    """CPU pressure (PSI): the share of the last ten seconds in which a task waited for a CPU, percent."""
     text = _read("/proc/pressure/cpu")
     if not text or "avg10=" not in text:
         return None
     return float(text.split("avg10=", 1)[1].split()[0])
 
 
+def os_release() -> dict[str, str]:
+    """What os-release says of this system (`ID`, `PRETTY_NAME`); nothing where there is no such file."""
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
 def _system() -> str:
-    for line in (_read("/etc/os-release") or "").splitlines():
-        if line.startswith("PRETTY_NAME="):
-            return line.split("=", 1)[1].strip('"')
-    return platform.system()
+    return os_release().get("PRETTY_NAME") or platform.system()
+
+
+def is_checkout(folder: Path) -> bool:
+    """Whether a folder holds ringside's own sources. An installed ringside may well lie inside a checkout of
+    something else."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return bool(project["name"] == "ringside")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _revision(folder: Path) -> str | None:
-    """The git revision of the catalogue's checkout, with `+changes` where files differ from it."""
+    """The git revision of ringside's checkout, with `+changes` where files differ from it. None where the
+    folder is not ringside's own, or not under git by itself."""
+    if not is_checkout(folder):
+        return None
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() != folder.resolve():
+        return None
+    return _git(folder, "describe", "--always", "--dirty=+changes", "--abbrev=12", "--exclude=*")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What a git command printed, None where it failed."""
     try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+changes", "--abbrev=12", "--exclude=*"],
+        done = subprocess.run(
+            ["git", *arguments],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -130,4 +161,4 @@ def _revision(folder: Path) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return described.stdout.strip() or None if described.returncode == 0 else None
+    return done.stdout.strip() or None if done.returncode == 0 else None

@@ -9,13 +9,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 
 from ringside.errors import UsageError
 from ringside.model.design import Input, InputFile
 
-# Changes with the meaning of what is kept beside an input.
+# Changes with the meaning of the record that is kept beside an input.
 _FORMAT = 2
 _READ_BYTES = 1 << 20
 
@@ -27,34 +26,33 @@ class Inputs:
         self.folder = folder
         self._checked: dict[str, Input] = {}
 
-    def get(self, file: InputFile, making: Callable[[str, int], None] = lambda name, size: None) -> Input:
-        """The input, made if it is not there or not what it was; `making` is told its name and its largest
-        size in bytes before. Raises UsageError where there is no room, or it cannot be written."""
+    def get(self, file: InputFile, on_make: Callable[[str, int], None] = lambda name, size: None) -> Input:
+        """The input, made if it is not there or has changed; `on_make` is called before, with its name and
+        its largest size in bytes. Raises UsageError where there is no room, or it cannot be written."""
         if file.name not in self._checked:
-            self._checked[file.name] = self._kept(file) or self._make(file, making)
+            self._checked[file.name] = self._kept(file) or self._make(file, on_make)
         return self._checked[file.name]
 
     def _kept(self, file: InputFile) -> Input | None:
         path = (self.folder / file.name).resolve()
         try:
-            known = json.loads(_beside(path).read_text(encoding="utf-8"))
-            right = known["answer_sha256"]
-            if (known["format"], known["sha256"], right) == (_FORMAT, _sha256(path), _sha256(_answers(path))):
-                return Input(path, path.stat().st_size, right, _answers(path))
+            record = json.loads(_record(path).read_text(encoding="utf-8"))
+            hashes = (_sha256(path), _sha256(_answers(path)))
+            if (record["format"], record["sha256"], record["answer_sha256"]) == (_FORMAT, *hashes):
+                return Input(path, path.stat().st_size, hashes[1], _answers(path))
         except (OSError, ValueError, KeyError, TypeError):
             pass
         return None
 
-    def _make(self, file: InputFile, making: Callable[[str, int], None]) -> Input:
+    def _make(self, file: InputFile, on_make: Callable[[str, int], None]) -> Input:
         path = (self.folder / file.name).resolve()
         partial = path.with_name(f".{path.name}.{os.getpid()}")
-        answers = _answers(partial)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(path.parent).free
             if free < file.most_bytes:
                 raise UsageError(_no_room(file, path.parent, free))
-            making(file.name, file.most_bytes)
+            on_make(file.name, file.most_bytes)
             return _write(file, partial, path)
         except OSError as error:
             if error.errno == errno.ENOSPC:
@@ -63,46 +61,35 @@ class Inputs:
         finally:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
-                answers.unlink(missing_ok=True)
+                _answers(partial).unlink(missing_ok=True)
 
 
 def _write(file: InputFile, partial: Path, path: Path) -> Input:
-    text, answer = hashlib.sha256(), hashlib.sha256()
-    with partial.open("wb") as out, _answers(partial).open("wb") as right:
-        for piece, answers in file.pieces():
-            out.write(piece)
-            text.update(piece)
-            right.write(answers)
-            answer.update(answers)
-        size = out.tell()
-    known = {"format": _FORMAT, "sha256": text.hexdigest(), "answer_sha256": answer.hexdigest()}
-    # The text last: without it, what stands beside it is nothing.
-    _beside(path).write_text(json.dumps(known) + "\n", encoding="utf-8")
+    text_hash, answer_hash = hashlib.sha256(), hashlib.sha256()
+    with partial.open("wb") as text_file, _answers(partial).open("wb") as answer_file:
+        for text, answers in file.pieces():
+            text_file.write(text)
+            text_hash.update(text)
+            answer_file.write(answers)
+            answer_hash.update(answers)
+        size = text_file.tell()
+    record = {
+        "format": _FORMAT,
+        "sha256": text_hash.hexdigest(),
+        "answer_sha256": answer_hash.hexdigest(),
+    }
+    # The text comes last: without it the files beside it count for nothing.
+    _record(path).write_text(json.dumps(record) + "\n", encoding="utf-8")
     _answers(partial).replace(_answers(path))
     partial.replace(path)
-    return Input(path, size, answer.hexdigest(), _answers(path))
-
-
-@lru_cache(maxsize=64)
-def answers_sha256(known: Input, times: int) -> str:
-    """The hash of the right answers, written so many times one after the other. Raises UsageError where the
-    file that holds them has gone."""
-    if times == 1:
-        return known.answer_sha256
-    digest = hashlib.sha256()
-    try:
-        for _ in range(times):
-            digest.update(known.answers.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{known.answers} cannot be read: {error.strerror}; run it again") from error
-    return digest.hexdigest()
+    return Input(path, size, answer_hash.hexdigest(), _answers(path))
 
 
 def _answers(path: Path) -> Path:
     return path.with_name(f"{path.name}.answers")
 
 
-def _beside(path: Path) -> Path:
+def _record(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
@@ -115,8 +102,8 @@ def _sha256(path: Path) -> str:
 
 
 def _no_room(file: InputFile, folder: Path, free: int) -> str:
-    needed, there = file.most_bytes / 1e6, free / 1e6
+    ways_out = ["make room", file.smaller, "or name another folder in RINGSIDE_INPUTS"]
     return (
-        f"the input {file.name} takes up to {needed:,.0f} MB in {folder}, where {there:,.0f} MB are free: "
-        "make room, take fewer cases with --set cases=N, or name another folder in RINGSIDE_INPUTS"
+        f"the input {file.name} takes up to {file.most_bytes / 1e6:,.0f} MB in {folder}, where "
+        f"{free / 1e6:,.0f} MB are free: {', '.join(filter(None, ways_out))}"
     )

@@ -1,26 +1,21 @@
-"""From an experiment to blocks of cells. Pure: the same experiment, machine size and seed give the same
-plan, which is what lets a killed run be taken up again."""
+"""From an experiment to its points, checked against workload, contenders and machine. Pure."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
-from ringside.model.design import Block, Cell, Experiment, Level, Metric, Point
+from ringside.model.design import Experiment, Level, Point
 from ringside.workloads.base import Cores, Workload
-
-# With a goal for the intervals no more blocks are made than this, reached or not.
-_UNTIL_BLOCKS = 500
 
 
 def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> Experiment:
     """The experiment with levels replaced (`--set nodes=10,100`). Levels are still text here."""
     factors = {**experiment.factors, **{factor: tuple(levels) for factor, levels in settings.items()}}
-    at = tuple({name: level for name, level in one.items() if name not in settings} for one in experiment.at)
+    at = tuple({name: level for name, level in own.items() if name not in settings} for own in experiment.at)
     return dataclasses.replace(experiment, factors=factors, at=at)
 
 
@@ -45,23 +40,6 @@ def with_until(experiment: Experiment, goal: float) -> Experiment:
     return dataclasses.replace(experiment, until=goal)
 
 
-def pairs(experiment: Experiment) -> list[tuple[str, str]]:
-    """The pairs whose ratios are shown: those that the experiment names, else all over the baseline."""
-    if experiment.show.ratios:
-        return list(experiment.show.ratios)
-    return [(name, experiment.baseline) for name in experiment.contenders if name != experiment.baseline]
-
-
-def compared(experiment: Experiment, workload: Workload) -> list[Metric]:
-    """The metrics that are compared, the headline first."""
-    return [workload.metric(name) for name in experiment.show.metrics or workload.compared]
-
-
-def most_blocks(experiment: Experiment) -> int:
-    """How many blocks are made at most."""
-    return experiment.blocks if experiment.until is None else max(experiment.blocks, _UNTIL_BLOCKS)
-
-
 def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point]:
     """Every combination of the levels, factors in the workload's order, defaults where none is given; for
     each entry of the experiment's `at` with its own levels.
@@ -69,47 +47,29 @@ def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point
     `cores` is the number of CPUs of this machine. Raises UsageError for an unknown factor or a level out
     of range. Levels that come to the same (`cores = [1, "all"]` on one CPU) make one point.
     """
-    found: list[Point] = []
+    combinations: list[Point] = []
     for own in experiment.at or ({},):
         levels = {**experiment.factors, **{name: (level,) for name, level in own.items()}}
-        found += _combinations(levels, workload, cores)
-    return list(dict.fromkeys(found))
+        combinations += _combinations(levels, workload, cores)
+    return list(dict.fromkeys(combinations))
 
 
-def _combinations(given: Mapping[str, tuple[Level, ...]], workload: Workload, cores: int) -> list[Point]:
-    for name in given:
+def _combinations(wanted: Mapping[str, tuple[Level, ...]], workload: Workload, cores: int) -> list[Point]:
+    for name in wanted:
         workload.factor(name)
     axes: list[list[Level]] = []
     for factor in workload.factors:
-        wanted = given.get(factor.name, (factor.default,))
+        own = wanted.get(factor.name, (factor.default,))
         if isinstance(factor, Cores):
-            levels: list[Level] = [one for level in wanted for one in factor.resolve(level, cores)]
+            levels: list[Level] = [number for level in own for number in factor.resolve(level, cores)]
         else:
-            levels = [factor.check(level) for level in wanted]
+            levels = [factor.check(level) for level in own]
         axes.append(list(dict.fromkeys(levels)))
     names = [factor.name for factor in workload.factors]
-    found = [Point(tuple(zip(names, levels, strict=True))) for levels in itertools.product(*axes)]
-    for point in found:
+    points = [Point(tuple(zip(names, levels, strict=True))) for levels in itertools.product(*axes)]
+    for point in points:
         workload.check(point)
-    return found
-
-
-def blocks(all_points: Sequence[Point], contenders: Sequence[str], count: int, seed: int) -> Iterator[Block]:
-    """`count` blocks, counted from 1. In each the points come in a random order, and the contenders of a
-    point stand next to each other, in a random order too: drift of the machine then hits them alike."""
-    for index in range(1, count + 1):
-        generator = random.Random(f"{seed}/{index}")
-        cells: list[Cell] = []
-        for point in generator.sample(all_points, len(all_points)):
-            cells += [Cell(name, point) for name in generator.sample(contenders, len(contenders))]
-        yield Block(index, tuple(cells))
-
-
-def padding_bytes(seed: int, block: int, position: int) -> int:
-    """Length of an environment variable that only takes room: the size of the environment moves the stack
-    and with it results (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!",
-    ASPLOS 2009), so it varies at random instead of favouring someone."""
-    return random.Random(f"padding/{seed}/{block}/{position}").randrange(4096)
+    return points
 
 
 def past_limit(contender: Contender, workload: str, point: Point) -> str | None:
@@ -126,13 +86,17 @@ def past_limit(contender: Contender, workload: str, point: Point) -> str | None:
     return None
 
 
-def check_descriptors(points: Sequence[Point], workload: Workload, most: int) -> None:
-    """No point may need more descriptors than a process can have. Raises UsageError with the numbers."""
-    needed = max((workload.descriptors(point) for point in points), default=0)
-    if needed > most:
+def check_machine(points: Sequence[Point], workload: Workload, cpus: int, descriptors: int) -> None:
+    """No point may need more CPUs than contenders can get here, or more descriptors than a process can have.
+    Raises UsageError with the numbers."""
+    cores = max((workload.cores(point) for point in points), default=1)
+    if cores > cpus:
+        raise UsageError(f"this run needs {cores} CPUs, and only {cpus} are available here")
+    needed, hint = max((workload.descriptors(point) for point in points), default=(0, ""))
+    if needed > descriptors:
         raise UsageError(
-            f"this experiment needs {needed:,} descriptors in one process, and the limit here is {most:,}: "
-            "raise the hard limit (ulimit -Hn, LimitNOFILE), or take fewer connections with --set"
+            f"this experiment needs {needed:,} descriptors in one process, and the limit here is "
+            f"{descriptors:,}: raise the hard limit (ulimit -Hn, LimitNOFILE), or {hint}"
         )
 
 

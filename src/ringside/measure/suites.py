@@ -1,66 +1,99 @@
-"""What `ringside run` is to do: one experiment, or the parts of a suite, as the command line changes them."""
+"""What `ringside run` is to do: one experiment, or those of a suite, as the command line changes them; and
+which runs of the store belong together."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure import plan
 from ringside.model.design import Experiment
-from ringside.store import Run, Store
+from ringside.model.results import Run
+from ringside.store import Store
 from ringside.workloads import workload as find_workload
 
 
-def experiments(
-    catalogue: Catalogue,
-    name: str,
-    *,
-    only: Sequence[str] = (),
-    settings: Mapping[str, Sequence[str]] | None = None,
-    blocks: int | None = None,
-    until: float | None = None,
-) -> list[Experiment]:
-    """The experiment of that name or path, or those of a suite, changed. Of a suite's parts each takes the
-    contenders and factors that are its own. Raises UsageError where a name fits none of them."""
-    suite = catalogue.suite(name)
-    settings = settings or {}
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """An experiment or suite by name or path, and what the command line changes of it. It is kept with the
+    runs of a suite, under the suite's id, so that those that are missing can be made later."""
+
+    name: str
+    only: tuple[str, ...] = ()
+    settings: Mapping[str, tuple[str, ...]] | None = None
+    blocks: int | None = None
+    until: float | None = None
+    seed: int | None = None
+
+    def as_suite(self, suite_id: str) -> dict[str, Any]:
+        """JSON values for the plan of a run."""
+        return {"id": suite_id, **asdict(self)}
+
+
+def selection_of(suite: Mapping[str, Any]) -> Selection:
+    """The selection that is kept with a run of a suite."""
+    return Selection(
+        name=suite["name"],
+        only=tuple(suite["only"]),
+        settings={factor: tuple(levels) for factor, levels in (suite["settings"] or {}).items()},
+        blocks=suite["blocks"],
+        until=suite.get("until"),
+        seed=suite["seed"],
+    )
+
+
+def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
+    """The experiment of that name or path, or those of a suite, changed. Each of a suite's experiments takes
+    the contenders and factors that are its own. Raises UsageError where a name fits none of them."""
+    suite = catalogue.suite(selection.name)
+    only, settings = selection.only, selection.settings or {}
     if suite is None:
-        wanted = [catalogue.experiment(name)]
-        parts = [(wanted[0], list(only), dict(settings))]
-    else:
-        wanted = [catalogue.experiment(part) for part in suite.parts]
-        listed = {contender for one in wanted for contender in one.contenders}
-        parts = [(one, _own(catalogue, one, only, listed), _factors(one, settings)) for one in wanted]
-        for factor in settings:
-            if not any(factor in own for _, _, own in parts):
-                raise UsageError(f"no part of `{name}` has a factor `{factor}`")
-        for contender in only:
-            if not any(contender in own for _, own, _ in parts):
-                raise UsageError(f"contender `{contender}` takes no part in `{name}`")
-    found = []
-    for experiment, contenders, levels in parts:
-        if only and not contenders:
-            continue
-        changed = plan.with_settings(experiment, levels)
-        if contenders:
-            changed = plan.with_contenders(changed, contenders)
-        changed = plan.with_blocks(changed, blocks) if blocks else changed
-        found.append(plan.with_until(changed, until) if until else changed)
-    return found
+        return [_changed(catalogue.experiment(selection.name), only, settings, selection)]
+    members = [catalogue.experiment(name) for name in suite.experiments]
+    listed = {contender for experiment in members for contender in experiment.contenders}
+    chosen = [_chosen(catalogue, experiment, only, listed) for experiment in members]
+    factors = [_factors(experiment, settings) for experiment in members]
+    for factor in settings:
+        if not any(factor in levels for levels in factors):
+            raise UsageError(f"no part of `{selection.name}` has a factor `{factor}`")
+    for contender in only:
+        if not any(contender in names for names in chosen):
+            raise UsageError(f"contender `{contender}` takes no part in `{selection.name}`")
+    return [
+        _changed(experiment, names, levels, selection)
+        for experiment, names, levels in zip(members, chosen, factors, strict=True)
+        if names or not only
+    ]
 
 
-def _own(
+def _changed(
+    experiment: Experiment,
+    contenders: Sequence[str],
+    settings: Mapping[str, Sequence[str]],
+    selection: Selection,
+) -> Experiment:
+    changed = plan.with_settings(experiment, settings)
+    if contenders:
+        changed = plan.with_contenders(changed, contenders)
+    if selection.blocks:
+        changed = plan.with_blocks(changed, selection.blocks)
+    return plan.with_until(changed, selection.until) if selection.until else changed
+
+
+def _chosen(
     catalogue: Catalogue, experiment: Experiment, only: Sequence[str], listed: Collection[str]
 ) -> list[str]:
-    """Those that it lists, and those that no part lists and that could take part in it."""
-    found = []
+    """Of `only` those that the experiment lists, and those that no experiment lists and that could take part
+    in it."""
+    chosen = []
     for name in only:
         able = experiment.workload in catalogue.contender(name).workloads
         if name in experiment.contenders or (able and name not in listed):
-            found.append(name)
-    return found
+            chosen.append(name)
+    return chosen
 
 
 def _factors(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
@@ -68,33 +101,27 @@ def _factors(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> d
     return {factor: levels for factor, levels in settings.items() if factor in known}
 
 
-def together(storage: Store, name: str) -> list[Run]:
+def runs_of(store: Store, name: str) -> list[Run]:
     """The run of that id; all runs of the suite of that id; for `latest` those of the latest run's suite,
     in the order in which they were made. Raises UsageError."""
     try:
-        run = storage.run(name)
+        run = store.run(name)
     except UsageError:
-        if mates := _mates(storage, name):
-            return mates
+        if members := _members(store, name):
+            return members
         raise
-    suite = suite_of(run).get("id") if name == "latest" else None
-    return _mates(storage, suite) if suite else [run]
+    suite = run.suite.get("id") if name == "latest" else None
+    return _members(store, suite) if suite else [run]
 
 
-def single(storage: Store, name: str) -> Run:
-    """The run of that id. Raises UsageError, also where it means several: a suite of them."""
-    found = together(storage, name)
-    if len(found) > 1:
-        ids = ", ".join(one.id for one in found)
+def single_run(store: Store, name: str) -> Run:
+    """The run of that id. Raises UsageError, also where it means the several of a suite."""
+    runs = runs_of(store, name)
+    if len(runs) > 1:
+        ids = ", ".join(run.id for run in runs)
         raise UsageError(f"{name} is a suite of runs: name one of {ids}")
-    return found[0]
+    return runs[0]
 
 
-def _mates(storage: Store, suite: str) -> list[Run]:
-    return [run for run in storage.runs() if suite_of(run).get("id") == suite]
-
-
-def suite_of(run: Run) -> Mapping[str, Any]:
-    """What a run keeps of its suite: its id, name, and how it was called."""
-    kept: Mapping[str, Any] = run.plan.get("suite") or {}
-    return kept
+def _members(store: Store, suite: str) -> list[Run]:
+    return [run for run in store.runs() if run.suite.get("id") == suite]

@@ -1,9 +1,8 @@
-"""Version receipts and builds. No receipt, no measurement: a runtime that does not tell its version in
+"""Version receipts and builds. No receipt, no measurement: a runtime that does not print its version in
 time is not there. Builds are kept by the content of the sources, the receipt and the commands."""
 
 from __future__ import annotations
 
-import fcntl
 import fnmatch
 import glob
 import hashlib
@@ -12,12 +11,16 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from filelock import FileLock
+from packaging.version import Version
+
 from ringside.errors import BuildError
-from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable
+from ringside.measure import host
+from ringside.model.catalogue import PLACEHOLDER, Contender, Ready, Receipt, Runtime, Unavailable
 
 VERSION_TIMEOUT_S = 60.0
 BUILD_TIMEOUT_S = 3600.0
@@ -32,75 +35,101 @@ class Toolchain:
         self._receipts: dict[tuple[object, ...], Receipt | str] = {}
 
     def receipt(self, runtime: Runtime) -> Receipt | str:
-        """The receipt of a runtime, or in words why there is none. Asked once for each runtime."""
+        """The receipt of a runtime, or in words why there is none. Looked for once for each runtime."""
         key = (runtime.executable, runtime.version, runtime.minimum, runtime.locate)
         if key not in self._receipts:
             self._receipts[key] = find_receipt(runtime)
         return self._receipts[key]
 
-    def prepare(self, contender: Contender) -> Ready | Unavailable:
-        """Receipt and build of a contender; builds only what is not there already."""
+    def prepare(
+        self, contender: Contender, on_build: Callable[[Contender], None] = lambda contender: None
+    ) -> Ready | Unavailable:
+        """Receipt and build of a contender; builds only what is not there already. `on_build` is called
+        before its build commands run: they may take minutes."""
         receipt = self.receipt(contender.runtime)
         if isinstance(receipt, str):
             return Unavailable(contender, receipt, remedy(contender.runtime))
         content = content_hash(contender, receipt)
-        build = (self.builds / f"{contender.name}-{content[:12]}").resolve()
+        build = self._folder(contender, content)
         try:
-            self._build(contender, receipt, build)
+            self._build(contender, receipt, build.resolve(), on_build)
         except BuildError as error:
-            return Unavailable(contender, str(error), "see the log, mend it, and run again", error.log)
-        return Ready(contender, receipt, build, content)
+            log = self._keep_log(build, error.log)
+            way_out = f"fix the error in {log} and run again" if log else "fix this and run again"
+            return Unavailable(contender, str(error), way_out, error.log)
+        return Ready(contender, receipt, build.resolve(), content)
 
     def is_built(self, contender: Contender, receipt: Receipt) -> bool:
-        content = content_hash(contender, receipt)
-        return (self.builds / f"{contender.name}-{content[:12]}" / _DONE).exists()
+        """Whether there is nothing left to build for a contender."""
+        return (self._folder(contender, content_hash(contender, receipt)) / _DONE).exists()
 
-    def _build(self, contender: Contender, receipt: Receipt, build: Path) -> None:
+    def _folder(self, contender: Contender, content: str) -> Path:
+        return self.builds / f"{contender.name}-{content[:12]}"
+
+    def _build(
+        self, contender: Contender, receipt: Receipt, build: Path, on_build: Callable[[Contender], None]
+    ) -> None:
         try:
             self.builds.mkdir(parents=True, exist_ok=True)
-            with _locked(self.builds / f"{build.name}.lock"):
+            # Two runs at the same time build a contender once.
+            with FileLock(self.builds / f"{build.name}.lock"):
                 if (build / _DONE).exists():
                     return
                 shutil.rmtree(build, ignore_errors=True)
                 build.mkdir()
+                if contender.builds:
+                    on_build(contender)
                 names = {"runtime": receipt.executable, "build": str(build)}
-                log = "".join(
-                    run_build(expand(command, names), contender.folder) for command in contender.builds
-                )
+                log = ""
+                for command in contender.builds:
+                    log += run_build(expand(command, names), contender.folder, log)
                 # The marker comes last: a build that was cut off is made anew.
                 (build / _DONE).write_text(log, encoding="utf-8")
+                _log_file(build).unlink(missing_ok=True)
         except OSError as error:
             raise BuildError(f"the build in {build} failed: {error.strerror or error}") from error
+
+    def _keep_log(self, build: Path, log: str) -> Path | None:
+        """Write a failed build's log beside its folder, where that can be done."""
+        if not log:
+            return None
+        try:
+            _log_file(build).write_text(log, encoding="utf-8")
+        except OSError:
+            return None
+        return _log_file(build)
+
+
+def _log_file(build: Path) -> Path:
+    return build.with_name(f"{build.name}.log")
 
 
 def expand(command: Sequence[str], names: Mapping[str, object]) -> list[str]:
     """The command with `{name}` replaced; braces around anything else stay as they are."""
-    return [
-        re.sub(r"\{([a-z_]+)\}", lambda match: str(names.get(match[1], match[0])), word) for word in command
-    ]
+    return [PLACEHOLDER.sub(lambda match: str(names.get(match[1], match[0])), word) for word in command]
 
 
 def candidates(names: Sequence[str]) -> Iterator[str]:
     """Paths of executables for names and globs, in their order, each once."""
-    seen: set[str] = set()
     folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    tried: set[str] = set()
     for name in names:
         if "/" in name:
-            found = sorted(glob.glob(name), reverse=True)
+            paths = sorted(glob.glob(name), reverse=True)
         else:
-            found = [
-                os.path.join(folder, entry)
+            paths = [
+                os.path.join(folder, file)
                 for folder in folders
-                for entry in sorted(_listing(folder), reverse=True)
-                if fnmatch.fnmatchcase(entry, name)
+                for file in sorted(_files(folder), reverse=True)
+                if fnmatch.fnmatchcase(file, name)
             ]
-        for path in found:
-            if path not in seen and os.access(path, os.X_OK) and not os.path.isdir(path):
-                seen.add(path)
+        for path in paths:
+            if path not in tried and os.access(path, os.X_OK) and not os.path.isdir(path):
+                tried.add(path)
                 yield path
 
 
-def _listing(folder: str) -> list[str]:
+def _files(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:
@@ -110,17 +139,19 @@ def _listing(folder: str) -> list[str]:
 def version_of(text: str) -> str | None:
     """The first thing in a version text that looks like a version: digits with dots."""
     match = re.search(r"\d+(?:\.\d+)*", text)
-    return match[0] if match else None
+    if match is None:
+        return None
+    try:
+        Version(match[0])
+    except ValueError:  # More digits than Python turns into a number.
+        return None
+    return match[0]
 
 
 def at_least(version: str, minimum: str) -> bool:
-    """Whether a dotted version is not below another one: `3.9` is below `3.11`."""
-
-    def parts(text: str) -> list[int]:
-        numbers = [int(part) for part in text.split(".")]
-        return numbers + [0] * (8 - len(numbers))
-
-    return parts(version) >= parts(minimum)
+    """Whether a version is not below another one: `3.9` is below `3.11`. Raises ValueError for a text that
+    is no version."""
+    return Version(version) >= Version(minimum)
 
 
 def find_receipt(runtime: Runtime) -> Receipt | str:
@@ -128,51 +159,53 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
     reasons: list[str] = []
     for path in candidates(runtime.executable):
         names = {"runtime": path}
-        text = _ask(expand(runtime.version, names))
-        version = version_of(text) if text else None
-        if not text or version is None:
-            reasons.append(f"{path} tells no version")
+        text = _output(expand(runtime.version, names)) or ""
+        version = version_of(text)
+        if version is None:
+            reasons.append(f"{path} printed no recognisable version")
             continue
         if runtime.minimum and not at_least(version, runtime.minimum):
             reasons.append(f"{path} is {version}, below {runtime.minimum}")
             continue
         executable = path
         if runtime.locate:
-            located = (_ask(expand(runtime.locate, names)) or "").strip()
-            if not os.access(located, os.X_OK):
-                reasons.append(f"{path} does not tell where it really is")
+            executable = (_output(expand(runtime.locate, names)) or "").strip()
+            if not os.access(executable, os.X_OK):
+                reasons.append(f"{path} printed no path of an executable for `locate`")
                 continue
-            executable = located
         return Receipt(executable, version, " ".join(text.split())[:200])
     wanted = " or ".join(runtime.executable) + (f" {runtime.minimum} or newer" if runtime.minimum else "")
     return f"needs {wanted}: " + ("; ".join(reasons[:3]) if reasons else "not found")
 
 
-def _ask(command: Sequence[str]) -> str | None:
-    """What a command printed, or None when it failed or took too long. Its whole group is ended."""
+def _output(command: Sequence[str]) -> str | None:
+    """What a command printed, or None when it failed or took too long."""
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            cwd="/",
-        )
-    except OSError:
+        output, status = _run_group(command, Path("/"), VERSION_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    try:
-        output, _ = process.communicate(timeout=VERSION_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        _end_group(process)
-        return None
-    return output.decode(errors="replace").strip() if process.returncode == 0 else None
+    return output.strip() if status == 0 else None
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+def _run_group(command: Sequence[str], folder: Path, timeout_s: float) -> tuple[str, int]:
+    """What a command printed and its exit status. Its whole process group is ended when it takes too long, or
+    when this is interrupted. Raises OSError, TimeoutExpired."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        cwd=folder,
+    )
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return output.decode(errors="replace"), process.returncode
 
 
 def content_hash(contender: Contender, receipt: Receipt) -> str:
@@ -203,71 +236,47 @@ def source_files(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def run_build(command: Sequence[str], folder: Path) -> str:
-    """Run one build command in a folder; what it printed. Raises BuildError with that as its log."""
+def run_build(command: Sequence[str], folder: Path, log: str = "") -> str:
+    """Run one build command in a folder; what it printed. Raises BuildError, whose log is that after `log`,
+    what the commands before printed."""
     shown = " ".join(command)
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            cwd=folder,
-        )
+        output, status = _run_group(command, folder, BUILD_TIMEOUT_S)
     except OSError as error:
-        raise BuildError(f"cannot be built: `{command[0]}`: {error.strerror}") from error
-    try:
-        output, _ = process.communicate(timeout=BUILD_TIMEOUT_S)
+        raise BuildError(f"cannot be built: `{command[0]}`: {error.strerror}", log) from error
     except subprocess.TimeoutExpired:
-        _end_group(process)
-        raise BuildError(f"cannot be built: `{shown}` took over {BUILD_TIMEOUT_S:.0f} s") from None
-    except BaseException:
-        _end_group(process)
-        raise
-    log = f"$ {shown}\n{output.decode(errors='replace')}"
-    if process.returncode != 0:
-        raise BuildError(f"cannot be built: `{command[0]}` ended with {process.returncode}", log)
-    return log
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file: two runs at the same time build a contender once."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        raise BuildError(f"cannot be built: `{shown}` took over {BUILD_TIMEOUT_S:.0f} s", log) from None
+    printed = f"$ {shown}\n{output}"
+    if status != 0:
+        raise BuildError(f"cannot be built: `{command[0]}` ended with {status}", log + printed)
+    return printed
 
 
 def system_names() -> list[str]:
-    """This system's names, most specific first, from /etc/os-release: `debian-12`, `debian`, or
+    """This system's names as in os-release, the most specific first: `debian-12`, `debian`, or
     `ubuntu-24.04`, `ubuntu`, `debian`."""
-    names: list[str] = []
-    try:
-        lines = Path("/etc/os-release").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return names
-    found = dict(line.split("=", 1) for line in lines if "=" in line)
-    release = {key: found.get(key, "").strip('"') for key in ("ID", "VERSION_ID", "ID_LIKE")}
-    if release["ID"] and release["VERSION_ID"]:
-        names.append(f"{release['ID']}-{release['VERSION_ID']}")
-    return names + release["ID"].split() + release["ID_LIKE"].split()
+    release = host.os_release()
+    identifier, version = release.get("ID", ""), release.get("VERSION_ID", "")
+    own = [f"{identifier}-{version}", identifier] if identifier and version else identifier.split()
+    return [*own, *release.get("ID_LIKE", "").split()]
+
+
+def has_apt() -> bool:
+    """Whether packages of this system are installed by apt-get."""
+    return not {"debian", "ubuntu"}.isdisjoint(system_names())
 
 
 def packages(runtime: Runtime) -> tuple[str, ...]:
     """The packages of this system that bring the runtime; empty where the manifest names none."""
-    for name in system_names():
-        if name in runtime.install:
-            return runtime.install[name]
-    return ()
+    return next((runtime.install[name] for name in system_names() if name in runtime.install), ())
 
 
 def remedy(runtime: Runtime) -> str:
-    """The command that gets a missing runtime, or who to ask."""
+    """The command that gets a missing runtime, or what to install."""
     if names := packages(runtime):
         sudo = "" if os.geteuid() == 0 else "sudo "
-        return f"{sudo}apt-get install -y {' '.join(names)}"
+        return f"{sudo}apt-get install -y {' '.join(names)}" if has_apt() else f"install {' '.join(names)}"
     if runtime.install:
-        names = next(iter(runtime.install.values()))
-        return f"install {' '.join(runtime.executable)} (Debian: {' '.join(names)})"
+        system, names = next(iter(runtime.install.items()))
+        return f"install {' or '.join(runtime.executable)} ({system.capitalize()}: {' '.join(names)})"
     return f"install {' or '.join(runtime.executable)}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ringside.model.design import Level
+
+# What is replaced in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Runtime:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WorkloadEntry:
     """A contender's part in one workload: its command, the largest levels that it takes, and for some
     factors the only ones."""
 
@@ -35,7 +39,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime."""
+    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime. `kind` is
+    the manifest's `class`: `idiomatic`, written as the library's community writes it; `bare`, by hand on the
+    runtime's sockets; `floor`, by hand down to the system calls: what the others are compared with."""
 
     name: str
     folder: Path
@@ -47,7 +53,8 @@ class Contender:
     parallel: bool
     runtime: Runtime
     builds: tuple[tuple[str, ...], ...]
-    workloads: Mapping[str, Entry]
+    workloads: Mapping[str, WorkloadEntry]
+    kind: str = "idiomatic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof of a toolchain: the program that will be started and what it said of its version."""
+    """Proof of a toolchain: the program that will be started, its version, and the text it printed."""
 
     executable: str
     version: str
@@ -105,7 +112,8 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A contender that cannot be measured, why, and the way out."""
+    """A contender that cannot be measured, why, and the way out. `log` is what a failed build printed:
+    hostile text."""
 
     contender: Contender
     reason: str

@@ -99,32 +99,24 @@ class Suite:
 
     name: str
     title: str
-    parts: tuple[str, ...]
+    experiments: tuple[str, ...]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
-    """The evidence that makes a trial `ok`, as data for the probe."""
-
-    result: Mapping[str, str]
-    lines_total: int | None = None
-    lines_starting: Mapping[str, int] = field(default_factory=dict)
-    lines_sha256: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file that a program reads. `pieces` makes its bytes, and beside them those of the right answer."""
+    """A file that a program reads. `pieces` yields its bytes, each piece with the bytes of the right answer
+    to it. `smaller`: how a user asks for a smaller file."""
 
     name: str
     most_bytes: int
     pieces: Callable[[], Iterator[tuple[bytes, bytes]]]
+    smaller: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input file that is there, its size, and what a program that reads it must write: its hash, and the
+    """An input file that exists, its size, and what a program that reads it must write: its hash, and the
     file that holds it."""
 
     path: Path
@@ -135,10 +127,17 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A figure of a trial: its name in documents, its unit, what it says, and which way is better."""
+    """A figure of a trial: its name in documents, its unit, what it is, and which way is better. `phrase`:
+    its name inside a sentence, where that is not the title in lower case: `time per hop`."""
 
     name: str
     unit: str
     title: str
     explanation: str
     smaller_is_better: bool = True
+    phrase: str = ""
+
+    @property
+    def noun(self) -> str:
+        """The metric inside a sentence."""
+        return self.phrase or self.title[:1].lower() + self.title[1:]

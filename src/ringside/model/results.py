@@ -1,13 +1,16 @@
-"""What came of it: trials, intervals, comparisons, verdicts. Frozen."""
+"""What came of it: runs, trials, intervals, comparisons, verdicts. Frozen; the probe's messages stand in
+trials as they came."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import median
 from typing import Any
 
 from ringside.model.design import Cell, Point
+from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome
 
 
 class Outcome(StrEnum):
@@ -21,8 +24,13 @@ class Outcome(StrEnum):
     FLOODED = "flooded"
     NEVER_READY = "never-ready"
     LOAD_FAILED = "load-failed"
+    PROBE_FAILED = "probe-failed"
     UNAVAILABLE = "unavailable"
     INTERRUPTED = "interrupted"
+
+
+# A trial that ended like this says nothing of its cell: it is carried out again when the run is resumed.
+REPEATABLE = frozenset({Outcome.INTERRUPTED, Outcome.PROBE_FAILED})
 
 
 class Verdict(StrEnum):
@@ -35,6 +43,26 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of an experiment, trials apart. `plan` holds the resolved experiment, the contenders as
+    they were (with hashes of their sources) and the points; `host` the machine's facts. Both are JSON values
+    (docs/STORE.md)."""
+
+    id: str
+    experiment: str
+    started_at: str
+    ended_at: str | None
+    seed: int
+    plan: Mapping[str, Any]
+    host: Mapping[str, Any]
+
+    @property
+    def suite(self) -> Mapping[str, Any]:
+        """The suite that the run is a part of: its id, name and options; empty for a run by itself."""
+        return self.plan.get("suite") or {}
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """A unit of a program was busy with one piece of work, in seconds of the program's own clock."""
 
@@ -44,8 +72,34 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """Values at times, in seconds."""
+
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A trial over time. `edges` are the n + 1 ends of n intervals, in seconds since the load began, each
+    longer than the last; `cpu` has the cores' worth that a thread, by its name, used in each of them.
+    `kernel_bytes`: the growth of the kernel's memory since the first sample.
+    `marker_s`: an instant worth a line, such as the end of a ramp. `latest_s`: the latest message of each
+    second, in seconds."""
+
+    block: int
+    edges: tuple[float, ...]
+    cpu: Mapping[str, tuple[float, ...]]
+    pss_bytes: Series
+    kernel_bytes: Series
+    latest_s: Series
+    marker_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution of a cell. `answers` holds what the probe said, sample lines apart."""
+    """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
+    phase took, in nanoseconds. `report` is None where no probe ran or it did not say how the trial ended."""
 
     block: int
     position: int
@@ -54,11 +108,34 @@ class Trial:
     detail: str
     cpus: tuple[int, ...] = ()
     started_at: str = ""
-    outcome_line: Mapping[str, Any] = field(default_factory=dict)
-    phases: Mapping[str, int] = field(default_factory=dict)
-    marks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    samples: tuple[Mapping[str, Any], ...] = ()
+    report: TrialOutcome | None = None
+    phases: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    marks: Mapping[str, Sample] = field(default_factory=dict)
+    samples: tuple[Sample, ...] = ()
+    loads: tuple[LoadMessage, ...] = ()
+    spans: tuple[Span, ...] = ()
     missing: tuple[str, ...] = ()
+    memory_limit_bytes: int | None = None
+    input_bytes: int | None = None
+
+    def load(self, step: str, name: str = "all") -> LoadMessage | None:
+        """The load of that name in that step."""
+        return next((load for load in self.loads if (load.step, load.name) == (step, name)), None)
+
+    def phase_ns(self, phase: str) -> float | None:
+        """How long a phase took, in nanoseconds: of several occurrences the median of the later half, so that
+        warm-up does not count. None where the program did not report it."""
+        each = self.phases.get(phase)
+        return median(each[len(each) // 2 :]) if each else None
+
+    def total_ns(self, phase: str) -> int | None:
+        """The sum over all occurrences of a phase, in nanoseconds."""
+        return sum(self.phases[phase]) if phase in self.phases else None
+
+    def repeats_ns(self, phase: str) -> tuple[int, ...]:
+        """Each occurrence of a phase where there are several; empty where the work was done once."""
+        each = self.phases.get(phase, ())
+        return each if len(each) > 1 else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +149,15 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
-    """A weak point of figures: what it is, in words, and what to do."""
+class Diagnostic:
+    """A weak point of figures, by its code (docs/METHODOLOGY.md lists them): whom it concerns, and the values
+    that its sentences need. Those of the load engine come with their own `text` and `remedy`."""
 
     code: str
-    text: str
-    remedy: str
-
-    def sentences(self) -> str:
-        """Both, as sentences."""
-        parts = (part.strip().rstrip(".") for part in (self.text, self.remedy))
-        return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
+    subjects: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,123 +1,143 @@
-"""A run as one JSON document (`--json`, format 1) and as CSV, a row for each metric of each cell."""
+"""Runs as JSON documents (`--json`, format 1)."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ringside.analysis.summary import Summary
-from ringside.model.results import Interval, Warned
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run_diff import RunDiff
+from ringside.model.results import Comparison, Interval
+from ringside.render import diagnostics
+from ringside.render.tables.run_diff import contender_changes
+from ringside.store.plans import PlannedContender
 
 FORMAT = 1
 
 
-def document(summary: Summary) -> dict[str, Any]:
-    """The document of the command line's `--json`."""
-    units = {metric.name: metric.unit for metric in summary.workload.metrics}
+def document(analysis: RunAnalysis) -> dict[str, Any]:
+    """The document of a run."""
+    run, experiment = analysis.run, analysis.experiment
     return {
         "format": FORMAT,
-        "run": summary.run.id,
-        "experiment": summary.experiment.name,
-        "title": summary.experiment.title,
-        "workload": summary.workload.name,
-        "started_at": summary.run.started_at,
-        "ended_at": summary.run.ended_at,
-        "seed": summary.run.seed,
-        "blocks": summary.blocks_done,
-        "host": dict(summary.run.host),
-        "contenders": {
-            name: {key: value for key, value in described.items() if key not in ("files", "log")}
-            for name, described in summary.contenders.items()
-        },
-        "cells": [
-            {
-                "contender": cell.contender,
-                "point": cell.point.as_dict(),
-                "outcomes": {str(outcome): n for outcome, n in found.outcomes.items()},
-                "reason": found.reason,
-                "metrics": {
-                    name: {"unit": units[name], **interval(value)} for name, value in found.metrics.items()
-                },
-            }
-            for cell, found in summary.cells.items()
-        ],
+        "run": run.id,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "workload": analysis.measurement.name,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "seed": run.seed,
+        "blocks": analysis.blocks_done,
+        "host": dict(run.host),
+        "contenders": {name: _contender(contender) for name, contender in analysis.contenders.items()},
+        "cells": [_cell(analysis, cell) for cell in analysis.cells.values()],
         "comparisons": [
-            {
-                "point": one.point.as_dict(),
-                "metric": one.metric,
-                "contender": one.contender,
-                "baseline": one.baseline,
-                **ratio(one.ratio),
-                "p": one.p,
-                "verdict": str(one.verdict),
-            }
-            for one in summary.comparisons()
+            {"point": comparison.point.as_dict(), **comparison_values(comparison)}
+            for comparison in analysis.shown_comparisons()
         ],
         "slopes": [
             {
-                "contender": one.contender,
-                "metric": one.slope.name,
-                "over": one.slope.over,
-                "point": one.fixed.as_dict(),
-                "unit": one.slope.unit,
-                **interval(one.value),
+                "contender": row.contender,
+                "metric": row.slope.name,
+                "over": row.slope.over,
+                "point": row.fixed.as_dict(),
+                "unit": row.slope.unit,
+                **interval(row.value),
             }
-            for one in summary.slopes
+            for row in analysis.slopes
         ],
-        "warnings": warnings(summary.warnings),
+        "warnings": diagnostics.rows(analysis.diagnostics),
+    }
+
+
+def diff_document(diff: RunDiff) -> dict[str, Any]:
+    """The document of two runs. Ratios are the second run over the first."""
+    return {
+        "format": FORMAT,
+        "one": diff.first.run.id,
+        "other": diff.second.run.id,
+        "drift": diff.drift,
+        "changed": contender_changes(diff),
+        "comparisons": [
+            {
+                "contender": change.cell.contender,
+                "point": change.cell.point.as_dict(),
+                "metric": change.metric.name,
+                **ratio(change.ratio),
+                "verdict": str(change.verdict),
+            }
+            for change in diff.changes
+        ],
+        "warnings": diagnostics.rows(diff.diagnostics),
     }
 
 
 def interval(value: Interval) -> dict[str, Any]:
-    """A figure's estimate and interval as they stand in every document."""
+    """An estimate with its interval as it stands in every document."""
     return {"median": value.estimate, "low": value.low, "high": value.high, "n": value.n}
 
 
 def ratio(value: Interval | None) -> dict[str, Any]:
-    """A ratio's; nulls and no block where two have none together."""
+    """A ratio with its interval; nulls and no block where two contenders have none together."""
     if value is None:
         return {"ratio": None, "low": None, "high": None, "n": 0}
     return {"ratio": value.estimate, "low": value.low, "high": value.high, "n": value.n}
 
 
-def warnings(found: Iterable[Warned]) -> list[dict[str, str]]:
-    """Warnings with their codes."""
-    return [{"code": one.code, "text": one.text, "remedy": one.remedy} for one in found]
+def comparison_values(comparison: Comparison) -> dict[str, Any]:
+    """A comparison without its point."""
+    return {
+        "metric": comparison.metric,
+        "contender": comparison.contender,
+        "baseline": comparison.baseline,
+        **ratio(comparison.ratio),
+        "p": comparison.p,
+        "verdict": str(comparison.verdict),
+    }
 
 
-def as_json(summary: Summary) -> str:
-    return json.dumps(document(summary), indent=2, allow_nan=False) + "\n"
+def as_json(values: Any) -> str:
+    """A document as text."""
+    return json.dumps(values, indent=2, allow_nan=False) + "\n"
 
 
-def as_suite_json(suite: str, summaries: Sequence[Summary]) -> str:
+def suite_document(suite: str, analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
     """The documents of a suite's runs in one."""
-    found = {"format": FORMAT, "suite": suite, "runs": [document(one) for one in summaries]}
-    return json.dumps(found, indent=2, allow_nan=False) + "\n"
+    return {"format": FORMAT, "suite": suite, "runs": [document(analysis) for analysis in analyses]}
 
 
-def as_csv(summary: Summary) -> str:
-    """Columns: contender, the factors, metric, unit, median, low, high, n, trials, ok, reason. A cell
-    without figures is a row without a metric."""
-    factors = [name for name, _ in summary.points[0].levels]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["contender", *factors, "metric", "unit", "median", "low", "high", "n", "trials", "ok", "reason"]
-    )
-    for cell in document(summary)["cells"]:
-        start = [cell["contender"], *(cell["point"][factor] for factor in factors)]
-        end = [sum(cell["outcomes"].values()), cell["outcomes"].get("ok", 0), _harmless(cell["reason"])]
-        for name, value in cell["metrics"].items():
-            figures = [value["unit"], value["median"], value["low"], value["high"], value["n"]]
-            writer.writerow([*start, name, *figures, *end])
-        if not cell["metrics"]:
-            writer.writerow([*start, "", "", "", "", "", 0, *end])
-    return out.getvalue()
+def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
+    return {
+        "contender": cell.cell.contender,
+        "point": cell.cell.point.as_dict(),
+        "outcomes": {str(outcome): n for outcome, n in cell.outcomes.items()},
+        "reason": cell.reason,
+        "metrics": {
+            name: {"unit": analysis.measurement.metric(name).unit, **interval(value)}
+            for name, value in cell.metrics.items()
+        },
+    }
 
 
-def _harmless(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+def _contender(contender: PlannedContender) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "title": contender.title,
+        "model": contender.model,
+        "language": contender.language,
+        "queue": contender.queue,
+        "scheduler": contender.scheduler,
+        "parallel": contender.parallel,
+        "runtime": contender.runtime,
+        "runs_on": contender.runs_on,
+        "command": list(contender.command),
+    }
+    if contender.unavailable:
+        return values | {"unavailable": contender.unavailable, "remedy": contender.remedy}
+    return values | {
+        "version": contender.version,
+        "receipt": contender.receipt,
+        "executable": contender.executable,
+        "content": contender.content,
+    }

@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from ringside.analysis.summary import Summary
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run_diff import RunDiff
+from ringside.model.results import Diagnostic
+from ringside.render import diagnostics
+from ringside.render.heading import heading, machine
 from ringside.render.table import TableData, column_kinds
-from ringside.render.tables import tables
-from ringside.render.terminal import heading, machine
+from ringside.render.tables import run_diff, tables
 from ringside.text import one_line
 
 
-def render(summary: Summary) -> str:
+def render(analysis: RunAnalysis) -> str:
     """The whole run."""
     parts = [
-        f"# {escape(summary.experiment.title)}",
-        escape(heading(summary)),
-        escape(machine(summary.run.host)),
+        f"# {escape(analysis.experiment.title)}",
+        escape(heading(analysis)),
+        escape(machine(analysis.run.host)),
     ]
-    parts += [table_markdown(table) for table in tables(summary)]
-    parts += [f"**Warning:** {escape(one.sentences())}" for one in summary.warnings]
-    return "\n\n".join(parts) + "\n"
+    parts += map(table_markdown, tables(analysis))
+    return "\n\n".join([*parts, *_warnings(analysis.diagnostics)]) + "\n"
+
+
+def render_diff(diff: RunDiff) -> str:
+    """Two runs of one workload."""
+    return "\n\n".join([table_markdown(run_diff.table(diff)), *_warnings(diff.diagnostics)]) + "\n"
 
 
 def table_markdown(table: TableData) -> str:
     """One table with its title and notes."""
     ends = ["---:" if kind == "number" else "---" for kind in column_kinds(table)]
-    lines = [f"## {escape(table.title)}", ""]
+    lines = [f"## {escape(table.title)}", ""] if table.title else []
     if table.subtitle:
         lines += [f"*{escape(table.subtitle)}*", ""]
-    lines.append("| " + " | ".join(escape(column) for column in table.columns) + " |")
+    lines.append("| " + " | ".join(map(escape, table.columns)) + " |")
     lines.append("|" + "|".join(ends) + "|")
-    lines += ["| " + " | ".join(escape(entry.text) for entry in row) + " |" for row in table.rows]
+    lines += ["| " + " | ".join(escape(cell.text) for cell in row) + " |" for row in table.rows]
     for note in table.notes:
         lines += ["", escape(note)]
     return "\n".join(lines)
@@ -41,3 +49,7 @@ def escape(text: str) -> str:
     """Text with nothing in it that Markdown or HTML would act on."""
     harmless = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|#~])", r"\\\1", harmless)
+
+
+def _warnings(weak_points: Iterable[Diagnostic]) -> list[str]:
+    return [f"**Warning:** {escape(diagnostics.sentences(each))}" for each in weak_points]

@@ -1,4 +1,4 @@
-"""What a run says in sentences that can be quoted."""
+"""What a run shows, in sentences that can be quoted: for experiments, `vs` and `load --vs` alike."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ringside import units as numbers
-from ringside.analysis.summary import Summary
-from ringside.model.design import Cell, Metric, Point
+from ringside import units
+from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Verdict
 
-_WHOLE = {"CPU": "CPU time", "Wall": "wall time"}
+_TIMES = ("ns", "s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,99 +23,111 @@ class Sentence:
     kind: str
 
 
-def thing(metric: Metric) -> str:
-    """What a metric is called within a sentence: `time per hop`, `CPU time`."""
-    if metric.title in _WHOLE:
-        return _WHOLE[metric.title]
-    word = metric.title[:1].lower() + metric.title[1:]
-    return f"time {word}" if word.startswith("per ") and metric.unit in ("ns", "s") else word
+def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
+    """`B took 0.690× A's wall time (0.681–0.702): faster`."""
+    times, ends = units.ratio_parts(comparison.ratio)
+    contender, baseline = comparison.contender, comparison.baseline
+    if metric.unit in _TIMES:
+        text = f"{contender} took {times}× {baseline}'s {metric.noun}"
+    else:
+        text = f"{contender}'s {metric.noun} is {times}× {baseline}'s"
+    text += f" ({ends})" if ends else ""
+    if comparison.verdict is Verdict.TOO_FEW_BLOCKS:
+        blocks = f"{comparison.ratio.n} of {BLOCKS_FOR_VERDICT}"
+        return Sentence(f"{text}: too few blocks for a verdict ({blocks})", "quiet")
+    return Sentence(f"{text}: {units.VERDICT_WORDS[comparison.verdict]}", units.kind(comparison.verdict))
 
 
-def at_point(summary: Summary, metric: Metric, point: Point) -> list[Sentence]:
+def pair_sentence(
+    analysis: RunAnalysis, metric: Metric, contender: str, baseline: str, point: Point
+) -> Sentence:
+    """A pair at a point, or that it cannot be compared there."""
+    comparison = analysis.comparison(metric, contender, baseline, point)
+    if comparison:
+        return comparison_sentence(comparison, metric)
+    return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}", "quiet")
+
+
+def at_point(analysis: RunAnalysis, metric: Metric, point: Point) -> list[Sentence]:
     """A sentence for each contender, the best median first."""
-    baseline = summary.experiment.baseline
-    found = []
-    for name in summary.ranked(metric, point):
-        cell = summary.cells[Cell(name, point)]
-        value = cell.metrics.get(metric.name)
-        if value is None:
-            reason = cell.reason or "its trials did not tell it"
-            found.append(Sentence(f"{name} has no {thing(metric)}: {reason}", "failed"))
-        elif name == baseline:
-            amount = numbers.with_interval(value, metric.unit)
-            found.append(Sentence(f"{name}, the baseline: {thing(metric)} {amount}", "quiet"))
-        else:
-            compared = summary.compare(metric, name, baseline, point)
-            if compared is None:
-                amount = numbers.with_interval(value, metric.unit)
-                other = summary.cells[Cell(baseline, point)].metrics.get(metric.name)
-                zero = value.estimate == 0 or (other is not None and other.estimate == 0)
-                why = "0 has no ratio" if zero else f"{baseline} has none in the same blocks"
-                text = f"{name}: {thing(metric)} {amount}; {why}"
-                found.append(Sentence(text, "quiet"))
-            else:
-                found.append(_compared(compared, metric))
-    return found
+    return [
+        _contender_sentence(analysis, metric, point, name)
+        for name in analysis.rankings[metric.name, point].order
+    ]
 
 
-def _compared(one: Comparison, metric: Metric) -> Sentence:
-    times = numbers.ratio(one.ratio)
-    what = f"{times} times {one.baseline}'s {thing(metric)}"
-    verb = "takes" if metric.unit in ("ns", "s") else "has"
-    if one.verdict is Verdict.TOO_FEW_BLOCKS:
-        blocks = f"{one.ratio.n} block{'s' * (one.ratio.n != 1)}"
-        return Sentence(f"{one.contender} {verb} about {what}: no verdict from {blocks}", "quiet")
-    if one.verdict is Verdict.INDISTINGUISHABLE:
-        text = f"{one.contender} cannot be told from {one.baseline}: {what}"
-        return Sentence(text, "even")
-    return Sentence(f"{one.contender} {verb} {what}: {one.verdict}", numbers.kind(one.verdict))
-
-
-def overall(summary: Summary, metric: Metric) -> list[Sentence]:
-    """A sentence for each contender over all points; nothing where there is one point only."""
-    if len(summary.points) < 2:
+def overall(analysis: RunAnalysis, metric: Metric) -> list[Sentence]:
+    """A sentence for each contender over all points; none where there is one point only."""
+    if len(analysis.points) < 2:
         return []
     return [
-        _over_points(summary, metric, name) for name in summary.names() if name != summary.experiment.baseline
+        _over_points(analysis, metric, name)
+        for name in analysis.names
+        if name != analysis.experiment.baseline
     ]
 
 
-def _over_points(summary: Summary, metric: Metric, name: str) -> Sentence:
-    baseline, total = summary.experiment.baseline, len(summary.points)
-    compared = [
-        one for point in summary.points if (one := summary.compare(metric, name, baseline, point)) is not None
+def _contender_sentence(analysis: RunAnalysis, metric: Metric, point: Point, name: str) -> Sentence:
+    baseline = analysis.experiment.baseline
+    cell = analysis.cell(name, point)
+    value = cell.metrics.get(metric.name)
+    if value is None:
+        reason = cell.reason or "no trial reported it"
+        return Sentence(f"{name} has no {metric.noun}: {reason}", "failed")
+    amount = f"{metric.noun} {units.with_interval(value, metric.unit)}"
+    if name == baseline:
+        return Sentence(f"{name}, the baseline: {amount}", "quiet")
+    comparison = analysis.comparison(metric, name, baseline, point)
+    if comparison:
+        return comparison_sentence(comparison, metric)
+    baseline_value = analysis.cell(baseline, point).metrics.get(metric.name)
+    is_zero = value.estimate == 0 or (baseline_value is not None and baseline_value.estimate == 0)
+    why = "0 has no ratio" if is_zero else f"{baseline} has none in the same blocks"
+    return Sentence(f"{name}: {amount}; {why}", "quiet")
+
+
+def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
+    baseline, total = analysis.experiment.baseline, len(analysis.points)
+    comparisons = [
+        comparison
+        for point in analysis.points
+        if (comparison := analysis.comparison(metric, name, baseline, point))
     ]
-    if not compared:
+    if not comparisons:
         reasons = Counter(
-            cell.reason for point in summary.points if (cell := summary.cells[Cell(name, point)]).reason
+            cell.reason for point in analysis.points if (cell := analysis.cell(name, point)).reason
         )
         reason = reasons.most_common(1)[0][0] if reasons else f"{baseline} has no figures to compare with"
         return Sentence(f"{name} cannot be compared with {baseline}: {reason}", "failed")
-    low, high = min(one.ratio.estimate for one in compared), max(one.ratio.estimate for one in compared)
-    span = numbers.significant(low)
-    if numbers.significant(high) != span:
-        span += f" to {numbers.significant(high)}"
-    what = f"{span} times {baseline}'s {thing(metric)}"
-    missing = f"; {total - len(compared)} of {total} points without a figure" * (len(compared) < total)
-    verdicts = Counter(one.verdict for one in compared)
+    what = f"{_span(comparisons)} {baseline}'s {metric.noun}"
+    absent = total - len(comparisons)
+    missing = f"; {absent} of {total} points without a figure" if absent else ""
+    verdicts = Counter(comparison.verdict for comparison in comparisons)
     verdict, count = verdicts.most_common(1)[0]
     if verdict is Verdict.TOO_FEW_BLOCKS:
-        return Sentence(f"{name}: about {what}; too few blocks for a verdict{missing}", "quiet")
-    if count == len(compared):
-        where = f"at all {count} points" if count == total else f"at {count} points"
-        words = f"is {_word(verdict)} {baseline} {where}"
-        return Sentence(f"{name} {words}: {what}{missing}", numbers.kind(verdict))
-    parts = ", ".join(_part(one, verdicts[one]) for one in _ordered(verdicts))
+        return Sentence(f"{name}: {what}; too few blocks for a verdict{missing}", "quiet")
+    if count == len(comparisons):
+        where = f"at all {count} points" if not absent else f"at {units.count(count, 'point')}"
+        return Sentence(
+            f"{name} is {_relation(verdict)} {baseline} {where}: {what}{missing}", units.kind(verdict)
+        )
+    parts = ", ".join(
+        f"{units.VERDICT_WORDS[each] or 'without a verdict'} at {verdicts[each]}"
+        for each in _ordered(verdicts)
+    )
     return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}{missing}", "even")
+
+
+def _span(comparisons: Sequence[Comparison]) -> str:
+    """`0.690×`, or `0.690× to 1.20×` over several points."""
+    ratios = [comparison.ratio.estimate for comparison in comparisons]
+    ends = dict.fromkeys(f"{units.significant(end)}×" for end in (min(ratios), max(ratios)))
+    return " to ".join(ends)
 
 
 def _ordered(verdicts: Counter[Verdict]) -> Sequence[Verdict]:
     return [verdict for verdict in Verdict if verdicts[verdict]]
 
 
-def _part(verdict: Verdict, count: int) -> str:
-    return f"{numbers.VERDICT_WORDS[verdict] or 'without a verdict'} at {count}"
-
-
-def _word(verdict: Verdict) -> str:
+def _relation(verdict: Verdict) -> str:
     return "indistinguishable from" if verdict is Verdict.INDISTINGUISHABLE else f"{verdict} than"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TableCell:
     """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet."""
 
     text: str
@@ -23,10 +23,10 @@ class TableData:
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     subtitle: str = ""
     notes: tuple[str, ...] = ()
-    narrow: tuple[str, ...] = field(default=())
+    narrow: tuple[str, ...] = ()
 
 
 def column_kinds(table: TableData) -> Sequence[str]:
@@ -34,5 +34,7 @@ def column_kinds(table: TableData) -> Sequence[str]:
     kinds = []
     for index, _ in enumerate(table.columns):
         column = [row[index].kind for row in table.rows]
-        kinds.append("text" if column and all(kind == "text" for kind in column) else "number")
+        # A failure stands among texts as one of them, and among numbers where a number would.
+        text = "text" in column and set(column) <= {"text", "failed"}
+        kinds.append("text" if text else "number")
     return kinds

@@ -11,24 +11,32 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ringside.analysis.summary import Summary
-from ringside.render.table import Entry, TableData, column_kinds
+from ringside.analysis.run import RunAnalysis
+from ringside.model.results import Diagnostic
+from ringside.render import diagnostics
+from ringside.render.heading import heading, machine
+from ringside.render.sentences import Sentence
+from ringside.render.table import TableCell, TableData, column_kinds
 from ringside.render.tables import tables
 from ringside.text import one_line
 
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
 
-def show(summary: Summary, console: Console) -> None:
-    """Print a run: what it was, its tables, its warnings."""
-    experiment, host = summary.experiment, summary.run.host
-    console.print(Text(one_line(experiment.title), style="bold"))
-    console.print(Text(one_line(heading(summary))))
-    console.print(Text(machine(host)), style="dim")
-    for table in tables(summary):
+def show(analysis: RunAnalysis, console: Console) -> None:
+    """Print a run: what it was, its tables, its diagnostics."""
+    console.print(Text(one_line(analysis.experiment.title), style="bold"))
+    console.print(Text(one_line(heading(analysis))))
+    console.print(Text(machine(analysis.run.host)), style="dim")
+    for table in tables(analysis):
         console.print()
         render(table, console)
-    warn((warned.sentences() for warned in summary.warnings), console)
+    diagnose(analysis.diagnostics, console)
+
+
+def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:
+    """Print diagnostics, each a paragraph."""
+    warn(map(diagnostics.sentences, weak_points), console)
 
 
 def warn(texts: Iterable[str], console: Console) -> None:
@@ -38,28 +46,10 @@ def warn(texts: Iterable[str], console: Console) -> None:
         console.print(Text.assemble(("Warning: ", "yellow"), one_line(text, most=1000)))
 
 
-def heading(summary: Summary) -> str:
-    """The run in one line: id, blocks, trials, fixed factors."""
-    fixed = " ".join(f"{factor}={level}" for factor, level in summary.fixed().items())
-    done, planned = summary.blocks_done, summary.experiment.blocks
-    whole = done == planned or summary.experiment.until is not None
-    blocks = f"{done} block{'s' * (done != 1)}" if whole else f"{done} of {planned} blocks"
-    parts = [f"run {summary.run.id}", blocks, f"{summary.trials} trials", fixed]
-    return ", ".join(part for part in parts if part)
-
-
-def machine(host: dict[str, object] | object) -> str:
-    """The machine in one line."""
-    facts = host if isinstance(host, dict) else {}
-    memory = facts.get("memory_bytes")
-    parts = [
-        one_line(str(facts.get("cpu_model", "unknown CPU"))),
-        f"{facts.get('cpus', '?')} CPUs",
-        f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
-        f"Linux {facts.get('kernel', '?')}",
-        f"virtual ({facts['hypervisor']})" if facts.get("hypervisor") else "",
-    ]
-    return ", ".join(part for part in parts if part)
+def say(sentence: Sentence, console: Console) -> None:
+    """Print a sentence in the colour of its verdict."""
+    style = f"bold {_STYLES[sentence.kind]}" if sentence.kind in ("faster", "slower", "even") else ""
+    console.print(Text(one_line(sentence.text), style=style))
 
 
 def render(table: TableData, console: Console) -> None:
@@ -69,14 +59,12 @@ def render(table: TableData, console: Console) -> None:
     for dropped in (None, *table.narrow):
         if dropped is not None and dropped in table.columns:
             kept.remove(table.columns.index(dropped))
-        drawn = _draw(table, kept)
-        # What it needs at least is asked for without the screen's limit, which would cap the answer.
-        needed = console.measure(drawn, options=console.options.update(max_width=10_000)).minimum
+        grid = _grid(table, kept)
+        # What it needs at least is measured without the screen's limit, which would cap the answer.
+        needed = console.measure(grid, options=console.options.update(max_width=10_000)).minimum
         if needed <= console.width:
-            console.print(Text(one_line(table.title), style="bold"))
-            if table.subtitle:
-                console.print(Text(one_line(table.subtitle)), style="dim")
-            console.print(drawn)
+            _print_title(table, console)
+            console.print(grid)
             break
     else:
         _print_as_lists(table, console)
@@ -84,35 +72,43 @@ def render(table: TableData, console: Console) -> None:
         console.print(Text(one_line(note)), style="dim")
 
 
-def _draw(table: TableData, kept: Sequence[int]) -> Table:
-    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+def _print_title(table: TableData, console: Console) -> None:
+    if table.title:
+        console.print(Text(one_line(table.title), style="bold"))
+    if table.subtitle:
+        console.print(Text(one_line(table.subtitle)), style="dim")
+
+
+def _grid(table: TableData, kept: Sequence[int]) -> Table:
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     kinds = column_kinds(table)
+    columns = [one_line(column) for column in table.columns]
     for index in kept:
-        number = kinds[index] == "number"
-        whole = number or index == 0
-        texts = [table.columns[index], *(one_line(row[index].text) for row in table.rows)]
-        drawn.add_column(
-            Text(table.columns[index]),
-            justify="right" if number else "left",
-            no_wrap=whole,
+        is_number = kinds[index] == "number"
+        is_whole = is_number or index == 0
+        texts = [columns[index], *(one_line(row[index].text) for row in table.rows)]
+        grid.add_column(
+            Text(columns[index]),
+            justify="right" if is_number else "left",
+            no_wrap=is_whole,
             overflow="fold",
-            # Rich would cut what may not wrap, and break words, before it said that it needs more room.
-            min_width=max(cell_len(part) for text in texts for part in ([text] if whole else text.split())),
+            # Rich would cut what may not wrap, and break words, before it reported that it needs more room.
+            min_width=max(
+                cell_len(part) for text in texts for part in ([text] if is_whole else text.split())
+            ),
         )
     for row in table.rows:
-        drawn.add_row(*(_text(row[index]) for index in kept))
-    return drawn
+        grid.add_row(*(_text(row[index]) for index in kept))
+    return grid
 
 
 def _print_as_lists(table: TableData, console: Console) -> None:
-    console.print(Text(one_line(table.title), style="bold"))
-    if table.subtitle:
-        console.print(Text(one_line(table.subtitle)), style="dim")
+    _print_title(table, console)
     for row in table.rows:
         console.print(_text(row[0]))
-        for column, entry in zip(table.columns[1:], row[1:], strict=True):
-            console.print(Text.assemble(f"  {column}: ", _text(entry)))
+        for column, cell in zip(table.columns[1:], row[1:], strict=True):
+            console.print(Text.assemble(f"  {one_line(column)}: ", _text(cell)))
 
 
-def _text(entry: Entry) -> Text:
-    return Text(one_line(entry.text), style=_STYLES.get(entry.kind, ""))
+def _text(cell: TableCell) -> Text:
+    return Text(one_line(cell.text), style=_STYLES.get(cell.kind, ""))

@@ -1,4 +1,4 @@
-"""Many comparisons at once: the error rate of a whole table is held, and ranks are given in groups."""
+"""Many comparisons at once: the family-wise error rate, and ranks with ties."""
 
 from __future__ import annotations
 
@@ -7,73 +7,71 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 from ringside.model.results import Verdict
-from ringside.stats.interval import CONFIDENCE, LEAST
-from ringside.stats.ratio import Paired, verdict
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
+from ringside.stats.ratio import PairedRatio, verdict
 
 Name = TypeVar("Name", bound=Hashable)
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
-    """Each p of a family as one that may be held against 5 % by itself: then the probability of one false
-    claim or more in the whole family is 5 % at most.
+def hochberg(p_values: Sequence[float]) -> list[float]:
+    """The p-values of a family of comparisons, adjusted: when each is compared with 5 %, the probability of
+    one false claim or more in the whole family (the family-wise error rate) is at most 5 %.
 
-    Hochberg's step-up procedure (Y. Hochberg, Biometrika 75 (1988) 800-802). It needs statistics that do not
-    depend on each other negatively, which comparisons with a common baseline fulfil (S. K. Sarkar, C.-K.
-    Chang, JASA 92 (1997) 1601-1608). Unlike Holm's it can decide for many contenders with few blocks, where
-    exact p-values cannot become small.
+    Hochberg's step-up procedure (Y. Hochberg, Biometrika 75 (1988) 800-802). It requires statistics that do
+    not depend on each other negatively; comparisons with a common baseline fulfil this (S. K. Sarkar, C.-K.
+    Chang, JASA 92 (1997) 1601-1608). Unlike Holm's procedure it can decide for many contenders with few
+    blocks, where exact p-values cannot become small.
     """
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i], reverse=True)
-    found = [1.0] * len(p_values)
-    least = 1.0
-    for rank, i in enumerate(order, start=1):
-        least = min(least, rank * p_values[i])
-        found[i] = least
-    return found
+    descending = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
+    scaled = (rank * p_values[i] for rank, i in enumerate(descending, start=1))
+    adjusted = dict(zip(descending, itertools.accumulate(scaled, min), strict=True))
+    return [adjusted[i] for i in range(len(p_values))]
 
 
-def as_family(pairs: Mapping[Name, Paired | None]) -> dict[Name, float]:
-    """The p of each comparison as one of all of these; a pair without a block in common has none."""
-    known = {key: found.p for key, found in pairs.items() if found is not None}
-    return dict(zip(known, adjusted(list(known.values())), strict=True))
+def adjusted_p_values(pairs: Mapping[Name, PairedRatio | None]) -> dict[Name, float]:
+    """The p-value of each comparison, adjusted for all of them. A pair without a common block (None) has no
+    p-value and does not count."""
+    p_values = {pair: comparison.p for pair, comparison in pairs.items() if comparison is not None}
+    return dict(zip(p_values, hochberg(list(p_values.values())), strict=True))
 
 
 def ranks(
     ordered: Sequence[Name],
-    compare: Callable[[Name, Name], Paired | None],
+    compare: Callable[[Name, Name], PairedRatio | None],
     *,
     smaller_is_better: bool = True,
 ) -> dict[Name, int]:
-    """The group of ties in which each of `ordered`, the best first, stands, from 1. All pairs of them are one
-    family of comparisons; where it cannot tell two apart they share a rank."""
+    """The rank of each name, from 1; `ordered` begins with the best. Names share a rank where no difference
+    is shown (`tie_groups`). All pairs are one family of comparisons."""
     pairs = {pair: compare(*pair) for pair in itertools.combinations(ordered, 2)}
-    fair = as_family(pairs)
+    p_values = adjusted_p_values(pairs)
 
-    def differ(one: Name, other: Name) -> bool:
-        found = pairs[one, other]
-        if found is None:
+    def differ(better: Name, worse: Name) -> bool:
+        comparison = pairs[better, worse]
+        if comparison is None:
             return False
-        p = fair[one, other]
-        return verdict(found.ratio, smaller_is_better=smaller_is_better, p=p) is Verdict.FASTER
+        p = p_values[better, worse]
+        return verdict(comparison.ratio, smaller_is_better=smaller_is_better, p=p) is Verdict.FASTER
 
-    return {name: rank for rank, tied in enumerate(groups(ordered, differ), 1) for name in tied}
+    return {name: rank for rank, tied in enumerate(tie_groups(ordered, differ), 1) for name in tied}
 
 
 def blocks_needed(comparisons: int) -> int:
-    """The number of blocks from which each of so many comparisons can be decided, however the others stand:
-    the smallest exact p, 2 / 2^n, must lie below 5 % by their number. Six at least."""
-    n = LEAST
+    """The number of blocks from which each of this many comparisons can be decided, whatever the others show:
+    the smallest exact p-value, 2 / 2^n, must be at most 5 % divided by their number. Never below six."""
+    n = MIN_BLOCKS
     while comparisons * 2.0 ** (1 - n) > 1 - CONFIDENCE:
         n += 1
     return n
 
 
-def groups(ordered: Sequence[Name], differ: Callable[[Name, Name], bool]) -> list[list[Name]]:
-    """`ordered`, the best first, in groups that are ties: a new group begins with the first that differs from
-    the one which leads the group before. `differ(a, b)` says whether two of them are told apart."""
-    found: list[list[Name]] = []
+def tie_groups(ordered: Sequence[Name], differ: Callable[[Name, Name], bool]) -> list[list[Name]]:
+    """`ordered`, the best first, in groups of ties. Each name is compared with the first of the current
+    group, and begins a new group if `differ(first, name)`."""
+    groups: list[list[Name]] = []
     for name in ordered:
-        if found and not differ(found[-1][0], name):
-            found[-1].append(name)
+        if groups and not differ(groups[-1][0], name):
+            groups[-1].append(name)
         else:
-            found.append([name])
-    return found
+            groups.append([name])
+    return groups

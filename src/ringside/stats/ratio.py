@@ -8,65 +8,61 @@ from dataclasses import dataclass
 
 from ringside.model.results import Interval, Verdict
 from ringside.stats import signed_rank
-from ringside.stats.interval import CONFIDENCE
-from ringside.stats.stopping import PEEKED
+from ringside.stats.interval import CONFIDENCE, is_positive_finite
+from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
-class Paired:
-    """How many times as large one figure is as another, with a 95 % interval. `p`: how likely pairs at least
-    as one-sided are when nothing lies between the two but the order in which they ran."""
+class PairedRatio:
+    """Numerator over denominator with a 95 % interval. `p`: the probability of pairs at least as one-sided as
+    these when the two differ in nothing but the random order in which they ran."""
 
     ratio: Interval
     p: float
 
 
 def paired(
-    numerator: Mapping[int, float], denominator: Mapping[int, float], *, peeked: bool = False
-) -> Paired | None:
-    """How many times `denominator` is `numerator`: values by block, positive; blocks in which one of them
-    is missing, or is no positive number, drop out. None where no pair is left.
+    numerator: Mapping[int, float], denominator: Mapping[int, float], *, sequential: bool = False
+) -> PairedRatio | None:
+    """The ratio of two metrics, given as positive values by block. Blocks in which one of the two is missing,
+    or not positive and finite, are left out; None where no pair remains.
 
-    The middle of the log ratios with Wilcoxon's test (see `signed_rank.middle`). It assumes only that a log
-    ratio lies symmetrically about its middle, which pairs in random order give, humps and outliers or not.
-    Fewer than six pairs have no interval. `peeked`: blocks were made until intervals were narrow, which takes
-    an interval that is nominally of 97 % to hold 95 % (see `stopping`), and a p that is larger accordingly.
+    The Hodges-Lehmann estimate of the log ratios with Wilcoxon's test (see `signed_rank`). It assumes that
+    log ratios are distributed symmetrically. Pairs in random order ensure that where the two do not differ,
+    whatever the modes and outliers of the times; elsewhere it is an assumption. Fewer than six pairs have no
+    interval. `sequential`: blocks were made until the intervals were narrow. Then an interval of nominally
+    97 % holds 95 % (see `stats.sequential`), and `p` is scaled up to match.
     """
     logs = log_ratios(numerator, denominator)
     if not logs:
         return None
-    nominal = PEEKED if peeked else CONFIDENCE
-    found, p = signed_rank.middle_and_p(logs, nominal)
-    low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
-    ratio = Interval(math.exp(found.estimate), low, high, found.n)
-    return Paired(ratio, min(1.0, p * (1 - CONFIDENCE) / (1 - nominal)))
+    nominal = SEQUENTIAL_CONFIDENCE if sequential else CONFIDENCE
+    log_ratio, p = signed_rank.hodges_lehmann_and_p(logs, nominal)
+    low, high = (None if bound is None else math.exp(bound) for bound in (log_ratio.low, log_ratio.high))
+    ratio = Interval(math.exp(log_ratio.estimate), low, high, log_ratio.n)
+    return PairedRatio(ratio, min(1.0, p * (1 - CONFIDENCE) / (1 - nominal)))
 
 
 def paired_ratio(
-    numerator: Mapping[int, float], denominator: Mapping[int, float], *, peeked: bool = False
+    numerator: Mapping[int, float], denominator: Mapping[int, float], *, sequential: bool = False
 ) -> Interval | None:
-    """The ratio of `paired` alone."""
-    found = paired(numerator, denominator, peeked=peeked)
-    return None if found is None else found.ratio
+    """The ratio of `paired`, without its p-value."""
+    comparison = paired(numerator, denominator, sequential=sequential)
+    return None if comparison is None else comparison.ratio
 
 
 def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> list[float]:
-    """The logarithms of the ratios of all blocks that have both."""
+    """The logarithms of the ratios, in the order of the blocks that have both values."""
     return [
         math.log(numerator[block]) - math.log(denominator[block])
         for block in sorted(numerator.keys() & denominator.keys())
-        if usable(numerator[block]) and usable(denominator[block])
+        if is_positive_finite(numerator[block]) and is_positive_finite(denominator[block])
     ]
 
 
-def usable(value: float) -> bool:
-    """Whether it has a logarithm."""
-    return math.isfinite(value) and value > 0
-
-
 def verdict(ratio: Interval, *, smaller_is_better: bool = True, p: float | None = None) -> Verdict:
-    """What the interval of a ratio (contender over baseline) says of the contender. `p`: of this comparison
-    as one of a family, where it is one of several (`family.adjusted`); it must be small too."""
+    """What the interval of contender over baseline shows. `p`: the p-value of this comparison, adjusted for
+    its family (`family.hochberg`); if it is given, a verdict needs p <= 5 % as well."""
     if ratio.low is None or ratio.high is None:
         return Verdict.TOO_FEW_BLOCKS
     if ratio.low <= 1 <= ratio.high or (p is not None and p > 1 - CONFIDENCE):

@@ -7,12 +7,14 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 from ringside.model.results import Interval
-from ringside.stats.interval import LEAST, median_interval
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
+from ringside.stats.slope import slope_over_blocks
 
 # The law has three parameters.
-LEAST_LEVELS = 3
+MIN_LEVELS = 3
 _RESAMPLES = 400
 _SEED = 1
 
@@ -22,13 +24,13 @@ class Scalability:
     """The Universal Scalability Law of one contender: throughput over P cores is
     X(P) = X1·P / (1 + σ(P − 1) + κP(P − 1)).
 
-    `contention` is σ (the share of the work that cannot be shared), `coherency` κ (the cost of each pair of
-    cores that have to agree), both without a unit and never below 0. `best` is the number of cores with the
-    largest throughput by the law, infinite where κ is 0. `one` is X1, in works per second. `levels` are the
-    numbers of cores that were measured.
+    `single_core_throughput` is X1, in units of work per second. `contention` is σ (the share of the work that
+    is serial), `coherency` is κ (the cost of each pair of cores that have to agree); both are without a unit
+    and never below 0. `best` is the number of cores with the largest throughput by the law, infinite where κ
+    is 0. `levels` are the numbers of cores that were measured, ascending.
     """
 
-    one: float
+    single_core_throughput: float
     contention: Interval
     coherency: Interval
     best: Interval
@@ -41,42 +43,46 @@ class Scalability:
         )
 
 
+class _Fit(NamedTuple):
+    single_core_throughput: float
+    contention: float
+    coherency: float
+
+    def best_cores(self) -> float:
+        return best_cores(self.contention, self.coherency)
+
+
 def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None:
     """The law fitted to seconds by block and number of cores; None with fewer than three numbers of cores.
 
     The law is linear in its inverse: P/X = a + b(P − 1) + cP(P − 1) with σ = b/a and κ = c/a (N. J. Gunther,
-    Guerrilla Capacity Planning, chapter 5), so that non-negative least squares on relative errors give it
-    (scipy's `nnls`). The median over blocks of each number of cores is fitted; the intervals are the middle
-    95 % of fits to blocks drawn again with replacement (bootstrap, percentiles), and there are none below
-    six blocks. Raises ValueError for a time that is not positive and finite.
+    Guerrilla Capacity Planning, chapter 5), so it is fitted by non-negative least squares on relative errors
+    (scipy's `nnls`), to the median over blocks at each number of cores. The intervals are the middle 95 % of
+    fits to resampled blocks (percentile bootstrap); there are none below six blocks. Raises ValueError for a
+    time that is not positive and finite.
     """
     values = [seconds for levels in blocks.values() for seconds in levels.values()]
     if not all(math.isfinite(seconds) and seconds > 0 for seconds in values):
         raise ValueError("times must be positive and finite")
-    found = _fit(list(blocks.values()))
-    if found is None:
+    fit = _fit(list(blocks.values()))
+    if fit is None:
         return None
-    one, contention, coherency = found
-    levels = tuple(sorted({cores for at in blocks.values() for cores in at}))
-    again = []
-    if len(blocks) >= LEAST:
-        rng = random.Random(_SEED)
-        kept = list(blocks.values())
-        again = [fit for _ in range(_RESAMPLES) if (fit := _fit(rng.choices(kept, k=len(kept))))]
+    resampled = _resampled_fits(list(blocks.values())) if len(blocks) >= MIN_BLOCKS else []
 
-    def interval(estimate: float, drawn: Sequence[float]) -> Interval:
-        if not drawn:
+    def interval(estimate: float, resamples: Sequence[float]) -> Interval:
+        if not resamples:
             return Interval(estimate, None, None, len(blocks))
-        ordered = sorted(drawn)
-        cut = int(0.025 * len(ordered))
-        return Interval(estimate, min(ordered[cut], estimate), max(ordered[-1 - cut], estimate), len(blocks))
+        ordered = sorted(resamples)
+        outside = int((1 - CONFIDENCE) / 2 * len(ordered))
+        low, high = ordered[outside], ordered[-1 - outside]
+        return Interval(estimate, min(low, estimate), max(high, estimate), len(blocks))
 
     return Scalability(
-        one=one,
-        contention=interval(contention, [fit[1] for fit in again]),
-        coherency=interval(coherency, [fit[2] for fit in again]),
-        best=interval(best_cores(contention, coherency), [best_cores(fit[1], fit[2]) for fit in again]),
-        levels=levels,
+        single_core_throughput=fit.single_core_throughput,
+        contention=interval(fit.contention, [again.contention for again in resampled]),
+        coherency=interval(fit.coherency, [again.coherency for again in resampled]),
+        best=interval(fit.best_cores(), [again.best_cores() for again in resampled]),
+        levels=tuple(sorted({cores for levels in blocks.values() for cores in levels})),
     )
 
 
@@ -87,37 +93,46 @@ def best_cores(contention: float, coherency: float) -> float:
     return math.inf if coherency <= 0 else max(1.0, math.sqrt((1 - contention) / coherency))
 
 
-def _fit(blocks: Sequence[Mapping[int, float]]) -> tuple[float, float, float] | None:
-    """X1, σ and κ from the medians over blocks."""
+def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[_Fit]:
+    """The fits to whole blocks drawn again with replacement.
+
+    Not `scipy.stats.bootstrap`: resamples of incomplete blocks may lack a number of cores and have no fit,
+    and the best number of cores may be infinite. Both would make its interpolated percentiles NaN.
+    """
+    rng = random.Random(_SEED)
+    draws = (rng.choices(blocks, k=len(blocks)) for _ in range(_RESAMPLES))
+    return [fit for draw in draws if (fit := _fit(draw)) is not None]
+
+
+def _fit(blocks: Sequence[Mapping[int, float]]) -> _Fit | None:
+    """X1, σ and κ from the medians over blocks; None for fewer than three numbers of cores."""
     times: dict[int, list[float]] = {}
-    for at in blocks:
-        for cores, seconds in at.items():
+    for levels in blocks:
+        for cores, seconds in levels.items():
             times.setdefault(cores, []).append(seconds)
-    if len(times) < LEAST_LEVELS:
+    if len(times) < MIN_LEVELS:
         return None
-    import numpy as np  # here, since most verbs do without
+    import numpy as np  # here, since most commands do without
     from scipy.optimize import nnls
 
-    cores = np.array(sorted(times), dtype=float)
-    inverse = np.array([p * median(times[int(p)]) for p in cores])
-    design = np.stack([np.ones_like(cores), cores - 1, cores * (cores - 1)], axis=1)
-    # Divided by what is to be met: errors count as ratios.
+    p = np.array(sorted(times))
+    # P/X, since X is 1 / seconds.
+    inverse = np.array([cores * median(times[cores]) for cores in sorted(times)])
+    design = np.stack([np.ones_like(p), p - 1, p * (p - 1)], axis=1)
+    # Each equation divided by its right side: errors count as ratios.
     (a, b, c), _ = nnls(design / inverse[:, None], np.ones_like(inverse))
     if a <= 0:
         return None
-    return float(1 / a), float(b / a), float(c / a)
+    return _Fit(float(1 / a), float(b / a), float(c / a))
 
 
 def exponent(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
-    """By which power a figure grows with a factor: the median over blocks of the slope of log figure over log
-    level, with its interval. Values by block and level; levels and values that are not positive drop out.
-    None where no block has two levels left."""
-    found = []
-    for at in blocks.values():
-        pairs = [(math.log(x), math.log(y)) for x, y in at.items() if x > 0 and y > 0]
-        if len(pairs) < 2:
-            continue
-        from scipy.stats import linregress
-
-        found.append(float(linregress([x for x, _ in pairs], [y for _, y in pairs]).slope))
-    return median_interval(found) if found else None
+    """The power of a level with which a metric grows: the median over blocks of the slope of log value over
+    log level, with its interval. Values by block and level; levels and values that are not positive are left
+    out. None where no block has two levels left."""
+    return slope_over_blocks(
+        {
+            block: {math.log(x): math.log(y) for x, y in values.items() if x > 0 and y > 0}
+            for block, values in blocks.items()
+        }
+    )

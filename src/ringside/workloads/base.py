@@ -1,23 +1,21 @@
-"""What every workload has: factors with their ranges, expected evidence, metrics. Pure: nothing here
-starts anything."""
+"""What every workload has: factors with their ranges, expected evidence, metrics, and what it wants shown.
+Pure: nothing here starts anything."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
-from typing import Any
 
 from ringside.errors import UsageError
-from ringside.model.design import Expectation, InputFile, Level, Metric, Point
-from ringside.model.results import Interval, Span, Trial
-from ringside.workloads.timeline import Timeline
+from ringside.model.design import Input, InputFile, Level, Metric, Point
+from ringside.model.results import Diagnostic, Interval, Span, Timeline, Trial
+from ringside.probe.protocol import Evidence, LoadMessage, Service
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A parameter of a workload: either whole numbers from `least` to `most`, or one of `choices`."""
+    """A parameter of a workload: either integers from `least` to `most`, or one of `choices`."""
 
     name: str
     default: Level
@@ -36,7 +34,7 @@ class Factor:
         try:
             number = int(level)
         except ValueError:
-            raise UsageError(f"{self.name}={level} is no whole number") from None
+            raise UsageError(f"{self.name}={level}: {self.name} must be an integer") from None
         if not self.least <= number <= self.most:
             raise UsageError(f"{self.name}={number} is out of range: {self.least} to {self.most}")
         return number
@@ -55,15 +53,13 @@ class Cores(Factor):
             return (*(number for number in doubled if number < available), available)
         number = int(Factor("cores", 1, "", least=1, most=4096).check(level))
         if number > available:
-            raise UsageError(f"cores={number}: this machine lends {available}; take that at most, or `all`")
+            raise UsageError(f"cores={number}: only {available} CPUs are available; take fewer, or `all`")
         return (number,)
 
 
 CORES = Cores(
     "cores", 1, "CPUs that the contender is pinned to and may use: a number, `all`, or `walk`: 1, 2, 4 … all"
 )
-
-
 REPEATS = Factor(
     "repeats",
     1,
@@ -75,26 +71,27 @@ REPEATS = Factor(
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A metric that grows with a factor: what is wanted is the growth per unit of the factor."""
+    """The growth of a metric per unit of a factor. The metric does not depend on the factors of
+    `regardless_of`."""
 
     name: str
     unit: str
     title: str
     explanation: str
     over: str
-    figure: str
-    # Factors that the figure cannot depend on.
+    metric: str
     regardless_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Metrics that are read as one line for each contender: `steps` are places on the axis, the label of
-    each and the metric that stands there. It applies to points that have the levels of `where`."""
+    """Metrics that are read as one line for each contender: `steps` are places on the x axis, the label of
+    each and the metric at it. It applies to points that have the levels of `where`."""
 
     title: str
     explanation: str
-    axis: str
+    x_title: str
+    y_title: str
     steps: tuple[tuple[float, str, str], ...]
     where: Mapping[str, Level] = field(default_factory=dict)
     logarithmic: bool = False
@@ -105,76 +102,68 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """How a figure should change over a factor: `cores` is fitted by the Universal Scalability Law, any other
-    by a power. Points that differ in `over` alone make one fit."""
+class ScalingLaw:
+    """How a metric should change over a factor: over `cores` by the Universal Scalability Law, over the
+    `size` of the work by a power. Points that differ in `over` alone make one fit."""
 
     over: str
-    figure: str
+    metric: str
+    kind: str = "size"
 
 
-CPU_S = Metric("cpu_s", "s", "CPU", "CPU seconds of the whole process tree, start-up included")
-WALL_S = Metric("wall_s", "s", "Wall", "seconds from start to end of the process, start-up included")
-PEAK = Metric("peak_pss_bytes", "B", "Peak memory", "largest PSS of the process tree that was seen")
-THREADS = Metric("peak_threads", "", "Threads", "most threads of the kernel alive at one time")
-SWITCHES = Metric(
-    "context_switches", "", "Switches", "context switches by the kernel, voluntary and involuntary"
-)
-BUSY = Metric(
-    "busy_share",
-    "",
-    "Cores busy",
-    "CPU time over wall time and cores: 1 is all of them busy all the time, start-up included",
-    smaller_is_better=False,
-)
-BUSIEST = Metric(
-    "busiest_core",
-    "",
-    "Busiest core",
-    "the share of the trial in which the busiest of its cores was busy, for whoever it was",
-    smaller_is_better=False,
-)
-IDLEST = Metric(
-    "idlest_core",
-    "",
-    "Idlest core",
-    "the same of the one that was busy least",
-    smaller_is_better=False,
-)
-RUN_QUEUE = Metric(
-    "run_queue_s", "s", "Queued", "time in which threads waited for a CPU, sampled: a lower bound"
-)
+# In `Timeline.cpu`, the threads that have no name of their own there.
+OTHER_THREADS = "others"
 
 
-class Workload(ABC):
-    """A concurrency problem with a written contract (docs/PROTOCOL.md)."""
+@dataclass(frozen=True, slots=True)
+class TimelineView:
+    """The texts of the pictures of `timeline_of`: of CPU and memory over time, and of the latest message of
+    each second. `x_title` is that of both; `latest_y_title` what comes late: `Latest chunk`."""
+
+    caption: str
+    x_title: str
+    latest_title: str
+    latest_y_title: str
+    latest_caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpansView:
+    """The texts of the picture of `spans_of`. `origin`: the event at 0 on its axis, `seconds since …`."""
+
+    title: str
+    caption: str
+    origin: str
+
+
+class Measurement(ABC):
+    """What the trials of a run are reduced to: metrics, and what is shown of them."""
 
     name: str
     title: str
-    factors: tuple[Factor, ...]
     metrics: tuple[Metric, ...]
+    # The metrics that are compared, the headline first.
     compared: tuple[str, ...]
+    # Metrics that have a plot, whether they are compared or not.
+    plotted: tuple[str, ...] = ()
+    # Metrics in the same tables, without verdicts.
+    secondary: tuple[str, ...] = ()
     slopes: tuple[Slope, ...] = ()
     curves: tuple[Curve, ...] = ()
-    laws: tuple[Law, ...] = ()
-    # Metrics that tell where the time of a trial went.
-    parts: tuple[str, ...] = ()
-    # Two metrics whose picture shows all contenders of a point: the first across, the second upright.
-    landscapes: tuple[tuple[str, str], ...] = ()
-    # Samples tell threads and the kernel's memory too, and figures are made from all of them.
-    timeline = False
+    scaling_laws: tuple[ScalingLaw, ...] = ()
+    # Metrics that show where the time of a trial went.
+    breakdown: tuple[str, ...] = ()
+    # Pairs of metrics that are plotted against each other, all contenders of a point in one plot: x, y.
+    scatters: tuple[tuple[str, str], ...] = ()
+    # With a view, samples have threads and the kernel's memory too, and figures are made from all of them.
+    timeline_view: TimelineView | None = None
+    spans_view: SpansView | None = None
     # The metric of `repeats_of`.
     repeated_metric: str | None = None
-    # Metrics that stand beside those which are compared, where all contenders of a point are shown.
-    beside: tuple[str, ...] = ()
-
-    def factor(self, name: str) -> Factor:
-        """The factor of that name. Raises UsageError for an unknown one."""
-        for factor in self.factors:
-            if factor.name == name:
-                return factor
-        known = ", ".join(factor.name for factor in self.factors)
-        raise UsageError(f"the workload `{self.name}` has no factor `{name}`; known: {known}")
+    # Whether a run that ended early can go on.
+    resumable: bool = True
+    # How a trial proved its work, in a sentence for the report.
+    evidence_note: str = ""
 
     def metric(self, name: str) -> Metric:
         """The metric of that name. Raises UsageError for an unknown one."""
@@ -184,23 +173,74 @@ class Workload(ABC):
         known = ", ".join(metric.name for metric in self.metrics)
         raise UsageError(f"the workload `{self.name}` has no metric `{name}`; known: {known}")
 
+    @abstractmethod
+    def figures(self, trial: Trial) -> dict[str, float]:
+        """The metrics of an `ok` trial, by name; what was not observed is left out."""
+
+    def timeline_of(self, trial: Trial) -> Timeline | None:
+        """The trial over time; None where that is not kept."""
+        del trial
+        return None
+
+    def spans_of(self, trial: Trial) -> tuple[Span, ...]:
+        """Which unit of the program was busy when, where the trial was traced."""
+        return trial.spans
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        """The repeated metric of each repeat in one process, in their order; empty where the work was done
+        once."""
+        del trial
+        return ()
+
+    def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
+        """The loads in which a saturated load engine would have bounded the figures."""
+        return trial.loads
+
+    def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
+        """Why the work took so long, in a sentence; None where the figures do not show it."""
+        del contender, point, figures
+        return None
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        """Weak points that only this measurement knows of, with their own texts."""
+        del trials
+        return []
+
+
+class Workload(Measurement):
+    """A concurrency problem with a written contract (docs/PROTOCOL.md)."""
+
+    factors: tuple[Factor, ...]
+
+    def factor(self, name: str) -> Factor:
+        """The factor of that name. Raises UsageError for an unknown one."""
+        for factor in self.factors:
+            if factor.name == name:
+                return factor
+        known = ", ".join(factor.name for factor in self.factors)
+        raise UsageError(f"the workload `{self.name}` has no factor `{name}`; known: {known}")
+
     def check(self, point: Point) -> None:
         """Raise UsageError for a point whose levels do not go together."""
         del point
 
-    def descriptors(self, point: Point) -> int:
-        """How many a process must be allowed to have open: of the contender, and of the probe."""
-        del point
-        return 0
+    def cores(self, point: Point) -> int:
+        """How many CPUs the contender gets at this point."""
+        return int(point.as_dict().get(CORES.name, CORES.default))
 
-    def service(self, point: Point, seed: int) -> dict[str, Any] | None:
-        """For a contender that listens, what the probe does with it (docs/PROTOCOL.md, "A service under
-        load"); None for a program that ends by itself."""
+    def descriptors(self, point: Point) -> tuple[int, str]:
+        """How many files one process must be allowed to have open, and how to ask for fewer."""
+        del point
+        return 0, ""
+
+    def service(self, point: Point, seed: int) -> Service | None:
+        """For a contender that listens, what the probe does with it; None for a program that ends by
+        itself."""
         del point, seed
         return None
 
     def input(self, point: Point) -> InputFile | None:
-        """The file that the program reads, given as `input`; what it then writes is checked by its hash."""
+        """The file that the program reads, given as the argument `input`."""
         del point
         return None
 
@@ -211,11 +251,12 @@ class Workload(ABC):
 
     @abstractmethod
     def arguments(self, point: Point) -> dict[str, str]:
-        """What the contender is told besides the point's levels."""
+        """Arguments of the contender besides the point's levels."""
 
     @abstractmethod
-    def expectation(self, point: Point, seed: int) -> Expectation:
-        """The evidence of a contender that did the work."""
+    def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
+        """The evidence of a contender that did the work. `input`: the file of this point, where there is
+        one. Raises UsageError where its answers cannot be read."""
 
     @abstractmethod
     def output_bytes(self, point: Point) -> int:
@@ -223,92 +264,14 @@ class Workload(ABC):
 
     @abstractmethod
     def work(self, point: Point) -> int:
-        """The size of the work, to guess how long a trial takes: only ratios matter."""
+        """The size of the work, to estimate how long a trial takes: only ratios matter."""
 
     def rehearsal(self, point: Point) -> Point:
-        """What a contender is run with before the first block of an experiment whose least point this is."""
+        """The point at which a contender is run before the first block of an experiment whose smallest point
+        is this one."""
         return point
-
-    def timeline_of(self, trial: Trial) -> Timeline | None:
-        """What the trial looked like over time; None where that is not kept."""
-        del trial
-        return None
-
-    def spans_of(self, trial: Trial) -> tuple[Span, ...]:
-        """Which unit of the program was busy when, where that was asked for."""
-        spans = trial.outcome_line.get("spans", ())
-        return tuple(Span(unit, begin_ns / 1e9, end_ns / 1e9) for unit, begin_ns, end_ns in spans)
-
-    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        """The figure that shows how long one repeat took, for each in one process in their order; empty where
-        the work was done once."""
-        del trial
-        return ()
-
-    def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
-        """What the figures say of why it took so long, in a sentence; None where they do not tell."""
-        del contender, point, figures
-        return None
-
-    @abstractmethod
-    def figures(self, trial: Trial) -> dict[str, float]:
-        """The metrics of an `ok` trial, by name; one that was not seen is left out."""
 
 
 def repeats(point: Point) -> int:
-    """How many times the program does its work; 1 where a point of an older run does not say."""
+    """How often the program does its work; 1 at points of older runs, which lack the factor."""
     return int(point.as_dict().get(REPEATS.name, REPEATS.default))
-
-
-def repeated(trial: Trial, phase: str) -> tuple[int, ...]:
-    """How long a phase took each time, in nanoseconds; empty where the work was done once."""
-    return tuple(trial.outcome_line.get("repeats", {}).get(phase, ()))
-
-
-def phase_ns(trial: Trial, phase: str) -> float | None:
-    """How long a phase took, in nanoseconds: where the work was repeated, the median over the later half of
-    the repeats, so that warming up does not count. None where it was not told."""
-    each = repeated(trial, phase)
-    if each:
-        return median(each[len(each) // 2 :])
-    return trial.phases.get(phase)
-
-
-def process_figures(outcome: Mapping[str, object]) -> dict[str, float]:
-    """The figures that every trial of a program that ends has, from the probe's outcome line."""
-
-    def number(key: str) -> float | None:
-        value = outcome.get(key)
-        return float(value) if isinstance(value, int | float) else None
-
-    def total(first: str, second: str, scale: float) -> float | None:
-        one, two = number(first), number(second)
-        return None if one is None or two is None else (one + two) * scale
-
-    wall, queued = number("wall_ns"), number("run_queue_ns")
-    found = {
-        CPU_S.name: total("cpu_user_ns", "cpu_system_ns", 1e-9),
-        WALL_S.name: None if wall is None else wall * 1e-9,
-        # 0: it ended before the first look.
-        PEAK.name: number("peak_pss_bytes") or None,
-        THREADS.name: number("peak_threads") or None,
-        SWITCHES.name: total("voluntary_switches", "involuntary_switches", 1),
-        RUN_QUEUE.name: None if queued is None else queued * 1e-9,
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def core_figures(outcome: Mapping[str, Any], cores: int) -> dict[str, float]:
-    """How busy the CPUs of the program were, from the probe's outcome line."""
-    found = {}
-    own = process_figures(outcome)
-    if CPU_S.name in own and own.get(WALL_S.name):
-        found[BUSY.name] = own[CPU_S.name] / (own[WALL_S.name] * cores)
-    shares = []
-    for one in outcome.get("cpus", ()):
-        total = one["busy_ns"] + one["idle_ns"] + one["stolen_ns"]
-        if total:
-            shares.append(one["busy_ns"] / total)
-    if shares:
-        found |= {BUSIEST.name: max(shares), IDLEST.name: min(shares)}
-    return found

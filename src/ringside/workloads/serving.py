@@ -1,44 +1,53 @@
-"""What workloads of servers share: the probe's steps, and the figures of a trial under load."""
+"""What workloads of servers share: the steps that the probe takes, and the figures of a trial under load."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from ringside.model.design import Expectation, Metric, Point
+from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
-from ringside.workloads.base import PEAK, THREADS, Curve, Workload
+from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
+from ringside.workloads.base import Curve, Workload
+from ringside.workloads.process import PEAK, THREADS
 
 READY_S = 60.0
 IDLE_S = 0.5
-# Longer than any honest answer takes; what hangs is seen by its timeouts.
+# Longer than any honest answer takes; a server that hangs shows by its timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
-# By their names in the probe's answers; the place of each on an axis of nines, -log10(1 - q).
+# The percentiles of the load engine, with the place of each on an axis of nines, -log10(1 - q).
 PERCENTILES = (("p50", 0.30103), ("p90", 1.0), ("p95", 1.30103), ("p99", 2.0), ("p99_9", 3.0))
 
 RATE = Metric(
-    "requests_per_s", "/s", "Answers", "right answers per second while measured", smaller_is_better=False
+    "requests_per_s",
+    "/s",
+    "Answers",
+    "right answers per second while measured",
+    smaller_is_better=False,
+    phrase="answers per second",
 )
 CPU = Metric(
     "cpu_per_request_s",
     "s",
     "CPU/request",
-    "the server's CPU seconds over answers, while measured; beside another load that load's CPU too",
+    "the server's CPU seconds over answers, while measured",
+    phrase="CPU time per request",
 )
 IDLE = Metric("idle_pss_bytes", "B", "Idle memory", "PSS of the process tree before the first request")
 RSS = Metric(
     "rss_bytes",
     "B",
     "RSS",
-    "resident memory of the process tree after the load, shared pages in each process",
+    "resident memory of the process tree after the load, shared pages counted in each process",
+    phrase="RSS",
 )
 ENGINE = Metric(
     "engine_share_percent",
     "%",
     "Engine",
-    "how busy the probe's busiest thread of load was, of one core's time; looking for what is due next is "
-    "left out",
+    "how busy the busiest thread of the load engine was, of one core's time; polling for what is due next is "
+    "not counted",
+    phrase="utilisation of the load engine",
 )
 
 
@@ -48,76 +57,94 @@ class Serving(Workload):
     def arguments(self, point: Point) -> dict[str, str]:
         return {"port": "0"}
 
-    def expectation(self, point: Point, seed: int) -> Expectation:
-        return Expectation({})
+    def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
+        # The answers under load are the evidence.
+        return Evidence()
 
     def output_bytes(self, point: Point) -> int:
         return _OUTPUT_BYTES
+
+    def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
+        # Those of the last step: what is measured, or of rising rates the rate that was too high. An engine
+        # that was busy in an earlier step and kept up limited nothing.
+        return [load for load in trial.loads if load.step == trial.loads[-1].step]
+
+
+def title_of(percentile: str) -> str:
+    """`p99_9` as it is written: `p99.9`."""
+    return percentile.replace("_", ".")
 
 
 def percentile_curve(
     metric_of: Callable[[str], str],
     title: str = "Latency percentiles",
-    what: str = "how long requests took",
+    quantity: str = "how long requests took",
+    y_title: str = "Latency",
 ) -> Curve:
-    """Times over percentiles; `metric_of` names the metric of each."""
+    """Times over percentiles; `metric_of` gives the name of the metric for each."""
     return Curve(
         title,
-        f"{what}, from the median to one in a thousand; medians over blocks",
-        "percentile",
-        tuple((place, name.replace("_", "."), metric_of(name)) for name, place in PERCENTILES),
+        f"{quantity}, from the median to the p99.9; medians over blocks",
+        x_title="percentile",
+        y_title=y_title,
+        steps=tuple((place, title_of(name), metric_of(name)) for name, place in PERCENTILES),
     )
 
 
-def service(steps: Sequence[Mapping[str, Any]], stub: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The probe's `service`."""
-    found: dict[str, Any] = {"ready_s": READY_S, "idle_s": IDLE_S, "steps": list(steps)}
-    if stub:
-        found["stub"] = dict(stub)
-    return found
+def service(steps: Sequence[Step], stub: Stub | None = None) -> Service:
+    """What the probe does with a server."""
+    return Service(ready_s=READY_S, idle_s=IDLE_S, steps=tuple(steps), stub=stub)
 
 
-def step(name: str, **loads: Mapping[str, Any]) -> dict[str, Any]:
+def step(
+    name: str, *, last_above_p99_s: float | None = None, marks: Sequence[TimedMark] = (), **loads: LoadPlan
+) -> Step:
     """A step with its loads, by their names."""
-    return {"name": name, "loads": [{"name": load, "plan": dict(plan)} for load, plan in loads.items()]}
+    named = tuple(NamedLoad(load, plan) for load, plan in loads.items())
+    return Step(name, named, last_above_p99_s=last_above_p99_s, marks=tuple(marks))
 
 
-def load_of(trial: Trial, step_name: str, name: str = "all") -> Mapping[str, Any] | None:
-    """What the probe said of a load of that step."""
-    for load in trial.outcome_line.get("loads", ()):
-        if (load["step"], load["name"]) == (step_name, name):
-            found: Mapping[str, Any] = load
-            return found
-    return None
+def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[str, float]:
+    """A histogram's p50 … p99_9 and max, in seconds; empty where nothing was recorded."""
+    summary = load.latency(histogram) if load else None
+    if summary is None:
+        return {}
+    return {name: getattr(summary, f"{name}_ns") * 1e-9 for name in (*dict(PERCENTILES), "max")}
 
 
-def times(load: Mapping[str, Any] | None, histogram: str = "latency") -> dict[str, float]:
-    """A histogram's figures in seconds by quantile: p50 … p99_9, max, mean."""
-    spread = ((load or {}).get("histograms") or {}).get(histogram) or {}
-    return {
-        key.removesuffix("_ns"): value * 1e-9
-        for key, value in spread.items()
-        if key.endswith("_ns") and isinstance(value, int | float)
-    }
-
-
-def server_figures(trial: Trial, step_name: str, name: str = "all") -> dict[str, float]:
-    """Rate, CPU per answer, memory, threads and the engine's share of a step's load."""
-    found: dict[str, float] = {}
-    outcome, load = trial.outcome_line, load_of(trial, step_name, name)
-    for metric, key in ((PEAK, "peak_pss_bytes"), (THREADS, "peak_threads")):
-        if outcome.get(key):
-            found[metric.name] = float(outcome[key])
-    if idle := trial.marks.get("idle", {}).get("pss_bytes"):
-        found[IDLE.name] = float(idle)
-    begin, end = trial.marks.get(f"begin {step_name}"), trial.marks.get(f"end {step_name}")
+def memory_figures(trial: Trial, step_name: str) -> dict[str, float]:
+    """Memory before the first request, at its peak and after a step, and the most threads."""
+    figures: dict[str, float] = {}
+    if trial.report and trial.report.peak_pss_bytes:
+        figures[PEAK.name] = float(trial.report.peak_pss_bytes)
+    if trial.report and trial.report.peak_threads:
+        figures[THREADS.name] = float(trial.report.peak_threads)
+    idle, end = trial.marks.get("idle"), trial.marks.get(f"end {step_name}")
+    if idle and idle.pss_bytes:
+        figures[IDLE.name] = float(idle.pss_bytes)
     if end:
-        found[RSS.name] = float(end["rss_bytes"])
+        figures[RSS.name] = float(end.rss_bytes)
+    return figures
+
+
+def engine_figures(load: LoadMessage | None) -> dict[str, float]:
+    """How busy the load engine was."""
     if load is None:
-        return found
-    found[RATE.name] = float(load["achieved_rate_per_s"])
-    found[ENGINE.name] = 100.0 * float(load.get("busy_share_most", load["cpu_share_most"]))
-    answered = load["requests"] + load["late_requests"]
+        return {}
+    # Engines of older stores reported their CPU time alone.
+    share = load.cpu_share_most if load.busy_share_most is None else load.busy_share_most
+    return {ENGINE.name: 100.0 * share}
+
+
+def server_figures(trial: Trial, step_name: str) -> dict[str, float]:
+    """Rate, CPU per answer, memory, threads and the engine's share of a step with one load."""
+    load = trial.load(step_name)
+    figures = memory_figures(trial, step_name) | engine_figures(load)
+    if load is None:
+        return figures
+    figures[RATE.name] = load.achieved_rate_per_s
+    begin, end = trial.marks.get(f"begin {step_name}"), trial.marks.get(f"end {step_name}")
+    answered = load.requests + load.late_requests
     if begin and end and answered:
-        found[CPU.name] = (end["cpu_ns"] - begin["cpu_ns"]) * 1e-9 / answered
-    return found
+        figures[CPU.name] = (end.cpu_ns - begin.cpu_ns) * 1e-9 / answered
+    return figures

@@ -1,101 +1,171 @@
-"""A trial over time as a picture: the CPU of its threads as stacked areas, its memory as lines above them."""
+"""A trial over time: the CPU of its threads as stacked areas, its memory as lines above them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from ringside import units as numbers
-from ringside.render.plots.drawing import COLOURS, altair, chart, log_ticks, scale_of, spec
-from ringside.workloads.timeline import FIRST_S, OTHERS, Series, Timeline
+from ringside import units
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Cell, Metric, Point
+from ringside.model.results import Interval, Timeline
+from ringside.render.plots.layout import log_ticks
+from ringside.render.plots.lines import lines
+from ringside.render.plots.marks import Mark
+from ringside.render.plots.spec import COLOURS, Chart, Json, Panel, layer, layered, nominal, quantitative
+from ringside.workloads.base import OTHER_THREADS, TimelineView
 
 _HEIGHT = 230
 _MEMORY, _KERNEL = "memory (PSS)", "kernel, grown"
 
 
-def picture(line: Timeline) -> dict[str, Any] | None:
-    """The Vega-Lite specification; None where there is nothing to be seen."""
-    alt = altair()
-    last = line.edges[-1]
-    if not line.cpu or not line.pss_bytes.values:
-        return None
-    x_axis = alt.Axis(grid=False, format="~g", values=log_ticks(FIRST_S, last), labelFlush=False)
-    x_scale = alt.Scale(type="log", domain=[FIRST_S, last], nice=False, clamp=True)
-    x = alt.X("t:Q", title="seconds since the first connection (logarithmic)", scale=x_scale, axis=x_axis)
+def charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """CPU and memory over time of one trial of each cell, then the latest message of each second."""
+    view = analysis.measurement.timeline_view
+    if view is None:
+        return
+    for point in analysis.points:
+        timelines = {
+            name: timeline
+            for name in analysis.names
+            if (timeline := analysis.timelines.get(Cell(name, point)))
+        }
+        where = f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
+        blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
+        pictures = {name: _picture(timeline, view) for name, timeline in timelines.items()}
+        yield Chart(
+            f"Time line{where}",
+            f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
+            tuple(Panel(name, picture) for name, picture in pictures.items() if picture),
+        )
+        yield from _latest(analysis, view, point, timelines, where)
 
-    names = list(line.cpu)
-    colours = scale_of(
-        names, lambda one: "var(--grid)" if one == OTHERS else f"var(--c{names.index(one) % COLOURS})"
+
+def _latest(
+    analysis: RunAnalysis, view: TimelineView, point: Point, timelines: Mapping[str, Timeline], where: str
+) -> Iterator[Chart]:
+    marks = [
+        Mark(name, Interval(seconds, None, None, 1), t)
+        for name, timeline in timelines.items()
+        for t, seconds in zip(timeline.latest_s.times, timeline.latest_s.values, strict=True)
+        if seconds > 0
+    ]
+    if len({mark.x for mark in marks}) > 1:
+        metric = Metric("latest_s", "s", view.latest_y_title, "")
+        panel = Panel(analysis.label(point), lines(analysis, metric, view.x_title, marks, log=True))
+        caption = f"{view.latest_caption} Of the same trials; both axes are logarithmic."
+        yield Chart(f"{view.latest_title}{where}", caption, (panel,))
+
+
+def _picture(timeline: Timeline, view: TimelineView) -> Json | None:
+    """None where there is nothing to draw."""
+    if not timeline.cpu or not timeline.pss_bytes.values:
+        return None
+    # The first interval begins at 0, which a logarithmic axis does not have.
+    first, last = next(edge for edge in timeline.edges if edge > 0), timeline.edges[-1]
+    x = quantitative(
+        "t",
+        title=f"{view.x_title} (logarithmic)",
+        scale={"type": "log", "domain": [first, last], "nice": False, "clamp": True},
+        axis={"grid": False, "format": "~g", "values": log_ticks(first, last), "labelFlush": False},
     )
-    areas = (
-        chart("cpu")
-        .mark_area(interpolate="step-after", opacity=0.75, line=False)
-        .encode(
-            x=x,
-            y=alt.Y(
-                "cores:Q",
+    memory, unit_name, highest = _memory(timeline, first)
+    layers = [_areas(timeline, x), _marker(x), _memory_lines(x, unit_name, highest)]
+    data = {
+        "cpu": _cpu(timeline),
+        "memory": memory,
+        "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
+    }
+    return layered(layers, _HEIGHT, data, independent=("y",))
+
+
+def _areas(timeline: Timeline, x: Json) -> Json:
+    names = list(timeline.cpu)
+    tints = [
+        "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % COLOURS})"
+        for number, name in enumerate(names)
+    ]
+    legend = {
+        "orient": "bottom",
+        "title": None,
+        "columns": 4,
+        "labelColor": "var(--quiet)",
+        "symbolStrokeWidth": 0,
+    }
+    return layer(
+        "cpu",
+        "area",
+        interpolate="step-after",
+        opacity=0.75,
+        line=False,
+        encoding={
+            "x": x,
+            "y": quantitative(
+                "cores",
                 stack="zero",
                 title="CPU (cores)",
-                axis=alt.Axis(format=",~r", tickCount=5, minExtent=30),
+                axis={"format": ",~r", "tickCount": 5, "minExtent": 30},
             ),
-            color=alt.Color(
-                "thread:N",
-                scale=colours,
-                legend=alt.Legend(
-                    orient="bottom", title=None, columns=4, labelColor="var(--quiet)", symbolStrokeWidth=0
-                ),
-            ),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                alt.Tooltip("thread:N", title="thread"),
-                alt.Tooltip("cores:Q", title="cores", format=".3~r"),
-                alt.Tooltip("t:Q", title="from", format=".3~r"),
+            "color": nominal("thread", scale={"domain": names, "range": tints}, legend=legend),
+            "order": quantitative("place"),
+            "tooltip": [
+                nominal("thread", title="thread"),
+                quantitative("cores", title="cores", format=".3~r"),
+                quantitative("t", title="from", format=".3~r"),
             ],
-        )
+        },
     )
-    # The last span ends where the picture does: a step needs a row there, too.
-    cpu = [
+
+
+def _marker(x: Json) -> Json:
+    return layer("marker", "rule", color="var(--quiet)", strokeDash=[5, 4], encoding={"x": x})
+
+
+def _memory_lines(x: Json, unit_name: str, highest: float) -> Json:
+    legend = {
+        "orient": "bottom",
+        "title": None,
+        "labelColor": "var(--quiet)",
+        "symbolStrokeColor": "var(--ink)",
+    }
+    return layer(
+        "memory",
+        "line",
+        interpolate="step-after",
+        strokeWidth=2,
+        color="var(--ink)",
+        encoding={
+            "x": x,
+            "y": quantitative(
+                "bytes",
+                title=f"memory ({unit_name})",
+                scale={"domain": [0, highest], "nice": False},
+                axis={"orient": "right", "format": ",~r", "tickCount": 5, "grid": False, "minExtent": 30},
+            ),
+            "strokeDash": nominal(
+                "what",
+                scale={"domain": [_MEMORY, _KERNEL], "range": [[1, 0], [2, 2]]},
+                legend=legend,
+            ),
+        },
+    )
+
+
+def _cpu(timeline: Timeline) -> list[Json]:
+    # The last interval ends where the picture does: a step needs a row there, too.
+    return [
         {"t": t, "thread": name, "cores": value, "place": place}
-        for place, name in enumerate(names)
-        for t, value in zip(line.edges[1:], (*line.cpu[name][1:], line.cpu[name][-1]), strict=True)
+        for place, (name, cores) in enumerate(timeline.cpu.items())
+        for t, value in zip(timeline.edges[1:], (*cores[1:], cores[-1]), strict=True)
     ]
 
-    kernel = _grown(line)
-    highest = max([*line.pss_bytes.values, *kernel.values]) * 1.08
-    unit, unit_name = numbers.scale(highest, "B")
-    memory = [
-        {"t": max(t, FIRST_S), "what": what, "bytes": value / unit}
-        for what, series in ((_MEMORY, line.pss_bytes), (_KERNEL, kernel))
+
+def _memory(timeline: Timeline, first: float) -> tuple[list[Json], str, float]:
+    """The rows of both lines, their unit, and the highest value of the axis in it."""
+    highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
+    unit, unit_name = units.scale(highest, "B")
+    rows = [
+        {"t": max(t, first), "what": what, "bytes": value / unit}
+        for what, series in ((_MEMORY, timeline.pss_bytes), (_KERNEL, timeline.kernel_bytes))
         for t, value in zip(series.times, series.values, strict=True)
     ]
-    y_memory = alt.Y(
-        "bytes:Q",
-        title=f"memory ({unit_name})",
-        scale=alt.Scale(domain=[0, highest / unit], nice=False),
-        axis=alt.Axis(orient="right", format=",~r", tickCount=5, grid=False, minExtent=30),
-    )
-    lines = (
-        chart("memory")
-        .mark_line(interpolate="step-after", strokeWidth=2, color="var(--ink)")
-        .encode(
-            x=x,
-            y=y_memory,
-            strokeDash=alt.StrokeDash(
-                "what:N",
-                scale=alt.Scale(domain=[_MEMORY, _KERNEL], range=[[1, 0], [2, 2]]),
-                legend=alt.Legend(
-                    orient="bottom", title=None, labelColor="var(--quiet)", symbolStrokeColor="var(--ink)"
-                ),
-            ),
-        )
-    )
-    ramp = chart("ramp").mark_rule(color="var(--quiet)", strokeDash=[5, 4]).encode(x=x)
-    data = {"cpu": cpu, "memory": memory, "ramp": [{"t": max(FIRST_S, line.ramped_s)}]}
-    return spec([areas, ramp, lines], _HEIGHT, data, apart=("y",))
-
-
-def _grown(line: Timeline) -> Series:
-    """What the kernel holds above what it held at the first look."""
-    both = [
-        kernel + tcp for kernel, tcp in zip(line.kernel_bytes.values, line.tcp_bytes.values, strict=False)
-    ]
-    return Series(line.kernel_bytes.times[: len(both)], tuple(max(0.0, one - both[0]) for one in both))
+    return rows, unit_name, highest / unit

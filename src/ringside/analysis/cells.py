@@ -1,0 +1,69 @@
+"""Cells: how their trials ended, and their metrics over the `ok` ones."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ringside.model.design import Cell
+from ringside.model.results import Interval, Outcome, Trial
+from ringside.stats.interval import median_interval
+from ringside.workloads.base import Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class CellAnalysis:
+    """One cell. `metrics`: medians over blocks; `by_block`: the value in each block. `reason` and `stderr`:
+    why trials had no figures (the commonest reason), and what such a trial wrote: hostile texts."""
+
+    cell: Cell
+    outcomes: Mapping[Outcome, int]
+    metrics: Mapping[str, Interval]
+    by_block: Mapping[str, Mapping[int, float]]
+    reason: str = ""
+    stderr: str = ""
+
+    @property
+    def has_figures(self) -> bool:
+        return bool(self.metrics)
+
+
+def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) -> CellAnalysis:
+    """The analysis of a cell from all of its trials."""
+    by_block: dict[str, dict[int, float]] = {}
+    for trial in trials:
+        if trial.outcome is Outcome.OK:
+            for name, value in measurement.figures(trial).items():
+                if math.isfinite(value):
+                    by_block.setdefault(name, {})[trial.block] = value
+    failed = [trial for trial in trials if trial.outcome is not Outcome.OK]
+    reason, stderr = "" if trials else "no trial yet", ""
+    if failed:
+        outcome, detail = Counter((trial.outcome, trial.detail) for trial in failed).most_common(1)[0][0]
+        reason = f"{outcome}: {detail}" if detail else str(outcome)
+        tails = (trial.report.stderr_tail for trial in failed if trial.report)
+        stderr = next(filter(None, tails), "")
+    return CellAnalysis(
+        cell=cell,
+        outcomes=dict(Counter(trial.outcome for trial in trials)),
+        metrics={name: median_interval(list(values.values())) for name, values in by_block.items()},
+        by_block=by_block,
+        reason=reason,
+        stderr=stderr,
+    )
+
+
+def middle_trials(
+    headline: str, cells: Mapping[Cell, CellAnalysis], trials: Mapping[Cell, Sequence[Trial]]
+) -> dict[Cell, Trial]:
+    """For each cell the trial whose headline is the median one, to be shown over time."""
+    middle = {}
+    for cell, analysis in cells.items():
+        ok = [trial for trial in trials.get(cell, ()) if trial.outcome is Outcome.OK]
+        if ok:
+            values = analysis.by_block.get(headline, {})
+            ordered = sorted(ok, key=lambda trial: values.get(trial.block, math.inf))
+            middle[cell] = ordered[(len(ordered) - 1) // 2]
+    return middle

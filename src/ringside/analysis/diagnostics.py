@@ -1,0 +1,193 @@
+"""What weakens a run's figures: a closed list of codes (docs/METHODOLOGY.md), with the values that their
+sentences need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ringside.analysis.cells import CellAnalysis
+from ringside.model.design import Cell, Experiment
+from ringside.model.results import Comparison, Diagnostic, Run, Trial, Verdict
+from ringside.stats.bimodality import bimodality
+from ringside.stats.family import blocks_needed
+from ringside.stats.interval import MIN_BLOCKS
+from ringside.stats.unpaired import drift
+from ringside.workloads.base import Measurement, Workload
+
+# What a server may take to end, by the contract.
+MAX_ENDING_NS = 2_000_000_000
+# Shares of time from which on the machine is not quiet.
+_STOLEN, _OTHERS, _PRESSURE = 0.02, 0.10, 0.10
+# Kernel ticks are too coarse for less than this time on all CPUs together.
+_MIN_OBSERVED_NS = 2_000_000_000
+# The machine's own speed changed by more than this.
+_DRIFT = 0.05
+_NEAR_MEMORY_LIMIT = 0.8
+# `--blocks` of a run that has too few.
+_USUAL_BLOCKS = 7
+
+
+def diagnose(
+    run: Run,
+    experiment: Experiment,
+    measurement: Measurement,
+    trials: Sequence[Trial],
+    cells: Mapping[Cell, CellAnalysis],
+    comparisons: Iterable[Comparison],
+    *,
+    family: int,
+    blocks_done: int,
+) -> tuple[Diagnostic, ...]:
+    """All weak points of a run, those that concern verdicts first. `family`: how many comparisons share an
+    error rate at a point. `blocks_done`: how many blocks are whole."""
+    measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
+    return (
+        *undecided(comparisons, family),
+        *_blocks(experiment, blocks_done),
+        *(_unfinished(run) if measurement.resumable else ()),
+        *noisy_neighbour(measured),
+        *drifted(reference_by_block(measured).values()),
+        *_bimodal(measurement.compared[0], cells),
+        *generator_bound(measurement, measured),
+        # Without a contract, the user chose the CPUs, and what the probe could not use matters little.
+        *(cores_shared(run, measured) if isinstance(measurement, Workload) else ()),
+        *memory_limit_near(measured),
+        *_endings(measured),
+        *(_accounting(measured) if isinstance(measurement, Workload) else ()),
+        *measurement.diagnostics(measured),
+    )
+
+
+def reference_by_block(trials: Sequence[Trial]) -> dict[int, float]:
+    """How long the reference computation took in each block, in nanoseconds."""
+    return {
+        trial.block: float(trial.report.reference_ns)
+        for trial in trials
+        if trial.report and trial.report.reference_ns
+    }
+
+
+def drifted(references: Iterable[float]) -> Iterator[Diagnostic]:
+    """`drift`: the machine's speed changed between blocks."""
+    change = drift(list(references))
+    if change is not None and change > math.log1p(_DRIFT):
+        yield Diagnostic("drift", values={"share": math.expm1(change)})
+
+
+def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`noisy-neighbour`: others took CPU time that the programs should have had, or the host waited."""
+    reports = [trial.report for trial in trials if trial.report]
+    total = busy = stolen = own = 0
+    for report in reports:
+        if not report.cpus:
+            continue
+        for cpu in report.cpus:
+            total += cpu.busy_ns + cpu.idle_ns + cpu.stolen_ns
+            busy, stolen = busy + cpu.busy_ns, stolen + cpu.stolen_ns
+        own += (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
+    shares: dict[str, float] = {}
+    if total >= _MIN_OBSERVED_NS:
+        others = max(0, busy - own) / total
+        if stolen / total > _STOLEN:
+            shares["steal"] = stolen / total
+        if others > _OTHERS:
+            shares["others"] = others
+    wall = sum(report.wall_ns or 0 for report in reports)
+    pressures = [report.pressure for report in reports if report.pressure]
+    waits = {
+        "memory_pressure": sum(pressure.memory_ns or 0 for pressure in pressures),
+        "io_pressure": sum(pressure.io_ns or 0 for pressure in pressures),
+    }
+    for name, waited in waits.items():
+        if wall >= _MIN_OBSERVED_NS and waited / wall > _PRESSURE:
+            shares[name] = min(1.0, waited / wall)
+    if shares:
+        yield Diagnostic("noisy-neighbour", values=shares)
+
+
+def _blocks(experiment: Experiment, blocks: int) -> Iterator[Diagnostic]:
+    if blocks < MIN_BLOCKS:
+        needed = max(experiment.blocks, _USUAL_BLOCKS)
+        yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed})
+
+
+def _unfinished(run: Run) -> Iterator[Diagnostic]:
+    if run.ended_at is None:
+        yield Diagnostic("unfinished", values={"run": run.id})
+
+
+def undecided(comparisons: Iterable[Comparison], family: int) -> Iterator[Diagnostic]:
+    """`undecided`: comparisons whose own interval excludes 1, and which the family's error rate leaves
+    undecided."""
+    held_back = [
+        comparison
+        for comparison in comparisons
+        if comparison.verdict is Verdict.INDISTINGUISHABLE
+        and comparison.ratio.low is not None
+        and comparison.ratio.high is not None
+        and not comparison.ratio.low <= 1 <= comparison.ratio.high
+    ]
+    if held_back:
+        # So many blocks decide each that differs in every block; a run that had them needs more still.
+        needed, blocks = blocks_needed(family), max(comparison.ratio.n for comparison in held_back)
+        yield Diagnostic(
+            "undecided",
+            subjects=tuple(sorted({comparison.contender for comparison in held_back})),
+            values={"family": family, "needed": needed if blocks < needed else 2 * blocks},
+        )
+
+
+def _bimodal(headline: str, cells: Mapping[Cell, CellAnalysis]) -> Iterator[Diagnostic]:
+    ratios: dict[str, float] = {}
+    for cell, analysis in cells.items():
+        modes = bimodality(list(analysis.by_block.get(headline, {}).values()))
+        if modes:
+            ratios[cell.contender] = max(ratios.get(cell.contender, 0.0), modes[1] / modes[0])
+    if ratios:
+        yield Diagnostic("bimodal", subjects=tuple(ratios), values={"ratios": ratios})
+
+
+def generator_bound(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`generator-bound`: the load engine was the bottleneck, not the server."""
+    bound = {
+        trial.cell.contender
+        for trial in trials
+        for load in measurement.decisive_loads(trial)
+        if any(warning.code == "generator-bound" for warning in load.warnings)
+    }
+    if bound:
+        yield Diagnostic("generator-bound", subjects=tuple(sorted(bound)))
+
+
+def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`cores-shared`: the probe had no CPU of its own."""
+    usable = set(run.host.get("cpus_usable") or [])
+    if usable and any(usable <= set(trial.cpus) for trial in trials):
+        yield Diagnostic("cores-shared")
+
+
+def memory_limit_near(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`memory-cap-near`: a trial took most of the memory that it may have."""
+    near = {
+        trial.cell.contender
+        for trial in trials
+        if trial.memory_limit_bytes
+        and trial.report
+        and (trial.report.peak_pss_bytes or 0) > _NEAR_MEMORY_LIMIT * trial.memory_limit_bytes
+    }
+    if near:
+        yield Diagnostic("memory-cap-near", tuple(sorted(near)), {"share": _NEAR_MEMORY_LIMIT})
+
+
+def _endings(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    reports = [(trial.cell.contender, trial.report) for trial in trials if trial.report]
+    if behind := {contender for contender, report in reports if report.left_behind}:
+        yield Diagnostic("left-behind", tuple(sorted(behind)))
+    if slow := {contender for contender, report in reports if (report.ending_ns or 0) > MAX_ENDING_NS}:
+        yield Diagnostic("slow-end", tuple(sorted(slow)))
+
+
+def _accounting(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    if missing := sorted({text for trial in trials for text in trial.missing}):
+        yield Diagnostic("accounting", values={"missing": tuple(missing)})

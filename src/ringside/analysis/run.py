@@ -1,0 +1,302 @@
+"""The analysis of a run: everything that any form of output shows, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
+from ringside.analysis.comparisons import Ranking, compare, compared_pairs, rank, shown_pairs
+from ringside.analysis.diagnostics import diagnose, reference_by_block
+from ringside.analysis.published import ThenAndNow, then_and_now
+from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
+from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
+from ringside.analysis.warmup import WarmUp, analyse_warm_ups
+from ringside.model.design import Cell, Experiment, Level, Metric, Point
+from ringside.model.results import Comparison, Diagnostic, Interval, Outcome, Run, Span, Timeline, Trial
+from ringside.stats.ratio import paired_ratio
+from ringside.store.plans import PlannedContender, RunPlan, read_plan
+from ringside.workloads import measurement as find_measurement
+from ringside.workloads.base import Measurement, ScalingLaw, Workload
+
+# A factor with so many levels is swept where the experiment names none.
+_SWEEP_LEVELS = 3
+
+Comparisons = Mapping[tuple[str, str], Comparison]
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """Where the time of one cell went: its metrics of the breakdown, and the workload's own sentence."""
+
+    cell: Cell
+    figures: Mapping[str, Interval]
+    diagnosis: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnalysis:
+    """A whole run. `points` are in the plan's order, `names` (of contenders) in the experiment's.
+
+    `metrics`: those that are compared, the headline first. `comparisons` and `rankings` are by metric and
+    point; `floor_ratios` by metric and point: each contender over the floor, without verdicts. `varying`:
+    the factors with several levels in this run; `swept`: the one along which plots draw lines. Timelines and
+    spans are those of the trial with the median headline.
+    """
+
+    run: Run
+    plan: RunPlan
+    experiment: Experiment
+    measurement: Measurement
+    points: tuple[Point, ...]
+    names: tuple[str, ...]
+    contenders: Mapping[str, PlannedContender]
+    floor: str | None
+    metrics: tuple[Metric, ...]
+    cells: Mapping[Cell, CellAnalysis]
+    pairs: tuple[tuple[str, str], ...]
+    comparisons: Mapping[tuple[str, Point], Comparisons]
+    rankings: Mapping[tuple[str, Point], Ranking]
+    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]]
+    slopes: tuple[SlopeAnalysis, ...]
+    cores_scaling: tuple[CoresScaling, ...]
+    growth: tuple[Growth, ...]
+    breakdown: tuple[BreakdownRow, ...]
+    warm_ups: tuple[WarmUp, ...]
+    then_and_now: tuple[ThenAndNow, ...]
+    timelines: Mapping[Cell, Timeline]
+    spans: Mapping[Cell, tuple[Span, ...]]
+    diagnostics: tuple[Diagnostic, ...]
+    references_ns: Mapping[int, float]
+    varying: tuple[str, ...]
+    swept: str | None
+    blocks_done: int
+    trial_count: int
+    trials: tuple[Trial, ...]
+
+    @property
+    def headline(self) -> Metric:
+        return self.metrics[0]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell has figures."""
+        return all(cell.has_figures for cell in self.cells.values())
+
+    @property
+    def fixed(self) -> dict[str, Level]:
+        """The factors that have one level in this run."""
+        return {name: level for name, level in self.points[0].levels if name not in self.varying}
+
+    def cell(self, contender: str, point: Point) -> CellAnalysis:
+        return self.cells[Cell(contender, point)]
+
+    def comparison(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
+        """The comparison of a pair that gets a verdict; None where the two share no block with figures."""
+        return self.comparisons[metric.name, point].get((contender, baseline))
+
+    def shown_comparisons(self) -> Iterator[Comparison]:
+        """The comparisons of the pairs that tables show, metric by metric."""
+        for metric in self.metrics:
+            for point in self.points:
+                for pair in self.pairs:
+                    if comparison := self.comparisons[metric.name, point].get(pair):
+                        yield comparison
+
+    def label(self, point: Point) -> str:
+        """A point by what varies; by all of it where nothing does."""
+        names = self.varying or [name for name, _ in point.levels]
+        return " ".join(f"{name}={point[name]}" for name in names)
+
+    def setting(self, fixed: Point) -> str:
+        """A point that lacks factors, by those of the others that vary."""
+        return " ".join(f"{name}={level}" for name, level in fixed.levels if name in self.varying)
+
+
+def needs_samples(run: Run) -> bool:
+    """Whether the analysis of this run reads the samples of its trials."""
+    return find_measurement(read_plan(run).experiment.workload).timeline_view is not None
+
+
+def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
+    """The analysis of a run from its stored trials. Raises UsageError where its workload is not known here,
+    StoreError where its plan cannot be read."""
+    plan = read_plan(run)
+    experiment = plan.experiment
+    measurement = find_measurement(experiment.workload)
+    names, points = experiment.contenders, plan.points
+    metrics = tuple(measurement.metric(name) for name in experiment.show.metrics or measurement.compared)
+    counted = without_repeated(trials)
+    by_cell: dict[Cell, list[Trial]] = {}
+    for trial in counted:
+        by_cell.setdefault(trial.cell, []).append(trial)
+    cells = {
+        cell: analyse_cell(cell, by_cell.get(cell, []), measurement)
+        for point in points
+        for cell in (Cell(name, point) for name in names)
+    }
+    sequential = experiment.until is not None
+    pairs = compared_pairs(experiment)
+    values = {
+        (metric.name, point): {name: cells[Cell(name, point)].by_block.get(metric.name, {}) for name in names}
+        for metric in metrics
+        for point in points
+    }
+    comparisons = {
+        (metric.name, point): compare(values[metric.name, point], pairs, metric, point, sequential=sequential)
+        for metric in metrics
+        for point in points
+    }
+    rankings = {
+        (metric.name, point): rank(
+            {name: cells[Cell(name, point)].metrics.get(metric.name) for name in names},
+            values[metric.name, point],
+            metric,
+            comparisons[metric.name, point],
+            experiment.baseline,
+            sequential=sequential,
+        )
+        for metric in metrics
+        for point in points
+    }
+    floor = next((name for name in names if plan.contenders[name].kind == "floor"), None)
+    varying = tuple(name for name, _ in points[0].levels if len({point[name] for point in points}) > 1)
+    laws = _laws(measurement, points, varying)
+    blocks_done = _blocks_done(cells, counted)
+    middle = middle_trials(metrics[0].name, cells, by_cell)
+    return RunAnalysis(
+        run=run,
+        plan=plan,
+        experiment=experiment,
+        measurement=measurement,
+        points=points,
+        names=names,
+        contenders=plan.contenders,
+        floor=floor,
+        metrics=metrics,
+        cells=cells,
+        pairs=shown_pairs(experiment),
+        comparisons=comparisons,
+        rankings=rankings,
+        floor_ratios={
+            key: _over_floor(by_name, floor, sequential=sequential) for key, by_name in values.items()
+        },
+        slopes=analyse_slopes(measurement, names, points, cells),
+        cores_scaling=over_cores(laws["cores"], names, points, cells, sequential=sequential),
+        growth=growth(laws["size"], names, points, cells),
+        breakdown=_breakdown(measurement, laws["cores"], names, points, cells),
+        warm_ups=analyse_warm_ups(measurement, by_cell),
+        then_and_now=(
+            then_and_now(
+                plan.published,
+                measurement,
+                names,
+                shown_pairs(experiment),
+                points,
+                cells,
+                sequential=sequential,
+            )
+            if plan.published and isinstance(measurement, Workload)
+            else ()
+        ),
+        timelines={cell: line for cell, trial in middle.items() if (line := measurement.timeline_of(trial))},
+        spans={cell: spans for cell, trial in middle.items() if (spans := measurement.spans_of(trial))},
+        diagnostics=diagnose(
+            run,
+            experiment,
+            measurement,
+            counted,
+            cells,
+            [comparison for at in comparisons.values() for comparison in at.values()],
+            family=len(pairs),
+            blocks_done=blocks_done,
+        ),
+        references_ns=reference_by_block(counted),
+        varying=varying,
+        swept=_swept(experiment, points, varying),
+        blocks_done=blocks_done,
+        trial_count=sum(trial.block > 0 for trial in counted),
+        trials=tuple(counted),
+    )
+
+
+def without_repeated(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials that count: of those that were carried out again, the last."""
+    final = {(trial.block, trial.cell): trial for trial in trials}
+    return [trial for trial in trials if final[trial.block, trial.cell] is trial]
+
+
+def _blocks_done(cells: Iterable[Cell], trials: Sequence[Trial]) -> int:
+    """The number of whole blocks: those with a trial, none of them interrupted, of every cell that could be
+    measured when the run began."""
+    unavailable = {trial.cell for trial in trials if trial.block == 0}
+    measurable = set(cells) - unavailable
+    by_block: dict[int, set[Cell]] = {}
+    for trial in trials:
+        if trial.block > 0 and trial.outcome is not Outcome.INTERRUPTED:
+            by_block.setdefault(trial.block, set()).add(trial.cell)
+    return sum(measured >= measurable for measured in by_block.values())
+
+
+def _over_floor(
+    by_name: Mapping[str, Mapping[int, float]], floor: str | None, *, sequential: bool
+) -> dict[str, Interval]:
+    if floor is None:
+        return {}
+    ratios = {
+        name: paired_ratio(values, by_name[floor], sequential=sequential)
+        for name, values in by_name.items()
+        if name != floor
+    }
+    return {name: ratio for name, ratio in ratios.items() if ratio is not None}
+
+
+def _laws(
+    measurement: Measurement, points: Sequence[Point], varying: Sequence[str]
+) -> dict[str, list[ScalingLaw]]:
+    """The laws over factors that have several levels in this run, all of them integers, by kind."""
+    numeric = {name for name in varying if all(isinstance(point[name], int) for point in points)}
+    laws = [law for law in measurement.scaling_laws if law.over in numeric]
+    return {kind: [law for law in laws if law.kind == kind] for kind in ("cores", "size")}
+
+
+def _breakdown(
+    measurement: Measurement,
+    core_laws: Sequence[ScalingLaw],
+    names: Sequence[str],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+) -> tuple[BreakdownRow, ...]:
+    """Where the time went in each cell with figures; at the most cores where several were measured."""
+    if not measurement.breakdown:
+        return ()
+    for law in core_laws:
+        most = max(int(point[law.over]) for point in points)
+        points = [point for point in points if point[law.over] == most]
+    rows = []
+    for point in points:
+        for name in names:
+            cell = cells[Cell(name, point)]
+            if cell.has_figures:
+                figures = {
+                    metric: cell.metrics[metric] for metric in measurement.breakdown if metric in cell.metrics
+                }
+                rows.append(
+                    BreakdownRow(cell.cell, figures, measurement.diagnosis(name, point, cell.metrics))
+                )
+    return tuple(rows)
+
+
+def _swept(experiment: Experiment, points: Sequence[Point], varying: Sequence[str]) -> str | None:
+    """The factor along which lines are drawn: the experiment's own, else the numeric one with the most
+    levels, three at least."""
+
+    def levels(factor: str) -> set[Level]:
+        return {point[factor] for point in points}
+
+    own = experiment.show.sweep
+    if own and len(levels(own)) > 1:
+        return own
+    numeric = [name for name in varying if all(isinstance(level, int) for level in levels(name))]
+    most = max(numeric, key=lambda name: len(levels(name)), default=None)
+    return most if most and len(levels(most)) >= _SWEEP_LEVELS else None

@@ -1,0 +1,212 @@
+"""How a metric changes over cores, and over the size of the work."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ringside.analysis.cells import CellAnalysis
+from ringside.model.design import Cell, Point
+from ringside.model.results import Interval
+from ringside.stats.interval import is_positive_finite
+from ringside.stats.ratio import paired_ratio
+from ringside.stats.scaling import Scalability, exponent, scalability
+from ringside.workloads.base import ScalingLaw
+
+# Below this share, contention is not worth a word.
+_NO_CONTENTION = 0.005
+# A speed-up below this is none.
+_GAIN = 1.1
+# A best number of cores beyond this is that of rounding errors.
+_MOST_CORES = 10_000
+# Places at which a fitted curve is drawn.
+_CURVE_STEPS = 60
+
+
+class Outlook(StrEnum):
+    """What the fitted law says of more cores."""
+
+    NO_GAIN = "no gain"
+    SLOWER_BEYOND = "slower beyond"
+    GAINS_UP_TO = "gains up to"
+    NEVER_MORE_THAN = "never more than"
+    NO_LIMIT = "no limit"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledContender:
+    """A contender over cores. `speed_ups`: by number of cores, over one core, from pairs inside blocks.
+    `efficiency`: the speed-up at the most cores, over these cores. `fit` is None where the law cannot be
+    fitted; else `curve` has (cores, speed-up) along it, and `outlook` what it says, with the number of cores
+    or the speed-up that it names."""
+
+    contender: str
+    speed_ups: Mapping[int, Interval]
+    efficiency: float
+    fit: Scalability | None
+    curve: tuple[tuple[float, float], ...]
+    outlook: Outlook | None = None
+    outlook_value: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class CoresScaling:
+    """All contenders over cores with the other factors fixed, those with the largest speed-up first."""
+
+    law: ScalingLaw
+    fixed: Point
+    rows: tuple[ScaledContender, ...]
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The numbers of cores beyond one."""
+        return tuple(sorted({cores for row in self.rows for cores in row.speed_ups}))
+
+    @property
+    def fitted_levels(self) -> tuple[int, ...]:
+        """The numbers of cores that fits were made from; empty without fits."""
+        return tuple(sorted({cores for row in self.rows if row.fit for cores in row.fit.levels}))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The power of a factor with which a metric grows, by contender and setting of the other factors."""
+
+    law: ScalingLaw
+    settings: tuple[Point, ...]
+    exponents: Mapping[tuple[str, Point], Interval]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The contenders, the smallest power first."""
+        smallest: dict[str, float] = {}
+        for (name, _), power in self.exponents.items():
+            smallest[name] = min(power.estimate, smallest.get(name, math.inf))
+        return tuple(sorted(smallest, key=smallest.__getitem__))
+
+
+def fit_missing() -> bool:
+    """Whether the package that fits (scipy) is not installed."""
+    return importlib.util.find_spec("scipy") is None
+
+
+def over_cores(
+    laws: Sequence[ScalingLaw],
+    contenders: Sequence[str],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+    *,
+    sequential: bool,
+) -> tuple[CoresScaling, ...]:
+    """The scaling over cores of each law and each setting of the other factors."""
+    scalings = []
+    for law in laws:
+        for fixed in dict.fromkeys(point.without(law.over) for point in points):
+            by_block = {name: _by_block(law, name, fixed, points, cells) for name in contenders}
+            rows = [
+                row for name in contenders if (row := _scaled(name, by_block[name], sequential=sequential))
+            ]
+            if rows:
+                rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
+                scalings.append(CoresScaling(law, fixed, _with_curves(rows)))
+    return tuple(scalings)
+
+
+def growth(
+    laws: Sequence[ScalingLaw],
+    contenders: Sequence[str],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+) -> tuple[Growth, ...]:
+    """The growth of each law's metric with the size of the work; empty where the package that fits is
+    missing."""
+    if fit_missing():
+        return ()
+    tables = []
+    for law in laws:
+        exponents = {}
+        for name in contenders:
+            for fixed in dict.fromkeys(point.without(law.over) for point in points):
+                blocks = {
+                    block: {float(level): value for level, value in levels.items()}
+                    for block, levels in _by_block(law, name, fixed, points, cells).items()
+                }
+                if power := exponent(blocks):
+                    exponents[name, fixed] = power
+        settings = tuple(dict.fromkeys(fixed for _, fixed in exponents))
+        if exponents:
+            tables.append(Growth(law, settings, exponents))
+    return tuple(tables)
+
+
+def _by_block(
+    law: ScalingLaw,
+    contender: str,
+    fixed: Point,
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+) -> dict[int, dict[int, float]]:
+    """The law's metric by block and level. A program may report a time of 0, which fits no law."""
+    blocks: dict[int, dict[int, float]] = {}
+    for point in points:
+        if point.without(law.over) == fixed:
+            for block, value in cells[Cell(contender, point)].by_block.get(law.metric, {}).items():
+                if is_positive_finite(value):
+                    blocks.setdefault(block, {})[int(point[law.over])] = value
+    return blocks
+
+
+def _scaled(
+    contender: str, by_block: Mapping[int, Mapping[int, float]], *, sequential: bool
+) -> ScaledContender | None:
+    by_level: dict[int, dict[int, float]] = {}
+    for block, levels in by_block.items():
+        for cores, seconds in levels.items():
+            by_level.setdefault(cores, {})[block] = seconds
+    speed_ups = {
+        cores: ratio
+        for cores in sorted(by_level)
+        if cores > 1 and (ratio := paired_ratio(by_level.get(1, {}), by_level[cores], sequential=sequential))
+    }
+    if not speed_ups:
+        return None
+    most = max(speed_ups)
+    fit = None if fit_missing() else scalability(by_block)
+    outlook, value = _outlook(fit) if fit else (None, math.nan)
+    return ScaledContender(contender, speed_ups, speed_ups[most].estimate / most, fit, (), outlook, value)
+
+
+def _with_curves(rows: Sequence[ScaledContender]) -> tuple[ScaledContender, ...]:
+    """The rows with curves up to the most cores of any of them; without a fit, straight lines between what
+    was measured."""
+    most = max(cores for row in rows for cores in row.speed_ups)
+    places = [1 + (most - 1) * step / _CURVE_STEPS for step in range(_CURVE_STEPS + 1)]
+    curved = []
+    for row in rows:
+        if row.fit:
+            curve = tuple((place, row.fit.speed_up(place)) for place in places)
+        else:
+            curve = ((1.0, 1.0), *((float(cores), ratio.estimate) for cores, ratio in row.speed_ups.items()))
+        curved.append(
+            ScaledContender(
+                row.contender, row.speed_ups, row.efficiency, row.fit, curve, row.outlook, row.outlook_value
+            )
+        )
+    return tuple(curved)
+
+
+def _outlook(fit: Scalability) -> tuple[Outlook, float]:
+    """What the law says of more cores than were measured, and the number that belongs to it."""
+    most, best = fit.levels[-1], fit.best.estimate
+    if fit.speed_up(min(best, most)) < _GAIN:
+        return Outlook.NO_GAIN, math.nan
+    if best <= most:
+        return Outlook.SLOWER_BEYOND, best
+    if best < _MOST_CORES:
+        return Outlook.GAINS_UP_TO, best
+    if fit.contention.estimate > _NO_CONTENTION:
+        return Outlook.NEVER_MORE_THAN, 1 / fit.contention.estimate
+    return Outlook.NO_LIMIT, math.nan

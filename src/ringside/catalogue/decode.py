@@ -1,0 +1,168 @@
+"""TOML files into the types of `schema`; errors of msgspec into one line with file, line and the way out."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from ringside.catalogue.tomlfile import Key, TomlFile, value_at
+from ringside.errors import CatalogueError
+
+T = TypeVar("T")
+
+
+def decode(file: TomlFile, schema: type[T]) -> T:
+    """The file as `schema`, a msgspec type. Raises CatalogueError about the first thing that does not fit."""
+    try:
+        return msgspec.convert(file.data, schema)
+    except msgspec.ValidationError as error:
+        keys = _keys_of(error, file.data, schema)
+        expected, value = _type_at(inspect.type_info(schema), keys), value_at(file.data, keys)
+        if isinstance(expected, inspect.StructType) and isinstance(value, dict):
+            raise _key_error(file, keys, value, expected) from None
+        message = f"{_name(keys)} must be {_describe(expected)}, not {_show(value)}"
+        raise file.error(message, keys) from None
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """The one of the names that `name` may be a misspelling of."""
+    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
+
+
+def _keys_of(error: msgspec.ValidationError, data: Any, schema: type[Any]) -> tuple[Key, ...]:
+    """Where the error is. msgspec writes `$.runtime[...].version[1]` and does not say which runtime: it is
+    the first that gives the same error when it is the only one."""
+    match = re.search(r" - at `\$([^`]*)`$", str(error))
+    keys: tuple[Key, ...] = ()
+    for name, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", match[1] if match else ""):
+        if index == "...":
+            candidates = value_at(data, keys)
+            key: Key = next(
+                key for key in candidates if _error_text(_with_only(data, keys, key), schema) == str(error)
+            )
+        else:
+            key = name or int(index)
+        keys = (*keys, key)
+    return keys
+
+
+def _with_only(data: Any, keys: Sequence[Key], only: Key) -> Any:
+    """A copy in which the table at `keys` holds nothing but the key `only`."""
+    if not keys:
+        return {only: data[only]}
+    copy = data.copy()
+    copy[keys[0]] = _with_only(data[keys[0]], keys[1:], only)
+    return copy
+
+
+def _error_text(data: Any, schema: type[Any]) -> str:
+    try:
+        msgspec.convert(data, schema)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _type_at(root: inspect.Type, keys: Sequence[Key]) -> inspect.Type:
+    node = root
+    for key in keys:
+        for option in _options(node):
+            if isinstance(option, inspect.StructType) and isinstance(key, str):
+                node = next(field.type for field in option.fields if field.encode_name == key)
+            elif isinstance(option, inspect.DictType) and isinstance(key, str):
+                node = option.value_type
+            elif isinstance(option, inspect.VarTupleType) and isinstance(key, int):
+                node = option.item_type
+    return node
+
+
+def _options(node: inspect.Type) -> Sequence[inspect.Type]:
+    return node.types if isinstance(node, inspect.UnionType) else (node,)
+
+
+def _key_error(
+    file: TomlFile, keys: tuple[Key, ...], table: dict[str, Any], expected: inspect.StructType
+) -> CatalogueError:
+    """The error about a table that lacks a key, or has one too many. A misspelt key is both."""
+    known = sorted(field.encode_name for field in expected.fields)
+    unknown = [key for key in table if key not in known]
+    missing = [
+        field.encode_name for field in expected.fields if field.required and field.encode_name not in table
+    ]
+    header = _header(keys)
+    for key in missing:
+        if near := nearest(key, unknown):
+            message = f"{_name((*keys, key))} is missing{header}; is `{near}` meant to be `{key}`?"
+            return file.error(message, (*keys, near))
+    if unknown:
+        near = nearest(unknown[0], [key for key in known if key not in table])
+        hint = f"did you mean `{near}`? " if near else ""
+        message = f"unknown key {_name((*keys, unknown[0]))}; {hint}known here: {', '.join(known)}"
+        return file.error(message, (*keys, unknown[0]))
+    return file.error(f"{_name((*keys, missing[0]))} is missing{header}", keys)
+
+
+def _header(keys: Sequence[Key]) -> str:
+    """` from [limits]`; ` from [[build]]` for one of an array of tables; nothing for the file itself."""
+    if not keys:
+        return ""
+    name = ".".join(key for key in keys if isinstance(key, str))
+    return f" from [[{name}]]" if isinstance(keys[-1], int) else f" from [{name}]"
+
+
+def _name(keys: Sequence[Key]) -> str:
+    """The key as it is written, `limits.wall_s`. The line says which one of an array of tables."""
+    name = ".".join(key for key in keys if isinstance(key, str))
+    return f"item {keys[-1] + 1} of `{name}`" if isinstance(keys[-1], int) else f"`{name}`"
+
+
+def _describe(node: inspect.Type) -> str:
+    match node:
+        case inspect.UnionType(types):
+            options = [option for option in types if not isinstance(option, inspect.NoneType)]
+            return " or ".join(", ".join(map(_describe, options)).rsplit(", ", 1))
+        case inspect.StrType():
+            return "text"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType():
+            return f"a whole number{_bounds(node)}"
+        case inspect.FloatType():
+            return f"a number{_bounds(node)}"
+        case inspect.LiteralType(values):
+            return " or ".join(", ".join(map(str, values)).rsplit(", ", 1))
+        case inspect.VarTupleType(item_type=inspect.StructType() | inspect.DictType()):
+            return "a list of tables, each below its [[header]]"
+        case inspect.VarTupleType(min_length=least):
+            return "a list with something in it" if least else "a list"
+        case _:
+            return "a table"
+
+
+def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
+    """As the schema has them: ` from 1 to 10000`, ` above 0`, ` above 0 and up to 60`, or nothing."""
+    if node.ge is not None:
+        return f" from {node.ge:g} to {node.le:g}"
+    low = f" above {node.gt:g}" if node.gt is not None else ""
+    return low + (f" and up to {node.le:g}" if node.le is not None else "")
+
+
+def _show(value: Any) -> str:
+    match value:
+        case dict():
+            return "a table"
+        case []:
+            return "an empty list"
+        case list():
+            return "a list"
+        case bool() | int() | float() | str():
+            text = json.dumps(value, ensure_ascii=False)
+            return text if len(text) <= 60 else f"{text[:59]}…"
+        case _:
+            return str(value)

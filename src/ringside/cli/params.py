@@ -1,0 +1,160 @@
+"""How values are written on the command line, one way for all commands. Each function is the `type` of an
+option: it reads a text, and raises click.BadParameter with how to write it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from ringside.text import one_line
+
+COUNT = click.IntRange(1, 1_000_000)
+# Stores keep seeds as 64-bit integers with a sign.
+# A contender takes the seed plus the number of the block, in 64 bits with a sign.
+SEED = click.IntRange(0, 2**62)
+FILE = click.Path(path_type=Path)
+
+_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+# No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
+# months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
+_DURATION = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]+)?){unit})?" for unit in _UNITS_S))
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+# A method or the name of a header (RFC 9110, section 5.6.2).
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_DAY_S = 86_400
+_MAX_DAYS = 7
+_MAX_RUN_DAYS = 365
+_MAX_RATE_PER_S = 10_000_000.0
+_MAX_STEPS = 1000
+_MAX_BODY_BYTES = 16 << 20
+
+store_option = click.option(
+    "--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite]."
+)
+
+
+def duration(text: str) -> float:
+    """`10s`, `500ms`, `1m30s`, or `10` for seconds, as seconds: more than 0, up to a week."""
+    seconds = _seconds(text)
+    if not 0 < seconds <= _MAX_DAYS * _DAY_S:
+        raise _bad(text, f"is out of range: more than 0, up to {_MAX_DAYS} days")
+    return seconds
+
+
+def run_duration(text: str) -> float:
+    """The time limit of a run, in seconds: 0 up to a year."""
+    seconds = _seconds(text)
+    if seconds > _MAX_RUN_DAYS * _DAY_S:
+        raise _bad(text, f"is out of range: up to {_MAX_RUN_DAYS} days")
+    return seconds
+
+
+def _seconds(text: str) -> float:
+    stripped = text.strip()
+    match = _DURATION.fullmatch(stripped)
+    if _NUMBER.fullmatch(stripped):
+        return float(stripped)
+    if not stripped or not match:
+        raise _bad(text, "is not a duration: write it as 10s, 500ms or 1m30s")
+    numbers = zip(match.groups(default="0"), _UNITS_S.values(), strict=True)
+    return sum(float(number) * unit_s for number, unit_s in numbers)
+
+
+def rate(text: str) -> float:
+    """`1000` or `1000/s`, as a number per second: more than 0, up to ten million."""
+    number = text.strip().removesuffix("/s")
+    if not _NUMBER.fullmatch(number):
+        raise _bad(text, "is not a rate: write it as 1000 or 1000/s")
+    per_second = float(number)
+    if not 0 < per_second <= _MAX_RATE_PER_S:
+        raise _bad(text, f"is out of range: more than 0, up to {_MAX_RATE_PER_S:,.0f}/s")
+    return per_second
+
+
+def staircase(text: str) -> tuple[tuple[float, float], ...]:
+    """`100:5s,200:5s` as (requests per second, seconds) of each step."""
+    steps = []
+    for step in text.split(","):
+        step_rate, colon, step_duration = step.partition(":")
+        if not colon:
+            raise _bad(text, "is not a staircase: write it as rate:time, like 100:5s,200:5s")
+        steps.append((rate(step_rate), duration(step_duration)))
+    if len(steps) > _MAX_STEPS:
+        raise _bad(text, f"has {len(steps):,} steps: up to {_MAX_STEPS:,} are possible")
+    return tuple(steps)
+
+
+def cpus(text: str) -> tuple[int, ...]:
+    """`0,2-3` as CPUs, in the order in which they are written."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = _CPUS.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise _bad(text, "is not a list of CPUs: write it as 0,2 or 0-3")
+        numbers += range(first, last + 1)
+    return tuple(dict.fromkeys(numbers))
+
+
+def share(text: str) -> float:
+    """`2%` as 0.02: more than 0 %, up to 100 %."""
+    from ringside.catalogue.loader import share as read
+
+    try:
+        return read(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def gate(text: str) -> float:
+    """`slower:3%` as 0.03; `slower:0` allows nothing."""
+    word, colon, size = text.partition(":")
+    if word != "slower" or not colon:
+        raise _bad(text, "is not a gate: write it as slower:3%")
+    return 0.0 if size.strip() in ("0", "0%") else share(size)
+
+
+def method(text: str) -> str:
+    """A method of HTTP, in capitals."""
+    if not _TOKEN.fullmatch(text) or text.upper() == "CONNECT":
+        raise _bad(text, "is not possible: write it as GET or POST")
+    return text.upper()
+
+
+def header(text: str) -> tuple[str, str]:
+    """`Name: value` as a pair."""
+    name, colon, value = text.partition(":")
+    value = value.strip(" \t")
+    if (
+        not colon
+        or not _TOKEN.fullmatch(name)
+        or any((character < " " and character != "\t") or character == "\x7f" for character in value)
+    ):
+        raise _bad(text, "is not a header: write it as 'Name: value'")
+    if name.lower() in ("content-length", "transfer-encoding"):
+        raise _bad(text, "is not needed: the length of --body is sent automatically")
+    if name.lower() == "connection":
+        raise _bad(text, "is not needed: --close opens a connection for each request")
+    return name, value
+
+
+def body(text: str) -> bytes:
+    """A text, or the bytes of a file after `@`."""
+    if not text.startswith("@"):
+        # Bytes on the command line that were no UTF-8 come as surrogates.
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        with Path(text[1:]).open("rb") as file:
+            content = file.read(_MAX_BODY_BYTES + 1)
+    except OSError as error:
+        raise _bad(text, f"cannot be read: {error.strerror}") from error
+    if len(content) > _MAX_BODY_BYTES:
+        raise _bad(text, f"is larger than {_MAX_BODY_BYTES >> 20} MiB")
+    return content
+
+
+def _bad(text: str, what: str) -> click.BadParameter:
+    return click.BadParameter(f"'{one_line(text, 60)}' {what}")

@@ -1,0 +1,131 @@
+"""Two targets under the same load in turn: the run that `ringside load --vs` makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from ringside.analysis.run import RunAnalysis
+from ringside.errors import UsageError
+from ringside.load import options
+from ringside.load.document import as_document
+from ringside.load.result import LoadResult
+from ringside.load.target import Target
+from ringside.measure import host
+from ringside.measure.paired import PairedBenchmark, SilentObserver
+from ringside.measure.stopping import StoppingRule
+from ringside.measure.target_trials import POINT, LoadObserver, TargetTrials
+from ringside.model.design import Experiment, Show
+from ringside.model.results import Run, Trial
+from ringside.probe.process import Probe
+from ringside.probe.protocol import VERSION, LoadPlan, Staircase, Started
+from ringside.store import Store
+from ringside.store.plans import PlannedContender, plan_values
+from ringside.text import one_line
+from ringside.workloads.target import TARGET
+
+# A shorter run measures its own beginning more than the server.
+_MIN_RUN_S = 0.5
+
+
+def check(targets: Mapping[str, Target], plan: LoadPlan) -> None:
+    """Raise UsageError where targets cannot be compared by this load."""
+    protocols = {target.protocol for target in targets.values()}
+    if len(protocols) > 1:
+        raise UsageError("--vs compares like with like: name two targets of one scheme")
+    if isinstance(plan.pacing, Staircase):
+        raise UsageError("--vs compares at one rate: give --rate instead of --staircase")
+    if protocols == {"stream"} and plan.stream.interval_s is None and plan.stream.due_field is None:
+        raise UsageError(
+            "--vs compares how late messages are: say when they are due, by --interval or --due-field"
+        )
+
+
+def part(plan: LoadPlan, blocks: int, block: int) -> LoadPlan:
+    """The load of one block."""
+    return options.part(plan, blocks, block, _MIN_RUN_S)
+
+
+def begin(targets: Mapping[str, Target], plan: LoadPlan, blocks: int, seed: int, store: Store) -> Run:
+    """A new run in the store, of which the targets are the contenders, the first the baseline."""
+    names = tuple(targets)
+    experiment = Experiment(
+        name="load-vs",
+        title=" / ".join(one_line(target.text, 80) for target in targets.values()),
+        workload=TARGET.name,
+        contenders=names,
+        factors={},
+        baseline=names[0],
+        blocks=blocks,
+        show=Show(metrics=_metrics(plan)),
+    )
+    contenders = {name: PlannedContender(title=target.text) for name, target in targets.items()}
+    values = plan_values(experiment, [POINT], contenders)
+    return store.begin_run(experiment.name, seed, values, host.facts(), {})
+
+
+def _metrics(plan: LoadPlan) -> tuple[str, ...]:
+    """What is compared: of streams lateness; of an open loop latency, since its rate is given."""
+    if plan.protocol == "stream":
+        return ("lateness_p50", "lateness_p99")
+    latencies = ("latency_p50", "latency_p99")
+    return latencies if plan.is_open_loop else ("rate", *latencies)
+
+
+def conduct(
+    run: Run,
+    experiment: Experiment,
+    plans: Mapping[str, LoadPlan],
+    store: Store,
+    probe: Probe,
+    observer: LoadObserver,
+) -> None:
+    """Carry out all blocks. `plans`: by target the whole load, with its addresses. KeyboardInterrupt passes
+    through, with all whole loads in the store."""
+    blocks = experiment.blocks
+    parts = {name: partial(part, plan, blocks) for name, plan in plans.items()}
+    PairedBenchmark(
+        run=run,
+        experiment=experiment,
+        measurement=TARGET,
+        points=(POINT,),
+        rule=StoppingRule(blocks, blocks),
+        maker=TargetTrials(parts, probe, observer),
+        store=store,
+        observer=SilentObserver(),
+    ).conduct()
+
+
+def results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:
+    """The loads of a run that were not cut short, in the order in which they were carried out."""
+    return [(trial, _result(trial, plan)) for trial in analysis.trials if trial.loads]
+
+
+def _result(trial: Trial, plan: LoadPlan) -> LoadResult:
+    load = trial.loads[0]
+    started = Started(VERSION, io=load.io, threads=plan.threads, missing=trial.missing)
+    return LoadResult(load, {}, started)
+
+
+def documents(analysis: RunAnalysis, targets: Mapping[str, Target], plan: LoadPlan) -> list[dict[str, Any]]:
+    """The document of each load, with its block (from 0) and the name of its target."""
+    return [
+        {
+            "block": trial.block - 1,
+            "name": trial.cell.contender,
+            **as_document(
+                targets[trial.cell.contender],
+                part(plan, analysis.experiment.blocks, trial.block),
+                result,
+            ),
+        }
+        for trial, result in results(analysis, plan)
+    ]
+
+
+def with_addresses(plan: LoadPlan, addresses: list[str], progress_s: float | None) -> LoadPlan:
+    """The plan of a load at these addresses, that reports its progress so often."""
+    return replace(plan, addresses=tuple(addresses), progress_s=progress_s)

@@ -1,0 +1,164 @@
+"""The paired benchmark: blocks of cells in random order, each trial kept before the next, until the stopping
+rule is fulfilled. It serves `run`, `vs` and `load --vs`."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from ringside.errors import ProbeError
+from ringside.measure.blocks import blocks
+from ringside.measure.stopping import Progress, StoppingRule
+from ringside.model.design import Cell, Experiment, Point
+from ringside.model.results import REPEATABLE, Outcome, Run, Trial
+from ringside.store import Store, now
+from ringside.workloads.base import Measurement
+
+# A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
+_HOPELESS = frozenset({Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED})
+_MAX_HOPELESS = 2
+_MAX_PROBE_FAILURES = 2
+
+
+class TrialMaker(Protocol):
+    """Carries out trials of one kind: of contenders, of commands, of loads at targets."""
+
+    def warm_up(self, observer: RunObserver) -> None:
+        """What goes before the first block and does not count. KeyboardInterrupt passes through."""
+        ...
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        """One trial of a cell; `first`: of its block. Raises ProbeError where the probe failed."""
+        ...
+
+
+class RunObserver(Protocol):
+    """Is called when something happens in a run, to show it."""
+
+    def on_begin(
+        self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement
+    ) -> None: ...
+
+    def on_warm_up(self, cell: Cell) -> None: ...
+
+    def on_trial_begin(self, block: int, cell: Cell) -> None: ...
+
+    def on_tick(self) -> None: ...
+
+    def on_trial_end(self, trial: Trial, seconds: float) -> None: ...
+
+
+class SilentObserver:
+    """Shows nothing."""
+
+    def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
+        pass
+
+    def on_warm_up(self, cell: Cell) -> None:
+        pass
+
+    def on_trial_begin(self, block: int, cell: Cell) -> None:
+        pass
+
+    def on_tick(self) -> None:
+        pass
+
+    def on_trial_end(self, trial: Trial, seconds: float) -> None:
+        pass
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PairedBenchmark:
+    """One run. `unavailable`: the cells that cannot be measured, with the reason of each."""
+
+    run: Run
+    experiment: Experiment
+    measurement: Measurement
+    points: tuple[Point, ...]
+    rule: StoppingRule
+    maker: TrialMaker
+    store: Store
+    observer: RunObserver
+    unavailable: dict[Cell, str] = dataclasses.field(default_factory=dict)
+
+    def conduct(self) -> bool:
+        """Carry out all trials that the store does not have yet; True when the rule is fulfilled, False when
+        the time was over before. Raises UsageError where another process works on this run, ProbeError when
+        the probe failed twice in a row; KeyboardInterrupt passes through. In each case all finished trials
+        are in the store."""
+        with self.store.hold(self.run):
+            return self._conduct()
+
+    def _conduct(self) -> bool:
+        names = self.experiment.contenders
+        kept = self.store.trials(self.run)
+        done = {(trial.block, trial.cell) for trial in kept if trial.outcome not in REPEATABLE}
+        cells = [Cell(name, point) for point in self.points for name in names]
+        self.observer.on_begin(self.run, self.rule, cells, self.measurement)
+        for position, cell in enumerate(cells):
+            if cell in self.unavailable and (0, cell) not in done:
+                self._keep(_row(0, position, cell, self.unavailable[cell]))
+        self.maker.warm_up(self.observer)
+        progress = Progress(self.rule, self.experiment, self.measurement, self.points)
+        hopeless: dict[Cell, list[Outcome]] = {}
+        for trial in kept:
+            progress.add(trial)
+            _note_hopeless(trial, hopeless)
+        probe_failures = 0
+        for block in blocks(self.points, names, self.rule.max_blocks, self.run.seed):
+            whole = block.index - 1
+            if progress.is_reached(whole):
+                break
+            if progress.is_late(whole):
+                return False
+            first = True
+            for position, cell in enumerate(block.cells):
+                if cell in self.unavailable or (block.index, cell) in done:
+                    continue
+                self.observer.on_trial_begin(block.index, cell)
+                begun = time.monotonic()
+                if len(hopeless.get(cell, ())) >= _MAX_HOPELESS:
+                    last = hopeless[cell][-1]
+                    detail = f"left out: {_MAX_HOPELESS} trials of this cell were {last}"
+                    trial = _row(block.index, position, cell, detail)
+                else:
+                    trial = self._trial(block.index, position, cell, first=first)
+                    first = False
+                self._keep(trial)
+                progress.add(trial)
+                _note_hopeless(trial, hopeless)
+                self.observer.on_trial_end(trial, time.monotonic() - begun)
+                if trial.outcome is Outcome.INTERRUPTED:
+                    raise KeyboardInterrupt
+                probe_failures = probe_failures + 1 if trial.outcome is Outcome.PROBE_FAILED else 0
+                if probe_failures >= _MAX_PROBE_FAILURES:
+                    raise ProbeError(
+                        f"the probe failed {probe_failures} times in a row, last: {trial.detail}"
+                    )
+        self.store.end_run(self.run)
+        return True
+
+    def _trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
+        begun = now()
+        try:
+            return self.maker.trial(block, position, cell, first=first, tick=self.observer.on_tick)
+        except ProbeError as error:
+            return Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
+        except KeyboardInterrupt:
+            detail = "interrupted before the probe had reported"
+            self._keep(Trial(block, position, cell, Outcome.INTERRUPTED, detail, started_at=begun))
+            raise
+
+    def _keep(self, trial: Trial) -> None:
+        self.store.add_trial(self.run, trial)
+
+
+def _row(block: int, position: int, cell: Cell, reason: str) -> Trial:
+    return Trial(block, position, cell, Outcome.UNAVAILABLE, reason, started_at=now())
+
+
+def _note_hopeless(trial: Trial, hopeless: dict[Cell, list[Outcome]]) -> None:
+    if trial.outcome in _HOPELESS:
+        hopeless.setdefault(trial.cell, []).append(trial.outcome)

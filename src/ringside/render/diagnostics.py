@@ -1,0 +1,134 @@
+"""What each diagnostic says, and what to do about it (docs/METHODOLOGY.md has the codes)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
+from ringside.analysis.diagnostics import MAX_ENDING_NS
+from ringside.model.results import Diagnostic
+from ringside.units import percent
+
+# More contenders than this are counted, not named.
+_MAX_NAMED = 3
+# Text and remedy by code. Fields are the values of the diagnostic, its subjects, and what `_fields` adds.
+_TEMPLATES: Mapping[str, tuple[str, str]] = {
+    "too-few-blocks": (
+        "too few blocks for intervals and verdicts ({blocks} of {least})",
+        "run it with --blocks {needed}",
+    ),
+    "unfinished": (
+        "the run was interrupted: its figures come from the blocks measured before that",
+        "continue it with `ringside run --resume {run}`",
+    ),
+    "undecided": (
+        "{subjects}: an interval excludes 1, but {family} comparisons at a point share an error rate of 5 %, "
+        "so the verdict stays indistinguishable",
+        "run it with --blocks {needed} or more, which may decide it",
+    ),
+    "noisy-neighbour": (
+        "{reasons}. Intervals are wider and absolute times longer than on a quiet machine",
+        "stop other programs, or use a dedicated machine; `ringside doctor` shows how quiet it is",
+    ),
+    "drift": (
+        "the machine's speed changed: a reference computation took up to {share} longer in some blocks than "
+        "in others; paired ratios are robust to this, medians are not",
+        "trust the ratios; fix the clock frequency, or wait until the machine is quiet",
+    ),
+    "bimodal": (
+        "{modes}: the values have two modes, and the median may be near neither",
+        "look at the single trials; a frequent cause is where the scheduler places threads: compare with one "
+        "CPU",
+    ),
+    "generator-bound": (
+        "{subjects}: the load engine was the bottleneck, so the server may be faster than shown",
+        "leave the engine a CPU of its own, or read these figures as lower bounds",
+    ),
+    "cores-shared": (
+        "some contenders used all CPUs, so the probe shared them",
+        "leave the probe a CPU: set cores below the machine's number of CPUs",
+    ),
+    "memory-cap-near": (
+        "{subjects}: used more than {share} of a trial's memory limit",
+        "raise `memory_bytes` in the experiment's [limits], or choose smaller levels",
+    ),
+    "left-behind": (
+        "{subjects}: processes still ran after the program had ended, and were killed",
+        "make the program wait for the processes that it starts",
+    ),
+    "slow-end": (
+        "{subjects}: still ran {max_ending} s after SIGTERM",
+        "end at once on SIGTERM, even with open connections; the figures do not depend on it",
+    ),
+    "accounting": (
+        "not available here: {missing}",
+        "nothing needs to be done: sampling of /proc replaces it",
+    ),
+    "no-reference": (
+        "one of the runs has no reference computation, so the change of the machine's speed between them is "
+        "unknown: there are no verdicts",
+        "measure both again, best as one experiment with both contenders",
+    ),
+    "other-machine": (
+        "the machines or kernels differ ({facts}), so the ratios compare them as well",
+        "compare runs of one machine",
+    ),
+    "one-sided": ("{subjects}: in only one of the runs", "nothing needs to be done"),
+}
+CODES = tuple(_TEMPLATES)
+_NOISE = {
+    "steal": "the hypervisor took {} of the CPUs' time (steal)",
+    "others": "other programs used {} of the contenders' CPUs",
+    "memory_pressure": "memory pressure (PSI): {} of the time",
+    "io_pressure": "I/O pressure (PSI): {} of the time",
+}
+
+
+def words(diagnostic: Diagnostic) -> tuple[str, str]:
+    """The text and the remedy of a diagnostic, without their last full stops: its own, or those of its code.
+    Raises KeyError for an unknown code without a text."""
+    if diagnostic.text:
+        text, remedy = diagnostic.text, diagnostic.remedy
+    else:
+        fields = _fields(diagnostic)
+        text, remedy = (template.format(**fields) for template in _TEMPLATES[diagnostic.code])
+    return text.strip().rstrip("."), remedy.strip().rstrip(".")
+
+
+def sentences(diagnostic: Diagnostic) -> str:
+    """Text and remedy as sentences."""
+    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in words(diagnostic) if part)
+
+
+def rows(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
+    """Diagnostics as they stand in every JSON document."""
+    return [
+        {"code": diagnostic.code, "text": text, "remedy": remedy}
+        for diagnostic in diagnostics
+        for text, remedy in [words(diagnostic)]
+    ]
+
+
+def _fields(diagnostic: Diagnostic) -> dict[str, str]:
+    """The values as texts: shares as percentages, several names in a row."""
+    fields = {name: _written(value) for name, value in diagnostic.values.items()}
+    fields |= {
+        "subjects": ", ".join(diagnostic.subjects),
+        "least": str(BLOCKS_FOR_VERDICT),
+        "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
+        "reasons": "; ".join(text.format(fields[name]) for name, text in _NOISE.items() if name in fields),
+        "modes": _modes(diagnostic.values.get("ratios", {})),
+    }
+    return fields
+
+
+def _written(value: object) -> str:
+    if isinstance(value, float):
+        return percent(value)
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _modes(ratios: Mapping[str, float]) -> str:
+    texts = [f"{name} ({ratio:.2f}× apart)" for name, ratio in ratios.items()]
+    more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+    return ", ".join(texts[:_MAX_NAMED]) + more

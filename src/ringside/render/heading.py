@@ -1,0 +1,37 @@
+"""A run and its machine, in a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ringside import units
+from ringside.analysis.run import RunAnalysis
+from ringside.text import one_line
+
+
+def heading(analysis: RunAnalysis) -> str:
+    """The run: id, blocks, trials, fixed factors."""
+    fixed = " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items())
+    parts = [f"run {analysis.run.id}", blocks(analysis), f"{analysis.trial_count} trials", fixed]
+    return ", ".join(part for part in parts if part)
+
+
+def blocks(analysis: RunAnalysis) -> str:
+    """`7 blocks`, or `3 of 7 blocks` of an unfinished run."""
+    done, planned = analysis.blocks_done, analysis.experiment.blocks
+    is_whole = done >= planned or analysis.experiment.until is not None
+    return units.count(done, "block") if is_whole else f"{done} of {planned} blocks"
+
+
+def machine(host: Mapping[str, Any]) -> str:
+    """The machine: CPU, memory, kernel."""
+    memory = host.get("memory_bytes")
+    parts = [
+        one_line(str(host.get("cpu_model", "unknown CPU"))),
+        f"{host.get('cpus', '?')} CPUs",
+        f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
+        f"Linux {host.get('kernel', '?')}",
+        f"virtual ({host['hypervisor']})" if host.get("hypervisor") else "",
+    ]
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,43 @@
+"""The machine as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ringside import units
+
+
+def machine(host: Mapping[str, Any]) -> str:
+    """The machine in one line."""
+    memory, usable = host.get("memory_bytes"), len(host.get("cpus_usable") or [])
+    cpus = f"{host.get('cpus', '?')} CPUs"
+    parts = [
+        str(host.get("cpu_model") or "unknown CPU"),
+        cpus if usable in (0, host.get("cpus")) else f"{cpus}, {usable} usable",
+        f"Linux {host.get('kernel') or '?'}",
+        f"virtual machine ({host['hypervisor']})" if host.get("hypervisor") else "no hypervisor detected",
+        units.quantity(memory, "B") if isinstance(memory, int) else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def rows(host: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """All facts of the machine: what, how much."""
+    facts = []
+    for key, value in host.items():
+        pairs = value.items() if isinstance(value, Mapping) else [("", value)]
+        for inside, item in pairs:
+            name = " ".join(filter(None, (key, inside))).replace("_bytes", "").replace("_", " ")
+            facts.append((name, _text(key, item)))
+    return facts
+
+
+def _text(key: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if key.endswith("_bytes") and isinstance(value, int):
+        return units.quantity(value, "B")
+    return f"{value:,}" if isinstance(value, int) else str(value)

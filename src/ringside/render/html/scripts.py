@@ -1,0 +1,70 @@
+"""The page's scripts, and the policy that lets only these run."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import importlib
+import importlib.metadata
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script as it stands in the page, and the hash by which the policy knows it."""
+
+    text: Markup
+    digest: str
+
+
+def script(text: str) -> Script:
+    """A script that cannot end its own element."""
+    safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return Script(Markup(safe), base64.b64encode(hashlib.sha256(safe.encode()).digest()).decode())
+
+
+def policy(scripts: Sequence[Script]) -> str:
+    """The page's Content-Security-Policy: these scripts, without eval, and no network."""
+    hashes = " ".join(f"'sha256-{each.digest}'" for each in scripts) or "'none'"
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def json_element(value: Any) -> Markup:
+    """JSON that can stand inside a script element: no character of it begins a tag or a comment."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, from vl-convert. To bundle them takes it seconds, so
+    the result is kept in the user's cache, by vl-convert's version."""
+    version = importlib.metadata.version("vl-convert-python")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    cached = Path(base) / "ringside" / f"vega-{version}.js"
+    with contextlib.suppress(OSError):
+        return cached.read_text(encoding="utf-8")
+    # By name, as its stub demands an argument that it does without.
+    bundle: str = importlib.import_module("vl_convert").javascript_bundle()
+    # Names at its top level stay its own.
+    text = f"(() => {{{bundle}\n}})();"
+    # A page can be made without a cache, so its errors do not count.
+    with contextlib.suppress(OSError):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=cached.parent, encoding="utf-8", delete=False) as partial:
+            partial.write(text)
+        Path(partial.name).replace(cached)
+    return text

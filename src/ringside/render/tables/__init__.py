@@ -1,0 +1,34 @@
+"""The tables of a run as data, the same for the terminal, Markdown and the page."""
+
+from __future__ import annotations
+
+from ringside.analysis.run import RunAnalysis
+from ringside.render.table import TableData
+from ringside.render.tables import breakdown, contenders, points, published, scaling, slopes, warmup
+
+# Up to so many points each has a table of its own; beyond, one table has a row for each point.
+_POINT_TABLES = 4
+
+
+def tables(analysis: RunAnalysis) -> list[TableData]:
+    """All tables of a run, in the order in which they are read."""
+    if len(analysis.points) <= _POINT_TABLES:
+        of_points = [points.point_table(analysis, point) for point in analysis.points]
+    else:
+        of_points = [
+            table
+            for metric in analysis.metrics
+            for table in (points.metric_table(analysis, metric), points.ratio_table(analysis, metric))
+        ]
+    optional = (warmup.table(analysis), breakdown.table(analysis), contenders.failure_table(analysis))
+    warm_up, where_time_went, failures = ([table] if table else [] for table in optional)
+    return [
+        *of_points,
+        *warm_up,
+        *slopes.tables(analysis),
+        *scaling.tables(analysis),
+        *where_time_went,
+        *published.tables(analysis),
+        contenders.contender_table(analysis),
+        *failures,
+    ]

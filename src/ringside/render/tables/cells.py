@@ -1,0 +1,46 @@
+"""Table cells of figures, ratios and verdicts."""
+
+from __future__ import annotations
+
+from ringside import units
+from ringside.analysis.cells import CellAnalysis
+from ringside.model.design import Metric
+from ringside.model.results import Comparison, Interval, Outcome
+from ringside.render.table import TableCell
+
+ABSENT = TableCell("–", "quiet")
+
+
+def text(value: str) -> TableCell:
+    return TableCell(value or "–", "text")
+
+
+def figure(cell: CellAnalysis, metric: Metric, *, interval: bool = False) -> TableCell:
+    """A metric of a cell; where the cell has no figures at all, how its trials ended."""
+    value = cell.metrics.get(metric.name)
+    if value is not None:
+        return TableCell(
+            units.with_interval(value, metric.unit) if interval else units.metric_estimate(value, metric)
+        )
+    failed = next((outcome for outcome in cell.outcomes if outcome is not Outcome.OK), None)
+    return TableCell(str(failed), "failed") if failed and not cell.has_figures else ABSENT
+
+
+def interval(value: Interval | None, unit: str) -> TableCell:
+    return TableCell(units.with_interval(value, unit)) if value else ABSENT
+
+
+def ratio(comparison: Comparison | None, *, is_baseline: bool = False) -> TableCell:
+    if is_baseline:
+        return TableCell("1", "quiet")
+    if comparison is None:
+        return ABSENT
+    return TableCell(units.ratio(comparison.ratio), units.kind(comparison.verdict))
+
+
+def verdict(comparison: Comparison | None, *, is_baseline: bool = False) -> TableCell:
+    if is_baseline:
+        return TableCell("baseline", "quiet")
+    if comparison is None:
+        return ABSENT
+    return TableCell(units.VERDICT_WORDS[comparison.verdict] or "–", units.kind(comparison.verdict))

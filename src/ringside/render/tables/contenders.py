@@ -1,0 +1,55 @@
+"""Tables of contenders: what they are, and why some have no figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Cell
+from ringside.model.results import Outcome
+from ringside.render.table import TableData
+from ringside.render.tables import cells
+from ringside.store.plans import PlannedContender
+
+
+def runs_on(contender: PlannedContender) -> str:
+    """`CPython 3.13.2`; nothing for commands and URLs."""
+    runtime = contender.runs_on or contender.language
+    return f"{runtime} {contender.version or 'not here'}" if runtime else ""
+
+
+_COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
+    # Commands and URLs have no manifest.
+    "what": lambda contender: "" if runs_on(contender) else contender.title,
+    "model": lambda contender: contender.model,
+    "queue": lambda contender: contender.queue,
+    "scheduler": lambda contender: contender.scheduler,
+    "runs on": runs_on,
+}
+
+
+def contender_table(analysis: RunAnalysis) -> TableData:
+    """What the contenders are: their model, queue, scheduler and version. Columns in which no contender has
+    text are left out."""
+    contenders = analysis.contenders
+    columns = [column for column, text_of in _COLUMNS.items() if any(map(text_of, contenders.values()))]
+    rows = tuple(
+        (cells.text(name), *(cells.text(_COLUMNS[column](contender)) for column in columns))
+        for name, contender in contenders.items()
+    )
+    return TableData("Contenders", ("contender", *columns), rows)
+
+
+def failure_table(analysis: RunAnalysis) -> TableData | None:
+    """Cells that have trials without figures, with the reason; None where there are none."""
+    rows = []
+    for point in analysis.points:
+        for name in analysis.names:
+            cell = analysis.cells[Cell(name, point)]
+            failed = {outcome: n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK}
+            if failed or not cell.outcomes:
+                counts = ", ".join(f"{n} × {outcome}" for outcome, n in failed.items()) or "none measured"
+                rows.append(tuple(map(cells.text, (name, analysis.label(point), counts, cell.reason))))
+    if not rows:
+        return None
+    return TableData("Without figures", ("contender", "point", "trials", "why"), tuple(rows))

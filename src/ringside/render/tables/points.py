@@ -1,0 +1,111 @@
+"""Tables of points: all contenders at one point, or one metric over all points."""
+
+from __future__ import annotations
+
+from ringside import units
+from ringside.analysis.comparisons import Ranking
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Metric, Point
+from ringside.render.table import TableCell, TableData
+from ringside.render.tables import cells
+
+
+def point_table(analysis: RunAnalysis, point: Point) -> TableData:
+    """All contenders at one point, the best first: headline with its interval, ratio and verdict, rank in
+    groups of ties, ratio over the floor, other metrics."""
+    headline, baseline, floor = analysis.headline, analysis.experiment.baseline, analysis.floor
+    ranking = analysis.rankings[headline.name, point]
+    is_ranked = bool(ranking.ranks) and ranking.blocks_needed is None
+    has_floor = floor is not None and floor != baseline
+    compared, secondary = other_metrics(analysis, point)
+    columns = ["contender", headline.title, f"× {baseline}", "verdict"]
+    columns += ["rank"] if is_ranked else []
+    columns += [f"× {floor}"] if has_floor else []
+    columns += [metric.title for metric in (*compared, *secondary)]
+    rows = []
+    for name in ranking.order:
+        cell = analysis.cell(name, point)
+        comparison = analysis.comparison(headline, name, baseline, point)
+        row = [
+            cells.text(name),
+            cells.figure(cell, headline, interval=True),
+            cells.ratio(comparison, is_baseline=name == baseline),
+            cells.verdict(comparison, is_baseline=name == baseline),
+        ]
+        row += [_rank(ranking, name)] if is_ranked else []
+        row += [_over_floor(analysis, name, point)] if has_floor else []
+        row += [cells.figure(cell, metric) for metric in (*compared, *secondary)]
+        rows.append(tuple(row))
+    return TableData(
+        title=analysis.label(point),
+        columns=tuple(columns),
+        rows=tuple(rows),
+        notes=_rank_note(analysis, ranking),
+        narrow=(*(metric.title for metric in reversed(secondary)), "rank"),
+    )
+
+
+def other_metrics(analysis: RunAnalysis, point: Point) -> tuple[list[Metric], list[Metric]]:
+    """The metrics besides the headline of which some contender has a figure at the point: compared ones, and
+    those without verdicts."""
+    present = {metric for name in analysis.names for metric in analysis.cell(name, point).metrics}
+    compared = [metric for metric in analysis.metrics[1:] if metric.name in present]
+    names = {metric.name for metric in analysis.metrics}
+    secondary = [
+        analysis.measurement.metric(name)
+        for name in analysis.measurement.secondary
+        if name not in names and name in present
+    ]
+    return compared, secondary
+
+
+def metric_table(analysis: RunAnalysis, metric: Metric) -> TableData:
+    """One metric: a row for each point, a column for each contender."""
+    rows = tuple(
+        (
+            cells.text(analysis.label(point)),
+            *(cells.figure(analysis.cell(name, point), metric) for name in analysis.names),
+        )
+        for point in analysis.points
+    )
+    title = f"{metric.title}: {metric.explanation}"
+    return TableData(title, ("point", *analysis.names), rows, subtitle="medians over blocks")
+
+
+def ratio_table(analysis: RunAnalysis, metric: Metric) -> TableData:
+    """The ratios of one metric: a row for each point, a column for each pair."""
+    rows = tuple(
+        (
+            cells.text(analysis.label(point)),
+            *(
+                cells.ratio(analysis.comparison(metric, contender, baseline, point))
+                for contender, baseline in analysis.pairs
+            ),
+        )
+        for point in analysis.points
+    )
+    columns = ("point", *(f"{contender} / {baseline}" for contender, baseline in analysis.pairs))
+    return TableData(
+        f"{metric.title}: ratios from pairs inside blocks", columns, rows, subtitle="with 95 % intervals"
+    )
+
+
+def _rank(ranking: Ranking, name: str) -> TableCell:
+    return TableCell(str(ranking.ranks[name])) if name in ranking.ranks else cells.ABSENT
+
+
+def _over_floor(analysis: RunAnalysis, name: str, point: Point) -> TableCell:
+    if name == analysis.floor:
+        return TableCell("1", "quiet")
+    ratio = analysis.floor_ratios[analysis.headline.name, point].get(name)
+    return TableCell(units.significant(ratio.estimate)) if ratio else cells.ABSENT
+
+
+def _rank_note(analysis: RunAnalysis, ranking: Ranking) -> tuple[str, ...]:
+    if ranking.blocks_needed is None:
+        return ()
+    done = units.count(analysis.blocks_done, "block")
+    return (
+        f"No ranks: they hold all pairs to one error rate, and {done} are too few to separate as many "
+        f"pairs as the verdicts do. From {ranking.blocks_needed} blocks on each pair can be decided.",
+    )

@@ -1,0 +1,369 @@
+"""The store's database: SQLite by default, another by URL (docs/STORE.md). A trial is committed before the
+next one begins."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import filelock
+import sqlalchemy as sa
+
+from ringside.errors import NoStoreError, StoreError, UsageError
+from ringside.model.results import REPEATABLE, Run, Trial
+from ringside.store import rows
+
+FORMAT = 1
+
+# SQLite numbers rows itself only in a column of this exact type, which holds 64 bits there.
+_LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_metadata = sa.MetaData()
+_meta = sa.Table(
+    "meta",
+    _metadata,
+    sa.Column("key", sa.String(32), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+_run = sa.Table(
+    "run",
+    _metadata,
+    sa.Column("id", sa.String(120), primary_key=True),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("started_at", sa.String(40), nullable=False),
+    sa.Column("ended_at", sa.String(40)),
+    sa.Column("seed", _LONG, nullable=False),
+    sa.Column("plan", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+)
+_source = sa.Table(
+    "source",
+    _metadata,
+    sa.Column("hash", sa.String(64), primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
+)
+_trial = sa.Table(
+    "trial",
+    _metadata,
+    sa.Column("id", _LONG, primary_key=True),
+    sa.Column("run_id", sa.ForeignKey("run.id"), nullable=False, index=True),
+    sa.Column("block", sa.Integer, nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
+    sa.Column("contender", sa.Text, nullable=False),
+    sa.Column("point", sa.Text, nullable=False),
+    sa.Column("outcome", sa.String(20), nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    sa.Column("started_at", sa.String(40), nullable=False),
+    sa.Column("cpus", sa.Text, nullable=False),
+    sa.Column("outcome_line", sa.Text, nullable=False),
+    sa.Column("phases", sa.Text, nullable=False),
+    sa.Column("marks", sa.Text, nullable=False),
+    sa.Column("missing", sa.Text, nullable=False),
+)
+# A cell has one trial in a block, besides those that are to be repeated.
+_counts = _trial.c.outcome.not_in([str(outcome) for outcome in REPEATABLE])
+_once = sa.Index(
+    "trial_once",
+    _trial.c.run_id,
+    _trial.c.block,
+    _trial.c.contender,
+    _trial.c.point,
+    unique=True,
+    sqlite_where=_counts,
+    postgresql_where=_counts,
+)
+_timeline = sa.Table(
+    "timeline",
+    _metadata,
+    sa.Column("trial_id", sa.ForeignKey("trial.id"), primary_key=True),
+    sa.Column("samples", sa.Text, nullable=False),
+)
+
+
+def now() -> str:
+    """The time as it is stored: UTC, ISO 8601, to the millisecond."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def stamp(time: str | None = None) -> str:
+    """A time, or now, as it begins the ids of runs: `20260918-174158`."""
+    time = time or now()
+    return f"{time[:10].replace('-', '')}-{time[11:19].replace(':', '')}"
+
+
+class Store:
+    """An open store. Every method commits before it returns, and raises StoreError when it cannot."""
+
+    def __init__(self, where: str | Path, *, create: bool = True) -> None:
+        """`where`: a path of an SQLite file or a database URL of SQLAlchemy's. `create`: make the tables
+        where there are none; without it, an empty database is an error. A database of something else is one
+        in any case, and stays as it is. Raises StoreError, NoStoreError where there is nothing to read."""
+        self.where = str(where)
+        self._path = None if "://" in self.where else Path(self.where)
+        if self._path is not None:
+            if not create and not self._path.exists():
+                raise self._empty()
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"the store's folder {self._path.parent} cannot be made: {error.strerror}"
+                ) from error
+        try:
+            self._engine = sa.create_engine(self.where if self._path is None else f"sqlite:///{self.where}")
+        except (sa.exc.ArgumentError, ImportError) as error:
+            raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
+        if self._engine.dialect.name == "sqlite":
+            sa.event.listen(self._engine, "connect", _tune_sqlite)
+        with self._begin() as connection:
+            self._check(connection, create=create)
+        if create and self._engine.dialect.name == "sqlite":
+            # Kept in the file itself, so not before it is known to be ours. WAL and NORMAL: a commit outlives
+            # ringside's own death; a power cut may take the last trials, whole.
+            with self._begin() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        # One connection for all trials: opening one for each costs more than the commit.
+        self._connection = self._engine.connect()
+
+    def _check(self, connection: sa.Connection, *, create: bool) -> None:
+        """Refuse what is no store of this format, before anything is written to it."""
+        tables = _table_names(connection)
+        if not tables and not create:
+            raise self._empty()
+        if not tables:
+            _begin_writing(connection)
+            tables = _table_names(connection)
+        if tables and not {_meta.name, _run.name, _trial.name} <= tables:
+            raise StoreError(f"{self.where} is a database of something else: name another store with --store")
+        known = None
+        if tables:
+            query = sa.select(_meta.c.value).where(_meta.c.key == "format")
+            known = connection.execute(query).scalar()
+            if known != str(FORMAT):
+                raise StoreError(
+                    f"the store {self.where} has format {str(known)[:20]}, this ringside knows {FORMAT}: "
+                    "use the ringside that wrote it, or another store with --store"
+                )
+        if create:
+            _metadata.create_all(connection)
+            if known is None:
+                connection.execute(_meta.insert().values(key="format", value=str(FORMAT)))
+            elif _once.name not in {index["name"] for index in sa.inspect(connection).get_indexes("trial")}:
+                # A store of an earlier version; one that holds duplicates stays without the index.
+                try:
+                    with connection.begin_nested():
+                        _once.create(connection)
+                except sa.exc.IntegrityError:
+                    pass
+
+    def _empty(self) -> NoStoreError:
+        return NoStoreError(f"the store {self.where} holds no run yet: `ringside run showdown` makes one")
+
+    def close(self) -> None:
+        self._connection.close()
+        self._engine.dispose()
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        try:
+            with self._connection.begin():
+                yield self._connection
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from error
+
+    def _error(self, error: sa.exc.SQLAlchemyError) -> StoreError:
+        reason = _first_line(getattr(error, "orig", None) or error)
+        hint = {
+            "database or disk is full": "free some space, then `ringside run --resume` goes on",
+            "file is not a database": "name another one with --store",
+            "attempt to write a readonly database": "make it writable or name another one with --store",
+        }.get(reason, "check the path or URL given by --store")
+        return StoreError(f"the store {self.where}: {reason}; {hint}")
+
+    def begin_run(
+        self,
+        experiment: str,
+        seed: int,
+        plan: Mapping[str, Any],
+        host: Mapping[str, Any],
+        sources: Mapping[str, str],
+    ) -> Run:
+        """A new run. `sources` are texts by their hash (`text_hash`), to which the plan refers."""
+        started = now()
+        stem = f"{stamp(started)}-{experiment}"
+        with self._transaction() as connection:
+            _begin_writing(connection)
+            taken = set(connection.execute(sa.select(_run.c.id).where(_run.c.id.startswith(stem))).scalars())
+            name = next(
+                candidate
+                for candidate in (stem, *(f"{stem}-{number}" for number in range(2, 10_000)))
+                if candidate not in taken
+            )
+            for digest, text in sources.items():
+                known = connection.execute(sa.select(_source.c.hash).where(_source.c.hash == digest)).first()
+                if known is None:
+                    connection.execute(_source.insert().values(hash=digest, text=text))
+            connection.execute(
+                _run.insert().values(
+                    id=name,
+                    experiment=experiment,
+                    started_at=started,
+                    seed=seed,
+                    plan=json.dumps(plan),
+                    host=json.dumps(host),
+                )
+            )
+        return Run(name, experiment, started, None, seed, plan, host)
+
+    @contextmanager
+    def hold(self, run: Run) -> Iterator[None]:
+        """Keep others from adding to a run. Raises UsageError where another process already does."""
+        busy = UsageError(f"run {run.id} is in progress in another process: wait for its end")
+        if self._path is None:
+            # Not SQLite: a lock of the database's own, which ends with the connection.
+            if self._engine.dialect.name != "postgresql":
+                yield
+                return
+            with self._engine.connect() as connection:
+                key = int.from_bytes(hashlib.sha256(run.id.encode()).digest()[:8], signed=True)
+                if not connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar():
+                    raise busy
+                yield
+            return
+        lock = filelock.FileLock(self._lock_path(run.id))
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            raise busy from None
+        try:
+            yield
+        finally:
+            Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
+
+    def is_held(self, run: Run) -> bool:
+        """Whether another process of this machine is adding to the run."""
+        if self._path is None or not self._lock_path(run.id).exists():
+            return False
+        lock = filelock.FileLock(self._lock_path(run.id))
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return True
+        lock.release()
+        return False
+
+    def _lock_path(self, run_id: str) -> Path:
+        assert self._path is not None
+        return self._path.with_name(f"{self._path.name}-{run_id}.lock")
+
+    def end_run(self, run: Run) -> None:
+        """Note that all that was planned has been done."""
+        with self._transaction() as connection:
+            connection.execute(_run.update().where(_run.c.id == run.id).values(ended_at=now()))
+
+    def add_trial(self, run: Run, trial: Trial) -> None:
+        """Keep a trial, with its samples."""
+        with self._transaction() as connection:
+            result = connection.execute(_trial.insert().values(run_id=run.id, **rows.trial_values(trial)))
+            if (key := result.inserted_primary_key) and trial.samples:
+                samples = rows.samples_text(trial.samples)
+                connection.execute(_timeline.insert().values(trial_id=key[0], samples=samples))
+
+    def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
+        """All trials of a run in the order in which they were carried out; with their samples only on
+        request."""
+        mine = _trial.c.run_id == run.id
+        query = sa.select(_trial).where(mine).order_by(_trial.c.id)
+        with self._transaction() as connection:
+            try:
+                trials = [(row.id, rows.trial_of(row)) for row in connection.execute(query)]
+                if not samples:
+                    return [trial for _, trial in trials]
+                kept = sa.select(_timeline).join(_trial).where(mine)
+                texts = {row.trial_id: row.samples for row in connection.execute(kept)}
+                return [
+                    replace(trial, samples=rows.samples_of(texts.get(key, "[]"))) for key, trial in trials
+                ]
+            except ValueError as error:
+                raise StoreError(
+                    f"a trial of run {run.id} in {self.where} cannot be read: {error}"
+                ) from error
+
+    def runs(self) -> list[Run]:
+        """All runs, the latest last."""
+        with self._transaction() as connection:
+            result = connection.execute(sa.select(_run).order_by(_run.c.started_at, _run.c.id))
+            return [_run_of(row) for row in result]
+
+    def run(self, name: str = "latest") -> Run:
+        """The run of that id, or the latest. Raises UsageError when there is none."""
+        query = sa.select(_run)
+        if name == "latest":
+            query = query.order_by(_run.c.started_at.desc(), _run.c.id.desc()).limit(1)
+        else:
+            query = query.where(_run.c.id == name)
+        with self._transaction() as connection:
+            row = connection.execute(query).first()
+        if row is None and name == "latest":
+            raise self._empty()
+        if row is None:
+            raise UsageError(f"there is no run `{name}` in {self.where}: `ringside list runs` names them")
+        return _run_of(row)
+
+    def sources(self, hashes: Sequence[str]) -> dict[str, str]:
+        """Texts by their hash."""
+        with self._transaction() as connection:
+            result = connection.execute(sa.select(_source).where(_source.c.hash.in_(list(hashes))))
+            return {row.hash: row.text for row in result}
+
+
+def text_hash(text: str) -> str:
+    """The hash under which a source text is kept."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _begin_writing(connection: sa.Connection) -> None:
+    """What is read from here on stays so until it is written: another process may do the same just now, and
+    Python's sqlite3 by itself begins a transaction at the first INSERT only."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _table_names(connection: sa.Connection) -> set[str]:
+    return set(sa.inspect(connection).get_table_names())
+
+
+def _tune_sqlite(connection: Any, _record: Any) -> None:
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _first_line(error: object) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _run_of(row: Any) -> Run:
+    return Run(
+        id=row.id,
+        experiment=row.experiment,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        seed=row.seed,
+        plan=json.loads(row.plan),
+        host=json.loads(row.host),
+    )

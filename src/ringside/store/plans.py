@@ -1,0 +1,117 @@
+"""A run's plan as it is kept in the store: the resolved experiment, the contenders as they were, the points.
+
+Plans have a version, so that a renamed field does not break runs that are there already: each earlier version
+is brought up to this one when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from ringside.errors import StoreError
+from ringside.model.catalogue import Published
+from ringside.model.design import Experiment, Level, Point
+from ringside.model.results import Run
+
+PLAN_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedContender:
+    """A contender as it was when the run began. `files`: hashes of its sources by path. `version`, `receipt`,
+    `executable` and `content` are None, and `unavailable` says why, where it could not be measured."""
+
+    title: str
+    model: str = ""
+    language: str = ""
+    queue: str = ""
+    scheduler: str = ""
+    parallel: bool = False
+    kind: str = "idiomatic"
+    runtime: str = ""
+    runs_on: str = ""
+    command: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+    receipt: str | None = None
+    executable: str | None = None
+    content: str | None = None
+    unavailable: str = ""
+    remedy: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run was to do."""
+
+    experiment: Experiment
+    points: tuple[Point, ...]
+    contenders: Mapping[str, PlannedContender]
+    published: Published | None = None
+    suite: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptPlan:
+    """A plan of this version as JSON values; points are objects of factor and level."""
+
+    experiment: Experiment
+    points: tuple[dict[str, Level], ...]
+    contenders: dict[str, PlannedContender]
+    published: Published | None = None
+    suite: dict[str, Any] | None = None
+
+
+def plan_values(
+    experiment: Experiment,
+    points: Sequence[Point],
+    contenders: Mapping[str, PlannedContender],
+    published: Published | None = None,
+    suite: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A plan as JSON values."""
+    kept = _KeptPlan(
+        experiment,
+        tuple(point.as_dict() for point in points),
+        dict(contenders),
+        published,
+        dict(suite) if suite else None,
+    )
+    values: dict[str, Any] = msgspec.to_builtins(kept)
+    return {"version": PLAN_VERSION, **values}
+
+
+def read_plan(run: Run) -> RunPlan:
+    """The plan of a run of this or an earlier version. Raises StoreError where it is of a later one, or
+    cannot be read."""
+    values = dict(run.plan)
+    version = values.pop("version", 1)
+    if version not in (1, PLAN_VERSION):
+        raise StoreError(
+            f"run {run.id} has a plan of version {version}, this ringside reads up to {PLAN_VERSION}: use "
+            "the ringside that wrote it"
+        )
+    try:
+        kept = msgspec.convert(_from_version_1(values) if version == 1 else values, _KeptPlan)
+    except (msgspec.ValidationError, AttributeError, TypeError) as error:
+        raise StoreError(f"the plan of run {run.id} cannot be read: {error}") from error
+    points = tuple(Point(tuple(levels.items())) for levels in kept.points)
+    return RunPlan(kept.experiment, points, kept.contenders, kept.published, kept.suite)
+
+
+def _from_version_1(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 1 had no class of contenders: the one named `limit` was the floor; what contenders ran on was
+    not always kept."""
+    contenders = {}
+    for name, contender in values.get("contenders", {}).items():
+        contenders[name] = {
+            "kind": "floor" if name == "limit" else "idiomatic",
+            "runs_on": contender.get("language", ""),
+            **contender,
+        }
+    return {**values, "contenders": contenders}

@@ -1,0 +1,229 @@
+"""The workload `batch`: its factors, metrics, input, evidence and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from ringside.model.design import Input, InputFile, Metric, Point
+from ringside.model.results import Interval, Trial
+from ringside.probe.protocol import Evidence, ExpectedLines
+from ringside.workloads.base import CORES, REPEATS, Factor, ScalingLaw, Workload, repeats
+from ringside.workloads.batch.diagnosis import bottleneck
+from ringside.workloads.batch.evidence import answers_sha256
+from ringside.workloads.batch.input import max_bytes, pieces
+from ringside.workloads.process import (
+    BUSIEST,
+    BUSY,
+    CPU_S,
+    IDLEST,
+    PEAK,
+    RUN_QUEUE,
+    SWITCHES,
+    THREADS,
+    WALL_S,
+    core_figures,
+    process_figures,
+)
+
+# `Case #200000: -2000000000000` and then some.
+_LINE_BYTES = 64
+_OTHER_OUTPUT_BYTES = 1 << 20
+
+# Each is the sum over all occurrences of its phase.
+_PHASES = {
+    "read": Metric(
+        "read_s",
+        "s",
+        "Reading",
+        "time in which the unit that reads was busy reading, its waits excluded",
+        phrase="reading time",
+    ),
+    "compute": Metric(
+        "compute_s",
+        "s",
+        "Computing",
+        "time from the text of a case to its answer, summed over all cases",
+        phrase="computing time",
+    ),
+    "write": Metric(
+        "write_s",
+        "s",
+        "Writing",
+        "time in which answers were put in order and written, its waits excluded",
+        phrase="writing time",
+    ),
+    "wait_ahead": Metric(
+        "wait_ahead_s",
+        "s",
+        "Reader waits",
+        "time in which the unit that reads waited for others to catch up",
+        phrase="time in which the reader waits",
+    ),
+    "wait_full": Metric(
+        "wait_full_s",
+        "s",
+        "Waits, full",
+        "time in which units waited for a place in the queue of answers, summed",
+        phrase="waiting time for a full queue",
+    ),
+    "wait_empty": Metric(
+        "wait_empty_s",
+        "s",
+        "Waits, empty",
+        "time in which the unit that writes waited for an answer",
+        phrase="waiting time for an empty queue",
+    ),
+}
+
+
+class Batch(Workload):
+    name = "batch"
+    title = "The parallel batch"
+    factors = (
+        Factor("cases", 2000, "independent cases in the input", least=0, most=10_000_000),
+        Factor("size", 200, "length of a case's two vectors", least=0, most=1_000_000),
+        Factor(
+            "capacity",
+            "own",
+            "places in the queue of answers: the contender's own choice, a number (0 is a rendezvous), or "
+            "unbounded",
+            choices=("own", 0, 1, 100, 10_000, "unbounded"),
+        ),
+        Factor(
+            "source",
+            "cache",
+            "where the input lies when the program starts: cache: in memory; disk: none of it is",
+            choices=("cache", "disk"),
+        ),
+        Factor("seed", 1, "of the input's numbers", least=0, most=2**32 - 1),
+        REPEATS,
+        CORES,
+    )
+    metrics = (
+        WALL_S,
+        CPU_S,
+        Metric(
+            "cases_per_s",
+            "/s",
+            "Cases per second",
+            "cases over wall time, start-up included",
+            smaller_is_better=False,
+        ),
+        Metric(
+            "input_per_cpu_s",
+            "B",
+            "Input per CPU second",
+            "bytes of input over CPU time, start-up included",
+            smaller_is_better=False,
+        ),
+        Metric(
+            "work_s",
+            "s",
+            "Work",
+            "from opening the input to the last answer, by the program's clock; of repeats the median of the "
+            "later half",
+            phrase="time of the work",
+        ),
+        Metric(
+            "first_work_s",
+            "s",
+            "First work",
+            "time of the work in the first repeat, where there are several",
+            phrase="time of the work in the first repeat",
+        ),
+        *_PHASES.values(),
+        Metric(
+            "read_share",
+            "",
+            "Share of reading",
+            "the time of reading over the wall time: 1 means that the program only read",
+        ),
+        BUSY,
+        BUSIEST,
+        IDLEST,
+        PEAK,
+        THREADS,
+        SWITCHES,
+        RUN_QUEUE,
+    )
+    compared = ("wall_s", "cpu_s")
+    plotted = (CPU_S.name,)
+    repeated_metric = "work_s"
+    secondary = ("cases_per_s", "read_share", "busy_share", "peak_pss_bytes")
+    breakdown = (
+        "read_share",
+        "busy_share",
+        "busiest_core",
+        "idlest_core",
+        "compute_s",
+        "write_s",
+        "wait_ahead_s",
+        "wait_full_s",
+        "wait_empty_s",
+        "run_queue_s",
+    )
+    scaling_laws = (
+        ScalingLaw("cores", "wall_s", kind="cores"),
+        ScalingLaw("cases", "wall_s"),
+        ScalingLaw("size", "wall_s"),
+    )
+    evidence_note = (
+        "Every trial had to write an answer to each case in the order of the input: the SHA-256 of its "
+        "output had to be that of the right answers."
+    )
+
+    def input(self, point: Point) -> InputFile:
+        cases, size, seed = (int(point[name]) for name in ("cases", "size", "seed"))
+        return InputFile(
+            name=f"batch-{cases}x{size}-seed{seed}.txt",
+            most_bytes=max_bytes(cases, size),
+            pieces=partial(pieces, cases, size, seed),
+            smaller="take fewer cases with --set cases=N",
+        )
+
+    def input_cached(self, point: Point) -> bool:
+        return point["source"] == "cache"
+
+    def arguments(self, point: Point) -> dict[str, str]:
+        return {}
+
+    def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
+        times = repeats(point)
+        cases = int(point["cases"]) * times
+        sha256 = answers_sha256(input, times) if input else None
+        return Evidence({"cases": str(cases)}, ExpectedLines(total=cases, sha256=sha256))
+
+    def output_bytes(self, point: Point) -> int:
+        return repeats(point) * int(point["cases"]) * _LINE_BYTES + _OTHER_OUTPUT_BYTES
+
+    def work(self, point: Point) -> int:
+        return int(point["cases"]) * (int(point["size"]) + 10)
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        point = trial.cell.point
+        figures = process_figures(trial.report) | core_figures(trial.report, self.cores(point))
+        for phase, metric in _PHASES.items():
+            if (total_ns := trial.total_ns(phase)) is not None:
+                figures[metric.name] = total_ns / 1e9
+        if (work_ns := trial.phase_ns("work")) is not None:
+            figures["work_s"] = work_ns / 1e9
+        if works := self.repeats_of(trial):
+            figures["first_work_s"] = works[0]
+        times = len(works) or 1
+        if wall_s := figures.get(WALL_S.name):
+            figures["cases_per_s"] = times * int(point["cases"]) / wall_s
+            if "read_s" in figures:
+                figures["read_share"] = figures["read_s"] / wall_s
+        if (cpu_s := figures.get(CPU_S.name)) and trial.input_bytes is not None:
+            figures["input_per_cpu_s"] = times * trial.input_bytes / cpu_s
+        return figures
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(work_ns / 1e9 for work_ns in trial.repeats_ns("work"))
+
+    def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
+        return bottleneck(contender, self.cores(point), figures)
+
+
+BATCH = Batch()

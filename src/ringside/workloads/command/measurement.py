@@ -1,0 +1,117 @@
+"""The measurement `command`: times and memory of commands, and whether they did the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+
+from ringside.model.design import Metric
+from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.workloads.base import Measurement
+from ringside.workloads.process import CPU_S, PEAK, WALL_S, process_figures
+
+# Below this most of the wall time is that of starting a process.
+_SHORT_S = 0.005
+
+
+class CommandTimes(Measurement):
+    """Each execution of a command is a trial; the contenders are the commands' names. A command that failed
+    and was counted nevertheless is an `ok` trial with a detail."""
+
+    name = "command"
+    title = "Commands"
+    resumable = False
+    metrics = (
+        WALL_S,
+        CPU_S,
+        Metric("user_s", "s", "User", "the part of the CPU time outside the kernel", phrase="user time"),
+        Metric("system_s", "s", "System", "the part of the CPU time inside the kernel", phrase="system time"),
+        PEAK,
+    )
+    # User and system time are parts of the CPU time.
+    compared = (WALL_S.name, CPU_S.name, PEAK.name)
+    secondary = ("user_s", "system_s")
+    plotted = (CPU_S.name,)
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        figures = process_figures(trial.report)
+        if trial.report and trial.report.cpu_user_ns is not None:
+            figures["user_s"] = trial.report.cpu_user_ns / 1e9
+        if trial.report and trial.report.cpu_system_ns is not None:
+            figures["system_s"] = trial.report.cpu_system_ns / 1e9
+        return {metric.name: figures[metric.name] for metric in self.metrics if metric.name in figures}
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        """Outputs that differ, failures that were counted, and commands that are too short."""
+        by_name: dict[str, list[Trial]] = {}
+        for trial in trials:
+            if trial.outcome is Outcome.OK and trial.block > 0:
+                by_name.setdefault(trial.cell.contender, []).append(trial)
+        commands = dict(sorted(by_name.items()))
+        return [*_outputs(commands), *_failures(commands), *self._short(commands)]
+
+    def _short(self, commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
+        walls_s = {
+            name: [wall_s for trial in trials if (wall_s := self.figures(trial).get(WALL_S.name)) is not None]
+            for name, trials in commands.items()
+        }
+        short = tuple(name for name, each in walls_s.items() if each and median(each) < _SHORT_S)
+        if short:
+            yield Diagnostic(
+                "short",
+                short,
+                text=f"{_named(short)} took under 5 ms: most of that is the start of a process",
+                remedy="let each command do more work; starting a process takes the same for all of them",
+            )
+
+
+def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
+    """Commands that print different things, and commands that print something else in each execution."""
+    printed = {
+        name: {trial.report.output.sha256 for trial in trials if trial.report}
+        for name, trials in commands.items()
+    }
+    varying = tuple(name for name, hashes in printed.items() if len(hashes) > 1)
+    constant = {name: next(iter(hashes)) for name, hashes in printed.items() if len(hashes) == 1}
+    if len(set(constant.values())) > 1:
+        first, *_ = constant
+        others = tuple(name for name, sha256 in constant.items() if sha256 != constant[first])
+        yield Diagnostic(
+            "unequal-output",
+            others,
+            {"reference": first},
+            f"output of {_named(others)} differs from that of {_named([first])}",
+            "check that they do the same work before you rely on a ratio",
+        )
+    if varying:
+        yield Diagnostic(
+            "varying-output",
+            varying,
+            text=f"output of {_named(varying)} changes between executions, so it was not compared",
+            remedy="fix seeds and print no times, to show that the commands do the same work",
+        )
+
+
+def _failures(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
+    counts = {name: sum(bool(trial.detail) for trial in trials) for name, trials in commands.items()}
+    failed = {name: count for name, count in counts.items() if count}
+    if failed:
+        parts = (f"{_named([name])} failed {_times(count)}" for name, count in failed.items())
+        yield Diagnostic(
+            "failures",
+            tuple(failed),
+            {"counts": failed},
+            f"{', '.join(parts)}; failures included",
+            "leave out --ignore-failure",
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+COMMAND = CommandTimes()

@@ -1,0 +1,196 @@
+"""The workload `fanout`: its factors, metrics, loads, upstreams and figures."""
+
+from __future__ import annotations
+
+from ringside.model.design import Metric, Point
+from ringside.model.results import Trial
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    ExpectedReply,
+    HttpRequest,
+    LoadPlan,
+    LognormalDelay,
+    Service,
+    Stub,
+    TailedDelay,
+    Upstream,
+)
+from ringside.workloads.base import CORES, Factor
+from ringside.workloads.process import PEAK, THREADS
+from ringside.workloads.serving import (
+    CPU,
+    ENGINE,
+    IDLE,
+    PERCENTILES,
+    RATE,
+    RSS,
+    TIMEOUT_S,
+    Serving,
+    percentile_curve,
+    percentiles_s,
+    server_figures,
+    service,
+    step,
+    title_of,
+)
+
+UPSTREAMS = 3
+_MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
+_TICK_MS = 50
+# An upstream that is late because the host stalls is no failure of the gateway.
+_TIMEOUT_MS = 30_000
+_BODY = rf"\.*200(\.*200){{{UPSTREAMS - 1}}}"
+
+
+class Fanout(Serving):
+    """Three upstreams of the probe's own, or three loops of sums; a closed loop, or a fixed rate."""
+
+    name = "fanout"
+    title = "The fan-out gateway"
+    factors = (
+        Factor("kind", "io", "io: calls to three upstreams; cpu: three summing loops", choices=("io", "cpu")),
+        Factor("requests", 100, "how many are measured", least=1, most=1_000_000),
+        Factor("concurrency", 20, "connections", least=1, most=10_000),
+        Factor(
+            "rate",
+            0,
+            "requests per second, whatever the gateway does; 0: each connection asks when it is answered",
+            least=0,
+            most=1_000_000,
+        ),
+        Factor("tail", 0, "per cent of the upstreams' answers that take a second", least=0, most=100),
+        Factor("work", 100_000, "kind=cpu: each loop sums the integers below this", least=1, most=10**9),
+        CORES,
+    )
+    metrics = (
+        *(
+            Metric(
+                f"latency_ms.{name}",
+                "ms",
+                f"Latency {title_of(name)}",
+                f"the {title_of(name)} of times from the intended instant to the answer's end",
+                phrase=f"{title_of(name)} latency",
+            )
+            for name, _ in PERCENTILES
+        ),
+        Metric(
+            "overhead_ms.p50",
+            "ms",
+            "Overhead p50",
+            "median of what requests took beyond the slowest of their three upstreams",
+            phrase="median overhead",
+        ),
+        Metric(
+            "overhead_ms.p99",
+            "ms",
+            "Overhead p99",
+            "p99 of what requests took beyond their slowest upstream",
+            phrase="p99 overhead",
+        ),
+        RATE,
+        CPU,
+        Metric(
+            "bytes_in_flight",
+            "B",
+            "Memory/request",
+            "peak memory less that at rest, over the requests in flight",
+            phrase="memory per request in flight",
+        ),
+        IDLE,
+        PEAK,
+        RSS,
+        THREADS,
+        Metric(
+            "overlapped_percent",
+            "%",
+            "Overlap",
+            "requests whose three calls were under way at the same time, as the upstreams observed it",
+            smaller_is_better=False,
+            phrase="share of overlapping calls",
+        ),
+        ENGINE,
+    )
+    compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
+    secondary = (
+        "overhead_ms.p50",
+        CPU.name,
+        "bytes_in_flight",
+        IDLE.name,
+        PEAK.name,
+        THREADS.name,
+        ENGINE.name,
+    )
+    curves = (percentile_curve("latency_ms.{}".format),)
+    evidence_note = (
+        "The load engine checked the body of every answer: kind=io, the status 200 of all three upstreams, "
+        "each of which was called once for each request; kind=cpu, the three sums."
+    )
+
+    def arguments(self, point: Point) -> dict[str, str]:
+        arguments = {"port": "0", "tick_ms": str(_TICK_MS), "timeout_ms": str(_TIMEOUT_MS)}
+        if point["kind"] == "io":
+            arguments["upstreams"] = "{upstreams}"
+        return arguments
+
+    def service(self, point: Point, seed: int) -> Service:
+        requests, concurrency = int(point["requests"]), int(point["concurrency"])
+        rate_per_s = int(point["rate"])
+        steps = [
+            step("first", all=_plan(point, "first", 1, 1)),
+            step("warm-up", all=_plan(point, "warm-up", concurrency, concurrency)),
+            step("measured", all=_plan(point, "measured", requests, concurrency, rate_per_s)),
+        ]
+        return service(steps, _stub(point, seed) if point["kind"] == "io" else None)
+
+    def work(self, point: Point) -> int:
+        rate = int(point["rate"])
+        seconds = int(point["requests"]) / (rate or 8 * int(point["concurrency"]))
+        return 4 + round(2 * seconds)
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        figures, load = server_figures(trial, "measured"), trial.load("measured")
+        latencies_s = percentiles_s(load)
+        figures |= {
+            f"latency_ms.{name}": latencies_s[name] * 1e3 for name, _ in PERCENTILES if name in latencies_s
+        }
+        if load and load.concurrency and PEAK.name in figures and IDLE.name in figures:
+            grown = max(0.0, figures[PEAK.name] - figures[IDLE.name])
+            figures["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])
+        if load and load.upstreams and load.upstreams.requests:
+            figures["overlapped_percent"] = 100.0 * load.upstreams.overlapped / load.upstreams.requests
+            figures["overhead_ms.p50"] = load.upstreams.overhead.p50_ns * 1e-6
+            figures["overhead_ms.p99"] = load.upstreams.overhead.p99_ns * 1e-6
+        return figures
+
+
+def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: int = 0) -> LoadPlan:
+    """So many requests; at a rate, or each connection's next when it has its answer."""
+    if point["kind"] == "cpu":
+        below = int(point["work"])
+        expect = ExpectedReply(status=200, equals=f"{below * (below - 1) // 2}\n" * UPSTREAMS)
+    else:
+        expect = ExpectedReply(status=200, matches=_BODY)
+    return LoadPlan(
+        protocol="http",
+        request=HttpRequest(headers=(("Host", "127.0.0.1"), ("X-Request-Id", f"{name}-{{n}}"))),
+        expect=expect,
+        connections=connections,
+        requests=requests,
+        duration_s=requests / rate_per_s if rate_per_s else None,
+        pacing=ConstantRate(rate_per_s) if rate_per_s else ClosedLoop(),
+        timeout_s=TIMEOUT_S,
+    )
+
+
+def _stub(point: Point, seed: int) -> Stub:
+    tail = int(point["tail"])
+    delay = (
+        TailedDelay(median_s=_MEDIAN_S, sigma=_SIGMA, tail_s=_TAIL_S, tail_share=tail / 100)
+        if tail
+        else LognormalDelay(median_s=_MEDIAN_S, sigma=_SIGMA)
+    )
+    return Stub((Upstream(delay),) * UPSTREAMS, seed=seed)
+
+
+FANOUT = Fanout()

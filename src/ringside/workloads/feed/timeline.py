@@ -1,0 +1,123 @@
+"""A trial over time, from its samples and the load of a step: CPU of each thread, memory, lateness."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from ringside.model.results import Series, Timeline, Trial
+from ringside.probe.protocol import Sample, ThreadUse
+from ringside.stats.settling import interpolated
+from ringside.workloads.base import OTHER_THREADS
+
+# Intervals of the logarithmic time axis, and where it begins, in seconds.
+_INTERVALS = 48
+_FIRST_S = 0.1
+# Threads that have a series of their own.
+_NAMED_THREADS = 6
+
+
+def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
+    """The time line of a trial's step; None where there are no samples or no such load.
+
+    `kernel_bytes` is the growth of what the kernel holds, TCP buffers included, since the first sample.
+    """
+    load = trial.load(step)
+    if load is None or not trial.samples:
+        return None
+    end_s = (load.end_ns - load.begin_ns) * 1e-9
+    if end_s <= 2 * _FIRST_S:
+        return None
+    edges = (0.0, *_logarithmic(_FIRST_S, end_s, _INTERVALS))
+    samples = [sample for sample in trial.samples if sample.t_ns <= load.end_ns]
+    times_s = [(sample.t_ns - load.begin_ns) * 1e-9 for sample in samples]
+    kernel_bytes = _observed(times_s, [_kernel_bytes(sample) for sample in samples])
+    seconds = [second for second in load.series if second.t_s < end_s]
+    return Timeline(
+        block=trial.block,
+        edges=edges,
+        cpu=_cpu(samples, times_s, trial.report.threads if trial.report else (), edges),
+        pss_bytes=_observed(times_s, [sample.pss_bytes for sample in samples]),
+        kernel_bytes=Series(
+            kernel_bytes.times, tuple(max(0.0, v - kernel_bytes.values[0]) for v in kernel_bytes.values)
+        ),
+        latest_s=Series(
+            tuple(second.t_s + 1.0 for second in seconds),
+            tuple((second.max_ns or 0) * 1e-9 for second in seconds),
+        ),
+        marker_s=marker_s,
+    )
+
+
+def _logarithmic(first: float, last: float, intervals: int) -> list[float]:
+    return [first * math.exp(math.log(last / first) * number / intervals) for number in range(intervals + 1)]
+
+
+def _kernel_bytes(sample: Sample) -> int | None:
+    if sample.kernel_bytes is None or sample.tcp_bytes is None:
+        return None
+    return sample.kernel_bytes + sample.tcp_bytes
+
+
+def _observed(times_s: Sequence[float], values: Sequence[int | None]) -> Series:
+    """The values that were observed. The last before time 0 stands at 0."""
+    pairs = [(t, float(value)) for t, value in zip(times_s, values, strict=True) if value is not None]
+    before = [(0.0, value) for t, value in pairs if t < 0][-1:]
+    pairs = before + [(t, value) for t, value in pairs if t >= 0]
+    return Series(tuple(t for t, _ in pairs), tuple(value for _, value in pairs))
+
+
+def _cpu(
+    samples: Sequence[Sample],
+    times_s: Sequence[float],
+    threads: Sequence[ThreadUse],
+    edges: Sequence[float],
+) -> dict[str, tuple[float, ...]]:
+    """Cores used by the busiest threads and by all others, in each interval. Between two samples of threads
+    their time is spread evenly."""
+    sampled = [
+        (t, sample.cpu_ns, dict(sample.cpu_by_thread))
+        for t, sample in zip(times_s, samples, strict=True)
+        if sample.cpu_by_thread is not None
+    ]
+    if len(sampled) < 2:
+        return {}
+    times = [t for t, _, _ in sampled]
+    names = _names(threads[:_NAMED_THREADS])
+    latest_ns = dict.fromkeys(names, 0)
+    totals_s: dict[int, list[float]] = {tid: [] for tid in names}
+    for _, _, cpu_by_thread in sampled:
+        # A thread that has ended keeps its last total.
+        latest_ns |= {tid: ns for tid, ns in cpu_by_thread.items() if tid in latest_ns}
+        for tid, ns in latest_ns.items():
+            totals_s[tid].append(ns * 1e-9)
+    cores = {names[tid]: _cores(times, totals, edges) for tid, totals in totals_s.items()}
+    if cores and len(threads) == len(names):
+        # What is left of the whole process is the grain of two clocks.
+        return cores
+    whole = _cores(times, [cpu_ns * 1e-9 for _, cpu_ns, _ in sampled], edges)
+    named = [sum(values) for values in zip(*cores.values(), strict=True)] or [0.0] * len(whole)
+    others = tuple(max(0.0, total - part) for total, part in zip(whole, named, strict=True))
+    return {**cores, OTHER_THREADS: others}
+
+
+def _cores(times: Sequence[float], totals_s: Sequence[float], edges: Sequence[float]) -> tuple[float, ...]:
+    """CPU seconds per second in each interval, from totals at the times."""
+    at_edges = [interpolated(times, totals_s, edge) for edge in edges]
+    return tuple(
+        max(0.0, after - before) / (end - begin)
+        for (begin, end), (before, after) in zip(
+            itertools.pairwise(edges), itertools.pairwise(at_edges), strict=True
+        )
+    )
+
+
+def _names(threads: Sequence[ThreadUse]) -> dict[int, str]:
+    """Threads' names by their ids, numbered where several have the same."""
+    names: dict[int, str] = {}
+    for thread in threads:
+        name, taken = thread.name or "?", {OTHER_THREADS, *names.values()}
+        options = (name, *(f"{name} {number}" for number in range(2, len(threads) + 2)))
+        names[thread.tid] = next(option for option in options if option not in taken)
+    return names

@@ -1,0 +1,355 @@
+"""The workload `feed`: its factors, metrics, load and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ringside.errors import UsageError
+from ringside.model.design import Metric, Point
+from ringside.model.results import Timeline, Trial
+from ringside.probe.protocol import (
+    ExpectedReply,
+    HttpRequest,
+    LoadPlan,
+    Sample,
+    Service,
+    SlowReaders,
+    StreamMessages,
+    TimedMark,
+    VanishingReaders,
+)
+from ringside.stats.settling import rate_settled_at, settled_at
+from ringside.workloads.base import CORES, Factor, Slope, TimelineView
+from ringside.workloads.feed.timeline import timeline
+from ringside.workloads.process import PEAK, THREADS
+from ringside.workloads.serving import (
+    ENGINE,
+    IDLE,
+    PERCENTILES,
+    RSS,
+    TIMEOUT_S,
+    Serving,
+    engine_figures,
+    memory_figures,
+    percentile_curve,
+    percentiles_s,
+    service,
+    step,
+    title_of,
+)
+
+# The last sample of the server is taken so long before its connections are closed.
+_BEFORE_END_S = 1.0
+# A feed is lost when nothing has come for so long at the end (or for a third of the hold), and at any time: a
+# host may stall for seconds, and a server may be behind by as much; that is lateness.
+_SILENT_S, _LOST_S = 5.0, 60.0
+_SILENT_INTERVALS, _LOST_INTERVALS = 3, 10
+# Where readers stop, ids have twenty digits and the probe's sockets hold little: so many chunks fill the
+# buffers of the kernel (it took some 630 of 39 bytes on Linux 6.18).
+_BUFFERED_CHUNKS = 800
+_LONG = "1000000000000"
+# What the probe has open besides a connection's own descriptor.
+_OTHER_DESCRIPTORS = 128
+
+
+class Feed(Serving):
+    """Connections are opened at a rate and held. Every chunk's number and id are checked on each."""
+
+    name = "feed"
+    title = "Feed: answers held open, a chunk on each every interval"
+    factors = (
+        Factor("connections", 1000, "connections that are held open", least=1, most=1_000_000),
+        Factor("ramp", 1000, "connections opened per second", least=1, most=1_000_000),
+        Factor("interval_ms", 1000, "milliseconds between two chunks", least=10, most=3_600_000),
+        Factor("seconds", 10, "how long they are held when all are open", least=1, most=86_400),
+        Factor("slow", 0, "percent that read nothing for the second third of the hold", most=100),
+        Factor("vanish", 0, "percent that are reset, for good, after a third of the hold", most=100),
+        CORES,
+    )
+    metrics = (
+        Metric(
+            "bytes_per_connection",
+            "B",
+            "Memory/conn",
+            "PSS of the process tree while all are held, less that before the first request, over "
+            "connections",
+            phrase="memory per connection",
+        ),
+        Metric(
+            "kernel_bytes_per_connection",
+            "B",
+            "Kernel/conn",
+            "the growth of what the host's kernel holds (slabs, stacks of threads, page tables, buffers of "
+            "TCP) over connections: for both ends of each connection, and for whatever else the host did",
+            phrase="kernel memory per connection",
+        ),
+        Metric(
+            "cpu_per_kchunk_s",
+            "s",
+            "CPU/1000 chunks",
+            "the server's CPU seconds for a thousand chunks, while all are held",
+            phrase="CPU time per 1000 chunks",
+        ),
+        *(
+            Metric(
+                f"late_ms.{name}",
+                "ms",
+                f"Late {title_of(name)}",
+                f"{title_of(name)} of the time between a chunk's due instant and its arrival",
+                phrase=f"{title_of(name)} lateness",
+            )
+            for name, _ in PERCENTILES
+        ),
+        Metric("late_ms.max", "ms", "Late max", "the latest chunk", phrase="maximum lateness"),
+        Metric(
+            "memory_settled_s",
+            "s",
+            "Memory settled",
+            "from the first connection until PSS stays within 2 % of its final value",
+            phrase="time until memory settled",
+        ),
+        Metric(
+            "cpu_settled_s",
+            "s",
+            "CPU settled",
+            "from the first connection until the rate of CPU stays within 2 % of its final value, in "
+            "twentieths of the hold",
+            phrase="time until CPU settled",
+        ),
+        Metric(
+            "given_back_percent",
+            "%",
+            "Given back",
+            "memory at the end of the hold below that before connections vanished, of what had grown since "
+            "the first request",
+            smaller_is_better=False,
+            phrase="share of memory given back",
+        ),
+        Metric(
+            "connect_ms.p99",
+            "ms",
+            "Connect p99",
+            "p99 of the time a connect took, in the ramp",
+            phrase="p99 time of a connect",
+        ),
+        Metric(
+            "first_ms.p99",
+            "ms",
+            "First p99",
+            "p99 of the time from a request to its first byte",
+            phrase="p99 time to the first byte",
+        ),
+        Metric(
+            "behind",
+            "",
+            "Behind",
+            "chunks that were due and had not come at the end",
+            phrase="number of missing chunks",
+        ),
+        IDLE,
+        PEAK,
+        RSS,
+        Metric("held_pss_bytes", "B", "Memory held", "PSS of the process tree while all are held"),
+        Metric(
+            "held_kernel_bytes",
+            "B",
+            "Kernel held",
+            "what the kernel of the host holds while all are held",
+            phrase="kernel memory held",
+        ),
+        THREADS,
+        ENGINE,
+    )
+    compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_ms.p99")
+    secondary = (
+        "late_ms.p50",
+        "late_ms.p99_9",
+        "late_ms.max",
+        "kernel_bytes_per_connection",
+        "memory_settled_s",
+        IDLE.name,
+        "held_pss_bytes",
+        THREADS.name,
+        ENGINE.name,
+    )
+    scatters = (("bytes_per_connection", "cpu_per_kchunk_s"),)
+    timeline_view = TimelineView(
+        caption="CPU of each thread as stacked areas, in cores; memory as a line; as a dotted line, the "
+        "memory of the host's kernel above that at the beginning (for both ends of each connection). At the "
+        "dashed line all connections have been requested.",
+        x_title="seconds since the first connection",
+        latest_title="Lateness over time",
+        latest_y_title="Latest chunk",
+        latest_caption="The latest chunk of each second.",
+    )
+    evidence_note = (
+        "The load engine checked the number and the id of every chunk on every connection: a chunk out of "
+        "sequence or of another connection, and a connection that was lost or fell silent, fail the trial."
+    )
+    slopes = (
+        Slope(
+            "bytes_per_connection_slope",
+            "B",
+            "Bytes per connection",
+            "growth of the memory held over connections: the cost of each further connection",
+            over="connections",
+            metric="held_pss_bytes",
+        ),
+        Slope(
+            "kernel_bytes_per_connection_slope",
+            "B",
+            "Kernel bytes per connection",
+            "growth of what the kernel of the host holds over connections, for both ends of each",
+            over="connections",
+            metric="held_kernel_bytes",
+        ),
+    )
+    curves = (
+        percentile_curve("late_ms.{}".format, "Lateness percentiles", "how late chunks came", "Lateness"),
+    )
+
+    def check(self, point: Point) -> None:
+        if _ramp_s(point) > 3600:
+            raise UsageError(
+                f"connections={point['connections']} at ramp={point['ramp']} take {_ramp_s(point):,.0f} s to "
+                "open: take a higher ramp"
+            )
+        chunks = int(point["seconds"]) / 3 / (int(point["interval_ms"]) / 1000)
+        if point["slow"] and chunks < _BUFFERED_CHUNKS:
+            raise UsageError(
+                f"slow={point['slow']}: a third of the hold has {chunks:,.0f} chunks, which fit into the "
+                "kernel's buffers without any effect on the server: choose seconds and interval_ms so that "
+                f"it has {_BUFFERED_CHUNKS}"
+            )
+        if int(point["slow"]) + int(point["vanish"]) > 100:
+            raise UsageError(
+                f"slow={point['slow']} and vanish={point['vanish']} are more than 100 percent together"
+            )
+
+    def rehearsal(self, point: Point) -> Point:
+        """A few seconds of a few feeds: all code has run then, and the hold of a minute need not."""
+        largest = {"connections": 100, "ramp": 100, "seconds": 3, "slow": 0, "vanish": 0}
+        return point.but(**{factor: min(int(point[factor]), level) for factor, level in largest.items()})
+
+    def descriptors(self, point: Point) -> tuple[int, str]:
+        return (
+            int(point["connections"]) + _OTHER_DESCRIPTORS,
+            "take fewer connections with --set connections=N",
+        )
+
+    def service(self, point: Point, seed: int) -> Service:
+        hold_s, ramp_s = float(point["seconds"]), _ramp_s(point)
+        third_s, end_s = ramp_s + hold_s / 3, ramp_s + max(hold_s - _BEFORE_END_S, hold_s / 2)
+        marks = [TimedMark("ramped", ramp_s)]
+        if point["slow"] or point["vanish"]:
+            marks += [TimedMark("held", third_s - hold_s / 60), TimedMark("after", end_s)]
+        else:
+            marks += [TimedMark("held", end_s)]
+        # No feed is at `/`; but a server that answers 404 is ready.
+        nothing = LoadPlan(
+            protocol="http",
+            requests=1,
+            timeout_s=TIMEOUT_S,
+            request=_get("/"),
+            expect=ExpectedReply(status=404),
+        )
+        return service([step("first", all=nothing), step("measured", all=_plan(point), marks=marks)])
+
+    def work(self, point: Point) -> int:
+        return 4 + round(2 * (_ramp_s(point) + int(point["seconds"])))
+
+    def timeline_of(self, trial: Trial) -> Timeline | None:
+        return timeline(trial, "measured", _ramp_s(trial.cell.point))
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        point, load = trial.cell.point, trial.load("measured")
+        figures = memory_figures(trial, "measured") | engine_figures(load)
+        late_s = percentiles_s(load, "lateness")
+        figures |= {f"late_ms.{name}": value * 1e3 for name, value in late_s.items()}
+        for metric, histogram in (("connect_ms.p99", "connect"), ("first_ms.p99", "first_byte")):
+            if "p99" in (times_s := percentiles_s(load, histogram)):
+                figures[metric] = times_s["p99"] * 1e3
+        if load and load.streams:
+            figures["behind"] = float(load.streams.behind)
+        figures |= _held_figures(point, trial.marks) | self._settling_figures(trial)
+        ramped, held = trial.marks.get("ramped"), trial.marks.get("held")
+        if ramped and held and held.t_ns > ramped.t_ns:
+            # The load checks that as many chunks came as were due.
+            seconds = (held.t_ns - ramped.t_ns) * 1e-9
+            chunks = int(point["connections"]) * seconds / (int(point["interval_ms"]) / 1000)
+            figures["cpu_per_kchunk_s"] = (held.cpu_ns - ramped.cpu_ns) * 1e-9 / (chunks / 1000)
+        return figures
+
+    def _settling_figures(self, trial: Trial) -> dict[str, float]:
+        """When memory and the rate of CPU had come to their final values."""
+        point, line = trial.cell.point, self.timeline_of(trial)
+        if line is None:
+            return {}
+        end_s = line.edges[-1]
+        figures = {"memory_settled_s": settled_at(line.pss_bytes.times, line.pss_bytes.values, end=end_s)}
+        begin = trial.marks.get("begin measured")
+        if begin and not (point["slow"] or point["vanish"]):
+            times_s = [(sample.t_ns - begin.t_ns) * 1e-9 for sample in trial.samples]
+            cpu_s = [sample.cpu_ns * 1e-9 for sample in trial.samples]
+            figures["cpu_settled_s"] = rate_settled_at(times_s, cpu_s, begin=_ramp_s(point), end=end_s)
+        return {name: value for name, value in figures.items() if value is not None}
+
+
+def _plan(point: Point) -> LoadPlan:
+    """The feeds: opened at a rate, held, and disturbed for the second third of the hold."""
+    interval_s, hold_s, ramp_s = int(point["interval_ms"]) / 1000, float(point["seconds"]), _ramp_s(point)
+    third_s, slow, vanish = ramp_s + hold_s / 3, int(point["slow"]), int(point["vanish"])
+    name = f"{_LONG}{{id}}" if slow else "{id}"
+    return LoadPlan(
+        protocol="stream",
+        connections=int(point["connections"]),
+        ramp_per_s=float(point["ramp"]),
+        duration_s=ramp_s + hold_s,
+        timeout_s=max(_LOST_S, _LOST_INTERVALS * interval_s),
+        request=_get(f"/test/{name}"),
+        stream=StreamMessages(
+            first=f"Welcome: {name}",
+            chunk=f"Chunk {{k}} for {name}",
+            interval_s=interval_s,
+            silent_s=max(_SILENT_S, _SILENT_INTERVALS * interval_s, hold_s / 3),
+            slow=SlowReaders(percent=slow, at_s=third_s, for_s=hold_s / 3) if slow else None,
+            vanish=VanishingReaders(percent=vanish, at_s=third_s) if vanish else None,
+        ),
+    )
+
+
+def _get(target: str) -> HttpRequest:
+    return HttpRequest(target=target, headers=(("Host", "127.0.0.1"),))
+
+
+def _held_figures(point: Point, marks: Mapping[str, Sample]) -> dict[str, float]:
+    """Memory of the server and of the kernel while all feeds are held, and how much it gave back."""
+    idle, held, after = (marks.get(name) for name in ("idle", "held", "after"))
+    if held is None:
+        return {}
+    figures, connections = {RSS.name: float(held.rss_bytes)}, int(point["connections"])
+    if held.pss_bytes:
+        figures["held_pss_bytes"] = float(held.pss_bytes)
+        if idle and idle.pss_bytes:
+            grown = max(0, held.pss_bytes - idle.pss_bytes)
+            figures["bytes_per_connection"] = grown / connections
+            if point["vanish"] and after and after.pss_bytes and grown:
+                figures["given_back_percent"] = 100 * (held.pss_bytes - after.pss_bytes) / grown
+    kernel_idle, kernel_held = _kernel_bytes(idle), _kernel_bytes(held)
+    if kernel_idle is not None and kernel_held is not None:
+        figures["held_kernel_bytes"] = float(kernel_held)
+        figures["kernel_bytes_per_connection"] = max(0, kernel_held - kernel_idle) / connections
+    return figures
+
+
+def _kernel_bytes(sample: Sample | None) -> int | None:
+    if sample is None or sample.kernel_bytes is None or sample.tcp_bytes is None:
+        return None
+    return sample.kernel_bytes + sample.tcp_bytes
+
+
+def _ramp_s(point: Point) -> float:
+    return int(point["connections"]) / int(point["ramp"])
+
+
+FEED = Feed()

@@ -1,0 +1,269 @@
+"""The workload `fib`: its factors, metrics, loads and figures."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ringside.errors import UsageError
+from ringside.model.design import Metric, Point
+from ringside.model.results import Trial
+from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan, Service
+from ringside.workloads.base import CORES, Curve, Factor
+from ringside.workloads.process import PEAK, THREADS
+from ringside.workloads.serving import (
+    CPU,
+    ENGINE,
+    IDLE,
+    PERCENTILES,
+    RATE,
+    RSS,
+    TIMEOUT_S,
+    Serving,
+    engine_figures,
+    memory_figures,
+    percentile_curve,
+    percentiles_s,
+    server_figures,
+    service,
+    step,
+    title_of,
+)
+
+# Far apart where no server breaks, nearer to each other above; the last are for machines to come.
+RATES = (
+    *(250, 500, 1000, 2000, 4000, 6000, 8000, 12_000, 16_000, 24_000, 32_000),
+    *(48_000, 64_000, 96_000, 128_000, 192_000, 256_000),
+)
+# The highest rate counts at which the p99 stays under this.
+_SUSTAINED_S = 0.010
+# Above this a server is overloaded, and further rates only cost time.
+_BROKEN_S = 0.100
+_WARM_UP_S = 1.0
+_MIXED_RATE_PER_S = 200
+_SINGLE_REQUESTS = 10
+
+
+def _metric(percentile: str) -> str:
+    """The metric of a percentile: the median has the name that the post's figures have."""
+    return "latency_s" if percentile == "p50" else f"{percentile}_s"
+
+
+class Fib(Serving):
+    """Requests for small numbers, for large ones, for both, and at rising rates."""
+
+    name = "fib"
+    title = "The fibonacci service"
+    factors = (
+        Factor(
+            "load",
+            "hammer",
+            "hammer: each client asks again when it has its answer; single: so, ten requests by one client; "
+            "mixed: fib(1) at 200 per second while one connection asks fib(n) without pause; rate: fib(n) at "
+            "rising rates",
+            choices=("hammer", "single", "mixed", "rate"),
+        ),
+        Factor("clients", 1, "connections; in mixed those of the short requests", least=1, most=10_000),
+        Factor("n", 1, "the number asked for; in mixed by the long requests", least=1, most=90),
+        Factor("seconds", 2, "how long each step is measured", least=1, most=3600),
+        CORES,
+    )
+    metrics = (
+        RATE,
+        Metric(
+            "requests_per_s_per_client",
+            "/s",
+            "Answers/client",
+            "right answers per second and connection",
+            smaller_is_better=False,
+            phrase="answers per second and client",
+        ),
+        Metric("latency_s", "s", "Latency", "median time from a request's intended instant to its answer"),
+        *(
+            Metric(
+                f"{name}_s",
+                "s",
+                title_of(name),
+                f"the {title_of(name)} of latencies",
+                phrase=f"{title_of(name)} latency",
+            )
+            for name, _ in PERCENTILES[1:]
+        ),
+        Metric(
+            "short_p99_s",
+            "s",
+            "Short p99, beside",
+            "p99 of fib(1) while one connection asks fib(n) without pause",
+            phrase="p99 latency of short requests beside a long one",
+        ),
+        Metric(
+            "short_p99_alone_s",
+            "s",
+            "Short p99, alone",
+            "p99 of fib(1) without any other load",
+            phrase="p99 latency of short requests alone",
+        ),
+        Metric(
+            "sustained_per_s",
+            "/s",
+            "Sustained rate",
+            "highest of the rates tried at which the p99 is under 10 ms and 99 % are answered in time",
+            smaller_is_better=False,
+        ),
+        CPU,
+        IDLE,
+        PEAK,
+        RSS,
+        THREADS,
+        ENGINE,
+        *(
+            Metric(
+                f"p99_s_at_{rate}",
+                "s",
+                f"p99 at {rate:,}/s",
+                f"p99 at {rate:,} per second",
+                phrase=f"p99 latency at {rate:,} requests per second",
+            )
+            for rate in RATES
+        ),
+    )
+    compared = (RATE.name, "latency_s", CPU.name)
+    secondary = (CPU.name, IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
+    curves = (
+        percentile_curve(_metric),
+        Curve(
+            "Latency against rate",
+            "the p99 at each arrival rate; a line ends at the last rate before its server was overloaded",
+            x_title="requests per second",
+            y_title="p99 latency",
+            steps=tuple((float(rate), f"{rate:,}", f"p99_s_at_{rate}") for rate in RATES),
+            where={"load": "rate"},
+            logarithmic=True,
+        ),
+        Curve(
+            "Short requests, alone and beside a long one",
+            "the p99 of fib(1) by itself, and while one connection asks fib(n) without pause: a line that "
+            "rises is a long request that delays the short requests",
+            x_title="",
+            y_title="p99 latency",
+            steps=((0.0, "alone", "short_p99_alone_s"), (1.0, "beside", "short_p99_s")),
+            where={"load": "mixed"},
+        ),
+    )
+    evidence_note = (
+        "The load engine compared every answer with the Fibonacci number that was asked for; a single wrong "
+        "answer fails the trial."
+    )
+
+    def check(self, point: Point) -> None:
+        if point["load"] == "single" and point["clients"] != 1:
+            raise UsageError("load=single has one client: leave out `clients`")
+        if point["load"] == "mixed" and int(point["clients"]) < 2:
+            raise UsageError("load=mixed needs clients=2 or more: it is for servers of several connections")
+
+    def service(self, point: Point, seed: int) -> Service:
+        load, clients, n = str(point["load"]), int(point["clients"]), int(point["n"])
+        seconds = float(point["seconds"])
+        first = step("first", all=_plan(1, requests=1))
+        if load == "rate":
+            warm_up = step("warm-up", all=_plan(n, clients, _WARM_UP_S, rate_per_s=RATES[0]))
+            steps = [
+                step(_step(rate), all=_plan(n, clients, seconds, rate_per_s=rate), last_above_p99_s=_BROKEN_S)
+                for rate in RATES
+            ]
+            return service([first, warm_up, *steps])
+        if load == "mixed":
+            short = _plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S)
+            warm_up = step("warm-up", all=replace(short, duration_s=_WARM_UP_S))
+            alone, beside = step("alone", all=short), step("measured", all=short, long=_plan(n, 1, seconds))
+            return service([first, warm_up, alone, beside])
+        if load == "single":
+            warming, measured = _plan(n, requests=1), _plan(n, requests=_SINGLE_REQUESTS)
+        else:
+            warming, measured = _plan(n, clients, _WARM_UP_S), _plan(n, clients, seconds)
+        return service([first, step("warm-up", all=warming), step("measured", all=measured)])
+
+    def rehearsal(self, point: Point) -> Point:
+        """A second of it; of rising rates a second of `hammer`: all code has run then."""
+        return point.but(seconds=1, load="hammer" if point["load"] == "rate" else point["load"])
+
+    def work(self, point: Point) -> int:
+        # Time, in half seconds: what is measured, and start and end of the server.
+        steps = {"rate": 12, "mixed": 2}.get(str(point["load"]), 1)
+        return 4 + 2 * int(point["seconds"]) * steps
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        point, load = trial.cell.point, trial.load("measured")
+        if point["load"] == "rate":
+            return _rate_figures(trial)
+        latencies_s = percentiles_s(load)
+        figures = {_metric(name): latencies_s[name] for name, _ in PERCENTILES if name in latencies_s}
+        if point["load"] == "mixed":
+            # The CPU time of this step is that of two loads.
+            figures |= memory_figures(trial, "measured") | engine_figures(load)
+            alone_s = percentiles_s(trial.load("alone"))
+            if "p99" in latencies_s:
+                figures["short_p99_s"] = latencies_s["p99"]
+            if "p99" in alone_s:
+                figures["short_p99_alone_s"] = alone_s["p99"]
+            return figures
+        figures |= server_figures(trial, "measured")
+        if RATE.name in figures:
+            figures["requests_per_s_per_client"] = figures[RATE.name] / int(point["clients"])
+        return figures
+
+
+def _plan(
+    n: int,
+    clients: int = 1,
+    seconds: float | None = None,
+    *,
+    rate_per_s: float | None = None,
+    requests: int | None = None,
+) -> LoadPlan:
+    """fib(n) by so many connections, for a time or a number of requests."""
+    return LoadPlan(
+        protocol="tcp",
+        line=str(n),
+        expect=ExpectedReply(equals=str(fibonacci(n))),
+        connections=clients,
+        duration_s=seconds,
+        requests=requests,
+        pacing=ClosedLoop() if rate_per_s is None else ConstantRate(rate_per_s),
+        timeout_s=TIMEOUT_S,
+    )
+
+
+def _step(rate: int) -> str:
+    return f"rate {rate}"
+
+
+def _rate_figures(trial: Trial) -> dict[str, float]:
+    """The p99 at each rate that was tried, and the highest that was sustained."""
+    sustained, last = 0, RATES[0]
+    figures: dict[str, float] = {}
+    for rate in RATES:
+        load = trial.load(_step(rate))
+        p99_s = percentiles_s(load).get("p99")
+        if load is None or p99_s is None:
+            break
+        last = rate
+        figures[f"p99_s_at_{rate}"] = p99_s
+        if p99_s < _SUSTAINED_S and _kept_up(load):
+            sustained = rate
+    server = memory_figures(trial, _step(last)) | engine_figures(trial.load(_step(last)))
+    return {**server, **figures, "sustained_per_s": float(sustained)}
+
+
+def _kept_up(load: LoadMessage) -> bool:
+    return load.requests >= 0.99 * (load.intended or 0)
+
+
+def fibonacci(n: int) -> int:
+    """The n-th number, the first and the second being 1."""
+    before, last = 0, 1
+    for _ in range(n - 1):
+        before, last = last, before + last
+    return last
+
+
+FIB = Fib()

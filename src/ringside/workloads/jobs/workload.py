@@ -1,0 +1,218 @@
+"""The workload `jobs`: its factors, metrics, evidence and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ringside.errors import UsageError
+from ringside.model.design import Input, Level, Metric, Point
+from ringside.model.results import Trial
+from ringside.probe.protocol import Evidence, ExpectedLines
+from ringside.workloads.base import (
+    CORES,
+    REPEATS,
+    Factor,
+    ScalingLaw,
+    Slope,
+    SpansView,
+    Workload,
+    repeats,
+)
+from ringside.workloads.jobs.evidence import order
+from ringside.workloads.process import (
+    BUSIEST,
+    BUSY,
+    CPU_S,
+    IDLEST,
+    PEAK,
+    RUN_QUEUE,
+    SWITCHES,
+    THREADS,
+    WALL_S,
+    core_figures,
+    process_figures,
+)
+
+# Each span is a protocol line, of which a trial may have two thousand.
+_MAX_TRACED_JOBS = 1900
+_OTHER_OUTPUT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Workers(Factor):
+    """A number, or as many as there are cores."""
+
+    def check(self, level: Level) -> Level:
+        return level if level == "cores" else Factor.check(self, level)
+
+
+def workers(point: Point) -> int:
+    """How many jobs are under way at one time."""
+    return int(point["cores"] if point["workers"] == "cores" else point["workers"])
+
+
+class Jobs(Workload):
+    name = "jobs"
+    title = "Background jobs"
+    factors = (
+        Factor("jobs", 2, "jobs to be done", least=1, most=1_000_000),
+        Factor(
+            "kind",
+            "sleep",
+            "sleep: they wait; cpu: they compute; noop: they do nothing",
+            choices=("sleep", "cpu", "noop"),
+        ),
+        Factor("duration_ms", 1000, "how long a job of kind sleep waits", least=0, most=3_600_000),
+        Factor("rounds", 1_000_000, "how much a job of kind cpu computes", least=1, most=1_000_000_000),
+        _Workers("workers", 2, "jobs under way at one time: a number, or `cores`", least=1, most=1024),
+        REPEATS,
+        Factor("trace", 0, "1: the program reports which unit did which job, and when", choices=(0, 1)),
+        CORES,
+    )
+    metrics = (
+        Metric(
+            "over_ideal",
+            "",
+            "Over the ideal",
+            "from the first job's start to the last answer, over the least time that workers and cores allow "
+            "(jobs that compute: by the time of a job that runs alone)",
+            phrase="makespan over the ideal",
+        ),
+        Metric(
+            "makespan_s",
+            "s",
+            "Makespan",
+            "from the first job's start to the last answer; of repeats the median of the later half",
+        ),
+        Metric(
+            "first_makespan_s",
+            "s",
+            "First makespan",
+            "makespan of the first repeat, where there are several",
+        ),
+        Metric("jobs_per_s", "/s", "Jobs per second", "jobs over the makespan", smaller_is_better=False),
+        Metric(
+            "gap_s", "s", "Longest gap", "the longest time between two heartbeats, which are due every 10 ms"
+        ),
+        Metric(
+            "submit_s",
+            "s",
+            "Handing over",
+            "time in which the main unit handed over all jobs",
+            phrase="time of handing over",
+        ),
+        Metric(
+            "alone_s",
+            "s",
+            "Job alone",
+            "a job that computes, done in the foreground before all else",
+            phrase="time of a job that runs alone",
+        ),
+        CPU_S,
+        WALL_S,
+        Metric(
+            "waiting_pss_bytes",
+            "B",
+            "Memory, waiting",
+            "PSS when all jobs have been handed over",
+            phrase="memory while jobs wait",
+        ),
+        BUSY,
+        BUSIEST,
+        IDLEST,
+        PEAK,
+        THREADS,
+        SWITCHES,
+        RUN_QUEUE,
+    )
+    compared = ("makespan_s", "cpu_s")
+    plotted = (CPU_S.name,)
+    secondary = ("over_ideal", "gap_s", "jobs_per_s", "peak_pss_bytes")
+    repeated_metric = "makespan_s"
+    scaling_laws = (ScalingLaw("cores", "makespan_s", kind="cores"), ScalingLaw("jobs", "makespan_s"))
+    slopes = (
+        Slope(
+            "bytes_per_job",
+            "B",
+            "Memory per waiting job",
+            "growth of the PSS over the jobs that have been handed over and sleep or wait for their turn",
+            over="jobs",
+            metric="waiting_pss_bytes",
+            regardless_of=("trace",),
+        ),
+    )
+    spans_view = SpansView(
+        title="Who did what when",
+        caption="A row for each unit (a worker, a thread, a process, a place), a bar for each job, by the "
+        "program's own clock.",
+        origin="the first job was handed over",
+    )
+    evidence_note = (
+        "Every trial had to print the number of answers and a hash of all of them in the order of the jobs; "
+        "with other lines among its output it has no figure."
+    )
+
+    def check(self, point: Point) -> None:
+        if point["trace"] == 1 and int(point["jobs"]) > _MAX_TRACED_JOBS:
+            raise UsageError(f"trace=1 takes {_MAX_TRACED_JOBS} jobs at most, not {point['jobs']}")
+        if point["trace"] == 1 and repeats(point) > 1:
+            raise UsageError("trace=1 cannot be combined with repeats: leave out one of them")
+
+    def arguments(self, point: Point) -> dict[str, str]:
+        # Jobs of the other kinds may be done before the probe takes its sample.
+        hold = {"hold": "1"} if point["kind"] == "sleep" else {}
+        return {"workers": str(workers(point)), **hold}
+
+    def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
+        jobs, kind, rounds = int(point["jobs"]), str(point["kind"]), int(point["rounds"])
+        times = repeats(point)
+        result = {
+            "answers": str(times * jobs),
+            "order": str(order(jobs, kind, rounds, seed, times)),
+        }
+        return Evidence(result, ExpectedLines(total=0))
+
+    def output_bytes(self, point: Point) -> int:
+        return _OTHER_OUTPUT_BYTES
+
+    def work(self, point: Point) -> int:
+        jobs = int(point["jobs"])
+        if point["kind"] == "sleep":
+            return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) * 100_000 + jobs
+        return jobs * (int(point["rounds"]) if point["kind"] == "cpu" else 1)
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        point = trial.cell.point
+        figures = process_figures(trial.report) | core_figures(trial.report, self.cores(point))
+        for phase in ("makespan", "gap", "submit", "alone"):
+            if (phase_ns := trial.phase_ns(phase)) is not None:
+                figures[f"{phase}_s"] = phase_ns / 1e9
+        if makespans := self.repeats_of(trial):
+            figures["first_makespan_s"] = makespans[0]
+        if makespan_s := figures.get("makespan_s"):
+            figures["jobs_per_s"] = int(point["jobs"]) / makespan_s
+            if ideal_s := _ideal_s(point, figures):
+                figures["over_ideal"] = makespan_s / ideal_s
+        waiting = trial.marks.get("submitted")
+        if waiting and waiting.pss_bytes is not None:
+            figures["waiting_pss_bytes"] = float(waiting.pss_bytes)
+        return figures
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(makespan_ns / 1e9 for makespan_ns in trial.repeats_ns("makespan"))
+
+
+def _ideal_s(point: Point, figures: Mapping[str, float]) -> float | None:
+    """The least makespan: turns of sleeping jobs on all workers; of computing jobs on all cores, or workers
+    where there are fewer. None where jobs do nothing."""
+    jobs, cores = int(point["jobs"]), int(point["cores"])
+    if point["kind"] == "sleep":
+        return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) / 1000
+    if point["kind"] == "cpu" and "alone_s" in figures:
+        return math.ceil(jobs / min(workers(point), cores)) * figures["alone_s"]
+    return None
+
+
+JOBS = Jobs()

@@ -1,0 +1,8 @@
+"""The message ring: M messages through a chain of N units (docs/PROTOCOL.md, `ring`)."""
+
+from __future__ import annotations
+
+from ringside.workloads.ring.evidence import checksum, order
+from ringside.workloads.ring.workload import RING
+
+__all__ = ["RING", "checksum", "order"]

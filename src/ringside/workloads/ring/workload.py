@@ -1,0 +1,129 @@
+"""The workload `ring`: its factors, metrics, evidence and figures."""
+
+from __future__ import annotations
+
+from ringside.model.design import Input, Metric, Point
+from ringside.model.results import Trial
+from ringside.probe.protocol import Evidence, ExpectedLines
+from ringside.workloads.base import CORES, REPEATS, Factor, Slope, Workload, repeats
+from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
+from ringside.workloads.ring.evidence import checksum, order
+
+# A trace line is some forty characters; ids and numbers may be long.
+_TRACE_LINE_BYTES = 120
+_OTHER_OUTPUT_BYTES = 1 << 20
+
+
+class Ring(Workload):
+    name = "ring"
+    title = "The message ring"
+    factors = (
+        Factor("nodes", 100, "units of concurrency in the chain", least=2, most=1_000_000),
+        Factor("messages", 1000, "messages sent through the chain", least=1, most=10_000_000),
+        Factor(
+            "mode",
+            "pipelined",
+            "pipelined: the feeder sends as fast as the queue takes; token: one message at a time",
+            choices=("pipelined", "token"),
+        ),
+        Factor("trace", 0, "1: every unit prints a line for each message", choices=(0, 1)),
+        REPEATS,
+        CORES,
+    )
+    metrics = (
+        Metric(
+            "hop_ns",
+            "ns",
+            "Per hop",
+            "the relay phase by the program's clock, over N·M deliveries; of repeats the median of the later "
+            "half",
+            phrase="time per hop",
+        ),
+        Metric(
+            "first_hop_ns",
+            "ns",
+            "First per hop",
+            "time per hop in the first repeat, where there are several",
+            phrase="time per hop in the first repeat",
+        ),
+        CPU_S,
+        WALL_S,
+        Metric(
+            "spawn_ns",
+            "ns",
+            "Per spawn",
+            "the spawn phase by the program's clock, over N units",
+            phrase="time per spawn",
+        ),
+        Metric("held_pss_bytes", "B", "Memory held", "PSS while N units are alive and wait"),
+        PEAK,
+        THREADS,
+        SWITCHES,
+        RUN_QUEUE,
+    )
+    compared = ("hop_ns", "cpu_s")
+    repeated_metric = "hop_ns"
+    evidence_note = (
+        "Every trial had to print the sum of the values that the last unit received and a hash of their "
+        "order, which excludes wrong, missing and reordered messages; with trace=1 also the right number of "
+        "lines of each kind."
+    )
+    plotted = (CPU_S.name,)
+    secondary = ("spawn_ns", "peak_pss_bytes", "peak_threads")
+    slopes = (
+        Slope(
+            "bytes_per_unit",
+            "B",
+            "Memory per unit",
+            "growth of the PSS over N, while N units are alive and wait",
+            over="nodes",
+            metric="held_pss_bytes",
+            regardless_of=("messages", "mode", "trace"),
+        ),
+    )
+
+    def arguments(self, point: Point) -> dict[str, str]:
+        return {"hold": "1"}
+
+    def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
+        nodes, messages, times = int(point["nodes"]), int(point["messages"]), repeats(point)
+        result = {
+            "checksum": str(times * checksum(nodes, messages)),
+            "order": str(order(nodes, messages, times)),
+        }
+        if point["trace"] == 0:
+            return Evidence(result, ExpectedLines(total=0))
+        starting = {
+            ":": times * (nodes - 1) * (messages - 1),
+            "*": times * (nodes - 1),
+            ">": times * (messages - 1),
+            "@": times,
+        }
+        return Evidence(result, ExpectedLines(total=times * nodes * messages, starting=starting))
+
+    def output_bytes(self, point: Point) -> int:
+        traced = repeats(point) * self.work(point) * _TRACE_LINE_BYTES if point["trace"] == 1 else 0
+        return traced + _OTHER_OUTPUT_BYTES
+
+    def work(self, point: Point) -> int:
+        return int(point["nodes"]) * int(point["messages"])
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        figures = process_figures(trial.report)
+        if relay_ns := trial.phase_ns("relay"):
+            figures["hop_ns"] = relay_ns / self.work(trial.cell.point)
+        if spawn_ns := trial.phase_ns("spawn"):
+            figures["spawn_ns"] = spawn_ns / int(trial.cell.point["nodes"])
+        if hops_ns := self.repeats_of(trial):
+            figures["first_hop_ns"] = hops_ns[0]
+        held = trial.marks.get("spawned")
+        if held and held.pss_bytes is not None:
+            figures["held_pss_bytes"] = float(held.pss_bytes)
+        return figures
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        deliveries = self.work(trial.cell.point)
+        return tuple(relay_ns / deliveries for relay_ns in trial.repeats_ns("relay"))
+
+
+RING = Ring()

@@ -1,0 +1,116 @@
+"""The measurement `target`: rate, latency and lateness of servers under load."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ringside.model.design import Metric
+from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.probe.protocol import LoadMessage
+from ringside.workloads.base import Measurement
+
+# The step of the load in a trial.
+STEP = "measured"
+# The runs of a comparison are meant to be short, and a closed loop compares both targets alike.
+_IGNORED = ("short-run", "closed-loop-stalls")
+_PERCENTILES = ("p50", "p99")
+
+
+class TargetLoad(Measurement):
+    """Each run of the load at a server is a trial; its load is that of the step `measured`. The contenders
+    are the names of the targets. The run says which metrics are compared: of a closed loop rate and latency,
+    of an open loop latency, of streams lateness."""
+
+    name = "target"
+    title = "Servers under load"
+    resumable = False
+    metrics = (
+        Metric("rate", "/s", "Rate", "right answers per second", smaller_is_better=False),
+        *(
+            Metric(
+                f"latency_{name}",
+                "ns",
+                f"Latency {name}",
+                f"{name} of the time from a request's intended instant to its answer",
+                phrase=f"{name} latency",
+            )
+            for name in _PERCENTILES
+        ),
+        *(
+            Metric(
+                f"lateness_{name}",
+                "ns",
+                f"Lateness {name}",
+                f"{name} of the time between a message's due instant and its arrival",
+                phrase=f"{name} lateness",
+            )
+            for name in _PERCENTILES
+        ),
+    )
+    compared = ("rate", "latency_p50", "latency_p99")
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        load = trial.load(STEP)
+        if load is None or not _answered(load):
+            return {}
+        figures = {"rate": load.achieved_rate_per_s}
+        for histogram in ("latency", "lateness"):
+            if summary := load.latency(histogram):
+                figures[f"{histogram}_p50"] = float(summary.p50_ns)
+                figures[f"{histogram}_p99"] = float(summary.p99_ns)
+        # 0 is below the resolution, and has no ratio.
+        return {name: value for name, value in figures.items() if value}
+
+    def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
+        # A saturated engine is among the warnings below, for each target.
+        return ()
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        """Failed runs and the load engine's warnings, each once per target, with the number of runs."""
+        failures: dict[str, list[str]] = {}
+        warnings: dict[tuple[str, str], Diagnostic] = {}
+        counts: Counter[tuple[str, str]] = Counter()
+        for trial in trials:
+            name, load = trial.cell.contender, trial.load(STEP)
+            if trial.outcome is Outcome.LOAD_FAILED or (load and load.outcome == Outcome.LOAD_FAILED):
+                detail = trial.detail or (load.detail if load else "") or "the load failed"
+                failures.setdefault(name, []).append(detail)
+            for warning in load.warnings if load else ():
+                if warning.code not in _IGNORED:
+                    key = (name, warning.code)
+                    counts[key] += 1
+                    warnings.setdefault(
+                        key, Diagnostic(warning.code, (name,), text=warning.text, remedy=warning.remedy)
+                    )
+        return [
+            *(_failed(name, details) for name, details in failures.items()),
+            *(_counted(warning, counts[key]) for key, warning in warnings.items()),
+        ]
+
+
+def _answered(load: LoadMessage) -> bool:
+    return load.requests + load.late_requests + load.messages > 0
+
+
+def _failed(name: str, details: Sequence[str]) -> Diagnostic:
+    return Diagnostic(
+        "load-failed",
+        (name,),
+        {"runs": len(details)},
+        f"{name} failed in {_runs(len(details))}; first error: {details[0]}",
+    )
+
+
+def _counted(warning: Diagnostic, count: int) -> Diagnostic:
+    (name,) = warning.subjects
+    return Diagnostic(
+        warning.code, (name,), {"runs": count}, f"{name}, in {_runs(count)}: {warning.text}", warning.remedy
+    )
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count != 1)}"
+
+
+TARGET = TargetLoad()

@@ -1,0 +1,193 @@
+"""Analyses of runs with exact figures, made from a plan and trials: for tests of what formats them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run import analyse as analyse_run
+from ringside.model.design import Cell, Experiment, Level, Metric, Point, Show
+from ringside.model.results import Interval, Outcome, Run, Trial
+from ringside.probe.protocol import TrialOutcome
+from ringside.store.plans import PlannedContender, plan_values
+from ringside.workloads.base import Measurement
+
+HOP = Metric("hop_ns", "ns", "Per hop", "time of one delivery", phrase="time per hop")
+CPU = Metric("cpu_s", "s", "CPU", "CPU seconds of the process tree", phrase="CPU time")
+RATE = Metric("rate", "/s", "Rate", "answers per second", smaller_is_better=False)
+MEMORY = Metric("memory_bytes", "B", "Memory", "memory in use")
+
+HOST: dict[str, Any] = {
+    "cpu_model": "Example CPU 3000",
+    "cpus": 4,
+    "cpus_usable": [0, 1, 2, 3],
+    "kernel": "6.1.0",
+    "memory_bytes": 16 << 30,
+}
+# Text that tries to break out of a page, a table, a terminal.
+HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }} | \x1b[31mred\x1b[0m & 'quotes\""
+
+# Relative figures of seven blocks: the median is 1, and an interval of 95 % goes from 0.97 to 1.04.
+NOISE = (1.0, 0.98, 1.01, 0.97, 1.04, 0.99, 1.02)
+
+# Figures of one metric by block, from the first on; None where that block has no figure.
+Values = Sequence[float | None]
+
+
+class Exact(Measurement):
+    """A measurement whose figures are put into trials as they are."""
+
+    name = "exact"
+    title = "Exact figures"
+    metrics: tuple[Metric, ...] = (HOP, CPU, RATE, MEMORY)
+    compared: tuple[str, ...] = (HOP.name,)
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        return {name: parts[0] / 1e6 for name, parts in trial.phases.items()}
+
+
+def point(**levels: Level) -> Point:
+    return Point(tuple(levels.items()))
+
+
+def scaled(value: float) -> tuple[float, ...]:
+    """Figures of seven blocks whose median is `value`."""
+    return tuple(value * relative for relative in NOISE)
+
+
+def analysis(
+    values: Mapping[tuple[str, Point], Mapping[str, Values]],
+    *,
+    measurement: Measurement | None = None,
+    baseline: str = "",
+    floor: str | None = None,
+    metrics: Sequence[str] = (),
+    ratios: Sequence[tuple[str, str]] = (),
+    failed: Collection[tuple[str, Point]] = (),
+    contenders: Mapping[str, PlannedContender] | None = None,
+    reports: Mapping[str, TrialOutcome] | None = None,
+    blocks: int | None = None,
+    host: Mapping[str, Any] | None = None,
+    ended: bool = True,
+    **of_experiment: Any,
+) -> RunAnalysis:
+    """The analysis of a run whose trials have these figures, by contender and point.
+
+    `baseline`: the first contender if left out. `failed`: cells whose trials all crashed. `blocks`: planned
+    ones, if not those with figures. `reports`: what the probe reported of each trial, by contender.
+    """
+    measurement = measurement or Exact()
+    cells = {*values, *failed}
+    names = tuple(dict.fromkeys(name for name, _ in (*values, *failed)))
+    points = tuple(dict.fromkeys(place for _, place in (*values, *failed)))
+    done = max(len(each) for metrics in values.values() for each in metrics.values())
+    experiment = Experiment(
+        name=of_experiment.pop("name", "example"),
+        title=of_experiment.pop("title", "An example"),
+        workload=measurement.name,
+        contenders=names,
+        factors={name: () for name, _ in points[0].levels},
+        baseline=baseline or names[0],
+        blocks=done if blocks is None else blocks,
+        show=Show(metrics=tuple(metrics), ratios=tuple(ratios)),
+        **of_experiment,
+    )
+    planned = contenders or {
+        name: PlannedContender(
+            title=name.capitalize(),
+            kind="floor" if name == floor else "idiomatic",
+            version="1.2.3",
+            runs_on=name.capitalize(),
+        )
+        for name in names
+    }
+    run = Run(
+        id="run-1",
+        experiment="example",
+        started_at="2030-01-02T03:04:05Z",
+        ended_at="2030-01-02T03:05:00Z" if ended else None,
+        seed=7,
+        plan=plan_values(experiment, points, planned),
+        host=HOST if host is None else host,
+    )
+    trials = [
+        _trial(block, position, cell, values.get(cell), (reports or {}).get(cell[0]))
+        for block in range(1, done + 1)
+        for position, cell in enumerate(sorted(cells, key=str))
+    ]
+    return analyse(run, trials, measurement)
+
+
+def analyse(run: Run, trials: Sequence[Trial], measurement: Measurement) -> RunAnalysis:
+    """The analysis of these trials by a measurement that need not be registered."""
+    with mock.patch("ringside.analysis.run.find_measurement", return_value=measurement):
+        return analyse_run(run, trials)
+
+
+def _trial(
+    block: int,
+    position: int,
+    cell: tuple[str, Point],
+    metrics: Mapping[str, Values] | None,
+    report: TrialOutcome | None,
+) -> Trial:
+    trial = Trial(block, position, Cell(*cell), Outcome.OK, "", cpus=(1,), report=report)
+    if metrics is None:
+        return dataclasses.replace(trial, outcome=Outcome.CRASHED, detail="exit status 3")
+    present = {
+        name: (round(value * 1e6),)
+        for name, each in metrics.items()
+        if block <= len(each) and (value := each[block - 1]) is not None
+    }
+    return dataclasses.replace(trial, phases=present)
+
+
+def near(value: Any, **tolerance: Any) -> Any:
+    """Equal to what is nearly `value`, where a type other than that of `pytest.approx` is expected."""
+    return pytest.approx(value, **tolerance)
+
+
+def exactly(value: float, n: int = 7) -> Interval:
+    """The interval of n values, or ratios, that are all the same but for rounding errors."""
+    return Interval(near(value), near(value), near(value), n)
+
+
+def ok(block: int, name: str, place: Point, **figures: float) -> Trial:
+    """An `ok` trial with these figures, by an `Exact` measurement."""
+    phases = {metric: (round(value * 1e6),) for metric, value in figures.items()}
+    return Trial(block, 0, Cell(name, place), Outcome.OK, "", cpus=(1,), phases=phases)
+
+
+def planned(
+    names: Sequence[str],
+    points: Sequence[Point],
+    *,
+    workload: str = Exact.name,
+    blocks: int = 7,
+    kinds: Mapping[str, str] | None = None,
+    ended: bool = True,
+    **of_experiment: Any,
+) -> Run:
+    """A run of these contenders, the first the baseline, at these points. `kinds`: of contenders that are not
+    idiomatic."""
+    experiment = Experiment(
+        name="planned",
+        title="A planned run",
+        workload=workload,
+        contenders=tuple(names),
+        factors={},
+        baseline=names[0],
+        blocks=blocks,
+        **of_experiment,
+    )
+    contenders = {
+        name: PlannedContender(title=name, kind=(kinds or {}).get(name, "idiomatic"), version="1")
+        for name in names
+    }
+    plan = plan_values(experiment, points, contenders)
+    return Run("run-2", "planned", "2030", "2031" if ended else None, 7, plan, HOST)

@@ -1,0 +1,24 @@
+"""The real command, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
+
+
+def ringside(*words: str, status: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What `ringside` with these words printed. It has to end with `status`, and without a traceback."""
+    done = subprocess.run(
+        [*RINGSIDE, *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == status, done
+    assert "Traceback" not in done.stderr, done.stderr
+    return done

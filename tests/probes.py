@@ -1,0 +1,68 @@
+"""Probes that misbehave, and requests for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ringside.probe.process import Probe
+from ringside.probe.protocol import VERSION, Limits, LoadPlan, LoadRequest, TrialRequest
+
+TRIAL = TrialRequest(argv=("true",), cwd="/", env={}, limits=Limits(0.1, 1, 1, 1))
+LOAD = LoadRequest(LoadPlan("http", duration_s=0.1, timeout_s=0.1))
+STARTED = '{"type":"started","version":1}'
+OUTCOME = '{"type":"outcome","outcome":"ok"}'
+INTERRUPTED = '{"type":"outcome","outcome":"interrupted"}'
+# A contender: a process of its own session, whose id comes into the file `contender`.
+STARTS_CONTENDER = """setsid sh -c 'echo $$ > contender; exec sleep 1000' </dev/null >/dev/null 2>&1 &
+while [ ! -s contender ]; do sleep 0.02; done
+echo '{"type":"started","version":1,"pid":'$(cat contender)'}'
+"""
+
+
+def script(folder: Path, body: str) -> str:
+    """The path of a probe that takes a request in `folder` and then does what `body`, for a shell, says."""
+    path = folder / "probe"
+    version = f'[ "$1" = --version ] && exec echo ringside-probe 0 protocol {VERSION}\n'
+    path.write_text(f"#!/bin/sh\n{version}cd '{folder}' && read -r request\n{body}", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+def printing(folder: Path, *lines: str, then: str = "") -> Probe:
+    """A probe that prints these lines, then does what `then` says."""
+    (folder / "lines").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return Probe(script(folder, f"cat lines\n{then}"))
+
+
+def contender_is_alive(folder: Path) -> bool:
+    """Whether the process of `STARTS_CONTENDER` still runs, soon after."""
+    pid = int((folder / "contender").read_text())
+    for _ in range(50):
+        with suppress(OSError, IndexError):
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
+                time.sleep(0.1)
+                continue
+        return False
+    return True
+
+
+def when(is_time: Callable[[], bool], *signals: signal.Signals, apart_s: float = 0.3) -> threading.Thread:
+    """Send these signals to this process, as Ctrl-C would, once `is_time`."""
+
+    def send() -> None:
+        deadline = time.monotonic() + 60
+        while not is_time() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for number in signals:
+            time.sleep(apart_s)
+            os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread

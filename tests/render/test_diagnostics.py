@@ -1,0 +1,153 @@
+"""The texts of all diagnostics. When they are raised is tested beside `analysis.diagnostics`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ringside.model.results import Diagnostic
+from ringside.render import diagnostics
+
+# By code: subjects, values, text, remedy.
+CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
+    "too-few-blocks": (
+        (),
+        {"blocks": 2, "needed": 9},
+        "too few blocks for intervals and verdicts (2 of 6)",
+        "run it with --blocks 9",
+    ),
+    "unfinished": (
+        (),
+        {"run": "run-5"},
+        "the run was interrupted: its figures come from the blocks measured before that",
+        "continue it with `ringside run --resume run-5`",
+    ),
+    "undecided": (
+        ("erlang", "go"),
+        {"family": 8, "needed": 11},
+        "erlang, go: an interval excludes 1, but 8 comparisons at a point share an error rate of 5 %, so the "
+        "verdict stays indistinguishable",
+        "run it with --blocks 11 or more, which may decide it",
+    ),
+    "noisy-neighbour": (
+        (),
+        {"steal": 0.031, "others": 0.12, "memory_pressure": 0.28, "io_pressure": 0.194},
+        "the hypervisor took 3 % of the CPUs' time (steal); other programs used 12 % of the contenders' "
+        "CPUs; memory pressure (PSI): 28 % of the time; I/O pressure (PSI): 19 % of the time. Intervals are "
+        "wider and absolute times longer than on a quiet machine",
+        "stop other programs, or use a dedicated machine; `ringside doctor` shows how quiet it is",
+    ),
+    "drift": (
+        (),
+        {"share": 0.2},
+        "the machine's speed changed: a reference computation took up to 20 % longer in some blocks than in "
+        "others; paired ratios are robust to this, medians are not",
+        "trust the ratios; fix the clock frequency, or wait until the machine is quiet",
+    ),
+    "bimodal": (
+        ("a", "b", "c", "d", "e"),
+        {"ratios": {"a": 1.351, "b": 1.2, "c": 2.0, "d": 1.1, "e": 1.5}},
+        "a (1.35× apart), b (1.20× apart), c (2.00× apart) and 2 more: the values have two modes, and the "
+        "median may be near neither",
+        "look at the single trials; a frequent cause is where the scheduler places threads: compare with one "
+        "CPU",
+    ),
+    "generator-bound": (
+        ("go", "limit"),
+        {},
+        "go, limit: the load engine was the bottleneck, so the server may be faster than shown",
+        "leave the engine a CPU of its own, or read these figures as lower bounds",
+    ),
+    "cores-shared": (
+        (),
+        {},
+        "some contenders used all CPUs, so the probe shared them",
+        "leave the probe a CPU: set cores below the machine's number of CPUs",
+    ),
+    "memory-cap-near": (
+        ("go",),
+        {"share": 0.8},
+        "go: used more than 80 % of a trial's memory limit",
+        "raise `memory_bytes` in the experiment's [limits], or choose smaller levels",
+    ),
+    "left-behind": (
+        ("go",),
+        {},
+        "go: processes still ran after the program had ended, and were killed",
+        "make the program wait for the processes that it starts",
+    ),
+    "slow-end": (
+        ("erlang",),
+        {},
+        "erlang: still ran 2 s after SIGTERM",
+        "end at once on SIGTERM, even with open connections; the figures do not depend on it",
+    ),
+    "accounting": (
+        (),
+        {"missing": ("cgroup: not writable", "PSI")},
+        "not available here: cgroup: not writable, PSI",
+        "nothing needs to be done: sampling of /proc replaces it",
+    ),
+    "no-reference": (
+        (),
+        {},
+        "one of the runs has no reference computation, so the change of the machine's speed between them is "
+        "unknown: there are no verdicts",
+        "measure both again, best as one experiment with both contenders",
+    ),
+    "other-machine": (
+        (),
+        {"facts": ("cpu_model", "kernel")},
+        "the machines or kernels differ (cpu_model, kernel), so the ratios compare them as well",
+        "compare runs of one machine",
+    ),
+    "one-sided": (("go",), {}, "go: in only one of the runs", "nothing needs to be done"),
+}
+
+
+def test_every_code_has_a_case() -> None:
+    assert set(CASES) == set(diagnostics.CODES)
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_texts(code: str) -> None:
+    subjects, values, text, remedy = CASES[code]
+    assert diagnostics.words(Diagnostic(code, subjects, values)) == (text, remedy)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"io_pressure": 0.194}, "I/O pressure (PSI): 19 % of the time."),
+        ({"steal": 0.1}, "the hypervisor took 10 % of the CPUs' time (steal)."),
+    ],
+)
+def test_only_observed_noise_is_named(values: dict[str, float], text: str) -> None:
+    assert diagnostics.words(Diagnostic("noisy-neighbour", values=values))[0].startswith(text)
+
+
+def test_few_bimodal_contenders_are_all_named() -> None:
+    text, _ = diagnostics.words(Diagnostic("bimodal", values={"ratios": {"a": 1.3, "b": 1.2, "c": 1.1}}))
+    assert text.startswith("a (1.30× apart), b (1.20× apart), c (1.10× apart): ")
+
+
+def test_a_text_of_its_own_is_used_as_it_is() -> None:
+    own = Diagnostic("short-run", ("a",), {"x": 1}, "the {run} was short.", "take --duration 10s.")
+    assert diagnostics.words(own) == ("the {run} was short", "take --duration 10s")
+    assert diagnostics.sentences(own) == "The {run} was short. Take --duration 10s."
+
+
+def test_a_diagnostic_without_a_remedy_is_one_sentence() -> None:
+    assert diagnostics.sentences(Diagnostic("load-failed", text="it failed")) == "It failed."
+
+
+def test_hostile_values_are_no_templates() -> None:
+    text, _ = diagnostics.words(Diagnostic("slow-end", ("{x}", "{0}")))
+    assert text == "{x}, {0}: still ran 2 s after SIGTERM"
+
+
+def test_rows_of_documents() -> None:
+    assert diagnostics.rows([Diagnostic("one-sided", ("go",))]) == [
+        {"code": "one-sided", "text": "go: in only one of the runs", "remedy": "nothing needs to be done"}
+    ]

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.errors import UsageError
+from ringside.render import exports
+from ringside.render.exports import bencher, github_action, parquet, pyperf
+from tests.analyses import HOSTILE, NOISE, Exact, analysis, point, scaled
+
+P = point(nodes=10)
+
+
+@pytest.fixture
+def run() -> RunAnalysis:
+    """A time in ns, a time in s, a size, and a rate, all different; a contender without figures."""
+    values = {
+        ("go", P): {
+            "hop_ns": scaled(200.0),
+            "cpu_s": scaled(3.0),
+            "rate": scaled(5000.0),
+            "memory_bytes": scaled(4096.0),
+        }
+    }
+    metrics = ("hop_ns", "cpu_s", "rate", "memory_bytes")
+    return analysis(values, metrics=metrics, failed=[("erlang", P)], title=HOSTILE, name="ring")
+
+
+def test_all_texts_are_json(run: RunAnalysis) -> None:
+    assert set(exports.TEXT_FORMATS) == {"pyperf", "bencher", "github-action-benchmark"}
+    for render in exports.TEXT_FORMATS.values():
+        text = render(run)
+        assert json.loads(text)
+        assert HOSTILE not in text
+
+
+def test_bencher_has_times_in_nanoseconds_and_their_intervals(run: RunAnalysis) -> None:
+    document = json.loads(bencher.render(run))
+    assert document.keys() == {"go nodes=10"}
+    measures = document["go nodes=10"]
+    assert measures == {
+        "hop-ns": {"value": 200.0, "lower_value": 194.0, "upper_value": 208.0},
+        "cpu-s": {
+            "value": 3e9,
+            "lower_value": pytest.approx(2.91e9),
+            "upper_value": pytest.approx(3.12e9),
+        },
+        "rate": {"value": 5000.0, "lower_value": 4850.0, "upper_value": 5200.0},
+        "memory-bytes": {
+            "value": 4096.0,
+            "lower_value": pytest.approx(3973.12),
+            "upper_value": pytest.approx(4259.84),
+        },
+    }
+
+
+def test_bencher_has_no_interval_of_few_blocks() -> None:
+    run = analysis({("go", P): {"hop_ns": [1.0, 3.0]}})
+    assert json.loads(bencher.render(run)) == {"go nodes=10": {"hop-ns": {"value": 2.0}}}
+
+
+def test_github_action_benchmark_has_metrics_of_one_direction(run: RunAnalysis) -> None:
+    entries = json.loads(github_action.render(run))
+    assert [entry["name"] for entry in entries] == [
+        f"ring go nodes=10 {metric}" for metric in ("hop_ns", "cpu_s", "memory_bytes")
+    ]
+    assert entries[0] == {
+        "name": "ring go nodes=10 hop_ns",
+        "unit": "ns",
+        "value": 200.0,
+        "range": "194–208",
+        "extra": "time of one delivery; 7 blocks, run run-1",
+    }
+    (rate,) = json.loads(github_action.render(run, smaller_is_better=False))
+    assert (rate["unit"], rate["value"], rate["range"]) == ("/s", 5000.0, "4,850–5,200")
+
+
+def test_pyperf_has_a_run_for_each_block(run: RunAnalysis) -> None:
+    document = json.loads(pyperf.render(run))
+    assert document["version"] == "1.0"
+    assert document["metadata"]["cpu_model_name"] == "Example CPU 3000"
+    by_name = {entry["metadata"]["name"]: entry for entry in document["benchmarks"]}
+    assert list(by_name) == [f"ring go nodes=10 {name}" for name in ("hop_ns", "cpu_s", "memory_bytes")]
+    hop = by_name["ring go nodes=10 hop_ns"]
+    assert hop["metadata"]["unit"] == "second"
+    values = [value for each in hop["runs"] for value in each["values"]]
+    assert values == pytest.approx([200e-9 * relative for relative in NOISE])
+    assert by_name["ring go nodes=10 memory_bytes"]["metadata"]["unit"] == "byte"
+
+
+def test_pyperf_reads_what_is_written_for_it(run: RunAnalysis, tmp_path: Path) -> None:
+    module = pytest.importorskip("pyperf")
+    file = tmp_path / "run.json"
+    file.write_text(pyperf.render(run), encoding="utf-8")
+    suite = module.BenchmarkSuite.load(str(file))
+    benchmark = suite.get_benchmark("ring go nodes=10 cpu_s")
+    assert benchmark.get_nvalue() == 7
+    assert benchmark.median() == pytest.approx(3.0)
+
+
+class Rates(Exact):
+    compared = ("rate",)
+
+
+def test_pyperf_knows_times_and_sizes_only() -> None:
+    run = analysis({("go", P): {"rate": NOISE}}, measurement=Rates())
+    with pytest.raises(UsageError, match="no time or size"):
+        pyperf.render(run)
+
+
+def test_parquet_has_a_row_for_each_figure_of_each_trial(run: RunAnalysis, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet as reader
+
+    file = tmp_path / "run.parquet"
+    parquet.write(run, file)
+    rows = reader.read_table(file).to_pylist()
+    assert len(rows) == 4 * 7
+    assert rows[1] == {
+        "run": "run-1",
+        "block": 2,
+        "contender": "go",
+        "factor_nodes": "10",
+        "metric": "hop_ns",
+        "unit": "ns",
+        "value": pytest.approx(196.0),
+    }
+    with pytest.raises(UsageError, match="cannot be written"):
+        parquet.write(run, tmp_path / "no-folder" / "run.parquet")
+
+
+def test_parquet_without_its_package(
+    run: RunAnalysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"ringside\[parquet\]"):
+        parquet.write(run, tmp_path / "run.parquet")

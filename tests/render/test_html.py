@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.model.results import Diagnostic
+from ringside.probe.protocol import TrialOutcome
+from ringside.render.html import page, scripts
+from ringside.render.html.page import Page, render
+from ringside.render.plots import charts
+from ringside.render.plots.spec import Chart, Panel
+from ringside.store.plans import PlannedContender
+from tests.analyses import HOST, HOSTILE, Exact, analysis, point, scaled
+from tests.render.test_plots import everything
+
+PLOTS = charts.missing() is None
+# Vega is bundled once in a while and slowly; what is made of it is tested in a browser alone.
+STUB = "window.vegaEmbed = null;"
+P, Q = point(nodes=10), point(nodes=20)
+SOURCES = {
+    "hash-readme": "# go\n\nWritten as *its community* would.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+    "hash-source": "def main(nodes: int) -> None:\n    print(nodes)\n",
+}
+FILES = {"README.md": "hash-readme", "ring.py": "hash-source", "contender.toml": "hash-lost"}
+
+
+class Proved(Exact):
+    evidence_note = "Every trial had to print a checksum."
+
+
+@pytest.fixture
+def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "vega", lambda: STUB)
+
+
+class Reader(HTMLParser):
+    """Elements with their attributes, texts, and the contents of scripts by id."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: tuple[str, dict[str, str | None]] = ("", {})
+        self.texts: list[str] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside = (tag, dict(attrs))
+        self.elements.append(self.inside)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ("", {})
+
+    def handle_data(self, data: str) -> None:
+        tag, attributes = self.inside
+        if tag == "script":
+            self.scripts.append((attributes, data))
+        elif tag != "style":
+            self.texts.append(data)
+
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.texts))
+
+    def json(self, name: str) -> Any:
+        return json.loads("".join(data for attributes, data in self.scripts if attributes.get("id") == name))
+
+
+def planned(text: str = "") -> dict[str, PlannedContender]:
+    """Two contenders, one of them unavailable, with `text` in all that is not ours."""
+    return {
+        "erlang": PlannedContender(
+            f"Erlang {text}",
+            model=f"actors {text}",
+            language="Erlang",
+            runtime="otp",
+            command=("{runtime}", f"ring {text}"),
+            files=FILES,
+            version=f"27 {text}",
+            receipt=f"OTP {text}",
+            executable="/usr/bin/erl",
+        ),
+        "go": PlannedContender(
+            f"Go {text}",
+            files=FILES,
+            unavailable=f"go: not found {text}",
+            remedy="apt-get install go",
+            log=f"make: cc: No such file {text}",
+        ),
+    }
+
+
+def example(**options: Any) -> RunAnalysis:
+    values = {
+        (name, place): {"hop_ns": scaled(hop)}
+        for name, hop in (("erlang", 100.0), ("go", 163.0))
+        for place in (P, Q)
+    }
+    return analysis(values, measurement=Proved(), **options)
+
+
+def read(*runs: RunAnalysis, sources: dict[str, str] | None = None) -> Reader:
+    return Reader(render([Page(run, SOURCES if sources is None else sources) for run in runs]))
+
+
+def test_the_verdict_can_be_quoted(without_vega: None) -> None:
+    text = read(example()).text()
+    assert "Verdict: time per hop" in text
+    assert "At nodes=10 erlang, the baseline: time per hop 100 ns (97–104)" in text
+    assert "go took 1.63× erlang's time per hop (1.63–1.63): slower" in text
+    assert "go is slower than erlang at all 2 points: 1.63× erlang's time per hop" in text
+    assert "Run run-1 · 2030-01-02 03:04 UTC · 7 blocks, 28 trials · 2 points × 2 contenders" in text
+    assert "Example CPU 3000 · 4 CPUs · Linux 6.1.0 · no hypervisor detected · 16.0 GiB" in text
+    assert "Every trial had to print a checksum. Memory is PSS" in text
+
+
+def test_diagnostics_have_a_title_and_a_remedy(without_vega: None) -> None:
+    few = {(name, P): {"hop_ns": [1.0, 1.0]} for name in ("erlang", "go")}
+    text = read(analysis(few, ended=False, blocks=7)).text()
+    assert "2 of 7 blocks" in text
+    assert "too few blocks for a verdict (2 of 6)" in text
+    assert "Too few blocks. Too few blocks for intervals and verdicts (2 of 6)." in text
+    assert "What to do: continue it with ringside run --resume run-1 ." in text
+
+
+def test_a_diagnostic_without_a_remedy_gives_no_advice(without_vega: None) -> None:
+    run = dataclasses.replace(example(), diagnostics=(Diagnostic("own", text="a `word`."),))
+    text = read(run).text()
+    assert "Own. A word ." in text
+    assert "What to do" not in text
+
+
+def test_hostile_texts_stay_texts(without_vega: None) -> None:
+    report = TrialOutcome(outcome="ok", stderr_tail=HOSTILE)
+    values = {("erlang", P): {"hop_ns": scaled(1.0)}}
+    run = analysis(
+        values,
+        title=HOSTILE,
+        note=HOSTILE,
+        failed=[("go", P)],
+        contenders=planned(HOSTILE),
+        reports={"go": report, "erlang": report},
+        host={**HOST, "cpu_model": HOSTILE, "notes": {HOSTILE: HOSTILE}},
+    )
+    script = "\n[click](javascript:alert(1)) ![x](https://example.org/x.png)\n"
+    sources = {"hash-readme": HOSTILE + "\n" + script, "hash-source": HOSTILE}
+    made = render([Page(run, sources)])
+    parsed = Reader(made)
+    tags = {tag for tag, _ in parsed.elements}
+    assert "img" not in tags
+    assert not [name for _, attributes in parsed.elements for name in attributes if name.startswith("on")]
+    assert not [a for _, a in parsed.elements if (a.get("href") or "").lower().startswith("javascript:")]
+    assert "\x1b" not in made
+    assert "alert(1)" in parsed.text()
+    assert "{{ 7 * 7 }}" in parsed.text()
+    # Nothing inside a script element begins a tag or a comment.
+    assert len([tag for tag, _ in parsed.elements if tag == "script"]) == len(re.findall("</script", made))
+    assert parsed.json("data")["runs"][0]["title"] == HOSTILE
+
+
+def test_the_data_hold_the_figures_of_every_block(without_vega: None) -> None:
+    cells = read(example()).json("data")["runs"][0]["cells"]
+    assert len(cells) == 4
+    go = next(cell for cell in cells if (cell["contender"], cell["point"]) == ("go", {"nodes": 20}))
+    assert go["by_block"]["hop_ns"] == {
+        str(block): pytest.approx(value) for block, value in enumerate(scaled(163.0), 1)
+    }
+    assert go["metrics"]["hop_ns"]["median"] == pytest.approx(163.0)
+
+
+def test_nothing_is_fetched_and_no_script_is_added(without_vega: None) -> None:
+    parsed = read(example())
+    assert not [a for _, a in parsed.elements if "src" in a or ("link" in a)]
+    policy = next(
+        a["content"] for tag, a in parsed.elements if tag == "meta" and "content" in a and "http-equiv" in a
+    )
+    assert policy
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert policy.count("sha256-") == (2 if PLOTS else 0)
+
+
+def test_a_page_without_the_package_for_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "missing", lambda: "vl-convert-python")
+    parsed = read(example())
+    assert "pip install 'ringside[report]'" in parsed.text()
+    assert not [a for _, a in parsed.elements if "data-chart" in a]
+    assert [a.get("id") for a, _ in parsed.scripts] == ["data"]
+
+
+def test_contenders_show_readme_source_and_build_log(without_vega: None) -> None:
+    made = render([Page(example(contenders=planned()), SOURCES)])
+    assert "<em>its community</em>" in made
+    assert "<td>1</td>" in made
+    assert '<span class="k">def</span>' in made
+    text = Reader(made).text()
+    assert "make: cc: No such file" in text
+    assert "go: not found ; apt-get install go" in text
+    assert "27 (/usr/bin/erl)" in text
+    # Programs come before manifests; a source that is lost is named.
+    assert text.index("ring.py 2 lines") < text.index("contender.toml 1 line")
+    assert "(not kept)" in re.sub("<[^>]+>", "", made)
+
+
+def test_stderr_of_failed_trials(without_vega: None) -> None:
+    report = TrialOutcome(outcome="crashed", stderr_tail="ValueError: no")
+    values = {("erlang", P): {"hop_ns": scaled(1.0)}}
+    text = read(analysis(values, failed=[("go", P)], reports={"go": report})).text()
+    assert "What it wrote to stderr at nodes=10 ValueError: no" in text
+
+
+def test_two_runs_make_two_sections(without_vega: None) -> None:
+    parsed = read(example(), example())
+    assert {"run-1", "run-2"} <= {a["id"] for _, a in parsed.elements if a.get("id")}
+    assert len(parsed.json("data")["runs"]) == 2
+    numbers = [int(a["data-chart"] or -1) for _, a in parsed.elements if "data-chart" in a]
+    assert numbers == list(range(len(numbers)))
+
+
+def test_direction_characters_of_a_source_are_visible(without_vega: None) -> None:
+    sources = {digest: f"a \u202e b \ud800 {text}" for digest, text in SOURCES.items()}
+    made = render([Page(example(contenders=planned()), sources)])
+    assert "\u202e" not in made
+    made.encode("utf-8")
+
+
+def test_facts_of_the_machine(without_vega: None) -> None:
+    host = {**HOST, "turbo": None, "limits": {"descriptors_soft": 1024}, "cpus_usable": [0, 1]}
+    text = read(example(host=host)).text()
+    assert "4 CPUs, 2 usable" in text
+    assert "turbo unknown" in text
+    assert "limits descriptors soft 1,024" in text
+    assert "memory 16.0 GiB" in text
+
+
+@pytest.mark.skipif(not PLOTS, reason="the `report` extra is not installed")
+def test_vega_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version("vl-convert-python")
+    cached = tmp_path / "ringside" / f"vega-{version}.js"
+    calls: list[int] = []
+
+    def bundle() -> str:
+        calls.append(1)
+        return "window.vegaEmbed = 1;"
+
+    import vl_convert
+
+    monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = scripts.vega()
+    assert scripts.vega() == first == cached.read_text(encoding="utf-8")
+    assert len(calls) == 1
+    assert [file.name for file in cached.parent.iterdir()] == [cached.name]
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert scripts.vega() == first
+
+
+def browser() -> str:
+    """A browser's path. Where there is none the test is skipped; in CI there must be one."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI needs chromium to look at the page")
+        pytest.skip("there is no chromium to look at the page with")
+    return program
+
+
+def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
+    """The page of a run with these panels instead of its own."""
+    with mock.patch.object(page, "charts", return_value=[Chart("All", "All kinds.", panels)]):
+        return render([Page(run, {})])
+
+
+@pytest.mark.skipif(not PLOTS, reason="the `report` extra is not installed")
+def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
+    program = browser()
+    panels = tuple(everything())
+    run = analysis({("go", P): {"hop_ns": scaled(1.0)}}, contenders={"go": planned(HOSTILE)["erlang"]})
+    (tmp_path / "report.html").write_text(drawn_page(run, panels), encoding="utf-8")
+    command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    command += ["--disable-background-networking", "--disable-component-update"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=60000", "--dump-dom"]
+    command += [(tmp_path / "report.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    root = dict(Reader(done.stdout).elements)["html"]
+    assert "data-errors" not in root, root["data-errors"]
+    assert int(root["data-charts"] or 0) == len(panels) > 15
+    assert root["data-drawn"] == root["data-charts"]
+    drawn = re.findall(r'<div data-chart="\d+"[^>]*>(?:(?!data-chart).)*?<svg', done.stdout, re.DOTALL)
+    assert len(drawn) == len(panels)

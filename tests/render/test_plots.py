@@ -1,0 +1,362 @@
+"""Specifications of plots: their data and axes, and that all of them can be drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import importlib.util
+import itertools
+import re
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.analysis.published import ThenAndNow, ThenAndNowRow
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.warmup import WarmUp
+from ringside.model.catalogue import Published
+from ringside.model.design import Cell, Metric, Point
+from ringside.model.results import Interval, Series, Span, Timeline
+from ringside.render.html.style import read
+from ringside.render.plots import layout, spec
+from ringside.render.plots.charts import charts, missing
+from ringside.render.plots.files import standing_alone
+from ringside.render.plots.spec import Chart, Panel
+from ringside.workloads.base import OTHER_THREADS, Curve, ScalingLaw, Slope, SpansView, TimelineView
+from tests.analyses import CPU, HOP, MEMORY, RATE, Exact, analysis, point, scaled
+
+P50 = Metric("p50_s", "s", "p50", "the median")
+P99 = Metric("p99_s", "s", "p99", "the 99th percentile")
+P = point(nodes=10)
+HOPS = {"erlang": 100.0, "go": 150.0, "limit": 8.0}
+
+
+class Everything(Exact):
+    """A measurement that wants every kind of plot."""
+
+    metrics = (HOP, CPU, RATE, MEMORY, P50, P99)
+    plotted = (CPU.name,)
+    slopes = (Slope("per_node", "B", "Memory per node", "growth over nodes", "nodes", MEMORY.name),)
+    curves = (
+        Curve(
+            "Percentiles",
+            "how late answers were",
+            "percentile",
+            "Latency",
+            ((0.0, "p50", "p50_s"), (1.0, '"p99"', "p99_s")),
+            where={"load": "open"},
+        ),
+    )
+    scaling_laws = (ScalingLaw("cores", CPU.name, "cores"),)
+    scatters = ((MEMORY.name, CPU.name),)
+    repeated_metric = HOP.name
+    timeline_view = TimelineView(
+        "CPU and memory.", "seconds since the start", "Lateness", "Latest", "Late ones."
+    )
+    spans_view = SpansView("Who did what when", "A bar for each job.", "the first job was handed over")
+
+
+def figures(hop: float) -> Mapping[str, tuple[float, ...]]:
+    return {
+        "hop_ns": scaled(hop),
+        "cpu_s": scaled(hop / 100),
+        "memory_bytes": scaled(hop * 1e6),
+        "p50_s": scaled(hop / 1e6),
+        "p99_s": scaled(hop / 1e5),
+    }
+
+
+def at(*points: Point, **options: Any) -> RunAnalysis:
+    values = {
+        (name, place): figures(hop * int(place.as_dict().get("nodes", 1)))
+        for name, hop in HOPS.items()
+        for place in points
+    }
+    return analysis(values, measurement=Everything(), floor="limit", **options)
+
+
+def named(run: RunAnalysis, title: str) -> Chart:
+    (chart,) = (chart for chart in charts(run) if chart.title == title)
+    return chart
+
+
+def data(panel: Panel, name: str = "rows") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = panel.spec["datasets"][name]
+    return rows
+
+
+def test_a_sweep_has_a_pair_of_panels_for_each_setting() -> None:
+    places = [point(nodes=nodes, trace=trace) for trace in (0, 1) for nodes in (10, 20, 40)]
+    run = at(*places)
+    sweep = named(run, "Per hop over nodes")
+    assert [panel.title for panel in sweep.panels] == [
+        *("trace=0, linear", "trace=0, logarithmic", "trace=1, linear", "trace=1, logarithmic"),
+    ]
+    line = sweep.panels[1].spec["layer"][1]["encoding"]
+    assert line["x"]["scale"]["type"] == line["y"]["scale"]["type"] == "log"
+    assert line["x"]["title"] == "nodes"
+    assert line["y"]["title"] == "Per hop (µs)"
+    assert [row["x"] for row in data(sweep.panels[1]) if row["contender"] == "go"] == [10, 20, 40]
+    # The floor is dashed; metrics to be plotted follow those that are compared; slopes come with their data.
+    assert line["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [5, 4]]
+    titles = [chart.title for chart in charts(run)]
+    assert titles[:2] == ["Per hop over nodes", "CPU over nodes"]
+    assert titles[-2:] == ["Memory per node", "Memory over nodes"]
+
+
+def test_points_have_dot_plots_with_the_best_on_top() -> None:
+    (panel,) = named(at(P, failed=[("pony", P)]), "Per hop").panels
+    assert panel.title == "nodes=10"
+    rows = data(panel)
+    assert [(row["contender"], row["text"]) for row in rows] == [
+        ("limit", "80.0 ns"),
+        ("erlang", "1.00 µs"),
+        ("go", "1.50 µs"),
+        ("pony", "crashed"),
+    ]
+    assert rows[1] == {
+        "contender": "erlang",
+        "x": 0.0,
+        "median": 1000.0,
+        "low": 970.0,
+        "high": 1040.0,
+        "shown": "1.00 µs",
+        "interval": "970 ns – 1.04 µs",
+        "n": "7 blocks",
+        "text": "1.00 µs",
+    }
+    assert data(panel, "floor") == [{"median": 80.0}]
+
+
+def test_few_blocks_have_no_interval() -> None:
+    run = analysis({("go", P): {"hop_ns": [5.0]}}, measurement=Everything())
+    (row,) = data(named(run, "Per hop").panels[0])
+    assert (row["low"], row["interval"], row["n"]) == (None, "too few blocks", "1 block")
+
+
+def test_more_is_better_puts_the_largest_on_top() -> None:
+    class Rates(Exact):
+        compared = (RATE.name,)
+
+    values = {("slow", P): {"rate": scaled(0.0)}, ("fast", P): {"rate": scaled(9.0)}}
+    (panel,) = named(analysis(values, measurement=Rates()), "Rate").panels
+    assert [row["contender"] for row in data(panel)] == ["fast", "slow"]
+    # A median of 0 has no place on a logarithmic axis.
+    assert panel.spec["layer"][0]["encoding"]["x"]["scale"]["type"] == "linear"
+
+
+def test_curves_have_the_titles_of_the_workload() -> None:
+    (panel,) = named(at(point(nodes=1, load="open"), point(nodes=1, load="closed")), "Percentiles").panels
+    assert panel.title == "load=open"
+    line = panel.spec["layer"][1]["encoding"]
+    assert line["y"]["title"] == "Latency (ms)"
+    assert line["x"]["title"] == "percentile"
+    assert line["x"]["axis"]["values"] == [0.0, 1.0]
+    assert 'datum.value == 1.0 ? "\\"p99\\""' in line["x"]["axis"]["labelExpr"]
+
+
+def test_contenders_by_two_metrics() -> None:
+    (panel,) = named(at(P), "Memory against CPU").panels
+    rows = {row["contender"]: row for row in data(panel)}
+    x, y = (panel.spec["layer"][2]["encoding"][channel] for channel in "xy")
+    assert x["title"] == "Memory (MiB)"
+    assert x["scale"]["domain"] == pytest.approx([80e6 * 0.97 / 2**20 / 1.5, 1500e6 * 1.04 / 2**20 * 1.5])
+    assert y["title"] == "CPU (s)"
+    assert y["scale"]["domain"] == pytest.approx([0.8 * 0.97 / 1.5, 15 * 1.04 * 1.5])
+    assert rows["erlang"]["x_shown"] == "954 MiB (925–992)"
+    assert rows["erlang"]["y_shown"] == "10.0 s (9.7–10.4)"
+    assert rows["erlang"]["y_low"] == pytest.approx(9.7)
+    assert rows["erlang"]["y_high"] == pytest.approx(10.4)
+
+
+def test_speed_up_with_the_ideal() -> None:
+    values = {
+        (name, point(cores=cores)): {"cpu_s": scaled(seconds / cores**power)}
+        for name, seconds, power in (("go", 8.0, 0.9), ("sync", 9.0, 0.0))
+        for cores in (1, 2, 4)
+    }
+    run = analysis(values, measurement=Everything())
+    (panel,) = named(run, "Speed-up over cores").panels
+    dots = [row for row in data(panel, "dots") if row["contender"] == "go"]
+    assert [row["cores"] for row in dots] == [1, 2, 4]
+    assert dots[2]["value"] == pytest.approx(4**0.9)
+    top = 4**0.9 * 1.08
+    assert data(panel, "ideal")[1] == {"cores": pytest.approx(top), "value": pytest.approx(top)}
+    assert {row["contender"] for row in data(panel, "curves")} == {"go", "sync"}
+
+
+def over_time(name: str, latest_s: float) -> Timeline:
+    return Timeline(
+        block=3,
+        edges=(0.0, 0.1, 1.0, 10.0),
+        cpu={"worker": (0.1, 0.2, 0.3), OTHER_THREADS: (0.0, 0.1, 0.2)},
+        pss_bytes=Series((0.0, 5.0), (1 << 20, 2 << 20)),
+        kernel_bytes=Series((0.0, 5.0), (0.0, 4 << 20)),
+        latest_s=Series((1.0, 2.0), (latest_s, 2 * latest_s)),
+        marker_s=2.0,
+    )
+
+
+def test_timelines() -> None:
+    timelines = {Cell(name, P): over_time(name, late) for name, late in (("erlang", 0.5), ("go", 0.25))}
+    run = dataclasses.replace(at(P), timelines=timelines)
+    chart = named(run, "Time line")
+    assert chart.caption == (
+        "CPU and memory. One trial of each, with the median headline (block: erlang 3, go 3)."
+    )
+    assert [panel.title for panel in chart.panels] == ["erlang", "go"]
+    panel = chart.panels[0]
+    areas = panel.spec["layer"][0]["encoding"]
+    assert areas["x"]["title"] == "seconds since the start (logarithmic)"
+    assert areas["color"]["scale"] == {"domain": ["worker", "others"], "range": ["var(--c0)", "var(--grid)"]}
+    assert data(panel, "marker") == [{"t": 2.0}]
+    kernel = [row for row in data(panel, "memory") if row["what"].startswith("kernel")]
+    assert [row["bytes"] for row in kernel] == [0.0, 4.0]
+    assert [row["cores"] for row in data(panel, "cpu") if row["thread"] == "worker"] == [0.2, 0.3, 0.3]
+    late = named(run, "Lateness")
+    assert late.caption == "Late ones. Of the same trials; both axes are logarithmic."
+    assert late.panels[0].spec["layer"][0]["encoding"]["y"]["title"] == "Latest (s)"
+    assert [row["shown"] for row in data(late.panels[0])] == ["500 ms", "1.00 s", "250 ms", "500 ms"]
+
+
+def test_a_timeline_without_cpu_is_left_out() -> None:
+    empty = dataclasses.replace(over_time("go", 0.0), cpu={})
+    run = dataclasses.replace(at(P), timelines={Cell("go", P): empty})
+    assert "Time line" not in [chart.title for chart in charts(run)]
+
+
+def test_spans() -> None:
+    spans = (Span(90, 0.0, 0.1), Span(91, 0.05, 0.2), Span(90, 0.1, 0.3))
+    run = dataclasses.replace(at(P), spans={Cell("go", P): spans})
+    chart = named(run, "Who did what when")
+    assert chart.caption == "A bar for each job. One trial of each, with the median headline."
+    (panel,) = chart.panels
+    assert panel.spec["layer"][0]["encoding"]["x"]["title"] == "ms since the first job was handed over"
+    assert data(panel)[1] == {"job": 2, "unit": 2, "begin": 50.0, "end": 200.0, "took": "150 ms"}
+
+
+def test_repeats() -> None:
+    series = ((5000.0, 1000.0), (4000.0, 1200.0), (3000.0, 900.0))
+    medians = tuple(map(median, zip(*series, strict=True)))
+    warm_ups = [WarmUp(Cell(name, P), series, medians, 4000.0, None, None, {}) for name in ("go", "erlang")]
+    (panel,) = named(dataclasses.replace(at(P), warm_ups=tuple(warm_ups)), "Per hop, repeat by repeat").panels
+    assert len(data(panel, "blocks")) == 2 * 3 * 2
+    assert [(row["contender"], row["repeat"], row["shown"]) for row in data(panel, "medians")] == [
+        ("erlang", 1, "4.00 µs"),
+        ("erlang", 2, "1.00 µs"),
+        ("go", 1, "4.00 µs"),
+        ("go", 2, "1.00 µs"),
+    ]
+
+
+def then_and_now() -> ThenAndNow:
+    source = Published("post", "A post", "2007-03-01", "a laptop", {}, "", (), ())
+    rows = (
+        ThenAndNowRow(P, "go / erlang", 12.5, Interval(1.5, 1.4, 1.6, 7)),
+        ThenAndNowRow(P, "limit / erlang", 0.5, None),
+    )
+    return ThenAndNow(source, HOP, (), rows)
+
+
+def test_published_ratios_beside_those_of_the_run() -> None:
+    run = dataclasses.replace(at(P), then_and_now=(then_and_now(),))
+    chart = named(run, "Per hop: ratios then and now")
+    assert chart.caption.startswith("○ 2007, as published in “A post”; ● this run")
+    assert [panel.title for panel in chart.panels] == ["go / erlang", "limit / erlang"]
+    (row,) = data(chart.panels[0])
+    assert (row["then"], row["then_shown"], row["median"], row["shown"]) == (12.5, "12.5", 1.5, "1.50")
+    assert "median" not in data(chart.panels[1])[0]
+    bars = chart.panels[0].spec["layer"][1]
+    assert bars["mark"]["color"] == "var(--c1)"
+
+
+def test_a_run_without_any_figures_has_no_plots() -> None:
+    run = analysis({("go", P): {}, ("erlang", P): {"cpu_s": ()}}, blocks=0)
+    assert charts(run) == []
+
+
+def everything() -> list[Panel]:
+    """A panel of each kind."""
+    timelines = {Cell(name, P): over_time(name, 0.5) for name in ("erlang", "go")}
+    series = ((5000.0, 1000.0), (4000.0, 1200.0))
+    runs = [
+        dataclasses.replace(
+            at(P, failed=[("pony", P)]),
+            timelines=timelines,
+            spans={Cell("go", P): (Span(90, 0.0, 0.1), Span(91, 0.05, 0.2))},
+            warm_ups=(WarmUp(Cell("go", P), series, series[0], 5000.0, None, None, {}),),
+            then_and_now=(then_and_now(),),
+        ),
+        at(*(point(nodes=nodes, load="open") for nodes in (10, 20, 40))),
+        analysis(
+            {("go", point(cores=cores)): {"cpu_s": scaled(8.0 / cores)} for cores in (1, 2, 4)},
+            measurement=Everything(),
+        ),
+    ]
+    return [panel for run in runs for chart in charts(run) for panel in chart.panels]
+
+
+def test_specifications_follow_the_schema() -> None:
+    altair = pytest.importorskip("altair")
+    panels = everything()
+    assert len(panels) > 15
+    for panel in panels:
+        altair.LayerChart.from_dict(panel.spec, validate=True)
+
+
+@pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
+def test_all_of_them_can_be_drawn() -> None:
+    convert = importlib.import_module("vl_convert")
+    for panel in everything():
+        assert convert.vegalite_to_svg(standing_alone(panel, panel.title)).startswith("<svg")
+
+
+def test_colours_are_the_same_in_every_run_of_the_same_contenders() -> None:
+    colours = {name: spec.colour(at(P), name) for name in HOPS}
+    assert colours == {"erlang": "var(--c0)", "go": "var(--c1)", "limit": "var(--limit)"}
+
+
+def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
+    for theme in read("page.css").split("prefers-color-scheme: dark")[:2]:
+        colours = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
+        assert colours.keys() == {"limit", *(f"c{number}" for number in range(spec.COLOURS))}
+        assert len(set(colours.values())) == len(colours)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.77, 1.3, [0.8, 1, 1.2]),
+        (8.4, 17, [10, 12, 14, 16]),
+        (700, 1400, [800, 1000, 1200, 1400]),
+        (0.9, 40, [1, 3, 10, 30]),
+    ],
+)
+def test_ticks_are_round(low: float, high: float, ticks: list[float]) -> None:
+    assert layout.log_ticks(low, high) == ticks
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1.05, 1e9))
+def test_logarithmic_ticks_are_few_and_inside(low: float, times: float) -> None:
+    ticks = layout.log_ticks(low, low * times)
+    assert 2 <= len(ticks) <= 8
+    assert all(low <= tick <= low * times for tick in ticks)
+    assert ticks == sorted(ticks)
+
+
+@given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=12))
+def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> None:
+    placed = layout.spread(wanted, 280)
+    assert placed.keys() == wanted.keys()
+    places = [placed[name] for name in sorted(wanted, key=lambda name: wanted[name])]
+    assert all(lower - upper > 13.99 for upper, lower in itertools.pairwise(places))
+    assert all(place <= 280 for place in places)
+
+
+def test_heights_on_both_kinds_of_axes() -> None:
+    assert layout.height_of(10.0, 1.0, 100.0, 280, log=True) == pytest.approx(140)
+    assert layout.height_of(25.0, 0.0, 100.0, 280, log=False) == pytest.approx(210)

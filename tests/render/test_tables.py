@@ -1,0 +1,386 @@
+"""Texts of cells: the figures are those of the analysis, whose contenders have distinct ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from ringside.analysis.published import ThenAndNow, ThenAndNowRow
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run_diff import diff
+from ringside.analysis.scaling import Outlook
+from ringside.analysis.warmup import WarmUp
+from ringside.model.catalogue import Published
+from ringside.model.design import Cell, Level, Metric
+from ringside.model.results import Interval
+from ringside.probe.protocol import TrialOutcome
+from ringside.render.table import TableData
+from ringside.render.tables import breakdown, contenders, points, published, run_diff, scaling, tables, warmup
+from ringside.stats.changepoints import SeriesKind
+from ringside.store.plans import PlannedContender
+from ringside.workloads.base import ScalingLaw, Slope
+from tests.analyses import CPU, HOP, MEMORY, NOISE, Exact, analysis, point, scaled
+
+P, Q = point(nodes=10), point(nodes=20)
+MIB = 1 << 20
+
+
+def texts(table: TableData) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def column(table: TableData, name: str) -> list[str]:
+    place = table.columns.index(name)
+    return [row[place].text for row in table.rows]
+
+
+class Secondary(Exact):
+    compared = (HOP.name, CPU.name)
+    secondary = (MEMORY.name, "rate")
+
+
+@pytest.fixture
+def ring() -> RunAnalysis:
+    """Each contender has another hop, and other ratios over the baseline and over the floor."""
+    hops = {"erlang": 100, "go": 150, "limit": 8}
+    values = {
+        (name, place): {"hop_ns": scaled(hop), "cpu_s": scaled(hop / 1000), "memory_bytes": scaled(hop * MIB)}
+        for name, hop in hops.items()
+        for place in (P, Q)
+    }
+    return analysis(values, measurement=Secondary(), floor="limit")
+
+
+def test_a_point_has_all_contenders_the_best_first(ring: RunAnalysis) -> None:
+    table = points.point_table(ring, P)
+    assert table.title == "nodes=10"
+    assert table.columns == (
+        *("contender", "Per hop", "× erlang", "verdict", "rank", "× limit", "CPU", "Memory"),
+    )
+    assert texts(table) == [
+        ["limit", "8.00 ns (7.76–8.32)", "0.0800 (0.0800–0.0800)", "faster", "1", "1", "8.00 ms", "8.00 MiB"],
+        ["erlang", "100 ns (97–104)", "1", "baseline", "2", "12.5", "100 ms", "100 MiB"],
+        ["go", "150 ns (146–156)", "1.50 (1.50–1.50)", "slower", "3", "18.8", "150 ms", "150 MiB"],
+    ]
+    assert [cell.kind for cell in table.rows[2]][2:4] == ["slower", "slower"]
+    # A metric without figures is left out; what a narrow screen can do without goes from the end.
+    assert "Rate" not in table.columns
+    assert table.narrow == ("Memory", "rank")
+    assert not table.notes
+
+
+def test_a_floor_that_is_the_baseline_has_no_column_of_its_own() -> None:
+    run = analysis({("limit", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}}, floor="limit")
+    assert points.point_table(run, P).columns == ("contender", "Per hop", "× limit", "verdict", "rank")
+
+
+def test_without_a_floor_there_is_no_ratio_over_it() -> None:
+    run = analysis({("erlang", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}})
+    assert points.point_table(run, P).columns == ("contender", "Per hop", "× erlang", "verdict", "rank")
+
+
+def test_failures_and_missing_figures_in_a_row() -> None:
+    values = {("erlang", P): {"hop_ns": NOISE}, ("limit", P): {}, ("idle", P): {"cpu_s": NOISE}}
+    run = analysis(values, measurement=Secondary(), floor="limit", failed=[("go", P)])
+    rows = {row[0]: row[1:] for row in texts(points.point_table(run, P))}
+    assert rows["go"] == ["crashed", "–", "–", "–", "–", "crashed"]
+    assert rows["idle"] == ["–", "–", "–", "–", "–", "1.00 s"]
+    assert rows["limit"] == ["–", "–", "–", "–", "1", "–"]
+
+
+def test_too_few_blocks_show_neither_verdicts_nor_ranks() -> None:
+    run = analysis({("erlang", P): {"hop_ns": [1.0, 1.0]}, ("go", P): {"hop_ns": [2.0, 2.0]}})
+    table = points.point_table(run, P)
+    assert table.columns == ("contender", "Per hop", "× erlang", "verdict")
+    assert texts(table)[1] == ["go", "2.00 ns", "2.00", "–"]
+
+
+def test_ranks_that_would_contradict_verdicts_are_explained(ring: RunAnalysis) -> None:
+    rankings = dict(ring.rankings)
+    rankings["hop_ns", P] = dataclasses.replace(rankings["hop_ns", P], blocks_needed=11)
+    table = points.point_table(dataclasses.replace(ring, rankings=rankings), P)
+    assert "rank" not in table.columns
+    assert table.notes == (
+        "No ranks: they hold all pairs to one error rate, and 7 blocks are too few to separate as many pairs "
+        "as the verdicts do. From 11 blocks on each pair can be decided.",
+    )
+
+
+def test_many_points_have_tables_of_metrics_and_of_ratios() -> None:
+    places = [point(nodes=number) for number in (1, 2, 3, 4, 5)]
+    values = {
+        (name, place): {"hop_ns": scaled(hop * int(place["nodes"]))}
+        for name, hop in (("erlang", 10.0), ("go", 20.0), ("pony", 80.0))
+        for place in places
+    }
+    run = analysis(values, ratios=(("pony", "go"), ("erlang", "go")))
+    figures, ratios, *_ = tables(run)
+    assert figures.title == "Per hop: time of one delivery"
+    assert figures.columns == ("point", "erlang", "go", "pony")
+    assert texts(figures)[2] == ["nodes=3", "30.0 ns", "60.0 ns", "240 ns"]
+    assert ratios.columns == ("point", "pony / go", "erlang / go")
+    assert texts(ratios)[2] == ["nodes=3", "4.00 (4.00–4.00)", "0.500 (0.500–0.500)"]
+
+
+def test_four_points_have_a_table_each() -> None:
+    run = analysis({("go", point(nodes=number)): {"hop_ns": NOISE} for number in (1, 2, 3, 4)})
+    titles = [table.title for table in tables(run)]
+    assert titles == ["nodes=1", "nodes=2", "nodes=3", "nodes=4", "Contenders"]
+
+
+class Sloped(Exact):
+    slopes = (Slope("per_node", "B", "Memory per node", "growth over nodes", "nodes", MEMORY.name),)
+
+
+def test_slopes_are_sorted_by_their_size() -> None:
+    values = {
+        (name, place): {"memory_bytes": [1000.0 + size * int(place["nodes"])] * 7}
+        for name, size in (("erlang", 2700.0), ("go", 400.0))
+        for place in (P, Q)
+    }
+    table = next(
+        table for table in tables(analysis(values, measurement=Sloped())) if "per node" in table.title
+    )
+    assert table.columns == ("contender", "Memory per node")
+    assert table.subtitle == "growth over nodes"
+    assert texts(table) == [["go", "400 B (400–400)"], ["erlang", "2.64 KiB (2.64–2.64)"]]
+
+
+class Scaled(Exact):
+    scaling_laws = (ScalingLaw("cores", CPU.name, "cores"), ScalingLaw("cases", CPU.name))
+
+
+def over_cores(*levels: int, host: dict[str, object] | None = None) -> RunAnalysis:
+    """`half` loses half of each core beyond the first; `none` gains nothing."""
+    values = {}
+    for cores in levels:
+        values["half", point(cores=cores)] = {"cpu_s": scaled(12 / (0.5 + cores / 2))}
+        values["none", point(cores=cores)] = {"cpu_s": scaled(12)}
+    return analysis(values, measurement=Scaled(), host=host)
+
+
+def test_efficiency_is_the_speed_up_over_the_cores() -> None:
+    (table,) = scaling.tables(over_cores(1, 2, host={"cpus_usable": [0, 1]}))
+    assert table.title == "Scaling over cores"
+    assert table.columns == ("contender", "speed-up on 2", "efficiency")
+    assert texts(table) == [["half", "1.50 (1.50–1.50)", "75 %"], ["none", "1.00 (1.00–1.00)", "50 %"]]
+    assert table.subtitle.startswith("of CPU time, from pairs in blocks")
+    assert table.notes == (
+        "Speed-ups on up to 2 cores are too few to fit the law of scaling, which has three parameters: this "
+        "run cannot show where a program stops gaining, or gets slower. This machine has 2 usable CPUs; on a "
+        "larger one, use --cores all.",
+    )
+
+
+def test_a_larger_machine_has_the_levels_that_lack() -> None:
+    (table,) = scaling.tables(over_cores(1, 2, host={"cpus_usable": list(range(8))}))
+    assert table.notes[0].endswith("or gets slower. Use --cores all.")
+
+
+def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
+    pytest.importorskip("scipy")
+    (table,) = scaling.tables(over_cores(1, 2, 4))
+    assert table.columns[3:] == ("efficiency", "contention", "coherency", "best cores", "by the law")
+    assert column(table, "efficiency") == ["62 %", "25 %"]
+    assert column(table, "by the law")[1] == "gains almost nothing from more cores"
+    assert table.notes == (
+        "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("outlook", "value", "text"),
+    [
+        (Outlook.NO_GAIN, math.nan, "gains almost nothing from more cores"),
+        (Outlook.SLOWER_BEYOND, 15.4, "gets slower beyond 15 cores"),
+        (Outlook.GAINS_UP_TO, 63.7, "still gains at 8; by the law up to 64 cores (not measured)"),
+        (Outlook.NEVER_MORE_THAN, 33.3, "still gains at 8; by the law at most 33× (not measured)"),
+        (Outlook.NO_LIMIT, math.nan, "no limit visible up to 8 cores"),
+    ],
+)
+def test_what_the_law_says_of_more_cores(outlook: Outlook, value: float, text: str) -> None:
+    pytest.importorskip("scipy")
+    row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
+    assert row.fit is not None
+    assert scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_value=value)) == text
+    assert scaling.outlook(dataclasses.replace(row, fit=None)) == ""
+
+
+def test_growth_has_an_exponent_for_each_contender() -> None:
+    pytest.importorskip("scipy")
+    values = {
+        (name, point(cases=cases)): {"cpu_s": scaled(1e-3 * cases**power)}
+        for name, power in (("quadratic", 2), ("linear", 1))
+        for cases in (10, 100, 1000)
+    }
+    (table,) = scaling.tables(analysis(values, measurement=Scaled()))
+    assert table.title == "CPU: growth with cases"
+    assert texts(table) == [["linear", "1.00 (1.00–1.00)"], ["quadratic", "2.00 (2.00–2.00)"]]
+
+
+class Parts(Exact):
+    breakdown = (CPU.name, MEMORY.name)
+
+    def diagnosis(self, contender: str, point: object, figures: object) -> str | None:
+        return f"{contender} waits for the disk" if contender == "go" else None
+
+
+def test_where_the_time_went() -> None:
+    values = {
+        ("go", P): {"cpu_s": scaled(2)},
+        ("erlang", P): {"cpu_s": scaled(3), "memory_bytes": scaled(MIB)},
+    }
+    table = breakdown.table(analysis(values, measurement=Parts()))
+    assert table is not None
+    assert table.columns == ("contender", "CPU", "Memory")
+    assert texts(table) == [["go", "2.00 s", "–"], ["erlang", "3.00 s", "1.00 MiB"]]
+    assert table.notes == ("go waits for the disk.",)
+
+
+def test_where_the_time_went_at_several_points() -> None:
+    table = breakdown.table(analysis({("go", p): {"cpu_s": NOISE} for p in (P, Q)}, measurement=Parts()))
+    assert table is not None
+    assert texts(table) == [["go", "nodes=10", "1.00 s", "–"], ["go", "nodes=20", "1.00 s", "–"]]
+    assert table.notes[1] == "nodes=20: go waits for the disk."
+
+
+class Repeated(Exact):
+    repeated_metric = HOP.name
+
+
+def warm_up(name: str, *, steady: float | None, kinds: dict[SeriesKind, int], repeats: int = 20) -> WarmUp:
+    series = tuple((500.0, *[100.0] * (repeats - 1)) for _ in range(7))
+    since = 4 if steady else None
+    return WarmUp(Cell(name, P), series, series[0], 500.0, steady, since, kinds)
+
+
+def repeated(*warm_ups: WarmUp) -> TableData:
+    values = {(name, P): {"hop_ns": NOISE} for name in ("erlang", "go")}
+    run = dataclasses.replace(analysis(values, measurement=Repeated()), warm_ups=warm_ups)
+    table = warmup.table(run)
+    assert table is not None
+    return table
+
+
+def test_first_and_steady_figures() -> None:
+    both = {SeriesKind.STEADY: 2, SeriesKind.WARMING_UP: 5}
+    table = repeated(
+        warm_up("go", steady=None, kinds={SeriesKind.NO_STEADY_STATE: 7}),
+        warm_up("erlang", steady=100.0, kinds=both),
+    )
+    assert table.columns == ("contender", "first", "steady", "first / steady", "steady from", "course")
+    assert texts(table) == [
+        ["erlang", "500 ns", "100 ns", "5.00", "4", "5 × warming up, 2 × steady"],
+        ["go", "500 ns", "–", "–", "–", "no steady state"],
+    ]
+    assert not table.notes
+
+
+def test_without_the_package_or_repeats_first_figures_stay() -> None:
+    table = repeated(warm_up("go", steady=None, kinds={}))
+    assert texts(table) == [["go", "500 ns", "–", "–", "–", "–"]]
+    assert "pip install 'ringside[report]'" in table.notes[0]
+    assert repeated(warm_up("go", steady=None, kinds={}, repeats=5)).notes == (
+        "With fewer than 10 repeats no steady state can be detected.",
+    )
+
+
+def test_nothing_repeated_has_no_table(ring: RunAnalysis) -> None:
+    assert warmup.table(ring) is None
+
+
+NOW = Interval(25.0, 20.0, 30.0, 7)
+
+
+def both(metric: Metric, *, now: Interval | None = NOW) -> ThenAndNow:
+    source = Published("post", "A post", "2007-03-01", "a laptop", {}, "medians", (), ())
+    figures = (ThenAndNowRow(P, "go", 50.0, now),)
+    ratios = (ThenAndNowRow(P, "go / erlang", 12.5, Interval(1.5, 1.4, 1.6, 7)),)
+    return ThenAndNow(source, metric, figures, ratios)
+
+
+def test_then_and_now(ring: RunAnalysis) -> None:
+    figures, ratios = published.tables(dataclasses.replace(ring, then_and_now=(both(HOP),)))
+    assert figures.columns == ("point", "contender", "then", "now")
+    assert texts(figures) == [["nodes=10", "go", "50.0 ns", "25.0 ns (20.0–30.0)"]]
+    assert figures.subtitle == "Per hop: time of one delivery"
+    assert figures.notes == (
+        "Then: A post (2007-03-01); hardware: a laptop.",
+        "The source's figures: medians.",
+    )
+    assert texts(ratios) == [["nodes=10", "go / erlang", "12.5", "1.50 (1.40–1.60)"]]
+
+
+def test_then_and_now_of_two_metrics(ring: RunAnalysis) -> None:
+    two = dataclasses.replace(ring, then_and_now=(both(HOP), both(CPU, now=None)))
+    assert texts(published.tables(two)[0]) == [
+        ["nodes=10", "go", "Per hop", "50.0 ns", "25.0 ns (20.0–30.0)"],
+        ["nodes=10", "go", "CPU", "50.0 s", "–"],
+    ]
+    assert published.tables(ring) == []
+
+
+def test_contenders_show_the_columns_in_which_somebody_has_text(ring: RunAnalysis) -> None:
+    planned = {
+        "erlang": PlannedContender("Erlang", model="actors", runs_on="OTP", version="27"),
+        "go": PlannedContender("Go", scheduler="preemptive", language="Go"),
+    }
+    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
+    assert table.columns == ("contender", "model", "scheduler", "runs on")
+    assert texts(table) == [["erlang", "actors", "–", "OTP 27"], ["go", "–", "preemptive", "Go not here"]]
+
+
+def test_commands_have_their_text_and_no_runtime(ring: RunAnalysis) -> None:
+    planned = {"A": PlannedContender("./run 1", command=("./run", "1")), "B": PlannedContender("./run 2")}
+    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
+    assert table.columns == ("contender", "what")
+    assert texts(table) == [["A", "./run 1"], ["B", "./run 2"]]
+
+
+def test_cells_without_figures_have_a_reason() -> None:
+    run = analysis({("erlang", P): {"hop_ns": NOISE}}, failed=[("go", P)])
+    table = tables(run)[-1]
+    assert table.title == "Without figures"
+    assert texts(table) == [["go", "nodes=10", "7 × crashed", "crashed: exit status 3"]]
+
+
+def run_of(go: float, reference_ns: int | None = 10_000_000, **levels: Level) -> RunAnalysis:
+    values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in (("erlang", 100.0), ("go", go))}
+    report = TrialOutcome(outcome="ok", reference_ns=reference_ns)
+    return analysis(values, reports={"erlang": report, "go": report})
+
+
+def test_two_runs() -> None:
+    first, second = run_of(200.0), run_of(300.0)
+    second = dataclasses.replace(second, run=dataclasses.replace(second.run, id="run-2"))
+    table = run_diff.table(diff(first, second))
+    assert table.title == "run-2 over run-1"
+    assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
+    assert texts(table)[1][:4] == ["go", "nodes=10", "200 ns", "300 ns"]
+    assert texts(table)[1][4].startswith("1.50 (")
+    assert column(table, "verdict") == ["indistinguishable", "slower"]
+    assert table.notes == (
+        "Drift: a reference computation took up to 1.00 times as long in one block as in another.",
+    )
+
+
+def test_two_runs_without_a_reference_have_no_verdict() -> None:
+    table = run_diff.table(diff(run_of(200.0, None), run_of(300.0)))
+    assert texts(table)[1][4:] == ["1.50", "–"]
+    assert not table.notes
+
+
+def test_what_changed_about_contenders() -> None:
+    first, second = run_of(200.0), run_of(200.0)
+    changed = {
+        "erlang": dataclasses.replace(second.contenders["erlang"], version="28", files={"x": "y"}),
+        "go": dataclasses.replace(second.contenders["go"], version=None),
+    }
+    both_runs = diff(first, dataclasses.replace(second, contenders=changed))
+    assert run_diff.contender_changes(both_runs) == [
+        "erlang: 1.2.3 before, 28 after.",
+        "erlang: its sources have changed.",
+        "go: 1.2.3 before, not here after.",
+    ]

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ringside.analysis.run import RunAnalysis
+from ringside.render import terminal
+from ringside.render.heading import heading, machine
+from ringside.render.table import TableCell, TableData
+from tests.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
+
+MANY = [point(nodes=number) for number in range(1, 6)]
+
+
+class Secondary(Exact):
+    compared = (HOP.name, CPU.name)
+    secondary = (MEMORY.name,)
+
+
+def run_at(points: int) -> RunAnalysis:
+    values = {
+        (name, place): {"hop_ns": scaled(hop), "cpu_s": scaled(hop), "memory_bytes": scaled(hop * 1e6)}
+        for name, hop in (("erlang", 95.0), ("stackless-pypy", 620.0), ("go", 155.0))
+        for place in MANY[:points]
+    }
+    return analysis(values, measurement=Secondary(), failed=[("limit", MANY[0])], ended=False)
+
+
+def printed(run: RunAnalysis, width: int) -> str:
+    out = io.StringIO()
+    terminal.show(run, Console(file=out, width=width, highlight=False, markup=False))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("points", [1, 4, 5])
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_tables_fit_the_screen(points: int, width: int) -> None:
+    text = printed(run_at(points), width)
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "stackless-pypy" in text
+
+
+def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:
+    run = run_at(1)
+    assert "Memory" in printed(run, 120)
+    assert "Memory" not in printed(run, 80)
+    assert "× erlang" in printed(run, 80)
+    assert "  × erlang: 6.53" in printed(run, 40)
+
+
+def test_diagnostics_stand_below() -> None:
+    assert "Warning: The run was interrupted: its figures come" in printed(run_at(1), 120)
+
+
+def test_hostile_text_is_text() -> None:
+    run = analysis({(HOSTILE, MANY[0]): {"hop_ns": scaled(1.0)}}, title=HOSTILE)
+    out = io.StringIO()
+    terminal.show(run, Console(file=out, width=300, force_terminal=True, color_system=None))
+    assert "\x1b[31m" not in out.getvalue()
+    assert "onerror=alert(1)" in out.getvalue()
+
+
+def test_rich_markup_is_text() -> None:
+    out = io.StringIO()
+    table = TableData("[red]title", ("a", "b"), ((TableCell("[b]x", "text"), TableCell("[/]1")),))
+    terminal.render(table, Console(file=out, width=80))
+    assert "[red]title" in out.getvalue()
+    assert "[b]x" in out.getvalue()
+    assert "[/]1" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("planned", "until", "text"),
+    [
+        (7, None, "run run-1, 7 blocks, 7 trials, nodes=1"),
+        (9, None, "run run-1, 7 of 9 blocks, 7 trials, nodes=1"),
+        (6, 0.02, "run run-1, 7 blocks, 7 trials, nodes=1"),
+    ],
+)
+def test_the_heading(planned: int, until: float | None, text: str) -> None:
+    run = analysis({("go", MANY[0]): {"hop_ns": scaled(1.0)}}, blocks=planned, until=until)
+    assert heading(run) == text
+
+
+def test_the_machine() -> None:
+    host = {"cpu_model": "X", "cpus": 4, "memory_bytes": 16 << 30, "kernel": "6.1", "hypervisor": "KVM"}
+    assert machine(host) == "X, 4 CPUs, 16 GiB, Linux 6.1, virtual (KVM)"
+    assert machine({}) == "unknown CPU, ? CPUs, Linux ?"

@@ -1,0 +1,392 @@
+"""Weak points of a run: each code is raised by what it is about, and by nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.analysis.cells import CellAnalysis, analyse_cell
+from ringside.analysis.diagnostics import (
+    cores_shared,
+    diagnose,
+    drifted,
+    generator_bound,
+    memory_limit_near,
+    noisy_neighbour,
+    reference_by_block,
+    undecided,
+)
+from ringside.model.design import Cell, Point
+from ringside.model.results import Comparison, Diagnostic, Interval, Outcome, Run, Trial, Verdict
+from ringside.probe.protocol import CpuUse, EngineWarning, LoadMessage, Pressure, TrialOutcome
+from ringside.store.plans import read_plan
+from ringside.workloads.base import Measurement
+from ringside.workloads.command import COMMAND
+from ringside.workloads.fib import FIB
+from ringside.workloads.ring import RING
+from ringside.workloads.target import TARGET
+from tests.analyses import Exact, near, ok, planned
+
+HERE = Point(())
+REPORT = TrialOutcome("ok")
+
+
+def trial(block: int = 1, name: str = "x", **report: Any) -> Trial:
+    changed = msgspec.structs.replace(REPORT, **report)
+    return Trial(block, 0, Cell(name, HERE), Outcome.OK, "", cpus=(1,), report=changed)
+
+
+def seconds(busy: float, idle: float, stolen: float = 0.0, cpu: int = 1) -> CpuUse:
+    return CpuUse(cpu, round(busy * 1e9), round(idle * 1e9), round(stolen * 1e9))
+
+
+def noise(*trials: Trial) -> list[Diagnostic]:
+    return list(noisy_neighbour(trials))
+
+
+# Eight seconds of CPU time in ten of wall time.
+OWN: dict[str, Any] = {"cpu_user_ns": 7_000_000_000, "cpu_system_ns": 10**9, "wall_ns": 10**10}
+
+
+def test_a_quiet_machine_has_no_neighbours() -> None:
+    assert noise(trial(**OWN, cpus=(seconds(8.9, 1.1),))) == []
+    assert noise(trial(), trial(**OWN)) == []
+    assert noise() == []
+    nothing = Pressure(cpu_ns=9 * 10**9, memory_ns=None, io_ns=10**9)
+    assert noise(trial(**OWN, pressure=nothing)) == []
+
+
+@pytest.mark.parametrize(
+    ("report", "values"),
+    [
+        ({"cpus": (seconds(8.5, 0.5, 1.0),)}, {"steal": 0.1}),
+        ({"cpus": (seconds(10.0, 0.0),)}, {"others": 0.2}),
+        # Just the limit.
+        ({"cpus": (seconds(8.0, 1.8, 0.2),)}, {}),
+        # On two CPUs the same is a tenth, which is not above the limit.
+        ({"cpus": (seconds(5.0, 5.0), seconds(5.0, 5.0, cpu=2))}, {}),
+        ({"cpus": (seconds(9.0, 5.0, 0.29), seconds(1.0, 5.0, cpu=2))}, {}),
+        ({"cpus": (seconds(9.0, 5.0, 0.5), seconds(1.0, 5.0, cpu=2))}, {"steal": 0.5 / 20.5}),
+        ({"pressure": Pressure(memory_ns=3_000_000_000, io_ns=0)}, {"memory_pressure": 0.3}),
+        ({"pressure": Pressure(9, None, 2_000_000_000)}, {"io_pressure": 0.2}),
+        (
+            {"pressure": Pressure(0, 5_000_000_000, 30_000_000_000), "cpus": (seconds(8, 0, 2),)},
+            {"steal": 0.2, "memory_pressure": 0.5, "io_pressure": 1.0},
+        ),
+    ],
+)
+def test_neighbours_are_named_by_their_share(report: dict[str, Any], values: dict[str, float]) -> None:
+    diagnostics = noise(trial(**OWN, **report))
+    assert diagnostics == ([Diagnostic("noisy-neighbour", values=near(values))] if values else [])
+
+
+def test_shares_are_of_all_trials_together() -> None:
+    calm = trial(**OWN, cpus=(seconds(8.0, 2.0),))
+    noisy = trial(**OWN, cpus=(seconds(8.0, 1.0, 1.0),), pressure=Pressure(memory_ns=3_000_000_000))
+    assert noise(calm, noisy) == [
+        Diagnostic("noisy-neighbour", values=near({"steal": 0.05, "memory_pressure": 0.15}))
+    ]
+    # What a trial took of CPUs that were not observed does not count as its own.
+    assert noise(trial(**OWN), trial(**OWN, cpus=(seconds(10.0, 0.0),))) == [
+        Diagnostic("noisy-neighbour", values=near({"others": 0.2}))
+    ]
+
+
+def test_too_little_time_shows_nothing() -> None:
+    short: dict[str, Any] = {"cpu_user_ns": 0, "cpu_system_ns": 0, "wall_ns": 1_999_999_999}
+    pressure = Pressure(io_ns=10**9, memory_ns=10**9)
+    assert noise(trial(**short, cpus=(seconds(1.0, 0.0, 0.999_999),), pressure=pressure)) == []
+    (diagnostic,) = noise(
+        trial(**{**short, "wall_ns": 2 * 10**9}, cpus=(seconds(1.0, 0.0, 1.0),), pressure=pressure)
+    )
+    assert diagnostic.values == {"steal": 0.5, "others": 0.5, "memory_pressure": 0.5, "io_pressure": 0.5}
+
+
+def test_drift_comes_from_the_reference_computation() -> None:
+    assert list(drifted([10.0, 10.4])) == []
+    assert list(drifted([10.0])) == []
+    assert list(drifted([])) == []
+    assert list(drifted([10.0, 12.0, 11.0])) == [Diagnostic("drift", values={"share": near(0.2)})]
+    assert [each.code for each in drifted([10.51, 10.0])] == ["drift"]
+
+
+def test_the_reference_of_each_block() -> None:
+    unreported = dataclasses.replace(trial(5), report=None)
+    trials = [trial(1, reference_ns=7), trial(1), trial(2, reference_ns=9), trial(3), unreported]
+    assert reference_by_block([*trials, trial(4, reference_ns=0)]) == {1: 7.0, 2: 9.0}
+
+
+BOUND = (EngineWarning("generator-bound"),)
+OTHER = (EngineWarning("rate-not-kept"),)
+
+
+def loaded(*loads: tuple[str, str, tuple[EngineWarning, ...]], name: str = "x") -> Trial:
+    messages = tuple(LoadMessage(step=step, name=each, warnings=warnings) for step, each, warnings in loads)
+    return dataclasses.replace(trial(name=name), loads=messages)
+
+
+@pytest.mark.parametrize(
+    ("loads", "bound"),
+    [
+        ([("first", "all", OTHER), ("measured", "all", BOUND)], True),
+        # Two loads at one time.
+        ([("measured", "short", BOUND), ("measured", "long", OTHER)], True),
+        # Of rising rates the last, which the server could not keep.
+        ([("rate 1", "all", BOUND), ("rate 2", "all", OTHER)], False),
+        ([("measured", "all", OTHER)], False),
+        ([], False),
+    ],
+)
+def test_a_load_engine_that_was_the_bottleneck(
+    loads: Sequence[tuple[str, str, tuple[EngineWarning, ...]]], bound: bool
+) -> None:
+    expected = [Diagnostic("generator-bound", ("x",))] if bound else []
+    assert list(generator_bound(FIB, [loaded(*loads)])) == expected
+
+
+def test_each_contender_whose_engine_was_the_bottleneck_is_named_once() -> None:
+    load = ("measured", "all", BOUND)
+    trials = [loaded(load, name=name) for name in ("go", "erlang", "go")]
+    trials.append(loaded(("measured", "all", OTHER), name="limit"))
+    assert list(generator_bound(FIB, trials)) == [Diagnostic("generator-bound", ("erlang", "go"))]
+
+
+def test_cores_are_shared_where_a_contender_had_all_of_them() -> None:
+    run = planned(["x"], [HERE])
+
+    def on(*cpus: int, host: Mapping[str, Any] = {"cpus_usable": [0, 1]}) -> list[Diagnostic]:
+        trials = [trial(), dataclasses.replace(trial(), cpus=cpus)]
+        return list(cores_shared(dataclasses.replace(run, host=host), trials))
+
+    assert on(0, 1) == [Diagnostic("cores-shared")]
+    assert on(0, 1, 2) == [Diagnostic("cores-shared")]
+    assert on(0) == on(1) == on() == []
+    assert on(0, 1, host={}) == on(0, 1, host={"cpus_usable": None}) == []
+
+
+def test_memory_near_its_limit() -> None:
+    def used(peak: int | None, limit: int | None = 1000, name: str = "x") -> Trial:
+        return dataclasses.replace(trial(name=name, peak_pss_bytes=peak), memory_limit_bytes=limit)
+
+    unreported = dataclasses.replace(used(1), report=None)
+    trials = [
+        used(801, name="z"),
+        used(950, name="y"),
+        used(801, name="z"),
+        used(800),
+        used(None),
+        used(9, None),
+    ]
+    assert list(memory_limit_near([*trials, unreported])) == [
+        Diagnostic("memory-cap-near", ("y", "z"), {"share": 0.8})
+    ]
+    assert list(memory_limit_near([used(800), unreported])) == []
+
+
+def compared(
+    low: float | None, high: float | None, blocks: int = 7, name: str = "x", **changes: Any
+) -> Comparison:
+    ratio = Interval(1.1, low, high, blocks)
+    comparison = Comparison(HERE, "wall_s", name, "y", ratio, Verdict.INDISTINGUISHABLE, 0.06)
+    return dataclasses.replace(comparison, **changes)
+
+
+@pytest.mark.parametrize(("blocks", "family", "needed"), [(7, 8, 9), (7, 3, 14), (8, 8, 9), (9, 8, 18)])
+def test_comparisons_held_back_by_their_family_say_how_many_blocks_may_decide(
+    blocks: int, family: int, needed: int
+) -> None:
+    comparisons = [compared(1.05, 1.2, blocks), compared(0.9, 1.2, blocks)]
+    assert list(undecided(comparisons, family)) == [
+        Diagnostic("undecided", ("x",), {"family": family, "needed": needed})
+    ]
+
+
+def test_only_intervals_without_1_are_held_back() -> None:
+    decided = compared(1.05, 1.2, verdict=Verdict.SLOWER)
+    few = compared(None, None, verdict=Verdict.TOO_FEW_BLOCKS)
+    half = [compared(None, 1.2), compared(0.9, None)]
+    assert (
+        list(undecided([compared(0.9, 1.2), compared(1.0, 1.2), compared(0.8, 1.0), decided, few], 8)) == []
+    )
+    assert list(undecided(half, 8)) == []
+    below = [compared(0.8, 0.9, name="b"), compared(1.1, 1.2, 30, name="a"), compared(1.1, 1.3, name="b")]
+    assert list(undecided(below, 8)) == [Diagnostic("undecided", ("a", "b"), {"family": 8, "needed": 60})]
+
+
+class Quiet(Exact):
+    """A measurement without a contract."""
+
+
+def diagnosed(
+    trials: Sequence[Trial],
+    measurement: Measurement = RING,
+    *,
+    run: Run | None = None,
+    cells: Mapping[Cell, CellAnalysis] | None = None,
+    comparisons: Sequence[Comparison] = (),
+    family: int = 1,
+    blocks_done: int = 6,
+) -> list[Diagnostic]:
+    run = run or planned(["x"], [HERE])
+    experiment = read_plan(run).experiment
+    return list(
+        diagnose(
+            run,
+            experiment,
+            measurement,
+            trials,
+            cells or {},
+            comparisons,
+            family=family,
+            blocks_done=blocks_done,
+        )
+    )
+
+
+def test_nothing_is_wrong_with_a_quiet_run() -> None:
+    assert diagnosed([trial(block) for block in range(1, 7)]) == []
+
+
+@pytest.mark.parametrize(("planned_blocks", "needed"), [(3, 7), (7, 7), (9, 9)])
+def test_too_few_blocks(planned_blocks: int, needed: int) -> None:
+    run = planned(["x"], [HERE], blocks=planned_blocks)
+    assert diagnosed([], run=run, blocks_done=5) == [
+        Diagnostic("too-few-blocks", values={"blocks": 5, "needed": needed})
+    ]
+    assert diagnosed([], run=run, blocks_done=6) == []
+
+
+def test_an_unfinished_run() -> None:
+    run = planned(["x"], [HERE], ended=False)
+    assert diagnosed([], run=run) == [Diagnostic("unfinished", values={"run": "run-2"})]
+    # Runs of `vs` and `load --vs` cannot be resumed.
+    for measurement in (COMMAND, TARGET):
+        assert diagnosed([], measurement, run=run) == []
+
+
+def test_two_modes_of_the_headline() -> None:
+    """Forty blocks: half of them at twice the time. In the other metric there is one mode."""
+    trials = [
+        ok(block, name, point, hop_ns=high if block % 2 else 100.0, cpu_s=1.0)
+        for name, point, high in (
+            ("x", HERE, 200.0),
+            ("x", Point((("nodes", 2),)), 300.0),
+            ("x", Point((("nodes", 3),)), 250.0),
+            ("y", HERE, 100.0),
+        )
+        for block in range(1, 41)
+    ]
+    cells = {
+        cell: analyse_cell(cell, [each for each in trials if each.cell == cell], Exact())
+        for cell in dict.fromkeys(each.cell for each in trials)
+    }
+    (diagnostic,) = diagnosed(trials, Quiet(), cells=cells)
+    assert (diagnostic.code, diagnostic.subjects) == ("bimodal", ("x",))
+    assert diagnostic.values == {"ratios": {"x": near(3.0)}}
+
+    class ByCpu(Exact):
+        compared = ("cpu_s", "hop_ns")
+
+    assert diagnosed(trials, ByCpu(), cells=cells) == []
+
+
+def test_processes_left_behind_and_ends_that_take_long() -> None:
+    trials = [
+        trial(name="z", left_behind=2),
+        trial(name="y", left_behind=1, ending_ns=2_000_000_001),
+        trial(name="x", ending_ns=2_000_000_000),
+        trial(name="w"),
+    ]
+    assert diagnosed(trials) == [Diagnostic("left-behind", ("y", "z")), Diagnostic("slow-end", ("y",))]
+
+
+def test_accounting_that_was_not_available() -> None:
+    missing = [
+        dataclasses.replace(trial(block), missing=texts)
+        for block, texts in ((1, ("taskstats", "cgroup")), (2, ("cgroup",)), (3, ()))
+    ]
+    assert diagnosed(missing) == [Diagnostic("accounting", values={"missing": ("cgroup", "taskstats")})]
+
+
+def test_without_a_contract_cpus_and_accounting_do_not_matter() -> None:
+    """`vs --cpus 0` names the CPUs that a command may use; the probe is not meant to have others."""
+    everywhere = dataclasses.replace(trial(), cpus=(0, 1, 2, 3), missing=("cgroup",))
+    codes = [each.code for each in diagnosed([everywhere])]
+    assert codes == ["cores-shared", "accounting"]
+    assert diagnosed([everywhere], COMMAND) == []
+
+
+def test_warm_ups_and_trials_without_a_report_show_nothing() -> None:
+    warm_up = trial(0, left_behind=1, reference_ns=10)
+    unreported = dataclasses.replace(trial(1), report=None, missing=("cgroup",))
+    assert diagnosed([warm_up, unreported, trial(1, reference_ns=20)]) == []
+
+
+class Talking(Exact):
+    """It has a diagnostic of its own for each trial that was measured."""
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        return [Diagnostic(f"own-{each.block}", text="its own") for each in trials]
+
+
+def test_a_load_without_a_report_counts_and_the_measurement_has_the_last_word() -> None:
+    load = dataclasses.replace(trial(4), report=None, loads=(LoadMessage(step="s", name="all"),))
+    empty = dataclasses.replace(trial(5), report=None)
+    codes = [each.code for each in diagnosed([trial(0), trial(3, left_behind=1), load, empty], Talking())]
+    assert codes == ["left-behind", "own-3", "own-4"]
+
+
+def test_the_order_of_codes() -> None:
+    """What concerns verdicts comes first."""
+    bound = LoadMessage(step="measured", name="all", warnings=BOUND)
+    trials = [
+        dataclasses.replace(
+            trial(
+                block,
+                reference_ns=10 * block,
+                left_behind=1,
+                ending_ns=3 * 10**9,
+                peak_pss_bytes=90,
+                pressure=Pressure(io_ns=10**10),
+                **OWN,
+            ),
+            loads=(bound,),
+            missing=("cgroup",),
+            cpus=(0, 1, 2, 3),
+            memory_limit_bytes=100,
+        )
+        for block in (1, 2)
+    ]
+    cell = Cell("x", HERE)
+    modes = {block: 1.0 + block % 2 for block in range(40)}
+    cells = {cell: CellAnalysis(cell, {}, {}, {FIB.compared[0]: modes})}
+    diagnostics = diagnosed(
+        trials,
+        FIB,
+        run=planned(["x"], [HERE], ended=False),
+        cells=cells,
+        comparisons=[compared(1.1, 1.2)],
+        family=4,
+        blocks_done=2,
+    )
+    assert [each.code for each in diagnostics] == [
+        "undecided",
+        "too-few-blocks",
+        "unfinished",
+        "noisy-neighbour",
+        "drift",
+        "bimodal",
+        "generator-bound",
+        "cores-shared",
+        "memory-cap-near",
+        "left-behind",
+        "slow-end",
+        "accounting",
+    ]
+    assert diagnostics[0].values["family"] == 4
+    assert math.isclose(diagnostics[4].values["share"], 1.0)

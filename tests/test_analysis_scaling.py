@@ -1,0 +1,295 @@
+"""Scaling over cores and growth with the size of the work, with planted laws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from ringside.analysis import scaling
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.scaling import CoresScaling, Outlook, growth, over_cores
+from ringside.model.design import Cell, Point
+from ringside.model.results import Interval
+from ringside.stats.scaling import Scalability
+from ringside.workloads.base import ScalingLaw
+from tests.analyses import NOISE, exactly, near, point
+
+CORES = ScalingLaw("cores", "wall_s", kind="cores")
+CASES = ScalingLaw("cases", "wall_s")
+BLOCKS = range(1, 8)
+
+needs_scipy = pytest.mark.skipif(scaling.fit_missing(), reason="the package that fits is not installed")
+
+
+def usl(contention: float, coherency: float) -> Callable[[int], float]:
+    """Seconds over cores by the Universal Scalability Law, 8 s on one."""
+    return lambda cores: 8 * (1 + contention * (cores - 1) + coherency * cores * (cores - 1)) / cores
+
+
+def cells(
+    seconds: Mapping[str, Callable[[int], float]], levels: tuple[int, ...], blocks: range = BLOCKS
+) -> dict[Cell, CellAnalysis]:
+    """Noise moves whole blocks: pairs inside blocks do not show it."""
+    return {
+        (cell := Cell(name, point(cases=100, cores=cores))): CellAnalysis(
+            cell, {}, {}, {"wall_s": {block: law(cores) * NOISE[block - 1] for block in blocks}}
+        )
+        for name, law in seconds.items()
+        for cores in levels
+    }
+
+
+def scaled(
+    seconds: Mapping[str, Callable[[int], float]], *levels: int, sequential: bool = False
+) -> CoresScaling:
+    points = [point(cases=100, cores=cores) for cores in levels]
+    (result,) = over_cores([CORES], tuple(seconds), points, cells(seconds, levels), sequential=sequential)
+    return result
+
+
+def test_speed_ups_are_over_one_core_and_efficiency_over_the_most() -> None:
+    result = scaled({"slow": usl(0.5, 0), "fast": usl(0, 0), "middle": usl(0.1, 0)}, 1, 2, 4)
+    assert (result.law, result.fixed) == (CORES, Point((("cases", 100),)))
+    assert result.levels == (2, 4)
+    # The largest speed-up comes first: on four cores 4, 4 / 1.3 and 4 / 2.5.
+    assert [row.contender for row in result.rows] == ["fast", "middle", "slow"]
+    fast, middle, slow = result.rows
+    assert {cores: ratio.estimate for cores, ratio in middle.speed_ups.items()} == {
+        2: near(2 / 1.1),
+        4: near(4 / 1.3),
+    }
+    assert middle.speed_ups[4] == exactly(4 / 1.3)
+    assert fast.efficiency == near(1.0)
+    assert middle.efficiency == near(1 / 1.3)
+    assert slow.efficiency == near(1 / 2.5)
+
+
+def test_each_setting_of_the_other_factors_is_by_itself() -> None:
+    points = [point(cases=cases, cores=cores) for cases in (10, 20) for cores in (1, 2)]
+    by_cell = {
+        (cell := Cell("go", place)): CellAnalysis(
+            cell,
+            {},
+            {},
+            {"wall_s": dict.fromkeys(BLOCKS, 6.0 / (int(place["cores"]) ** (int(place["cases"]) / 20)))},
+        )
+        for place in points
+    }
+    first, second = over_cores([CORES], ("go",), points, by_cell, sequential=False)
+    assert first.fixed == Point((("cases", 10),))
+    assert first.rows[0].speed_ups[2].estimate == near(math.sqrt(2))
+    assert second.fixed == Point((("cases", 20),))
+    assert second.rows[0].speed_ups[2].estimate == near(2)
+
+
+def test_a_contender_without_one_core_has_no_row_and_one_without_some_has_the_others() -> None:
+    by_cell = cells({"go": usl(0, 0), "lame": usl(0, 0), "gap": usl(0, 0)}, (1, 2, 4))
+    for name, cores in (("lame", 1), ("gap", 2)):
+        cell = Cell(name, point(cases=100, cores=cores))
+        by_cell[cell] = CellAnalysis(cell, {}, {}, {})
+    points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
+    (result,) = over_cores([CORES], ("go", "lame", "gap"), points, by_cell, sequential=False)
+    assert {row.contender: tuple(row.speed_ups) for row in result.rows} == {"go": (2, 4), "gap": (4,)}
+    assert result.levels == (2, 4)
+    assert result.rows[1].fit is None
+    assert over_cores([CORES], ("lame",), points, by_cell, sequential=False) == ()
+    assert over_cores([], ("go",), points, by_cell, sequential=False) == ()
+
+
+def test_speed_ups_of_a_sequential_run_are_widened() -> None:
+    """Ten blocks with different speed-ups: an interval of 97 % reaches further than one of 95 %."""
+    points = [point(cores=cores) for cores in (1, 2)]
+    by_cell = {
+        Cell("go", points[0]): CellAnalysis(
+            Cell("go", points[0]), {}, {}, {"wall_s": {block: 10.0 + block for block in range(10)}}
+        ),
+        Cell("go", points[1]): CellAnalysis(
+            Cell("go", points[1]), {}, {}, {"wall_s": dict.fromkeys(range(10), 8.0)}
+        ),
+    }
+
+    def speed_up(*, sequential: bool) -> Interval:
+        (result,) = over_cores([CORES], ("go",), points, by_cell, sequential=sequential)
+        return result.rows[0].speed_ups[2]
+
+    plain, wide = speed_up(sequential=False), speed_up(sequential=True)
+    assert wide.estimate == plain.estimate
+    assert wide.low is not None
+    assert plain.low is not None
+    assert wide.low < plain.low
+
+
+@needs_scipy
+def test_the_planted_laws_are_recovered() -> None:
+    laws = {"go": (0.05, 0.004), "limit": (0.03, 0.0), "sync": (1.0, 0.0)}
+    result = scaled({name: usl(*law) for name, law in laws.items()}, 1, 2, 4, 8, 16, 32)
+    assert result.fitted_levels == (1, 2, 4, 8, 16, 32)
+    for row in result.rows:
+        contention, coherency = laws[row.contender]
+        assert row.fit is not None
+        assert row.fit.contention.estimate == near(contention, abs=1e-6)
+        assert row.fit.coherency.estimate == near(coherency, abs=1e-6)
+    rows = {row.contender: row for row in result.rows}
+    assert (rows["go"].outlook, rows["go"].outlook_value) == (
+        Outlook.SLOWER_BEYOND,
+        near(math.sqrt(0.95 / 0.004)),
+    )
+    assert (rows["limit"].outlook, rows["limit"].outlook_value) == (
+        Outlook.NEVER_MORE_THAN,
+        near(1 / 0.03),
+    )
+    assert rows["sync"].outlook is Outlook.NO_GAIN
+    assert math.isnan(rows["sync"].outlook_value)
+
+
+@needs_scipy
+@pytest.mark.parametrize(
+    ("contention", "coherency", "outlook", "value"),
+    [
+        (0.0, 0.0, Outlook.NO_LIMIT, math.nan),
+        (0.004, 0.0, Outlook.NO_LIMIT, math.nan),
+        (0.006, 0.0, Outlook.NEVER_MORE_THAN, 1 / 0.006),
+        (0.0, 0.01, Outlook.GAINS_UP_TO, 10.0),
+        (0.1, 0.1, Outlook.SLOWER_BEYOND, 3.0),
+        # At its best on four cores: it was measured that far.
+        (0.0, 1 / 16, Outlook.SLOWER_BEYOND, 4.0),
+        (1.0, 0.0, Outlook.NO_GAIN, math.nan),
+        # 1.09 on the best number of cores; 1.12.
+        (0.888, 0.0, Outlook.NO_GAIN, math.nan),
+        (0.860, 0.0, Outlook.NEVER_MORE_THAN, 1 / 0.86),
+        # Nearly twice as fast on 1.7 cores, slower than one on four.
+        (0.0, 0.34, Outlook.SLOWER_BEYOND, math.sqrt(1 / 0.34)),
+    ],
+)
+def test_what_the_law_says_of_more_cores(
+    contention: float, coherency: float, outlook: Outlook, value: float
+) -> None:
+    (row,) = scaled({"go": usl(contention, coherency)}, 1, 2, 4).rows
+    assert row.outlook is outlook
+    assert row.outlook_value == near(value, nan_ok=True, rel=1e-4)
+
+
+@needs_scipy
+@pytest.mark.parametrize(
+    ("contention", "best", "outlook"),
+    [
+        (0.0, 4.0, Outlook.SLOWER_BEYOND),
+        (0.0, 4.001, Outlook.GAINS_UP_TO),
+        # A best number that large is that of rounding errors.
+        (0.0, 9_999.0, Outlook.GAINS_UP_TO),
+        (0.0, 10_000.0, Outlook.NO_LIMIT),
+        (0.005, math.inf, Outlook.NO_LIMIT),
+        (0.0051, math.inf, Outlook.NEVER_MORE_THAN),
+    ],
+)
+def test_where_one_outlook_ends_and_the_next_begins(
+    contention: float, best: float, outlook: Outlook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interval(value: float) -> Interval:
+        return Interval(value, None, None, 7)
+
+    fit = Scalability(1.0, interval(contention), interval(0.0), interval(best), (1, 2, 4))
+    monkeypatch.setattr(scaling, "scalability", lambda by_block: fit)
+    (row,) = scaled({"go": usl(0, 0)}, 1, 2, 4).rows
+    assert row.outlook is outlook
+
+
+@needs_scipy
+def test_curves_reach_the_most_cores_of_any_contender() -> None:
+    by_cell = cells({"go": usl(0.05, 0.004), "short": usl(0, 0)}, (1, 2, 4, 8))
+    for cores in (4, 8):
+        cell = Cell("short", point(cases=100, cores=cores))
+        by_cell[cell] = CellAnalysis(cell, {}, {}, {})
+    points = [point(cases=100, cores=cores) for cores in (1, 2, 4, 8)]
+    (result,) = over_cores([CORES], ("go", "short"), points, by_cell, sequential=False)
+    go, short = result.rows
+    assert len(go.curve) == 61
+    assert go.curve[0] == (1.0, near(1.0))
+    assert go.curve[-1] == (8.0, near(8 / (1 + 0.05 * 7 + 0.004 * 56)))
+    assert [place for place, _ in go.curve[:3]] == near([1, 1 + 7 / 60, 1 + 14 / 60])
+    # Two numbers of cores cannot be fitted: the line goes through what was measured.
+    assert short.fit is None
+    assert short.curve == ((1.0, 1.0), (2.0, near(2.0)))
+    assert (short.outlook, math.isnan(short.outlook_value)) == (None, True)
+    assert result.fitted_levels == (1, 2, 4, 8)
+
+
+def test_without_the_package_speed_ups_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "fit_missing", lambda: True)
+    result = scaled({"go": usl(0, 0)}, 1, 2, 4)
+    (row,) = result.rows
+    assert row.fit is None
+    assert row.speed_ups[4].estimate == near(4)
+    assert row.curve == ((1.0, 1.0), (2.0, near(2)), (4.0, near(4)))
+    assert result.fitted_levels == ()
+
+
+def test_a_reported_time_of_0_is_left_out() -> None:
+    """The clock of a program may be coarse."""
+    by_cell = cells({"go": usl(0, 0)}, (1, 2, 4))
+    zero = Cell("go", point(cases=100, cores=4))
+    by_cell[zero] = CellAnalysis(zero, {}, {}, {"wall_s": dict.fromkeys(BLOCKS, 0.0)})
+    points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
+    (result,) = over_cores([CORES], ("go",), points, by_cell, sequential=False)
+    assert tuple(result.rows[0].speed_ups) == (2,)
+    assert result.rows[0].fit is None
+
+
+def grown(powers: Mapping[tuple[str, int], float]) -> dict[Cell, CellAnalysis]:
+    """Times of 3·cases^power by contender and cores; the power is larger by a thousandth in each block."""
+    return {
+        (cell := Cell(name, point(cases=cases, cores=cores))): CellAnalysis(
+            cell, {}, {}, {"wall_s": {block: 3 * cases ** (power + block / 1000) for block in BLOCKS}}
+        )
+        for (name, cores), power in powers.items()
+        for cases in (100, 200, 800)
+    }
+
+
+POINTS = [point(cases=cases, cores=cores) for cores in (1, 2) for cases in (100, 200, 800)]
+
+
+def test_growth_is_a_power_for_each_contender_and_setting() -> None:
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 0.5, ("erlang", 1): 0.75, ("erlang", 2): 2.0})
+    (table,) = growth([CASES], ("go", "erlang"), POINTS, by_cell)
+    one, two = Point((("cores", 1),)), Point((("cores", 2),))
+    assert table.law == CASES
+    assert table.settings == (one, two)
+    assert {key: power.estimate for key, power in table.exponents.items()} == {
+        ("go", one): near(1.004),
+        ("go", two): near(0.504),
+        ("erlang", one): near(0.754),
+        ("erlang", two): near(2.004),
+    }
+    power = table.exponents["erlang", one]
+    assert (power.low, power.high, power.n) == (near(0.751), near(0.757), 7)
+    # By the smallest power of each: 0.504 and 0.754.
+    assert table.order == ("go", "erlang")
+
+
+def test_contenders_are_in_the_order_of_their_smallest_power() -> None:
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 3.0, ("erlang", 1): 2.0, ("erlang", 2): 0.5})
+    (table,) = growth([CASES], ("go", "erlang"), POINTS, by_cell)
+    assert table.order == ("erlang", "go")
+
+
+def test_settings_without_two_levels_have_no_power() -> None:
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})
+    for cases in (200, 800):
+        cell = Cell("go", point(cases=cases, cores=1))
+        by_cell[cell] = CellAnalysis(cell, {}, {}, {"wall_s": {1: 0.0}})
+    (table,) = growth([CASES], ("go",), POINTS, by_cell)
+    assert table.settings == (Point((("cores", 2),)),)
+    assert growth([], ("go",), POINTS, by_cell) == ()
+    assert growth([CASES], ("go",), [place for place in POINTS if place["cores"] == 1], by_cell) == ()
+
+
+def test_growth_of_several_laws() -> None:
+    size = ScalingLaw("cores", "wall_s")
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})
+    cases, cores = growth([CASES, size], ("go",), POINTS, by_cell)
+    assert (cases.law, cores.law) == (CASES, size)
+    assert cores.settings == tuple(Point((("cases", number),)) for number in (100, 200, 800))
+    assert all(power.estimate == near(0, abs=1e-9) for power in cores.exponents.values())

@@ -1,0 +1,191 @@
+"""Trials by the real probe, of real programs that misbehave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.errors import ProbeError
+from ringside.measure.executor import LocalExecutor
+from ringside.probe.process import find_probe
+from ringside.probe.protocol import (
+    Evidence,
+    ExpectedLines,
+    Limits,
+    Phase,
+    Sample,
+    Started,
+    TrialOutcome,
+    TrialRequest,
+)
+from ringside.workloads.ring.evidence import checksum, order
+from tests import probes
+
+FAKE = Path(__file__).parent / "fakes" / "fake.py"
+NODES, MESSAGES = 4, 5
+
+
+def request(how: str, *more: str, trace: int = 0, **limits: Any) -> TrialRequest:
+    lines = ExpectedLines(total=0)
+    if trace:
+        lines = ExpectedLines(NODES * MESSAGES, {":": 12, "*": 3, ">": 4, "@": 1})
+    arguments = [f"nodes={NODES}", f"messages={MESSAGES}", f"how={how}", "hold=1", f"trace={trace}", *more]
+    bounds = {"wall_s": 60, "memory_bytes": 2 << 30, "output_bytes": 1 << 20, "processes": 50}
+    return TrialRequest(
+        argv=(sys.executable, "-S", "-E", str(FAKE), *arguments),
+        cwd="/",
+        env={"PATH": os.environ["PATH"]},
+        limits=Limits(**{**bounds, **limits}),
+        expect=Evidence(
+            {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}, lines
+        ),
+    )
+
+
+def outcome(of: TrialRequest) -> TrialOutcome:
+    last = LocalExecutor().trial(of)[-1]
+    assert isinstance(last, TrialOutcome)
+    return last
+
+
+def ended(pid: int) -> bool:
+    """Whether there is no such process, soon after."""
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_good_program_is_ok_with_figures() -> None:
+    messages = LocalExecutor().trial(request("good"))
+    last = messages[-1]
+    assert isinstance(messages[0], Started)
+    assert isinstance(last, TrialOutcome)
+    assert (last.outcome, last.detail) == ("ok", "")
+    assert last.cpu_user_ns is not None
+    assert last.cpu_system_ns is not None
+    assert last.cpu_user_ns + last.cpu_system_ns > 0
+    assert last.wall_ns
+    marks = {message.mark: message for message in messages if isinstance(message, Sample) and message.mark}
+    assert (marks["spawned"].pss_bytes or 0) > 1 << 20
+    phases = {message.name: message.ns for message in messages if isinstance(message, Phase)}
+    assert phases == {"spawn": 1000, "relay": 2000}
+
+
+@pytest.mark.parametrize("how", ["skips-a-unit", "reorders", "loses-a-message", "wrong-sum", "says-nothing"])
+def test_wrong_evidence_has_no_place_among_the_figures(how: str) -> None:
+    wrong = outcome(request(how))
+    assert wrong.outcome == "wrong-evidence"
+    assert wrong.detail
+
+
+def test_traced_lines_are_counted() -> None:
+    assert outcome(request("good", trace=1)).outcome == "ok"
+    assert outcome(request("traces-too-little", trace=1)).outcome == "wrong-evidence"
+    assert outcome(request("good", "trace=0", trace=1)).outcome == "wrong-evidence"
+
+
+def test_a_hung_program_that_ignores_sigterm_is_ended() -> None:
+    hung = outcome(request("hangs", wall_s=1))
+    assert hung.outcome == "timed-out"
+    assert (hung.wall_ns or 0) >= 1e9
+
+
+def test_a_crash_has_its_status_and_the_end_of_stderr() -> None:
+    crashed = outcome(request("crashes"))
+    assert (crashed.outcome, crashed.exit_status) == ("crashed", 1)
+    assert "</script>" in crashed.stderr_tail
+
+
+def test_a_flood_is_stopped() -> None:
+    assert outcome(request("floods")).outcome == "flooded"
+
+
+def test_memory_is_limited() -> None:
+    greedy = outcome(request("eats-memory", memory_bytes=100 << 20))
+    assert greedy.outcome == "out-of-memory"
+    assert (greedy.peak_pss_bytes or 0) > 100 << 20
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_nothing_outlives_its_trial(tmp_path: Path, cgroup: str) -> None:
+    marker = tmp_path / "pid"
+    daemon = msgspec.structs.replace(request("daemonises", f"marker={marker}"), cgroup=cgroup)
+    assert outcome(daemon).left_behind == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(marker.read_text()), 0)
+
+
+def test_a_program_that_is_not_there() -> None:
+    missing = outcome(msgspec.structs.replace(request("good"), argv=("/no/such/program",)))
+    assert missing.outcome == "crashed"
+    assert "/no/such/program" in missing.detail
+
+
+def test_ticks_come_while_a_trial_runs() -> None:
+    ticks: list[float] = []
+    LocalExecutor().trial(request("hangs", wall_s=3), lambda: ticks.append(time.monotonic()))
+    assert ticks
+
+
+def stubborn(marker: Path, wall_s: float = 60) -> TrialRequest:
+    """A program that ignores all signals; the ids of its probe and its own come into the file."""
+    text = f"trap '' TERM INT; echo $PPID $$ > {marker}; while :; do sleep 1; done"
+    return msgspec.structs.replace(request("good", wall_s=wall_s), argv=("sh", "-c", text))
+
+
+def test_ctrl_c_ends_the_trial_and_the_probe_still_reports(tmp_path: Path) -> None:
+    marker = tmp_path / "pids"
+    executor = LocalExecutor()
+    sender = probes.when(lambda: marker.exists() and bool(marker.read_text()), signal.SIGINT)
+    messages = executor.trial(stubborn(marker))
+    sender.join()
+    assert isinstance(messages[0], Started)
+    assert isinstance(messages[-1], TrialOutcome)
+    assert messages[-1].outcome == "interrupted"
+    assert executor.probe.interrupted
+    assert ended(int(marker.read_text().split()[1]))
+
+
+def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path) -> None:
+    marker = tmp_path / "pids"
+
+    def kill() -> bool:
+        if marker.exists() and marker.read_text():
+            os.kill(int(marker.read_text().split()[0]), signal.SIGKILL)
+            return True
+        return False
+
+    sender = probes.when(kill)
+    with pytest.raises(ProbeError, match="without an outcome"):
+        LocalExecutor().trial(stubborn(marker))
+    sender.join()
+    assert ended(int(marker.read_text().split()[1]))
+
+
+def test_an_unusable_request_is_refused_by_the_probe() -> None:
+    done = subprocess.run([find_probe()], input=b"{}\n", capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert len(done.stderr.decode().strip().splitlines()) == 1
+    with pytest.raises(ProbeError, match="without an outcome"):
+        LocalExecutor().trial(msgspec.structs.replace(request("good"), version=99))
+
+
+def test_cpus_for_the_contender_come_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 2, 3, 5})
+    executor = LocalExecutor()
+    assert executor.available_cpus() == 4
+    assert executor.cpus(1) == ((5,), (0, 2, 3))
+    assert executor.cpus(4) == ((0, 2, 3, 5), ())

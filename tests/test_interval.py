@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from ringside.model.results import Interval
+from ringside.stats.interval import is_positive_finite, median_interval
+
+
+@given(st.lists(st.floats(1e-6, 1e6), min_size=6, max_size=20))
+def test_the_interval_contains_the_median(values: list[float]) -> None:
+    interval = median_interval(values)
+    assert interval.low is not None
+    assert interval.high is not None
+    assert interval.low <= interval.estimate <= interval.high
+    assert interval.n == len(values)
+
+
+def test_critical_values_of_the_sign_test() -> None:
+    # Conover, table A3: from the 2nd to the 9th of ten values. With 5 % in each tail n = 8 would have (2, 7).
+    expected = {6: (1, 6), 8: (1, 8), 9: (2, 8), 10: (2, 9), 25: (8, 18), 100: (40, 61)}
+    for n, ends in expected.items():
+        interval = median_interval([float(value) for value in range(n, 0, -1)])
+        assert (interval.estimate, interval.low, interval.high) == ((n + 1) / 2, *ends)
+
+
+def test_critical_values_agree_with_scipy() -> None:
+    for n in range(6, 300):
+        low = median_interval([float(value) for value in range(n)]).low
+        # The smallest k with P(X <= k) >= 2.5 %, which no value of the distribution hits exactly.
+        assert low == binom.ppf(0.025, n, 0.5) - 1
+
+
+def test_below_six_values_there_is_no_interval() -> None:
+    assert median_interval([3, 1, 2, 5, 4]) == Interval(3, None, None, 5)
+    assert median_interval([2]) == Interval(2, None, None, 1)
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
+def test_a_median_needs_finite_values(values: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"^a median needs at least one value, and finite ones only$"):
+        median_interval(values)
+
+
+def test_positive_and_finite() -> None:
+    assert is_positive_finite(1e-300)
+    assert is_positive_finite(0.5)
+    assert not any(is_positive_finite(value) for value in (0.0, -1.0, math.inf, -math.inf, math.nan))

@@ -1,0 +1,102 @@
+"""Targets of a load: their parts, their addresses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.errors import UsageError
+from ringside.load import target
+from ringside.text import one_line
+
+
+@pytest.mark.parametrize(
+    ("text", "protocol", "host", "port", "path", "authority"),
+    [
+        ("http://127.0.0.1:8080", "http", "127.0.0.1", 8080, "/", "127.0.0.1:8080"),
+        ("HTTP://Example.ORG/a?b=c#d", "http", "example.org", 80, "/a?b=c", "example.org"),
+        ("http://h?x=1", "http", "h", 80, "/?x=1", "h"),
+        ("http://h/x?", "http", "h", 80, "/x?", "h"),
+        ("http://h//x;y", "http", "h", 80, "//x;y", "h"),
+        ("http://h:/x", "http", "h", 80, "/x", "h"),
+        ("http://[::1]:8080/x", "http", "::1", 8080, "/x", "[::1]:8080"),
+        ("http://[fe80::1%25eth0]/", "http", "fe80::1%eth0", 80, "/", "[fe80::1]"),
+        ("http://bücher.example/ü%20x", "http", "xn--bcher-kva.example", 80, "/%C3%BC%20x", None),
+        ("stream+http://h:1/test/{id}", "stream", "h", 1, "/test/{id}", "h:1"),
+        ("tcp://127.0.0.1:65535", "tcp", "127.0.0.1", 65535, "", "127.0.0.1:65535"),
+        ("tcp://[::1]:7/", "tcp", "::1", 7, "", "[::1]:7"),
+    ],
+)
+def test_parts(text: str, protocol: str, host: str, port: int, path: str, authority: str | None) -> None:
+    parsed = target.parse(text)
+    assert (parsed.protocol, parsed.host, parsed.port, parsed.path) == (protocol, host, port, path)
+    assert authority in (None, parsed.authority())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no scheme"),
+        ("localhost:8080", "has no scheme"),
+        ("https://h/", "HTTPS is not supported"),
+        ("stream+https://h/", "HTTPS is not supported"),
+        ("ftp://h/", "`ftp` is no known scheme"),
+        ("http://", "has no host"),
+        ("http:///x", "has no host"),
+        ("http://:80/", "has no host"),
+        ("http://h:0/", "has a bad port: 1 to 65535"),
+        ("http://h:65536/", "a bad host or port (Port out of range"),
+        ("http://h:x/", "a bad host or port"),
+        ("http://h:-1/", "a bad host or port"),
+        ("http://h:٣/", "a bad host or port"),
+        ("http://::1/", "write it like http://127.0.0.1:8080/ or http://[::1]:8080/"),
+        ("http://[::1/", "a bad host or port (Invalid IPv6 URL)"),
+        ("http://[::1]8080/", "a bad IPv6 address"),
+        ("http://x[::1]:80/", "a bad IPv6 address"),
+        ("http://[v1.a]/", "a bad IPv6 address"),
+        ("http://[1.2.3.4]/", "a bad "),
+        ("http://me:pw@h/", "--header 'Authorization"),
+        ("http://h/a b", "white space"),
+        ("http://h/\r\nX: y", "white space"),
+        ("http://a..b/", "a host that is not possible"),
+        ("http://a<b/", "a host that is not possible"),
+        ("tcp://h", "has no port"),
+        ("tcp://h:", "has no port"),
+        ("tcp://h:1/x", "has a path"),
+        ("tcp://h:1?x", "has a path"),
+        ("tcp://h:1#x", "has a path"),
+    ],
+)
+def test_bad_targets(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        target.parse(text)
+    assert message in str(caught.value)
+
+
+@given(st.text(max_size=60), st.sampled_from(["", "http://", "tcp://", "stream+http://", "http://["]))
+def test_any_text_is_a_target_or_one_line(text: str, scheme: str) -> None:
+    parsed, complaint = None, ""
+    try:
+        parsed = target.parse(scheme + text)
+    except UsageError as error:
+        complaint = str(error)
+    assert one_line(complaint, 10_000) == complaint
+    if parsed:
+        assert 1 <= parsed.port <= 65535
+        assert all("!" <= character <= "~" for character in parsed.path + parsed.authority())
+
+
+def test_addresses() -> None:
+    assert target.resolve(target.parse("http://127.0.0.1:81/")) == ["127.0.0.1:81"]
+    assert target.resolve(target.parse("tcp://[::1]:81")) == ["[::1]:81"]
+    assert "127.0.0.1:81" in target.resolve(target.parse("http://localhost:81/"))
+    with pytest.raises(UsageError, match="has no address"):
+        target.resolve(target.parse("http://nobody.invalid/"))
+
+
+def test_addresses_where_nobody_listens_are_left_out() -> None:
+    both = ["[::1]:1", "127.0.0.1:1"]
+    assert target.answering(both, lambda address: address[0] != "[") == (["127.0.0.1:1"], ["[::1]:1"])
+    assert target.answering(both, lambda address: False) == (both, [])
+    assert target.answering(["[::1]:1"], lambda address: False) == (["[::1]:1"], [])

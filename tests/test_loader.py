@@ -1,0 +1,409 @@
+"""How files become the model's types: what the schema cannot check, and where files are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringside.catalogue.loader import (
+    Catalogue,
+    read_contender,
+    read_experiment,
+    read_published,
+    read_suite,
+    share,
+)
+from ringside.errors import CatalogueError, RingsideError, UsageError
+from ringside.model.catalogue import Claim, Figure
+
+MANIFEST = """
+title = "A thing"
+model = "things"
+queue = "1"
+[runtime.one]
+executable = ["one"]
+version = ["{runtime}", "--version"]
+[runtime.two]
+executable = ["two"]
+version = ["{runtime}", "--version"]
+[workload.ring]
+command = ["{runtime}", "ring"]
+most = { nodes = 10 }
+"""
+EXPERIMENT = """
+title = "An experiment"
+workload = "ring"
+contenders = ["thing"]
+"""
+PUBLISHED = """
+[source]
+title = "A post"
+date = "2007"
+seed = "post.txt"
+points = [{ nodes = [1, 2] }]
+[[figure]]
+workload = "ring"
+point = { nodes = 2 }
+contender = "erlang"
+metric = "cpu_s"
+value = 1
+[[figure]]
+workload = "ring"
+contender = "erlang"
+metric = "latency_ms"
+value = { p50 = 1.5, p90 = 3 }
+as_published = "about two"
+[[claim]]
+text = "Faster"
+test = "ratio"
+"""
+FACTORS = {"ring": ("nodes", "messages", "cores")}
+
+
+def manifest(tmp_path: Path, text: str, name: str = "thing") -> Path:
+    folder = tmp_path / "contenders" / name
+    folder.mkdir(parents=True)
+    (folder / "contender.toml").write_text(text, encoding="utf-8")
+    return folder / "contender.toml"
+
+
+def experiment(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "trial.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+# --- contenders ------------------------------------------------------------------------------------
+
+
+def test_a_manifest_gives_one_contender_for_each_runtime(tmp_path: Path) -> None:
+    contenders = read_contender(manifest(tmp_path, MANIFEST))
+    assert list(contenders) == ["thing", "thing@two"]
+    assert contenders["thing@two"].runtime.executable == ("two",)
+    assert contenders["thing"].workloads["ring"].most == {"nodes": 10}
+    titled = MANIFEST.replace("[runtime.two]", '[runtime.two]\ntitle = "Two"')
+    contenders = read_contender(manifest(tmp_path / "titled", titled))
+    assert [contender.runtime.title for contender in contenders.values()] == ["", "Two"]
+
+
+def test_the_class_of_a_contender(tmp_path: Path) -> None:
+    assert read_contender(manifest(tmp_path, MANIFEST))["thing"].kind == "idiomatic"
+    floor = read_contender(manifest(tmp_path / "floor", f'class = "floor"\n{MANIFEST}'))
+    assert [contender.kind for contender in floor.values()] == ["floor", "floor"]
+
+
+def test_all_that_a_manifest_says_is_taken(tmp_path: Path) -> None:
+    text = """
+title = "T"
+model = "M"
+queue = "Q"
+language = "L"
+scheduler = "S"
+parallel = true
+class = "bare"
+[runtime.r]
+title = "R"
+executable = ["r", "r-*"]
+version = ["{runtime}", "-v"]
+locate = ["{runtime}", "-l"]
+minimum = "1.2"
+install = { debian = ["r-base"] }
+[[build]]
+command = ["make", "{build}"]
+[[build]]
+command = ["strip"]
+[workload.ring]
+command = ["{build}/ring", "{cores}"]
+most = { nodes = 10 }
+only = { messages = ["few", 7], cores = 1 }
+"""
+    contender = read_contender(manifest(tmp_path, text), FACTORS)["thing"]
+    assert (contender.title, contender.model, contender.queue) == ("T", "M", "Q")
+    assert (contender.language, contender.scheduler, contender.parallel) == ("L", "S", True)
+    assert contender.kind == "bare"
+    assert contender.folder == (tmp_path / "contenders" / "thing").resolve()
+    assert contender.builds == (("make", "{build}"), ("strip",))
+    assert contender.workloads["ring"].command == ("{build}/ring", "{cores}")
+    assert contender.workloads["ring"].only == {"messages": ("few", 7), "cores": (1,)}
+    runtime = contender.runtime
+    assert (runtime.name, runtime.title, runtime.minimum) == ("r", "R", "1.2")
+    assert (runtime.executable, runtime.version) == (("r", "r-*"), ("{runtime}", "-v"))
+    assert (runtime.locate, runtime.install) == (("{runtime}", "-l"), {"debian": ("r-base",)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("title =", "titel ="), r"contender\.toml:2: `title` is missing; is `titel` meant to be `title`\?"),
+        (
+            ('queue = "1"', 'queue = "1"\ncolour = 1'),
+            r"contender\.toml:5: unknown key `colour`; known here: ",
+        ),
+        (("command =", "kommand ="), r"contender\.toml:12: `workload\.ring\.command` is missing"),
+        (
+            ('["{runtime}", "ring"]', '"ring"'),
+            r"contender\.toml:12: `workload\.ring\.command` must be a list",
+        ),
+        (("most = { nodes = 10 }", 'most = { nodes = "x" }'), "toml:13: .* must be a whole number"),
+        (("[workload.ring]", "[workload.ring"), r"contender\.toml:11: broken TOML"),
+        (("[runtime.two]", '[runtime."a b"]'), r"contender\.toml:8: the runtime's name `a b` may hold a-z"),
+        (
+            ('["two"]', '["two"]\nminimum = "newest"'),
+            r"contender\.toml:10: `runtime\.two\.minimum` must be a version like 1\.19, not newest",
+        ),
+        (
+            ("most = { nodes = 10 }", "only = { nodes = [1, 2, 1] }"),
+            r"contender\.toml:13: a level of `nodes` is given twice",
+        ),
+    ],
+)
+def test_a_bad_manifest_names_file_and_reason(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in MANIFEST
+    file = manifest(tmp_path, MANIFEST.replace(*change))
+    with pytest.raises(CatalogueError, match=message):
+        read_contender(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            ('version = ["{runtime}", "--version"]\n[runtime.two]', 'version = ["{runtme}"]\n[runtime.two]'),
+            r"toml:7: unknown placeholder `{runtme}`; did you mean `{runtime}`\? known here: `{runtime}`",
+        ),
+        (
+            ("[runtime.two]", 'locate = ["{build}/x"]\n[runtime.two]'),
+            r"toml:8: unknown placeholder `{build}`; known here: `{runtime}`",
+        ),
+        (
+            ("[workload.ring]", '[[build]]\ncommand = ["cc", "-o{out}"]\n[workload.ring]'),
+            r"toml:12: unknown placeholder `{out}`; known here: `{runtime}`, `{build}`",
+        ),
+        (
+            ('"ring"]', '"{nods}"]'),
+            r"toml:12: unknown placeholder `{nods}`; did you mean `{nodes}`\? known here: `{runtime}`, "
+            r"`{build}`, `{nodes}`, `{messages}`, `{cores}`",
+        ),
+        (
+            ("[workload.ring]", "[workload.rings]"),
+            r"toml:11: there is no workload `rings`; did you mean ring\?",
+        ),
+        (
+            ("{ nodes = 10 }", "{ nods = 10 }"),
+            r"toml:13: there is no factor of `ring` called `nods`; did you mean nodes\?",
+        ),
+        (
+            ("most = { nodes = 10 }", "only = { colour = 10 }"),
+            r"toml:13: there is no factor of `ring` called `colour`; known: cores, messages, nodes",
+        ),
+    ],
+)
+def test_names_that_a_manifest_takes_from_elsewhere(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    assert change[0] in MANIFEST
+    file = manifest(tmp_path, MANIFEST.replace(*change))
+    with pytest.raises(CatalogueError, match=message):
+        read_contender(file, FACTORS)
+
+
+def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) -> None:
+    text = MANIFEST.replace('"ring"]', '"{ok, X}", "{}", "{ nods }", "{Ok}", "{cores}"]')
+    assert read_contender(manifest(tmp_path, text), FACTORS)
+
+
+def test_a_manifest_without_runtime_or_workload(tmp_path: Path) -> None:
+    head = 'title = "A"\nmodel = "b"\nqueue = "c"\n'
+    with pytest.raises(CatalogueError, match=r"\[runtime\.NAME\]` is missing"):
+        read_contender(manifest(tmp_path, head, "a"))
+    runtime = '[runtime.one]\nexecutable = ["one"]\nversion = ["one"]\n'
+    with pytest.raises(CatalogueError, match=r"\[workload\.NAME\]` is missing"):
+        read_contender(manifest(tmp_path, head + runtime, "b"))
+
+
+def test_the_name_of_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match=r"the folder's name may hold a-z, 0-9"):
+        read_contender(manifest(tmp_path, MANIFEST, "A thing"))
+
+
+# --- experiments and suites ------------------------------------------------------------------------
+
+
+def test_all_that_an_experiment_says_is_taken(tmp_path: Path) -> None:
+    text = """
+title = "T"
+note = "N"
+workload = "ring"
+contenders = ["a", "b"]
+baseline = "b"
+blocks = 9
+until = "2 %"
+published = "post"
+[factors]
+nodes = [2, 3]
+mode = "token"
+[[point]]
+messages = 5
+[[point]]
+messages = 6
+[limits]
+wall_s = 1
+memory_bytes = 2
+output_bytes = 3
+processes = 4
+[show]
+metrics = ["hop_ns"]
+sweep = "nodes"
+ratios = ["a/b"]
+"""
+    whole = read_experiment(experiment(tmp_path, text))
+    assert (whole.name, whole.title, whole.note, whole.workload) == ("trial", "T", "N", "ring")
+    assert (whole.contenders, whole.baseline) == (("a", "b"), "b")
+    assert (whole.blocks, whole.until, whole.published) == (9, 0.02, "post")
+    assert whole.factors == {"nodes": (2, 3), "mode": ("token",)}
+    assert whole.at == ({"messages": 5}, {"messages": 6})
+    limits, show = whole.limits, whole.show
+    assert (limits.wall_s, limits.memory_bytes, limits.output_bytes, limits.processes) == (1, 2, 3, 4)
+    assert (show.metrics, show.sweep, show.ratios) == (("hop_ns",), "nodes", (("a", "b"),))
+
+
+def test_what_an_experiment_leaves_out_has_defaults(tmp_path: Path) -> None:
+    short = read_experiment(experiment(tmp_path, EXPERIMENT))
+    assert (short.baseline, short.blocks, short.until) == ("thing", 7, None)
+    assert (short.limits.wall_s, short.limits.processes) == (300, 1024)
+
+
+@pytest.mark.parametrize(
+    ("addition", "message"),
+    [
+        ("blocks = 0", r"trial\.toml:5: `blocks` must be a whole number from 1 to 10000, not 0"),
+        ('baseline = "other"', r"trial\.toml:5: the baseline `other` is not one of the contenders"),
+        ('contenders = ["a", "a"]', "broken TOML"),
+        ("[factors]\nnodes = []", r"trial\.toml:6: `factors\.nodes` must be .* a list with something in it"),
+        ("[factors]\nnodes = [1.5]", r"trial\.toml:6: item 1 of `factors\.nodes` must be a whole number or"),
+        ("[factors]\nnodes = [2, 2]", r"trial\.toml:6: a level of `nodes` is given twice"),
+        ("[limits]\nwall_s = 0", r"trial\.toml:6: `limits\.wall_s` must be a number above 0"),
+        ("[limits]\nwall = 3", r"trial\.toml:6: unknown key `limits\.wall`; did you mean `wall_s`\?"),
+        ('[show]\nratios = ["thing"]', r"trial\.toml:6: `thing` is not of the form A/B"),
+        ('[show]\nratios = ["thing/other"]', "not of the form A/B with two of the contenders"),
+        ("[show]\nmetric = []", r"trial\.toml:6: unknown key `show\.metric`; did you mean `metrics`\?"),
+        ("[[point]]\nnodes = [1]", r"trial\.toml:6: `point\.nodes` must be a whole number or text"),
+        ('until = "soon"', r"trial\.toml:5: `until`: write 'soon' as a share"),
+        ('parts = ["x"]', r"trial\.toml:5: this is a suite"),
+    ],
+)
+def test_a_bad_experiment_names_file_and_reason(tmp_path: Path, addition: str, message: str) -> None:
+    with pytest.raises(CatalogueError, match=message):
+        read_experiment(experiment(tmp_path, EXPERIMENT + addition))
+
+
+def test_a_contender_that_is_named_twice(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace('["thing"]', '["thing", "thing"]')
+    with pytest.raises(CatalogueError, match=r"toml:4: a contender is named twice"):
+        read_experiment(experiment(tmp_path, text))
+
+
+def test_suites(tmp_path: Path) -> None:
+    assert read_suite(experiment(tmp_path, EXPERIMENT)) is None
+    suite = read_suite(experiment(tmp_path, 'title = "S"\nparts = ["a", "b"]\nnote = "n"\n'))
+    assert suite
+    assert (suite.name, suite.title, suite.experiments, suite.note) == ("trial", "S", ("a", "b"), "n")
+    with pytest.raises(CatalogueError, match=r"trial\.toml:2: `trial` is a part of itself"):
+        read_suite(experiment(tmp_path, 'title = "S"\nparts = ["trial"]\n'))
+    with pytest.raises(CatalogueError, match="unknown key `blocks`; known here: note, parts, title"):
+        read_suite(experiment(tmp_path, 'title = "S"\nparts = ["a"]\nblocks = 3\n'))
+
+
+@pytest.mark.parametrize(("text", "value"), [("2%", 0.02), (" 0.5 % ", 0.005), ("100%", 1.0)])
+def test_shares(text: str, value: float) -> None:
+    assert share(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "2", "0%", "101%", "nan%", "x%", "-1%", "2%%"])
+def test_what_is_no_share(text: str) -> None:
+    with pytest.raises(ValueError, match="as a share from 0 to 100 %"):
+        share(text)
+
+
+# --- published figures -----------------------------------------------------------------------------
+
+
+def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
+    published = read_published(experiment(tmp_path, PUBLISHED))
+    assert published.figures == (
+        Figure("ring", {"nodes": 2}, "erlang", "cpu_s", 1.0),
+        Figure("ring", {}, "erlang", "latency_ms.p50", 1.5, "about two"),
+        Figure("ring", {}, "erlang", "latency_ms.p90", 3.0, "about two"),
+    )
+    assert published.claims == (Claim("Faster", "ratio"),)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("[source]", "[sources]"), r"`source` is missing; is `sources` meant"),
+        (('date = "2007"', 'date = "2007"\nauthor = "x"'), r"trial\.toml:5: unknown key `source\.author`"),
+        (("as_published", "as_publishd"), r"trial\.toml:18: unknown key `figure\.as_publishd`; did you mean"),
+        (("[[claim]]", "[[claims]]"), r"trial\.toml:19: unknown key `claims`; did you mean `claim`\?"),
+        (('test = "ratio"', 'test = "ratio"\nx = 1'), r"trial\.toml:22: unknown key `claim\.x`"),
+        (("value = 1\n", 'value = "1"\n'), r"trial\.toml:12: `figure\.value` must be a number or a table"),
+        (("p90 = 3", 'p90 = "3"'), r"trial\.toml:17: `figure\.value\.p90` must be a number"),
+        (("{ nodes = 2 }", "{ nodes = 1.5 }"), r"trial\.toml:9: `figure\.point\.nodes` must be a whole"),
+    ],
+)
+def test_a_bad_source_names_file_and_reason(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in PUBLISHED
+    with pytest.raises(CatalogueError, match=message):
+        read_published(experiment(tmp_path, PUBLISHED.replace(*change)))
+
+
+# --- where files are found -------------------------------------------------------------------------
+
+
+def test_a_folder_of_the_user_adds_to_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest(tmp_path, MANIFEST)
+    monkeypatch.chdir(tmp_path)
+    assert {"thing", "go"} <= set(Catalogue().contender_names())
+
+
+def test_the_first_folder_wins(tmp_path: Path) -> None:
+    manifest(tmp_path / "a", MANIFEST)
+    manifest(tmp_path / "b", MANIFEST.replace("A thing", "Another"))
+    manifest(tmp_path / "b", MANIFEST, "other")
+    catalogue = Catalogue([tmp_path / "a", tmp_path / "b"])
+    assert catalogue.contender_names() == ["other", "thing"]
+    assert catalogue.contender("thing").title == "A thing"
+
+
+def test_a_broken_manifest_hurts_only_its_users(tmp_path: Path) -> None:
+    manifest(tmp_path, MANIFEST)
+    manifest(tmp_path, "title = \n", "broken")
+    catalogue = Catalogue([tmp_path], FACTORS)
+    assert catalogue.contender("thing@two").name == "thing@two"
+    contenders, errors = catalogue.contenders()
+    assert [contender.name for contender in contenders] == ["thing", "thing@two"]
+    assert list(errors) == ["broken"]
+    assert "contender.toml:1: broken TOML" in str(errors["broken"])
+    with pytest.raises(CatalogueError, match="broken TOML"):
+        catalogue.contender("broken")
+
+
+def test_unknown_names_come_with_the_nearest() -> None:
+    catalogue = Catalogue()
+    with pytest.raises(UsageError, match="there is no contender `erlnag`; did you mean erlang"):
+        catalogue.contender("erlnag")
+    with pytest.raises(UsageError, match="there is no experiment `showdwon`; did you mean showdown"):
+        catalogue.experiment("showdwon")
+    with pytest.raises(UsageError, match="there is no source of published figures `2006`"):
+        catalogue.published("2006")
+    with pytest.raises(UsageError, match="has no runtime `nope`; it has: go"):
+        catalogue.contender("go@nope")
+    with pytest.raises(UsageError, match="there is no experiment file"):
+        catalogue.experiment("./none.toml")
+
+
+def test_a_catalogue_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RINGSIDE_CATALOGUE", "/nowhere/at/all")
+    with pytest.raises(RingsideError, match="/nowhere/at/all, which is not a folder: correct or unset it"):
+        Catalogue()

@@ -1,0 +1,338 @@
+"""The paired benchmark with makers of trials that start nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.errors import ProbeError, UsageError
+from ringside.measure.blocks import blocks
+from ringside.measure.paired import PairedBenchmark, RunObserver
+from ringside.measure.stopping import StoppingRule
+from ringside.model.design import Cell, Experiment, Point
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import TrialOutcome
+from ringside.store import Store
+from ringside.workloads.base import Measurement
+from ringside.workloads.command import COMMAND
+from tests.test_store import holding
+
+POINTS = tuple(Point((("nodes", nodes),)) for nodes in (2, 3))
+EXPERIMENT = Experiment("x", "X", "command", ("a", "b"), {}, "a", 3)
+SEED = 5
+Step = Outcome | type[BaseException]
+
+
+class Maker:
+    """Makes a trial of each outcome, or raises, by the trial's number (from 1) or its contender."""
+
+    def __init__(self, steps: dict[int | str, Step] | None = None) -> None:
+        self.steps = steps or {}
+        self.made: list[tuple[int, int, Cell, bool]] = []
+        self.warmed_up = 0
+
+    def warm_up(self, observer: RunObserver) -> None:
+        observer.on_warm_up(Cell("a", POINTS[0]))
+        self.warmed_up += 1
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        tick()
+        self.made.append((block, position, cell, first))
+        step = self.steps.get(len(self.made), self.steps.get(cell.contender, Outcome.OK))
+        if isinstance(step, type):
+            raise step("the probe broke")
+        report = TrialOutcome("ok", wall_ns=1000 + len(self.made))
+        return Trial(block, position, cell, step, "as it was", report=report)
+
+
+class Observer:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[Run, StoppingRule, Sequence[Cell], Measurement]] = []
+        self.ended: list[Trial] = []
+        self.started: list[tuple[int, Cell]] = []
+        self.ticks = 0
+
+    def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
+        self.begun.append((run, rule, cells, measurement))
+
+    def on_warm_up(self, cell: Cell) -> None: ...
+
+    def on_trial_begin(self, block: int, cell: Cell) -> None:
+        self.started.append((block, cell))
+
+    def on_tick(self) -> None:
+        self.ticks += 1
+
+    def on_trial_end(self, trial: Trial, seconds: float) -> None:
+        assert 0 <= seconds < 60
+        self.ended.append(trial)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "s.sqlite")
+
+
+@pytest.fixture
+def run(store: Store) -> Run:
+    return store.begin_run("x", SEED, {}, {}, {})
+
+
+@pytest.fixture
+def benchmark(store: Store, run: Run) -> Callable[..., PairedBenchmark]:
+    def make(maker: Maker, observer: Observer | None = None, **changes: Any) -> PairedBenchmark:
+        settings: dict[str, Any] = {"rule": StoppingRule(3, 3), **changes}
+        return PairedBenchmark(
+            run=run,
+            experiment=EXPERIMENT,
+            measurement=COMMAND,
+            points=POINTS,
+            maker=maker,
+            store=store,
+            observer=observer or Observer(),
+            **settings,
+        )
+
+    return make
+
+
+Make = Callable[..., PairedBenchmark]
+PLANNED = [
+    (block.index, position, cell)
+    for block in blocks(POINTS, EXPERIMENT.contenders, 3, SEED)
+    for position, cell in enumerate(block.cells)
+]
+
+
+def places(trials: Sequence[Trial]) -> list[tuple[int, int, Cell]]:
+    return [(trial.block, trial.position, trial.cell) for trial in trials]
+
+
+def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    maker, observer = Maker(), Observer()
+    assert benchmark(maker, observer).conduct()
+    assert [made[:3] for made in maker.made] == PLANNED
+    assert [first for *_, first in maker.made] == [position == 0 for _, position, _ in PLANNED]
+    trials = store.trials(run)
+    assert places(trials) == PLANNED
+    assert trials == observer.ended
+    assert [(trial.block, trial.cell) for trial in trials] == observer.started
+    assert observer.ticks == len(PLANNED)
+    cells = [Cell(name, point) for point in POINTS for name in "ab"]
+    assert observer.begun == [(run, StoppingRule(3, 3), cells, COMMAND)]
+    assert maker.warmed_up == 1
+    assert store.run(run.id).ended_at is not None
+
+
+def test_orders_differ_between_blocks() -> None:
+    orders = {tuple(cell for _, _, cell in PLANNED[start : start + 4]) for start in range(0, len(PLANNED), 4)}
+    assert len(orders) > 1
+
+
+# --- a probe that fails ---
+
+
+@pytest.mark.parametrize("step", [ProbeError, Outcome.PROBE_FAILED])
+def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(
+    benchmark: Make, store: Store, run: Run, step: Step
+) -> None:
+    assert benchmark(Maker({1: step, 3: step, 5: step})).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED
+    failed = [number for number, trial in enumerate(trials, 1) if trial.outcome is Outcome.PROBE_FAILED]
+    assert failed == [1, 3, 5]
+    assert trials[2].started_at if step is ProbeError else True
+    assert trials[2].detail == ("the probe broke" if step is ProbeError else "as it was")
+
+
+def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_these_cells(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    with pytest.raises(ProbeError, match="the probe failed 2 times in a row, last: the probe broke"):
+        benchmark(Maker({6: ProbeError, 7: ProbeError})).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED[:7]
+    assert [trial.outcome for trial in trials[5:]] == [Outcome.PROBE_FAILED] * 2
+    assert store.run(run.id).ended_at is None
+    again = Maker()
+    assert benchmark(again).conduct()
+    assert [made[:3] for made in again.made] == PLANNED[5:]
+    assert store.run(run.id).ended_at is not None
+
+
+# --- interrupts and resumes ---
+
+
+def test_an_interrupted_trial_is_kept_and_made_again(benchmark: Make, store: Store, run: Run) -> None:
+    observer = Observer()
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({6: Outcome.INTERRUPTED}), observer).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED[:6]
+    assert (trials[5].outcome, trials[5].detail) == (Outcome.INTERRUPTED, "as it was")
+    # What the probe still reported.
+    assert trials[5].report is not None
+    assert observer.ended == trials
+    assert store.run(run.id).ended_at is None
+    again = Maker()
+    assert benchmark(again).conduct()
+    assert [made[:3] for made in again.made] == PLANNED[5:]
+    assert again.warmed_up == 1
+
+
+def test_an_interrupt_without_a_report_is_kept_too(benchmark: Make, store: Store, run: Run) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({6: KeyboardInterrupt})).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED[:6]
+    assert trials[5].outcome is Outcome.INTERRUPTED
+    assert trials[5].detail == "interrupted before the probe had reported"
+    assert trials[5].started_at
+
+
+def test_a_resumed_block_times_the_reference_with_its_first_trial(benchmark: Make) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({6: Outcome.INTERRUPTED})).conduct()
+    again = Maker()
+    benchmark(again).conduct()
+    assert [(block, position) for block, position, _, first in again.made if first] == [(2, 1), (3, 0)]
+
+
+def test_nothing_is_left_of_a_run_that_ended(benchmark: Make, store: Store, run: Run) -> None:
+    benchmark(Maker()).conduct()
+    again = Maker()
+    assert benchmark(again).conduct()
+    assert again.made == []
+    assert len(store.trials(run)) == len(PLANNED)
+
+
+def test_two_processes_cannot_work_on_one_run(benchmark: Make, store: Store, run: Run) -> None:
+    maker = Maker()
+    with (
+        holding(Path(store.where), run),
+        pytest.raises(UsageError, match=f"run {run.id} is in progress in another process"),
+    ):
+        benchmark(maker).conduct()
+    assert (maker.made, maker.warmed_up) == ([], 0)
+    assert store.trials(run) == []
+    assert benchmark(maker).conduct()
+
+
+def test_a_run_is_free_after_it_was_interrupted(benchmark: Make, store: Store, run: Run) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({1: Outcome.INTERRUPTED})).conduct()
+    assert not store.is_held(run)
+
+
+# --- cells that are not measured ---
+
+
+def test_an_unavailable_cell_is_one_row_before_the_first_block(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    missing = Cell("b", POINTS[0])
+    for _ in range(2):
+        maker = Maker()
+        assert benchmark(maker, unavailable={missing: "no toolchain; install it"}).conduct()
+    row, *trials = store.trials(run)
+    assert (row.block, row.cell, row.outcome) == (0, missing, Outcome.UNAVAILABLE)
+    assert row.detail == "no toolchain; install it"
+    assert row.started_at
+    assert places(trials) == [place for place in PLANNED if place[2] != missing]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED])
+def test_a_cell_that_fails_hopelessly_twice_is_left_out(
+    benchmark: Make, store: Store, run: Run, outcome: Outcome
+) -> None:
+    maker = Maker({"b": outcome})
+    assert benchmark(maker).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED
+    for point in POINTS:
+        of_cell = [trial for trial in trials if trial.cell == Cell("b", point)]
+        assert [trial.outcome for trial in of_cell] == [outcome, outcome, Outcome.UNAVAILABLE]
+        assert of_cell[2].detail == f"left out: 2 trials of this cell were {outcome}"
+    assert {trial.outcome for trial in trials if trial.cell.contender == "a"} == {Outcome.OK}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.WRONG_EVIDENCE, Outcome.LOAD_FAILED])
+def test_other_failures_are_tried_in_every_block(
+    benchmark: Make, store: Store, run: Run, outcome: Outcome
+) -> None:
+    assert benchmark(Maker({"b": outcome})).conduct()
+    of_b = [trial for trial in store.trials(run) if trial.cell.contender == "b"]
+    assert [trial.outcome for trial in of_b] == [outcome] * 6
+
+
+def test_a_resume_remembers_the_hopeless_cells(benchmark: Make, store: Store, run: Run) -> None:
+    # Two blocks, then an interrupt.
+    steps: dict[int | str, Step] = {"b": Outcome.TIMED_OUT, 9: Outcome.INTERRUPTED}
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker(steps)).conduct()
+    again = Maker({"b": Outcome.TIMED_OUT})
+    assert benchmark(again).conduct()
+    assert {cell.contender for _, _, cell, _ in again.made} == {"a"}
+    last = [trial for trial in store.trials(run) if trial.block == 3 and trial.cell.contender == "b"]
+    assert [trial.outcome for trial in last] == [Outcome.UNAVAILABLE] * 2
+
+
+def test_a_cell_that_is_left_out_names_its_last_failure(benchmark: Make, store: Store, run: Run) -> None:
+    numbers = [number for number, (_, _, cell) in enumerate(PLANNED, 1) if cell == Cell("b", POINTS[0])]
+    maker = Maker({numbers[0]: Outcome.TIMED_OUT, numbers[1]: Outcome.FLOODED})
+    assert benchmark(maker).conduct()
+    last = store.trials(run)[numbers[2] - 1]
+    assert (last.outcome, last.detail) == (
+        *(Outcome.UNAVAILABLE, "left out: 2 trials of this cell were flooded"),
+    )
+
+
+def test_a_block_whose_first_cell_is_left_out_still_times_the_reference(benchmark: Make) -> None:
+    maker = Maker({"a": Outcome.TIMED_OUT})
+    benchmark(maker).conduct()
+    assert [block for block, _, _, first in maker.made if first] == [1, 2, 3]
+
+
+# --- when it ends ---
+
+
+def test_no_block_begins_after_the_time_is_over(benchmark: Make, store: Store, run: Run) -> None:
+    assert not benchmark(Maker(), rule=StoppingRule(3, 3, time_s=0)).conduct()
+    assert store.trials(run) == []
+    assert store.run(run.id).ended_at is None
+
+
+def test_the_fewest_timed_blocks_are_made_in_any_case(benchmark: Make, store: Store, run: Run) -> None:
+    assert not benchmark(Maker(), rule=StoppingRule(3, 30, time_s=0, min_timed_blocks=2)).conduct()
+    assert places(store.trials(run)) == PLANNED[:8]
+
+
+def test_a_run_ends_at_the_first_look_at_narrow_intervals(benchmark: Make, store: Store, run: Run) -> None:
+    assert benchmark(Maker(), rule=StoppingRule(3, 500, until=0.5)).conduct()
+    assert {trial.block for trial in store.trials(run)} == set(range(1, 11))
+
+
+def test_a_resumed_run_remembers_the_blocks_that_it_has(benchmark: Make, store: Store, run: Run) -> None:
+    rule = StoppingRule(3, 500, until=0.5)
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({4 * 8 + 2: Outcome.INTERRUPTED}), rule=rule).conduct()
+    assert len(store.trials(run)) == 34
+    again = Maker()
+    assert benchmark(again, rule=rule).conduct()
+    # It had eight blocks and two trials of the ninth, one of them cut off.
+    assert len(again.made) == 7
+    assert {trial.block for trial in store.trials(run)} == set(range(1, 11))
+
+
+def test_errors_of_a_maker_pass_through_and_nothing_is_lost(benchmark: Make, store: Store, run: Run) -> None:
+    with pytest.raises(UsageError):
+        benchmark(Maker({6: UsageError})).conduct()
+    assert places(store.trials(run)) == PLANNED[:5]
+    assert not store.is_held(run)

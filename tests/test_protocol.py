@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ringside.probe import protocol
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    Evidence,
+    Limits,
+    LoadMessage,
+    LoadOutcome,
+    LoadPlan,
+    LoadRequest,
+    PoissonRate,
+    Sample,
+    Service,
+    Started,
+    TrialRequest,
+)
+
+TRIAL = TrialRequest(("true",), "/", {}, Limits(1.5, 2, 3, 4))
+
+
+def test_a_request_always_has_its_version_and_leaves_out_what_is_at_its_default() -> None:
+    assert msgspec.json.decode(TRIAL.encode()) == {
+        "version": protocol.VERSION,
+        "argv": ["true"],
+        "cwd": "/",
+        "env": {},
+        "limits": {"wall_s": 1.5, "memory_bytes": 2, "output_bytes": 3, "processes": 4},
+    }
+    load = LoadRequest(LoadPlan("http", pacing=PoissonRate(5, seed=2**63 - 1)))
+    assert msgspec.json.decode(load.encode()) == {
+        "version": protocol.VERSION,
+        "load": {"protocol": "http", "pacing": {"kind": "poisson", "rate_per_s": 5.0, "seed": 2**63 - 1}},
+    }
+
+
+def test_a_request_is_one_line() -> None:
+    several = msgspec.structs.replace(TRIAL, argv=("sh", "-c", "a\nb"))
+    assert b"\n" not in several.encode()
+    assert msgspec.json.decode(several.encode(), type=TrialRequest) == several
+
+
+def test_evidence_of_nothing_is_evidence_and_no_service_is_none() -> None:
+    request = msgspec.structs.replace(TRIAL, expect=Evidence(), service=Service(1, 2))
+    assert msgspec.json.decode(request.encode(), type=TrialRequest) == request
+    assert msgspec.json.decode(request.encode())["expect"] == {}
+
+
+def test_an_open_loop_is_one_with_a_rate() -> None:
+    assert not LoadPlan("http").is_open_loop
+    assert not LoadPlan("http", pacing=ClosedLoop()).is_open_loop
+    assert LoadPlan("http", pacing=ConstantRate(1)).is_open_loop
+
+
+def test_unknown_keys_of_messages_are_ignored_so_that_later_stores_can_be_read() -> None:
+    line = b'{"type":"started","version":1,"t_ns":3,"colour":"red"}'
+    assert protocol.trial_message(line) == protocol.engine_message(line) == Started(1, 3)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b'{"version":1}',
+        b'{"type":"surprise"}',
+        b'{"type":"started"}',
+        b'{"type":"started","version":"1"}',
+        b'{"type":"sample","t_ns":-1}',
+        b'{"type":"sample","t_ns":1,"threads":-1}',
+        b'{"type":"sample","t_ns":1,"pss_bytes":-1}',
+        b'{"type":"outcome"}',
+        b'{"type":"progress","t_ns":1,"interval_ns":1,"requests":1,"errors":1,"open":1,"in_flight":1}',
+    ],
+)
+def test_what_is_no_message_of_a_trial_is_a_value_error(line: bytes) -> None:
+    with pytest.raises(ValueError, match="."):
+        protocol.trial_message(line)
+
+
+def test_an_outcome_of_a_trial_and_of_a_load_are_different_messages() -> None:
+    assert isinstance(protocol.engine_message(b'{"type":"outcome","outcome":"ok"}'), LoadOutcome)
+    with pytest.raises(ValueError, match="phase"):
+        protocol.engine_message(b'{"type":"phase","t_ns":1,"name":"x","ns":1}')
+
+
+def test_messages_of_a_trial_are_read_in_order() -> None:
+    lines = [b'{"type":"started","version":1}', b'{"type":"sample","t_ns":1}']
+    assert protocol.trial_messages(lines) == [Started(1), Sample(1)]
+
+
+def test_a_histogram_without_counts_has_no_latency() -> None:
+    some, none = protocol.LatencySummary(count=1, p50_ns=3), protocol.LatencySummary()
+    load = LoadMessage(step="s", name="n", histograms={"some": some, "none": none})
+    assert load.latency("some") == some
+    assert load.latency("none") is load.latency("missing") is None
+
+
+def test_plain_messages_are_json_values_that_convert_back() -> None:
+    load = LoadMessage(step="s", name="n", errors={"reset": 2})
+    values = protocol.plain(load)
+    assert values["type"] == "load"
+    assert msgspec.convert(values, LoadMessage) == load

@@ -1,0 +1,140 @@
+"""Rows of trials as they stand in stores, of this version and of earlier ones."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Span, Trial
+from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome
+from ringside.store.rows import samples_of, samples_text, trial_of, trial_values
+
+TRIAL = Trial(
+    block=1,
+    position=2,
+    cell=Cell("go", Point((("nodes", 10), ("mode", "token")))),
+    outcome=Outcome.OK,
+    detail="",
+    cpus=(1,),
+    started_at="2026-01-01T00:00:00.000+00:00",
+    report=TrialOutcome("ok", wall_ns=5),
+    phases={"relay": (7, 8), "spawn": (3,)},
+    marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
+    loads=(LoadMessage(step="s", name="n", requests=6),),
+    spans=(Span(1, 0.5, 0.75),),
+    missing=("x",),
+    memory_limit_bytes=11,
+    input_bytes=12,
+)
+# As revision 3dbd790 wrote it: only what the probe sent.
+ROW: dict[str, Any] = {
+    "block": 1,
+    "position": 2,
+    "contender": "go",
+    "point": '{"nodes": 10, "mode": "token"}',
+    "outcome": "ok",
+    "detail": "",
+    "started_at": "2026-01-01T00:00:00.000+00:00",
+    "cpus": "[1]",
+    "outcome_line": json.dumps(
+        {
+            "outcome": "ok",
+            "wall_ns": 5,
+            "loads": [{"outcome": "ok", "step": "s", "name": "n", "requests": 6}],
+            "spans": [[1, 500_000_000, 750_000_000]],
+            "repeats": {"relay": [7, 8]},
+            "memory_limit_bytes": 11,
+            "input_bytes": 12,
+        }
+    ),
+    "phases": '{"relay": 15, "spawn": 3}',
+    "marks": '{"spawned": {"type": "sample", "t_ns": 4, "mark": "spawned", "pss_bytes": 9}}',
+    "missing": '["x"]',
+}
+
+
+def row(**changes: Any) -> SimpleNamespace:
+    return SimpleNamespace(**{**ROW, **changes})
+
+
+def test_a_row_has_the_columns_that_it_always_had() -> None:
+    values = trial_values(TRIAL)
+    assert values.keys() == ROW.keys()
+    for name in ROW.keys() - {"outcome_line", "marks"}:
+        assert values[name] == ROW[name], name
+    marks = json.loads(values["marks"])["spawned"]
+    assert {key: marks[key] for key in ("t_ns", "mark", "pss_bytes")} == (
+        {"t_ns": 4, "mark": "spawned", "pss_bytes": 9}
+    )
+    line, before = json.loads(values["outcome_line"]), json.loads(ROW["outcome_line"])
+    assert {key: line[key] for key in before.keys() - {"loads"}} == {
+        key: value for key, value in before.items() if key != "loads"
+    }
+    assert {key: line["loads"][0][key] for key in ("step", "name", "requests")} == (
+        {"step": "s", "name": "n", "requests": 6}
+    )
+    # The types stand in the columns' meaning.
+    assert "type" not in line
+    assert "type" not in line["loads"][0]
+
+
+def test_what_a_trial_does_not_have_is_left_out_of_its_row() -> None:
+    bare = Trial(0, 0, Cell("go", Point(())), Outcome.UNAVAILABLE, "no toolchain")
+    values = trial_values(bare)
+    assert (values["outcome_line"], values["phases"], values["marks"]) == ("{}", "{}", "{}")
+    assert trial_of(SimpleNamespace(**values)) == bare
+
+
+def test_rows_of_earlier_versions_are_read() -> None:
+    assert trial_of(row()) == TRIAL
+
+
+def test_rows_of_the_earliest_versions_are_read() -> None:
+    """Marks had no type, loads no outcome, and programs no repeats."""
+    line = {"type": "outcome", "outcome": "ok", "wall_ns": 5, "loads": [{"step": "s", "name": "n"}]}
+    early = trial_of(
+        row(
+            outcome_line=json.dumps(line),
+            phases='{"relay": 15}',
+            marks='{"spawned": {"t_ns": 4, "mark": "spawned"}}',
+        )
+    )
+    assert early.report == TrialOutcome("ok", wall_ns=5)
+    assert early.phases == {"relay": (15,)}
+    assert early.marks == {"spawned": Sample(4, "spawned")}
+    assert early.loads == (LoadMessage(step="s", name="n", outcome="ok"),)
+    assert (early.spans, early.memory_limit_bytes, early.input_bytes) == ((), None, None)
+
+
+def test_keys_that_this_version_does_not_know_are_ignored() -> None:
+    line = {**json.loads(ROW["outcome_line"]), "colour": "red"}
+    assert trial_of(row(outcome_line=json.dumps(line))) == TRIAL
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"outcome": "splendid"},
+        {"outcome_line": "{"},
+        {"outcome_line": '{"outcome": "ok", "wall_ns": -1}'},
+        {"outcome_line": '{"outcome": "ok", "loads": [{"step": "s"}]}'},
+        {"marks": '{"spawned": {"t_ns": "soon"}}'},
+    ],
+)
+def test_a_row_that_is_none_is_a_value_error(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="."):
+        trial_of(row(**changes))
+
+
+def test_samples_are_one_text() -> None:
+    samples = (Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),)))
+    assert samples_of(samples_text(samples)) == samples
+    assert samples_of("[]") == ()
+    # As 3dbd790 wrote them.
+    assert samples_of('[{"type": "sample", "t_ns": 1, "mark": null, "pss_bytes": 8}]') == samples[:1]
+    with pytest.raises(ValueError, match="array"):
+        samples_of("{}")

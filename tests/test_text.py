@@ -1,0 +1,34 @@
+"""Texts for a line of a terminal."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.text import one_line, sentences
+
+
+@given(st.text())
+def test_one_line_is_one_harmless_line(text: str) -> None:
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert len(line) <= 400
+    assert not any(ord(character) < 32 or 127 <= ord(character) < 160 for character in line)
+    assert "\u202e" not in line
+
+
+def test_it_is_cut_at_its_limit() -> None:
+    assert one_line("abcdef", 4) == "abc…"
+    assert one_line("abcd", 4) == "abcd"
+
+
+def test_one_line() -> None:
+    assert one_line("a\nb\tc\x1b[31m\u202e") == "a b c·[31m·"
+    assert one_line("x" * 10, 5) == "xxxx…"
+    assert one_line("x" * 5, 5) == "xxxxx"
+
+
+def test_sentences() -> None:
+    assert sentences("the engine was late", " add a thread. ") == "The engine was late. Add a thread."
+    assert sentences("already a sentence.", "") == "Already a sentence."
+    assert sentences("", "") == ""

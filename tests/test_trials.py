@@ -1,0 +1,175 @@
+"""The request of a trial, and the trial that the probe's messages make."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.errors import ProbeError
+from ringside.measure import trials
+from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
+from ringside.model.design import Cell, Input, Level, Limits
+from ringside.model.results import Outcome, Span
+from ringside.probe.protocol import (
+    Evidence,
+    ExpectedLines,
+    InputUse,
+    TrialRequest,
+    trial_messages,
+)
+from ringside.workloads.base import Workload
+from ringside.workloads.batch import BATCH
+from ringside.workloads.fanout import FANOUT
+from ringside.workloads.feed import FEED
+from ringside.workloads.ring import RING
+from tests.points import ok_trial, point
+
+RING_LEVELS: dict[str, Level] = {"nodes": 4, "messages": 3, "mode": "token", "trace": 1, "cores": 2}
+COMMAND = ("{runtime}", "+S", "{cores}", "{build}/program")
+CONTENDER = Contender(
+    name="a",
+    folder=Path("/folder"),
+    title="",
+    model="",
+    queue="",
+    language="",
+    scheduler="",
+    parallel=True,
+    runtime=Runtime("r", ("r",), ("r",)),
+    builds=(),
+    workloads={workload.name: WorkloadEntry(COMMAND) for workload in (RING, BATCH, FANOUT, FEED)},
+)
+READY = Ready(CONTENDER, Receipt("/bin/r", "1", "r 1"), Path("/build"), "c")
+
+
+def request_for(
+    workload: Workload = RING, levels: dict[str, Level] | None = None, **changes: Any
+) -> TrialRequest:
+    settings: dict[str, Any] = {
+        "limits": Limits(wall_s=5),
+        "cpus": (0, 1),
+        "probe_cpus": (3,),
+        "environment": {"PATH": "/bin"},
+        "seed": 9,
+        "memory_available_bytes": 1000,
+    }
+    at = point(workload, **(RING_LEVELS if levels is None else levels))
+    return trials.request(READY, Cell("a", at), workload, **{**settings, **changes})
+
+
+def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:
+    request = request_for()
+    assert request.argv == (
+        *("/bin/r", "+S", "2", "/build/program", "nodes=4", "messages=3", "mode=token", "trace=1"),
+        *("repeats=1", "cores=2", "hold=1", "seed=9"),
+    )
+    assert (request.cwd, request.env) == ("/folder", {"PATH": "/bin"})
+    assert (request.cpus, request.probe_cpus) == ((0, 1), (3,))
+    assert request.expect == Evidence(
+        {"checksum": "21", "order": "7911"}, ExpectedLines(12, {":": 6, "*": 3, ">": 2, "@": 1})
+    )
+    assert (request.limits.wall_s, request.limits.memory_bytes) == (5, 750)
+    assert request.limits.output_bytes == RING.output_bytes(point(RING, **RING_LEVELS))
+    assert (request.service, request.inputs, request.timeline, request.reference) == (None, (), False, False)
+    assert request_for(reference=True).reference
+    sent = json.loads(request.encode())
+    assert (sent["version"], sent["argv"][-1]) == (1, "seed=9")
+
+
+def test_an_experiments_limits_win() -> None:
+    limits = request_for(limits=Limits(memory_bytes=7, output_bytes=8, processes=9)).limits
+    assert (limits.memory_bytes, limits.output_bytes, limits.processes) == (7, 8, 9)
+
+
+@pytest.mark.parametrize(("source", "cached"), [("cache", True), ("disk", False)])
+def test_input_files(tmp_path: Path, source: str, cached: bool) -> None:
+    answers = tmp_path / "answers"
+    answers.write_bytes(b"Case #1: 5\n")
+    input = Input(tmp_path / "input", 100, hashlib.sha256(b"Case #1: 5\n").hexdigest(), answers)
+    request = request_for(BATCH, {"cases": 1, "source": source, "seed": 77}, input=input)
+    assert request.inputs == (InputUse(str(input.path), cached=cached),)
+    assert f"input={input.path}" in request.argv
+    # The point's seed is the input's, and wins over that of the run.
+    assert [word for word in request.argv if word.startswith("seed=")] == ["seed=77"]
+    assert request.expect == Evidence({"cases": "1"}, ExpectedLines(1, sha256=input.answer_sha256))
+    assert not request_for(BATCH, {"cases": 1}).inputs
+
+
+def test_servers_prove_their_work_by_their_answers() -> None:
+    request = request_for(FANOUT, {"requests": 7})
+    assert request.service == FANOUT.service(point(FANOUT, requests=7), 9)
+    assert request.expect is None
+    assert not request.timeline
+    feed = request_for(FEED, {})
+    assert feed.timeline
+    sent = json.loads(feed.encode())
+    assert "expect" not in sent
+    assert sent["service"]["steps"][1]["loads"][0]["plan"]["stream"]["chunk"] == "Chunk {k} for {id}"
+    assert sent["service"]["steps"][1]["marks"][0] == {"name": "ramped", "at_s": 1.0}
+
+
+def test_the_environment_is_small_and_writes_nowhere_else() -> None:
+    base = {"PATH": "/bin", "SECRET": "x", "HOME": "/home/me"}
+    environment = trials.environment(base, Path("/build"), 1, 2, 3)
+    assert "SECRET" not in environment
+    assert environment["HOME"] == "/build"
+    assert environment["PYTHONDONTWRITEBYTECODE"] == "1"
+
+
+BLANK = ok_trial(RING, {"outcome": Outcome.INTERRUPTED, "cpus": (1,), "memory_limit_bytes": 750})
+OUTCOME = {"type": "outcome", "outcome": "ok", "detail": "", "wall_ns": 5}
+
+
+def with_lines(*messages: dict[str, Any]) -> Any:
+    return trials.with_messages(BLANK, trial_messages(json.dumps(message).encode() for message in messages))
+
+
+def phase(name: str, ns: int) -> dict[str, Any]:
+    return {"type": "phase", "name": name, "ns": ns, "t_ns": 1}
+
+
+def test_messages_become_a_trial() -> None:
+    trial = with_lines(
+        {"type": "started", "version": 1, "missing": ["cgroup: no"], "pid": 1},
+        phase("relay", 5),
+        {"type": "sample", "t_ns": 2, "mark": "spawned", "pss_bytes": 4},
+        {"type": "sample", "t_ns": 3, "mark": None, "pss_bytes": None},
+        {"type": "span", "unit": 7, "begin_ns": 1_000_000_000, "end_ns": 2_500_000_000},
+        {"type": "load", "step": "measured", "name": "all", "requests": 6},
+        {"type": "load", "step": "measured", "name": "long", "requests": 8},
+        {**OUTCOME, "outcome": "wrong-evidence", "detail": "no result"},
+    )
+    assert (trial.outcome, trial.detail) == (Outcome.WRONG_EVIDENCE, "no result")
+    assert trial.report.wall_ns == 5
+    assert trial.phases == {"relay": (5,)}
+    assert list(trial.marks) == ["spawned"]
+    assert trial.marks["spawned"].pss_bytes == 4
+    assert [sample.t_ns for sample in trial.samples] == [2, 3]
+    assert trial.spans == (Span(7, 1.0, 2.5),)
+    assert trial.load("measured").requests == 6
+    assert trial.load("measured", "long").requests == 8
+    assert trial.load("warm-up") is None
+    assert trial.missing == ("cgroup: no",)
+    # What the runner knew before stays.
+    assert (trial.cell, trial.cpus, trial.memory_limit_bytes) == (BLANK.cell, (1,), 750)
+
+
+def test_phases_of_repeats() -> None:
+    messages = [phase("spawn", 1), phase("relay", 9), phase("spawn", 2), phase("relay", 4), phase("alone", 7)]
+    trial = with_lines(*messages, OUTCOME)
+    assert trial.phases == {"spawn": (1, 2), "relay": (9, 4), "alone": (7,)}
+    assert (trial.total_ns("relay"), trial.phase_ns("relay"), trial.repeats_ns("relay")) == (13, 4, (9, 4))
+    assert (trial.total_ns("alone"), trial.phase_ns("alone"), trial.repeats_ns("alone")) == (7, 7, ())
+    assert (trial.total_ns("gap"), trial.phase_ns("gap"), trial.repeats_ns("gap")) == (None, None, ())
+
+
+def test_messages_without_a_known_outcome_are_an_error_of_the_probe() -> None:
+    with pytest.raises(ProbeError, match="without an outcome"):
+        with_lines({"type": "started", "version": 1})
+    with pytest.raises(ProbeError, match="unknown outcome: elsewhere·") as caught:
+        with_lines({**OUTCOME, "outcome": "elsewhere\x1b"})
+    assert "\x1b" not in str(caught.value)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside import units
+from ringside.model.results import Interval
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"), (1, "1.00"), (1.2345, "1.23"), (12.345, "12.3"), (123.45, "123"), (1234.5, "1,230"),
+        (0.012345, "0.0123"), (999.9, "1,000"), (0.9999, "1.000"), (-5.678, "-5.68"), (1e6, "1,000,000"),
+    ],
+)  # fmt: skip
+def test_three_significant_digits(value: float, text: str) -> None:
+    assert units.significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (123.4, "ns", "123 ns"), (1234, "ns", "1.23 µs"), (0.5, "ns", "0.500 ns"), (2.5e9, "ns", "2.50 s"),
+        (0.0123, "s", "12.3 ms"), (90, "s", "90.0 s"), (3 << 20, "B", "3.00 MiB"),
+        (17, "", "17"), (17.5, "", "17.5"),
+    ],
+)  # fmt: skip
+def test_units_scale(value: float, unit: str, text: str) -> None:
+    assert units.quantity(value, unit) == text
+
+
+def test_an_interval_has_the_scale_and_the_decimals_of_its_estimate() -> None:
+    assert units.with_interval(Interval(1100, 950, 1200, 7), "ns") == "1.10 µs (0.95–1.20)"
+    assert units.with_interval(Interval(1100, None, None, 2), "ns") == "1.10 µs"
+    assert units.with_interval(Interval(12_345, 9_876, 13_579, 7), "/s") == "12,300 /s (9,900–13,600)"
+    assert units.with_interval(Interval(0.0, 0.0, 0.0123, 7), "s") == "0 µs (0–12,300)"
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high", "text"),
+    [
+        (1.55, 1.63, 1.74, "1.63 (1.55–1.74)"),
+        (0.9333, 1.034, 1.0666, "1.03 (0.93–1.07)"),
+        (0.9851, 0.9953, 1.0123, "0.995 (0.985–1.012)"),
+        # The interval excludes 1, and shows it.
+        (1.0012, 1.0042, 1.0081, "1.004 (1.001–1.008)"),
+        (0.9992, 0.9996, 0.99996, "0.9996 (0.9992–1.0000)"),
+        # It does not exclude 1.
+        (0.9996, 1.0042, 1.0081, "1.00 (1.00–1.01)"),
+        (0.0123, 12.5, 123.4, "12.5 (0.0123–123.4)"),
+    ],
+)
+def test_ratios_have_consistent_digits(low: float, estimate: float, high: float, text: str) -> None:
+    assert units.ratio(Interval(estimate, low, high, 7)) == text
+
+
+def test_a_ratio_without_an_interval() -> None:
+    assert units.ratio(Interval(1.6345, None, None, 3)) == "1.63"
+
+
+def test_shares_and_counts() -> None:
+    assert units.percent(0.194) == "19 %"
+    assert units.count(1, "block") == "1 block"
+    assert units.count(1200, "trial") == "1,200 trials"
+
+
+@given(st.floats(1e-6, 1e12))
+def test_what_is_written_is_near_what_is_meant(value: float) -> None:
+    assert float(units.significant(value).replace(",", "")) == pytest.approx(value, rel=0.006)
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1, 3), st.floats(1, 3))
+def test_no_end_of_a_ratio_is_written_as_0(estimate: float, below: float, above: float) -> None:
+    _, ends = units.ratio_parts(Interval(estimate, estimate / below, estimate * above, 7))
+    low, high = (float(end.replace(",", "")) for end in ends.split("–"))
+    assert 0 < low <= high
