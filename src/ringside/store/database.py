@@ -84,6 +84,9 @@ _timeline = sa.Table(
     sa.Column("samples", sa.Text, nullable=False),
 )
 
+# Made once: with the values in it, it would be compiled again for each trial.
+_INSERT_TRIAL = _trial.insert()
+
 
 def now() -> str:
     """The time as it is stored: UTC, ISO 8601, to the millisecond."""
@@ -278,7 +281,7 @@ class Store:
     def add_trial(self, run: Run, trial: Trial) -> None:
         """Keep a trial, with its samples."""
         with self._transaction() as connection:
-            result = connection.execute(_trial.insert().values(run_id=run.id, **rows.trial_values(trial)))
+            result = connection.execute(_INSERT_TRIAL, {"run_id": run.id, **rows.trial_values(trial)})
             if (key := result.inserted_primary_key) and trial.samples:
                 samples = rows.samples_text(trial.samples)
                 connection.execute(_timeline.insert().values(trial_id=key[0], samples=samples))
