@@ -12,8 +12,9 @@ import numpy as np
 from scipy.stats import t
 
 from ringside.stats.changepoints import SeriesKind, steady_state
-from ringside.stats.ratio import paired
-from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, all_narrower_than, interim_looks
+from ringside.stats.interval import CONFIDENCE
+from ringside.stats.ratio import paired_ratio
+from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, all_narrower_than, width_looks
 from ringside.stats.signed_rank import lower_tail
 
 Numbers = Any
@@ -82,12 +83,12 @@ def sequential_errors(
     for _ in range(times):
         shape = (2, most)
         sides = np.exp(dice.normal(0, machine.drift, most) + machine.noise(dice, shape))
-        for look in interim_looks(most):
+        for look in width_looks(most):
             one, other = (dict(enumerate(side[:look].tolist())) for side in sides)
-            found = paired(one, other, sequential=wider)
+            found = paired_ratio(one, other, SEQUENTIAL_CONFIDENCE if wider else CONFIDENCE)
             assert found is not None
-            if all_narrower_than([found.ratio], goal) or look == interim_looks(most)[-1]:
-                wrong += found.p <= _LEVEL
+            if all_narrower_than([found], goal) or look == width_looks(most)[-1]:
+                wrong += found.low is not None and found.high is not None and not found.low <= 1 <= found.high
                 stops.append(look)
                 break
     return wrong / times, float(np.median(stops))

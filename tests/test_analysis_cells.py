@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import random
+from collections.abc import Sequence
 
-from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
+import pytest
+
+from ringside.analysis.cells import (
+    CellAnalysis,
+    analyse_cell,
+    has_no_steady_state,
+    middle_trials,
+    trial_figures,
+)
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
-from tests.analyses import Exact, ok
+from ringside.stats.changepoints import missing
+from tests.analyses import Exact, near, ok
 
 HERE = Point(())
 CELL = Cell("go", HERE)
@@ -117,3 +128,56 @@ def test_a_trial_without_the_headline_comes_last_and_failures_do_not_count() -> 
 
 def test_a_cell_that_has_no_trials_has_no_middle() -> None:
     assert middle_trials("hop_ns", {CELL: analyse_cell(CELL, [], Exact())}, {}) == {}
+
+
+class Repeated(Exact):
+    repeated_metric = "hop_ns"
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        return {"hop_ns": 5.0, "cpu_s": 7.0}
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(float(each) for each in trial.repeats_ns("relay"))
+
+
+def repeating(levels: Sequence[float], outcome: Outcome = Outcome.OK) -> Trial:
+    """Five repeats about each of these levels, in ns."""
+    dice = random.Random(3)
+    repeats = tuple(round(level * dice.uniform(0.995, 1.005)) for level in levels for _ in range(5))
+    return Trial(1, 0, CELL, outcome, "", phases={"relay": repeats})
+
+
+needs_ruptures = pytest.mark.skipif(missing(), reason="the package that detects changes is not installed")
+COLD, WARM, UNSTEADY = [9e5, 4e5, 4e5, 4e5], [4e5] * 4, [4e5, 4e5, 4e5, 4e5, 4e5, 4e5, 4e5, 9e5]
+
+
+@needs_ruptures
+def test_a_repeated_metric_is_the_level_of_its_steady_state() -> None:
+    """Not of a few repeats, of those that reach no steady state, or of times of 0; and no other metric is."""
+    for levels in (COLD, WARM):
+        figures = trial_figures(repeating(levels), Repeated())
+        assert figures == {"hop_ns": near(4e5, rel=0.005), "cpu_s": 7.0}
+    for levels in (UNSTEADY, [4e5], [0.0] * 4):
+        assert trial_figures(repeating(levels), Repeated()) == {"hop_ns": 5.0, "cpu_s": 7.0}
+    assert trial_figures(repeating(COLD), Exact())["relay"] == near(0.9, rel=0.005)
+    cell = analyse_cell(CELL, [repeating(COLD)], Repeated())
+    assert cell.by_block["hop_ns"] == {1: near(4e5, rel=0.005)}
+
+
+def test_a_trial_that_failed_has_no_figures() -> None:
+    assert trial_figures(repeating(COLD, Outcome.CRASHED), Repeated()) == {}
+    assert not has_no_steady_state(repeating(UNSTEADY, Outcome.CRASHED), Repeated())
+
+
+@needs_ruptures
+def test_trials_without_a_steady_state() -> None:
+    assert has_no_steady_state(repeating(UNSTEADY), Repeated())
+    for levels in (COLD, WARM, [4e5], [0.0] * 4):
+        assert not has_no_steady_state(repeating(levels), Repeated())
+    assert not has_no_steady_state(repeating(UNSTEADY), Exact())
+
+
+def test_without_the_package_figures_are_the_measurements_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringside.analysis.cells.missing", lambda: True)
+    assert trial_figures(repeating(COLD), Repeated()) == {"hop_ns": 5.0, "cpu_s": 7.0}
+    assert not has_no_steady_state(repeating(UNSTEADY), Repeated())

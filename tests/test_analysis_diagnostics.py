@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,11 +19,10 @@ from ringside.analysis.diagnostics import (
     generator_bound,
     memory_limit_near,
     noisy_neighbour,
-    reference_by_block,
-    undecided,
+    references,
 )
-from ringside.model.design import Cell, Point
-from ringside.model.results import Comparison, Diagnostic, Interval, Outcome, Run, Trial, Verdict
+from ringside.model.design import Cell, Show
+from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Outcome, Run, Trial, Verdict
 from ringside.probe.protocol import CpuUse, EngineWarning, LoadMessage, Pressure, TrialOutcome
 from ringside.store.plans import read_plan
 from ringside.workloads.base import Measurement
@@ -31,8 +31,9 @@ from ringside.workloads.fib import FIB
 from ringside.workloads.ring import RING
 from ringside.workloads.target import TARGET
 from tests.analyses import Exact, near, ok, planned
+from tests.points import point
 
-HERE = Point(())
+HERE = point(RING)
 REPORT = TrialOutcome("ok")
 
 
@@ -115,10 +116,13 @@ def test_drift_comes_from_the_reference_computation() -> None:
     assert [each.code for each in drifted([10.51, 10.0])] == ["drift"]
 
 
-def test_the_reference_of_each_block() -> None:
+def test_the_references_of_each_block() -> None:
     unreported = dataclasses.replace(trial(5), report=None)
-    trials = [trial(1, reference_ns=7), trial(1), trial(2, reference_ns=9), trial(3), unreported]
-    assert reference_by_block([*trials, trial(4, reference_ns=0)]) == {1: 7.0, 2: 9.0}
+    trials = [trial(1, reference_ns=7), trial(1), trial(2, reference_ns=9, memory_reference_ns=21), trial(3)]
+    trials += [unreported, trial(4, reference_ns=0), trial(3, memory_reference_ns=22)]
+    assert references(trials) == {"computing": {1: 7.0, 2: 9.0}, "memory": {2: 21.0, 3: 22.0}}
+    assert references(trials[:2]) == {"computing": {1: 7.0}}
+    assert references([]) == references([unreported, trial(1)]) == {}
 
 
 BOUND = (EngineWarning("generator-bound"),)
@@ -188,34 +192,9 @@ def test_memory_near_its_limit() -> None:
     assert list(memory_limit_near([used(800), unreported])) == []
 
 
-def compared(
-    low: float | None, high: float | None, blocks: int = 7, name: str = "x", **changes: Any
-) -> Comparison:
-    ratio = Interval(1.1, low, high, blocks)
-    comparison = Comparison(HERE, "wall_s", name, "y", ratio, Verdict.INDISTINGUISHABLE, 0.06)
-    return dataclasses.replace(comparison, **changes)
-
-
-@pytest.mark.parametrize(("blocks", "family", "needed"), [(7, 8, 9), (7, 3, 14), (8, 8, 9), (9, 8, 18)])
-def test_comparisons_held_back_by_their_family_say_how_many_blocks_may_decide(
-    blocks: int, family: int, needed: int
-) -> None:
-    comparisons = [compared(1.05, 1.2, blocks), compared(0.9, 1.2, blocks)]
-    assert list(undecided(comparisons, family)) == [
-        Diagnostic("undecided", ("x",), {"family": family, "needed": needed})
-    ]
-
-
-def test_only_intervals_without_1_are_held_back() -> None:
-    decided = compared(1.05, 1.2, verdict=Verdict.SLOWER)
-    few = compared(None, None, verdict=Verdict.TOO_FEW_BLOCKS)
-    half = [compared(None, 1.2), compared(0.9, None)]
-    assert (
-        list(undecided([compared(0.9, 1.2), compared(1.0, 1.2), compared(0.8, 1.0), decided, few], 8)) == []
-    )
-    assert list(undecided(half, 8)) == []
-    below = [compared(0.8, 0.9, name="b"), compared(1.1, 1.2, 30, name="a"), compared(1.1, 1.3, name="b")]
-    assert list(undecided(below, 8)) == [Diagnostic("undecided", ("a", "b"), {"family": 8, "needed": 60})]
+def compared(name: str, obstacle: Obstacle | None = None, metric: str = "wall_s") -> Comparison:
+    ratio = Interval(1.1, 0.9, 1.2, 7)
+    return Comparison(HERE, metric, name, "y", ratio, Verdict.INCONCLUSIVE, 0.06, obstacle)
 
 
 class Quiet(Exact):
@@ -229,7 +208,6 @@ def diagnosed(
     run: Run | None = None,
     cells: Mapping[Cell, CellAnalysis] | None = None,
     comparisons: Sequence[Comparison] = (),
-    family: int = 1,
     blocks_done: int = 6,
 ) -> list[Diagnostic]:
     run = run or planned(["x"], [HERE])
@@ -242,7 +220,6 @@ def diagnosed(
             trials,
             cells or {},
             comparisons,
-            family=family,
             blocks_done=blocks_done,
         )
     )
@@ -269,14 +246,51 @@ def test_an_unfinished_run() -> None:
         assert diagnosed([], measurement, run=run) == []
 
 
+def test_pairs_with_obstacles_are_named_by_what_it_is() -> None:
+    """Once each, however many points and metrics; what concerns all pairs has a code of its own."""
+    comparisons = [
+        compared("b", Obstacle.SAME_VALUES, "rate"),
+        compared("c", Obstacle.FAILED_BLOCKS),
+        compared("a"),
+        compared("a", Obstacle.SAME_VALUES),
+        compared("b", Obstacle.SAME_VALUES),
+        compared("d", Obstacle.NO_STEADY_STATE),
+        *(compared(f"e {each}", each) for each in (Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)),
+        compared("f", Obstacle.NO_REFERENCE),
+    ]
+    assert diagnosed([], comparisons=comparisons) == [
+        Diagnostic("same-values", ("b / y", "a / y")),
+        Diagnostic("failed-blocks", ("c / y",)),
+        Diagnostic("no-steady-state", ("d / y",)),
+    ]
+
+
+def test_an_effect_on_the_next_trial() -> None:
+    """Whichever runs after `go` takes twice as long, in the headline that the experiment shows."""
+    trials = []
+    names, last = ["go", "erlang", "limit"], ""
+    for block in range(1, 31):
+        for position, name in enumerate(random.Random(block).sample(names, 3)):
+            cpu_s = (2.0 if last == "go" else 1.0) * (1 + random.Random(f"{block} {name}").random() / 50)
+            report = trial(block, name).report
+            measured = dataclasses.replace(ok(block, name, HERE, hop_ns=5.0, cpu_s=cpu_s), report=report)
+            trials.append(dataclasses.replace(measured, position=position))
+            last = name
+    by_hop, by_cpu = planned(names, [HERE]), planned(names, [HERE], show=Show(metrics=("cpu_s",)))
+    assert diagnosed(trials, Quiet(), run=by_hop) == []
+    (diagnostic,) = diagnosed(trials, Quiet(), run=by_cpu)
+    assert (diagnostic.code, diagnostic.subjects) == ("carry-over", ("go",))
+    assert diagnostic.values == {"effects": {"go": near(1.0, abs=0.15)}}
+
+
 def test_two_modes_of_the_headline() -> None:
     """Forty blocks: half of them at twice the time. In the other metric there is one mode."""
     trials = [
-        ok(block, name, point, hop_ns=high if block % 2 else 100.0, cpu_s=1.0)
-        for name, point, high in (
+        ok(block, name, place, hop_ns=high if block % 2 else 100.0, cpu_s=1.0)
+        for name, place, high in (
             ("x", HERE, 200.0),
-            ("x", Point((("nodes", 2),)), 300.0),
-            ("x", Point((("nodes", 3),)), 250.0),
+            ("x", point(RING, nodes=2), 300.0),
+            ("x", point(RING, nodes=3), 250.0),
             ("y", HERE, 100.0),
         )
         for block in range(1, 41)
@@ -343,6 +357,7 @@ def test_a_load_without_a_report_counts_and_the_measurement_has_the_last_word() 
 
 def test_the_order_of_codes() -> None:
     """What concerns verdicts comes first."""
+    cell = Cell("x", point(FIB))
     bound = LoadMessage(step="measured", name="all", warnings=BOUND)
     trials = [
         dataclasses.replace(
@@ -355,6 +370,7 @@ def test_the_order_of_codes() -> None:
                 pressure=Pressure(io_ns=10**10),
                 **OWN,
             ),
+            cell=cell,
             loads=(bound,),
             missing=("cgroup",),
             cpus=(0, 1, 2, 3),
@@ -362,7 +378,6 @@ def test_the_order_of_codes() -> None:
         )
         for block in (1, 2)
     ]
-    cell = Cell("x", HERE)
     modes = {block: 1.0 + block % 2 for block in range(40)}
     cells = {cell: CellAnalysis(cell, {}, {}, {FIB.compared[0]: modes})}
     diagnostics = diagnosed(
@@ -370,13 +385,12 @@ def test_the_order_of_codes() -> None:
         FIB,
         run=planned(["x"], [HERE], ended=False),
         cells=cells,
-        comparisons=[compared(1.1, 1.2)],
-        family=4,
+        comparisons=[compared("x", Obstacle.FAILED_BLOCKS)],
         blocks_done=2,
     )
     assert [each.code for each in diagnostics] == [
-        "undecided",
         "too-few-blocks",
+        "failed-blocks",
         "unfinished",
         "noisy-neighbour",
         "drift",
@@ -388,5 +402,5 @@ def test_the_order_of_codes() -> None:
         "slow-end",
         "accounting",
     ]
-    assert diagnostics[0].values["family"] == 4
+    assert diagnostics[0].values["blocks"] == 2
     assert math.isclose(diagnostics[4].values["share"], 1.0)

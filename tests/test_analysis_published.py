@@ -52,7 +52,7 @@ def tables(
     published: Published, points: list[Point], values: Mapping[str, float] | None = None, **options: Any
 ) -> tuple[ThenAndNow, ...]:
     at = cells(points, values or {"erlang": 2.0, "stackless-pypy": 12.0, "go": 3.0})
-    return then_and_now(published, RING, NAMES, PAIRS, points, at, **{"sequential": False, **options})
+    return then_and_now(published, RING, NAMES, PAIRS, points, at, **{"confidence": 0.95, **options})
 
 
 def test_figures_and_ratios_stand_side_by_side() -> None:
@@ -122,12 +122,12 @@ def test_what_was_not_measured_now_is_missing() -> None:
         Cell("go", here): analyse_cell(Cell("go", here), [], Exact())
     }
     post = source(figure("erlang", 2.0), figure("go", 4.0))
-    (table,) = then_and_now(post, RING, NAMES, PAIRS, [here], at, sequential=False)
+    (table,) = then_and_now(post, RING, NAMES, PAIRS, [here], at, confidence=0.95)
     assert [(row.label, row.now) for row in table.figures] == [("erlang", exactly(2.0)), ("go", None)]
     assert [(row.label, row.now) for row in table.ratios] == [("go / erlang", None)]
 
 
-def test_ratios_of_a_sequential_run_are_widened() -> None:
+def test_more_confidence_widens_ratios() -> None:
     here = point(RING)
     at = {
         Cell(name, here): analyse_cell(
@@ -138,14 +138,14 @@ def test_ratios_of_a_sequential_run_are_widened() -> None:
         for name in ("erlang", "go")
     }
 
-    def ratio(*, sequential: bool) -> Interval:
+    def ratio(confidence: float) -> Interval:
         post = source(figure("erlang", 2.0), figure("go", 4.0))
         names, pairs = ("erlang", "go"), [("go", "erlang")]
-        (table,) = then_and_now(post, RING, names, pairs, [here], at, sequential=sequential)
+        (table,) = then_and_now(post, RING, names, pairs, [here], at, confidence)
         assert table.ratios[0].now
         return table.ratios[0].now
 
-    plain, wide = ratio(sequential=False).low, ratio(sequential=True).low
+    plain, wide = ratio(0.95).low, ratio(0.97).low
     assert plain
     assert wide
     assert wide < plain
@@ -206,7 +206,7 @@ def test_the_ring_of_2007(store: Store) -> None:
 
 
 def test_a_run_until_intervals_are_narrow(store: Store) -> None:
-    run = make_run(store, experiment("ring-showdown", blocks=10, until=0.5))
+    run = make_run(store, experiment("ring-showdown", blocks=10, until=0.5, until_decided=False))
     plan = {**run.plan, "experiment": {**run.plan["experiment"], "until": None}}
     trials = store.trials(run)
     (wide,) = analyse(run, trials).then_and_now

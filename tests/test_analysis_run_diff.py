@@ -12,10 +12,10 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange, ContenderChange, RunDiff, diff
 from ringside.errors import UsageError
 from ringside.model.design import Cell, Point
-from ringside.model.results import Diagnostic, Interval, Verdict
+from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.probe.protocol import TrialOutcome
 from ringside.store.plans import PlannedContender
-from tests.analyses import HOP, HOST, RATE, Exact, analysis, near, point, scaled
+from tests.analyses import HOP, HOST, RATE, Exact, analysis, exactly, near, point, scaled
 
 P, Q = point(nodes=10), point(nodes=20)
 Values = Mapping[tuple[str, Point], Mapping[str, Sequence[float | None]]]
@@ -32,10 +32,11 @@ def run(
     times: float = 1.0,
     rate: float = 500.0,
     reference_ns: int | None = 10_000_000,
+    memory_reference_ns: int | None = 30_000_000,
     **options: Any,
 ) -> RunAnalysis:
     """A run with these hops, `times` as long, and one rate."""
-    report = TrialOutcome("ok", reference_ns=reference_ns)
+    report = TrialOutcome("ok", reference_ns=reference_ns, memory_reference_ns=memory_reference_ns)
     names = {contender for contender, _ in hops}
     result = analysis(
         {cell: {"hop_ns": scaled(hop * times), "rate": scaled(rate)} for cell, hop in hops.items()},
@@ -59,7 +60,7 @@ def only(changed: RunDiff, contender: str, place: Point, metric: str = "hop_ns")
 def test_each_cell_has_its_medians_and_ratio() -> None:
     # One cell is slower by a fifth, another takes half the time; the first of the two runs comes first.
     second = {**HOPS, ("erlang", Q): 240.0, ("go", P): 150.0}
-    changed = diff(run("a", HOPS), run("b", second), "hop_ns")
+    changed = diff(run("a", HOPS), run("b", second), "hop_ns", 0.2)
     assert [(each.cell, each.metric) for each in changed.changes] == [
         (Cell(name, place), HOP) for place in (P, Q) for name in ("erlang", "go")
     ]
@@ -73,8 +74,9 @@ def test_each_cell_has_its_medians_and_ratio() -> None:
     assert (faster.before.estimate, faster.after.estimate) == (300.0, 150.0)
     assert (faster.verdict, faster.worse_by) == (Verdict.FASTER, near(-0.5))
     same = only(changed, "erlang", P)
-    assert (same.verdict, same.ratio.estimate) == (Verdict.INDISTINGUISHABLE, near(1.0))
-    assert changed.drift == 0.0
+    assert (same.verdict, same.obstacle) == (Verdict.EQUIVALENT, None)
+    assert same.ratio.estimate == near(1.0)
+    assert changed.machine == {name: Interval(1.0, 1.0, 1.0, 7) for name in ("computing", "memory")}
     assert (changed.first.run.id, changed.second.run.id) == ("a", "b")
     assert changed.diagnostics == ()
     assert changed.contender_changes == ()
@@ -83,19 +85,22 @@ def test_each_cell_has_its_medians_and_ratio() -> None:
 def test_the_gate_lets_through_what_is_not_worse_by_more_than_its_share() -> None:
     changed = diff(run("a", HOPS), run("b", HOPS, times=1.2), "hop_ns")
     assert {each.verdict for each in changed.changes} == {Verdict.SLOWER}
-    assert changed.beyond(0.03) == list(changed.changes)
-    assert len(changed.beyond(0.199)) == 4
-    assert changed.beyond(0.201) == []
-    # Exactly the share is not beyond it.
-    smallest = min(each.worse_by for each in changed.changes)
-    assert smallest not in [each.worse_by for each in changed.beyond(smallest)]
+    assert changed.beyond(Verdict.SLOWER, 0.03) == list(changed.changes)
+    assert len(changed.beyond(Verdict.SLOWER, 0.199)) == 4
+    assert changed.beyond(Verdict.SLOWER, 0.201) == changed.beyond(Verdict.FASTER, 0.0) == []
+    # Exactly the share counts.
+    largest = max(each.worse_by for each in changed.changes)
+    assert largest in [each.worse_by for each in changed.beyond(Verdict.SLOWER, largest)]
     back = diff(run("b", HOPS, times=1.2), run("a", HOPS), "hop_ns")
     assert {each.verdict for each in back.changes} == {Verdict.FASTER}
-    assert back.beyond(0.0) == []
+    assert back.beyond(Verdict.SLOWER, 0.0) == []
+    assert len(back.beyond(Verdict.FASTER, 0.16)) == 4
+    assert back.beyond(Verdict.FASTER, 0.17) == []
     # However large the estimate: what is not shown to be worse does not count.
     noise = diff(run("a", HOPS), run("b", HOPS, times=1.2, reference_ns=15_000_000), "hop_ns")
-    assert {each.verdict for each in noise.changes} == {Verdict.INDISTINGUISHABLE}
-    assert noise.beyond(0.03) == []
+    assert {each.verdict for each in noise.changes} == {Verdict.INCONCLUSIVE}
+    assert noise.beyond(Verdict.SLOWER, 0.03) == []
+    assert len(noise.beyond(Verdict.INCONCLUSIVE, 0.03)) == 4
 
 
 def test_of_a_rate_less_is_worse() -> None:
@@ -105,22 +110,33 @@ def test_of_a_rate_less_is_worse() -> None:
     for change in changed.changes:
         assert change.ratio.estimate == near(0.8)
         assert change.worse_by == near(0.25)
-    assert len(changed.beyond(0.24)) == 4
-    assert changed.beyond(0.26) == []
+    assert len(changed.beyond(Verdict.SLOWER, 0.24)) == 4
+    assert changed.beyond(Verdict.SLOWER, 0.26) == []
 
 
 def test_without_a_metric_all_compared_ones_are_shown() -> None:
     changed = diff(run("a", HOPS), run("b", HOPS, rate=400.0))
     assert [(each.metric, each.verdict) for each in changed.changes] == [
-        *[(HOP, Verdict.INDISTINGUISHABLE)] * 4,
+        *[(HOP, Verdict.EQUIVALENT)] * 4,
         *[(RATE, Verdict.SLOWER)] * 4,
     ]
 
 
-def test_the_same_twice_is_indistinguishable() -> None:
-    changed = diff(run("a", HOPS), run("b", HOPS), "hop_ns")
-    assert {each.verdict for each in changed.changes} == {Verdict.INDISTINGUISHABLE}
-    assert changed.beyond(0.0) == []
+@pytest.mark.parametrize(
+    ("margin", "verdict"),
+    [(None, Verdict.EQUIVALENT), (0.04, Verdict.INCONCLUSIVE), (0.041, Verdict.EQUIVALENT)],
+)
+def test_the_same_twice_is_equivalent_at_a_margin_beyond_the_intervals(
+    margin: float | None, verdict: Verdict
+) -> None:
+    """Those are 0.961 to 1.0408. The margin is the second run's unless there is another."""
+    first = run("a", HOPS, margin=0.001)
+    changed = diff(first, run("b", HOPS), "hop_ns", margin)
+    assert {each.verdict for each in changed.changes} == {verdict}
+    assert {each.obstacle for each in changed.changes} == {None}
+    assert changed.margin == (margin or 0.05)
+    own = diff(first, run("b", HOPS, margin=margin or 0.05), "hop_ns")
+    assert (own.changes, own.margin) == (changed.changes, changed.margin)
 
 
 def test_intervals_of_all_cells_hold_together() -> None:
@@ -137,32 +153,85 @@ def test_intervals_of_all_cells_hold_together() -> None:
     assert again.ratio == alone.ratio
 
 
-def test_a_change_of_the_machine_widens_intervals() -> None:
-    """The reference took 1.25 times as long, the work 1.2 times."""
-    first = run("a", HOPS)
-    changed = diff(first, run("b", HOPS, times=1.2, reference_ns=12_500_000), "hop_ns")
-    still = diff(first, run("b", HOPS, times=1.2), "hop_ns")
-    assert changed.drift == near(0.2231436)
-    assert {each.verdict for each in changed.changes} == {Verdict.INDISTINGUISHABLE}
+@pytest.mark.parametrize("reference", ["reference_ns", "memory_reference_ns"])
+def test_a_change_of_the_machine_widens_intervals(reference: str) -> None:
+    """One of the references took 1.25 times as long, the work 1.2 times: the program may be as fast as it
+    was, or slower by all of it; but not slower than it is."""
+    first, still = run("a", HOPS), diff(run("a", HOPS), run("b", HOPS, times=1.2), "hop_ns")
+    before = {"reference_ns": 10_000_000, "memory_reference_ns": 30_000_000}[reference]
+    changes: dict[str, Any] = {reference: before * 5 // 4}
+    changed = diff(first, run("b", HOPS, times=1.2, **changes), "hop_ns")
+    slower, other = ("computing", "memory") if reference == "reference_ns" else ("memory", "computing")
+    assert changed.machine == {slower: exactly(1.25), other: Interval(1.0, 1.0, 1.0, 7)}
+    assert {each.verdict for each in changed.changes} == {Verdict.INCONCLUSIVE}
     wide, narrow = only(changed, "go", Q).ratio, only(still, "go", Q).ratio
     assert wide.estimate == narrow.estimate == near(1.2)
     assert narrow.low is not None
-    assert narrow.high is not None
     assert wide.low == near(narrow.low / 1.25)
-    assert wide.high == near(narrow.high * 1.25)
+    assert wide.high == near(narrow.high)
+    # A machine that became faster hides no improvement but a loss.
+    faster: dict[str, Any] = {reference: before * 4 // 5}
+    back = only(diff(first, run("b", HOPS, times=1.2, **faster), "hop_ns"), "go", Q)
+    assert (back.ratio.low, back.verdict) == (near(narrow.low), Verdict.SLOWER)
+    assert narrow.high is not None
+    assert back.ratio.high == near(narrow.high * 1.25)
 
 
 @pytest.mark.parametrize("without", [1, 2])
 def test_without_a_reference_there_is_no_verdict(without: int) -> None:
-    first = run("a", HOPS, reference_ns=None if without == 1 else 10_000_000)
-    second = run("b", HOPS, times=9.0, reference_ns=None if without == 2 else 10_000_000)
+    none: dict[str, Any] = {"reference_ns": None, "memory_reference_ns": None}
+    first = run("a", HOPS, **(none if without == 1 else {}))
+    second = run("b", HOPS, times=9.0, **(none if without == 2 else {}))
     changed = diff(first, second, "hop_ns")
-    assert changed.drift is None
+    assert changed.machine == {}
     assert changed.diagnostics == (Diagnostic("no-reference"),)
     for change in changed.changes:
-        assert change.verdict is Verdict.TOO_FEW_BLOCKS
+        assert (change.verdict, change.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.NO_REFERENCE)
         assert change.ratio == Interval(near(9.0), None, None, 7)
-    assert changed.beyond(0.0) == []
+    assert changed.beyond(Verdict.SLOWER, 0.0) == []
+
+
+@pytest.mark.parametrize("without", [1, 2])
+def test_without_a_memory_reference_there_are_verdicts_and_a_word_about_it(without: int) -> None:
+    first = run("a", HOPS, memory_reference_ns=None if without == 1 else 30_000_000)
+    second = run("b", HOPS, times=9.0, memory_reference_ns=None if without == 2 else 31_000_000)
+    changed = diff(first, second, "hop_ns")
+    assert changed.machine == {"computing": Interval(1.0, 1.0, 1.0, 7)}
+    assert changed.diagnostics == (Diagnostic("no-memory-reference"),)
+    assert {each.verdict for each in changed.changes} == {Verdict.SLOWER}
+
+
+def few(count: int, hop: float, **more: Any) -> RunAnalysis:
+    report = TrialOutcome("ok", reference_ns=10_000_000, memory_reference_ns=30_000_000)
+    values: Values = {("erlang", P): {"hop_ns": scaled(hop)[:count], **more}}
+    return analysis(values, measurement=Rates(), reports={"erlang": report})
+
+
+def test_obstacles_to_a_verdict() -> None:
+    def obstacle(first: RunAnalysis, second: RunAnalysis) -> Obstacle | None:
+        (change,) = diff(first, second, "hop_ns").changes
+        assert (change.verdict is Verdict.INCONCLUSIVE) == (change.obstacle is not None)
+        return change.obstacle
+
+    assert obstacle(few(3, 100.0), few(3, 900.0)) is Obstacle.TOO_FEW_BLOCKS
+    assert obstacle(few(4, 100.0), few(4, 900.0)) is None
+    # The reference of three blocks has no interval either.
+    assert obstacle(few(7, 100.0), few(2, 900.0)) is Obstacle.TOO_FEW_BLOCKS
+    same = analysis(
+        {("erlang", P): {"hop_ns": [5.0] * 7}},
+        reports={"erlang": TrialOutcome("ok", reference_ns=10_000_000)},
+    )
+    assert obstacle(same, same) is Obstacle.SAME_VALUES
+    # One of seven failed: more than a tenth. Another metric does not count.
+    gap = few(7, 900.0)
+    gaps = analysis(
+        {("erlang", P): {"hop_ns": (*scaled(900.0)[:6], None), "rate": scaled(5)}},
+        measurement=Rates(),
+        reports={"erlang": TrialOutcome("ok", reference_ns=10_000_000)},
+    )
+    assert obstacle(few(7, 100.0), gap) is None
+    assert obstacle(few(7, 100.0), gaps) is Obstacle.FAILED_BLOCKS
+    assert obstacle(gaps, few(7, 100.0)) is Obstacle.FAILED_BLOCKS
 
 
 def test_cells_without_a_figure_in_either_run_are_left_out() -> None:
@@ -213,7 +282,7 @@ def test_another_machine(fact: str) -> None:
 
 def test_contenders_of_only_one_run_are_named() -> None:
     first = run("a", {("erlang", P): 100.0, ("go", P): 200.0})
-    second = run("b", {("erlang", P): 100.0, ("limit", P): 5.0}, reference_ns=None)
+    second = run("b", {("erlang", P): 100.0, ("limit", P): 5.0}, reference_ns=None, memory_reference_ns=None)
     assert diff(first, second).diagnostics == (
         Diagnostic("no-reference"),
         Diagnostic("one-sided", ("go", "limit")),

@@ -39,12 +39,78 @@ def test_two_modes_are_detected(share: float) -> None:
     assert all(high / low == pytest.approx(math.exp(0.3), rel=0.05) for low, high in modes)
 
 
-def test_small_samples_and_equal_values_have_no_modes() -> None:
-    assert bimodality([1.0, 2.0] * 20) == pytest.approx((1.0, 2.0))
-    assert bimodality(([1.0, 2.0] * 20)[1:]) is None
+def test_modes_are_detected_from_seven_values() -> None:
+    assert bimodality([1.0, 2.0, 1.01, 2.01, 0.99, 2.02, 1.02]) == pytest.approx(
+        (math.sqrt(1.0 * 1.01), 2.01)
+    )
+    assert bimodality([1.0, 2.0, 1.01, 2.01, 0.99, 2.02]) is None
+    # Of seven values the smaller mode has three; of twenty, a fifth.
+    assert bimodality([1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]) is None
+    assert bimodality([1.0] * 16 + [2.0] * 4) == (1.0, 2.0)
+    assert bimodality([2.0] * 4 + [1.0] * 17) is None
+
+
+def test_equal_values_have_no_modes() -> None:
     # Rounding makes differences of the groups' means, in some of these.
     for value in (1.0, 0.1, 0.3, 1.1, 7.0, 123.4):
-        assert bimodality([value] * 100) is None
+        for count in (7, 30, 100):
+            assert bimodality([value] * count) is None
+
+
+@pytest.mark.parametrize(("n", "threshold"), [(7, 0.97), (10, 0.95), (12, 0.9425), (30, 0.87), (39, 0.8565)])
+def test_the_split_must_explain_enough(n: int, threshold: float) -> None:
+    """Two groups about -1 and 1, half of whose values are `spread` above and half below."""
+
+    def group(level: float, size: int, spread: float) -> list[float]:
+        return [level] * (size % 2) + [level - spread, level + spread] * (size // 2)
+
+    def sample(spread: float) -> list[float]:
+        return [math.exp(x) for x in (*group(-1, n - n // 2, spread), *group(1, n // 2, spread))]
+
+    def explained(spread: float) -> float:
+        logs = sorted(math.log(value) for value in sample(spread))
+        lower = [x for x in logs if x < 0]
+        within = sum((x - fmean(group)) ** 2 for group in (lower, logs[len(lower) :]) for x in group)
+        return 1 - within / sum((x - fmean(logs)) ** 2 for x in logs)
+
+    spreads = [step / 2000 for step in range(1, 1000)]
+    detected = [bimodality(sample(spread)) is not None for spread in spreads]
+    assert detected == [explained(spread) > threshold for spread in spreads]
+    assert True in detected
+    assert False in detected
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("n", [7, 10, 14, 20, 30, 39])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda dice: dice.gauss(0, 1),
+        lambda dice: dice.random(),
+        lambda dice: dice.expovariate(1),
+        lambda dice: math.exp(dice.gauss(0, 0.5)),
+        lambda dice: min(300.0, dice.paretovariate(1.5)),
+        lambda dice: dice.gauss(0, 1) / math.sqrt(dice.gammavariate(1.5, 2 / 3)),
+    ],
+    ids=["normal", "flat", "exponential", "lognormal", "Pareto", "Student"],
+)
+def test_few_values_with_one_mode_are_seldom_bimodal(draw: Callable[[random.Random], float], n: int) -> None:
+    """1 % of flat samples, and three standard errors, of 2,000."""
+    dice = random.Random(n)
+    samples = [[math.exp(draw(dice) / 10) for _ in range(n)] for _ in range(2000)]
+    assert sum(bimodality(sample) is not None for sample in samples) <= 20 + 14
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("n", "share"), [(7, 0.49), (10, 0.82), (20, 0.98)])
+def test_the_share_of_two_modes_that_is_detected(n: int, share: float) -> None:
+    dice = random.Random(n)
+    samples = [
+        [math.exp(dice.gauss(0, 0.01) + math.log(1.35) * (dice.random() < 0.4)) for _ in range(n)]
+        for _ in range(2000)
+    ]
+    detected = sum(bimodality(sample) is not None for sample in samples) / 2000
+    assert detected == pytest.approx(share, abs=0.04)
 
 
 def test_the_unit_does_not_matter() -> None:
@@ -55,12 +121,13 @@ def test_the_unit_does_not_matter() -> None:
 
 
 def test_values_without_a_logarithm_do_not_count() -> None:
-    assert bimodality([0.0, -1.0, math.nan] * 50) is None
-    assert bimodality([1.0, 2.0] * 19 + [0.0, -1.0, math.nan] * 50) is None
-    assert bimodality([1.0, 2.0] * 20 + [0.0, -1.0, math.nan] * 50) == pytest.approx((1.0, 2.0))
+    none = [0.0, -1.0, math.nan, math.inf]
+    assert bimodality(none * 50) is None
+    assert bimodality([1.0, 2.0] * 3 + none * 50) is None
+    assert bimodality([1.0, 2.0] * 4 + none * 50) == pytest.approx((1.0, 2.0))
 
 
-def test_the_smaller_mode_holds_a_tenth() -> None:
+def test_the_smaller_mode_of_many_holds_a_tenth() -> None:
     assert bimodality([1.0] * 36 + [2.0] * 4) == pytest.approx((1.0, 2.0))
     assert bimodality([1.0] * 4 + [2.0] * 36) == pytest.approx((1.0, 2.0))
     assert bimodality([1.0] * 37 + [2.0] * 3) is None

@@ -37,7 +37,13 @@ Complaint = Callable[..., str]
         (["run", "showdown", "--set", "nodes"], "write it as factor=level"),
         (["run", "showdown", "--blocks", "0"], "0 is not in the range"),
         (["run", "showdown", "--time", "soon"], "'soon' is not a duration: write it as 10s, 500ms or 1m30s"),
-        (["run", "showdown", "--until", "2"], "write '2' as a share"),
+        (["run", "showdown", "--until", "2"], "write '2' as decided, end, or a share like 2%"),
+        (["run", "showdown", "--until", "0%"], "write '0%' as decided, end, or a share like 2%"),
+        (["run", "showdown", "--margin", "5"], "write '5' as a share from 0 to 100 %, like 5%"),
+        (["run", "--resume", "x", "--margin", "0"], "leave out --only, --set, --cores, --blocks"),
+        (["run", "--resume", "x", "--until", "end"], "--until, --margin, --seed"),
+        (["compare", "x", "y", "--margin", "x%"], "write 'x%' as a share from 0 to 100 %, like 5%"),
+        (["compare", "x", "y", "--fail-if", "3%"], "is not a gate: write it as slower:3%"),
         (["run", "showdown", "--seed", str(2**63)], "is not in the range 0<=x<=4611686018427387904"),
         (["vs", "true", "false", "--seed", str(2**63)], "is not in the range"),
         (["run", "--resume", "nothing"], "holds no run yet"),
@@ -84,7 +90,7 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     text = ringside("show").stdout
     assert text == done.stdout
     document = json.loads(ringside("show", "--json").stdout)
-    assert document["format"] == 1
+    assert document["format"] == 2
     assert {cell["contender"] for cell in document["cells"]} == {"one", "two"}
     assert all(cell["outcomes"] == {"ok": 6} for cell in document["cells"])
     assert document["cells"][0]["metrics"]["hop_ns"] == {
@@ -95,7 +101,10 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
         "n": 6,
     }
     (comparison,) = [each for each in document["comparisons"] if each["metric"] == "hop_ns"]
-    assert (comparison["ratio"], comparison["verdict"]) == (1, "indistinguishable")
+    # A fake reports the same times in every block.
+    assert (comparison["ratio"], comparison["verdict"]) == (1, "inconclusive")
+    assert comparison["obstacle"] == "same-values"
+    assert "same-values" in [warning["code"] for warning in document["warnings"]]
     rows = list(csv.DictReader(io.StringIO(ringside("show", "--csv").stdout)))
     assert {row["metric"] for row in rows} >= {"hop_ns", "cpu_s", "wall_s"}
     assert re.search(r"^\| one \|", ringside("show", "--markdown").stdout, re.MULTILINE)
@@ -103,6 +112,24 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     ringside("report", "-o", "page.html")
     assert "<html" in (workplace / "page.html").read_text()
     assert ringside("run", "pair", "--blocks", "1", "--json").stdout.startswith("{")
+
+
+def test_goals_of_a_run(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
+    """The fakes report the same times in every block, which more blocks would not change."""
+    add_fake("one")
+    add_fake("two")
+    add_experiment("pair", "one", "two", blocks=9)
+
+    def blocks(*words: str) -> int:
+        return int(json.loads(ringside("run", "pair", "--json", *words).stdout)["blocks"])
+
+    assert blocks() == 7
+    assert blocks("--until", "end") == 9
+    assert blocks("--until", "end", "--blocks", "2") == 2
+    assert blocks("--until", "3%") == 10
+    done = ringside("run", "pair", "--margin", "1%", "--json")
+    assert "until all is decided, 9 blocks at most" in done.stderr
+    assert json.loads(done.stdout)["margin"] == 0.01
 
 
 def test_every_failure_is_a_row_and_the_run_goes_on(

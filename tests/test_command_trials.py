@@ -22,7 +22,7 @@ from ringside.store.plans import read_plan
 from ringside.workloads.command import COMMAND
 
 OK = TrialOutcome("ok", exit_status=0, wall_ns=5_000_000)
-RULE = StoppingRule(4, 4)
+RULE = StoppingRule(4)
 
 
 class FakeExecutor:
@@ -89,10 +89,10 @@ def test_the_size_of_the_environment_varies(tmp_path: Path) -> None:
     assert len({request.env["RINGSIDE_PADDING"] for request in executor.requests}) > 10
 
 
-def test_the_reference_is_timed_every_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_references_are_timed_every_two_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = FakeExecutor()
     commands = made(executor, tmp_path)
-    for now_s in (100.0, 100.5, 100.99, 101.0, 101.5, 103.0):
+    for now_s in (100.0, 101.0, 101.99, 102.0, 103.5, 107.0):
         monkeypatch.setattr("time.monotonic", lambda now_s=now_s: now_s)
         execute(commands)
     assert [request.reference for request in executor.requests] == [True, False, False, True, False, True]
@@ -202,7 +202,7 @@ def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
 
 
 def test_the_order_of_commands_differs_between_blocks(tmp_path: Path) -> None:
-    benchmark, store, run = begun(tmp_path, FakeExecutor(), StoppingRule(30, 30))
+    benchmark, store, run = begun(tmp_path, FakeExecutor(), StoppingRule(30))
     benchmark.conduct()
     first = [trial.cell.contender for trial in store.trials(run) if trial.position == 0]
     # 30 fair throws.
@@ -226,17 +226,22 @@ def test_a_failure_leaves_the_earlier_trials_in_the_store(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("rule", "blocks", "until"),
+    "rule",
     [
-        (StoppingRule(9, 9), 9, None),
-        (StoppingRule(6, 100, time_s=30.0, min_timed_blocks=6), 6, None),
-        (StoppingRule(6, 100, until=0.02), 6, 0.02),
+        StoppingRule(9),
+        StoppingRule(100, decided=True, time_s=30.0),
+        StoppingRule(101, until=0.02),
+        StoppingRule(102, time_s=31.0),
     ],
 )
-def test_a_run_keeps_its_rule(tmp_path: Path, rule: StoppingRule, blocks: int, until: float | None) -> None:
-    experiment = command_trials.experiment_of(parse_commands(["true", "cat"], [], [], None), rule)
-    assert (experiment.blocks, experiment.until) == (blocks, until)
+def test_a_run_keeps_its_rule(rule: StoppingRule) -> None:
+    commands = parse_commands(["true", "cat"], [], [], None)
+    experiment = command_trials.experiment_of(commands, rule, 0.03)
     assert experiment.title == "true / cat"
+    assert (experiment.blocks, experiment.time_s) == (rule.max_blocks, rule.time_s)
+    assert (experiment.until, experiment.until_decided) == (rule.until, rule.decided)
+    assert experiment.margin == 0.03
+    assert command_trials.experiment_of(commands, rule).margin == 0.05
 
 
 def test_output_that_changes_is_a_weak_point() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, binomtest, quantile_test
 
 from ringside.model.results import Interval
 from ringside.stats.interval import is_positive_finite, median_interval
@@ -33,6 +33,20 @@ def test_critical_values_agree_with_scipy() -> None:
         low = median_interval([float(value) for value in range(n)]).low
         # The smallest k with P(X <= k) >= 2.5 %, which no value of the distribution hits exactly.
         assert low == binom.ppf(0.025, n, 0.5) - 1
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=6, max_size=60, unique=True), st.integers(-1000, 1000))
+def test_the_interval_is_that_of_scipys_quantile_test(values: list[int], bound: int) -> None:
+    interval = median_interval(values)
+    assert interval.low is not None
+    assert interval.high is not None
+    ends = quantile_test(values, q=bound, p=0.5).confidence_interval(0.95)
+    assert (interval.low, interval.high) == (ends.low, ends.high)
+    # It holds what the sign test does not reject; values at the bound itself would count for neither side.
+    half = bound + 0.5
+    below = sum(value < half for value in values)
+    rejected = binomtest(below, len(values)).pvalue <= 0.05
+    assert rejected == (not interval.low <= half <= interval.high)
 
 
 def test_below_six_values_there_is_no_interval() -> None:

@@ -39,7 +39,7 @@ def check_commands_take(first: str, second: str, contenders: tuple[str, str], me
     assert first in shown
     assert ringside("show", "latest").stdout == ringside("show", second).stdout
     document = json.loads(ringside("show", first, "--json").stdout)
-    assert (document["format"], document["run"], document["blocks"]) == (1, first, 6)
+    assert (document["format"], document["run"], document["blocks"]) == (2, first, 6)
     assert [cell["contender"] for cell in document["cells"]] == ["A", "B"]
     assert all(cell["outcomes"] == {"ok": 6} for cell in document["cells"])
     assert all(cell["metrics"][metric]["n"] == 6 for cell in document["cells"])

@@ -48,7 +48,7 @@ def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
 
 def document(*arguments: str, status: int = 0) -> dict[str, Any]:
     parsed: dict[str, Any] = json.loads(load(*arguments, "--json", status=status).stdout)
-    assert parsed["format"] == 1
+    assert parsed["format"] == (2 if "--vs" in arguments else 1)
     return parsed
 
 
@@ -75,6 +75,8 @@ def document(*arguments: str, status: int = 0) -> dict[str, Any]:
         (["http://h/", "--body", "@none"], "'@none' cannot be read"),
         (["http://h/", "--seed", "1"], "--seed is for --poisson or --vs"),
         (["http://h/", "--blocks", "1"], "--blocks is for --vs"),
+        (["http://h/", "--margin", "0"], "--margin is for --vs: leave it out"),
+        (["http://h/", "--margin", "x", "--vs", "http://h/"], "as a share from 0 to 100 %, like 5%"),
         (["http://h/", "--hdr", "no/such/folder/x"], "cannot be written"),
         (["http://h/", "--hdr", "x", "--vs", "http://h/"], "--hdr is for one target"),
         (["http://h/", "--vs", "tcp://h:1"], "like with like"),
@@ -219,10 +221,12 @@ def test_each_target_gets_its_own_path(http: str) -> None:
 def test_two_targets(http: str) -> None:
     arguments = ("--vs", f"{http}/b", "--requests", "60", "--connections", "2")
     shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1").stdout
-    assert re.match(r"B's rate is \S+× A's \(\S+\): (faster|slower|indistinguishable)\n", shown)
+    assert re.match(r"B's rate is \S+× A's \(\S+\): (higher|lower|equivalent|inconclusive.*)\n", shown)
     compared = document(f"{http}/a", *arguments, "--blocks", "2")
     assert (compared["blocks"], compared["blocks_done"]) == (2, 2)
-    assert compared["comparisons"][0]["verdict"] == "too-few-blocks"
+    first = compared["comparisons"][0]
+    assert (first["verdict"], first["obstacle"]) == ("inconclusive", "too-few-blocks")
+    assert compared["margin"] == 0.05
     runs = compared["runs"]
     assert {(run["block"], run["name"]) for run in runs} == {(b, n) for b in (0, 1) for n in "AB"}
     assert {(run["name"], run["target"]) for run in runs} == {("A", f"{http}/a"), ("B", f"{http}/b")}
@@ -324,7 +328,7 @@ def test_ctrl_c_ends_a_comparison_with_the_blocks_that_are_done(http: str) -> No
     arguments = ("--vs", f"{http}/b", "--duration", "200s", "--blocks", "400", "--connections", "2")
     shown, status = on_a_terminal(200, "block 3 of 400", f"{http}/a", *arguments)
     assert status == 130
-    assert re.search(r"B's rate is \S+× A's: too few blocks for a verdict \(2 of 6\)", shown)
+    assert re.search(r"B's rate is \S+× A's: inconclusive, too few blocks \(2 of 6\)", shown)
     assert "2 of 400 blocks in random order" in shown
     assert "--resume" not in shown
 

@@ -13,8 +13,8 @@ from ringside.analysis.run import RunAnalysis, analyse
 from ringside.errors import UsageError
 from ringside.load import options, versus
 from ringside.measure.target_trials import POINT, load_message
-from ringside.model.design import Cell
-from ringside.model.results import Outcome, Trial, Verdict
+from ringside.model.design import DEFAULT_MARGIN, Cell
+from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LoadOutcome, LoadPlan, StreamMessages, engine_message
 from ringside.render import paired
 from ringside.store import Store
@@ -24,11 +24,15 @@ TARGETS = {"A": HTTP, "B": HTTP}
 
 
 def run_of(
-    folder: Path, ratios: Sequence[float], plan: LoadPlan | None = None, **changed: Any
+    folder: Path,
+    ratios: Sequence[float],
+    plan: LoadPlan | None = None,
+    margin: float = DEFAULT_MARGIN,
+    **changed: Any,
 ) -> RunAnalysis:
     """A block for each ratio of the rates of B and A. `changed`: the outcome of B's loads."""
     store = Store(folder / "s.sqlite")
-    run = versus.begin(TARGETS, plan or http_plan(), len(ratios), 5, store)
+    run = versus.begin(TARGETS, plan or http_plan(), len(ratios), margin, 5, store)
     for block, ratio in enumerate(ratios, 1):
         latency = {"latency": histogram(int(MS / ratio))}
         b = {"achieved_rate_per_s": 1000.0 * ratio, "histograms": latency} | changed
@@ -59,14 +63,35 @@ def test_what_is_compared_depends_on_the_load(tmp_path: Path) -> None:
     assert [metric.name for metric in open_loop.metrics] == ["latency_p50", "latency_p99"]
 
 
-def test_slower_even_and_too_few(tmp_path: Path) -> None:
-    for name, ratios, verdict in (
-        ("slower", [0.5, 0.51, 0.52, 0.53, 0.49, 0.48], Verdict.SLOWER),
-        ("even", [0.9, 1.1, 0.95, 1.05, 1.0, 1.02], Verdict.INDISTINGUISHABLE),
-        ("few", [1.07] * 5, Verdict.TOO_FEW_BLOCKS),
-    ):
-        analysis = run_of(tmp_path / name, ratios)
-        assert next(analysis.shown_comparisons()).verdict is verdict
+EVEN = [0.99, 1.01, 0.995, 1.005, 1.0, 1.002, 0.998]
+
+
+@pytest.mark.parametrize(
+    ("ratios", "margin", "verdict", "obstacle"),
+    [
+        ([0.5, 0.51, 0.52, 0.53, 0.49, 0.48], 0.05, Verdict.SLOWER, None),
+        (EVEN, 0.05, Verdict.EQUIVALENT, None),
+        (EVEN, 0.001, Verdict.INCONCLUSIVE, None),
+        ([0.9, 1.1, 0.95, 1.05, 1.0, 1.02], 0.05, Verdict.INCONCLUSIVE, None),
+        ([1.07] * 5, 0.05, Verdict.INCONCLUSIVE, Obstacle.TOO_FEW_BLOCKS),
+        ([1.0] * 9, 0.05, Verdict.INCONCLUSIVE, Obstacle.SAME_VALUES),
+    ],
+)
+def test_verdicts(
+    tmp_path: Path, ratios: list[float], margin: float, verdict: Verdict, obstacle: Obstacle | None
+) -> None:
+    analysis = run_of(tmp_path, ratios, margin=margin)
+    assert analysis.experiment.margin == margin
+    comparison = next(analysis.shown_comparisons())
+    assert (comparison.verdict, comparison.obstacle) == (verdict, obstacle)
+
+
+def test_all_metrics_are_one_family(tmp_path: Path) -> None:
+    """One look at the end decides all of them, with one error rate."""
+    analysis = run_of(tmp_path, [1.07, 1.05, 1.09, 1.06, 1.08, 1.10])
+    assert analysis.confirmatory == len(analysis.metrics) == 3
+    assert {comparison.p for comparison in analysis.shown_comparisons()} == {1 / 32}
+    assert not analysis.experiment.until_decided
 
 
 def test_the_documents_of_a_run(tmp_path: Path) -> None:
@@ -85,6 +110,10 @@ def test_the_documents_of_a_run(tmp_path: Path) -> None:
         "high": pytest.approx(1.07),
         "n": 6,
         "verdict": "faster",
+        "word": "higher",
+        "obstacle": None,
+        "blocks_needed": None,
+        "exploratory": False,
     }
     assert len(whole["runs"]) == 12
     json.dumps(whole)

@@ -12,7 +12,6 @@ from ringside.catalogue.loader import (
     read_experiment,
     read_published,
     read_suite,
-    share,
 )
 from ringside.errors import CatalogueError, RingsideError, UsageError
 from ringside.model.catalogue import Claim, Figure
@@ -239,6 +238,8 @@ contenders = ["a", "b"]
 baseline = "b"
 blocks = 9
 until = "2 %"
+time = "1m30s"
+margin = "3%"
 published = "post"
 [factors]
 nodes = [2, 3]
@@ -261,6 +262,7 @@ ratios = ["a/b"]
     assert (whole.name, whole.title, whole.note, whole.workload) == ("trial", "T", "N", "ring")
     assert (whole.contenders, whole.baseline) == (("a", "b"), "b")
     assert (whole.blocks, whole.until, whole.published) == (9, 0.02, "post")
+    assert (whole.until_decided, whole.time_s, whole.margin) == (False, 90, 0.03)
     assert whole.factors == {"nodes": (2, 3), "mode": ("token",)}
     assert whole.at == ({"messages": 5}, {"messages": 6})
     limits, show = whole.limits, whole.show
@@ -270,8 +272,17 @@ ratios = ["a/b"]
 
 def test_what_an_experiment_leaves_out_has_defaults(tmp_path: Path) -> None:
     short = read_experiment(experiment(tmp_path, EXPERIMENT))
-    assert (short.baseline, short.blocks, short.until) == ("thing", 7, None)
+    assert (short.baseline, short.blocks, short.until) == ("thing", 40, None)
+    assert (short.until_decided, short.time_s, short.margin) == (True, None, 0.05)
     assert (short.limits.wall_s, short.limits.processes) == (300, 1024)
+
+
+@pytest.mark.parametrize(
+    ("text", "until", "decided"), [("decided", None, True), ("end", None, False), ("3%", 0.03, False)]
+)
+def test_each_goal_of_an_experiment(tmp_path: Path, text: str, until: float | None, decided: bool) -> None:
+    made = read_experiment(experiment(tmp_path, f'{EXPERIMENT}until = "{text}"\n'))
+    assert (made.until, made.until_decided) == (until, decided)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +300,11 @@ def test_what_an_experiment_leaves_out_has_defaults(tmp_path: Path) -> None:
         ('[show]\nratios = ["thing/other"]', "not of the form A/B with two of the contenders"),
         ("[show]\nmetric = []", r"trial\.toml:6: unknown key `show\.metric`; did you mean `metrics`\?"),
         ("[[point]]\nnodes = [1]", r"trial\.toml:6: `point\.nodes` must be a whole number or text"),
-        ('until = "soon"', r"trial\.toml:5: `until`: write 'soon' as a share"),
+        ('until = "soon"', r"trial\.toml:5: `until`: write 'soon' as decided, end, or a share like 2%"),
+        ("until = 0.02", r"trial\.toml:5: `until` must be text"),
+        ('time = "soon"', r"trial\.toml:5: `time`: 'soon' is not a duration: write it as 10s"),
+        ('margin = "5"', r"trial\.toml:5: `margin`: write '5' as a share from 0 to 100 %, like 5%"),
+        ("margin = 0.05", r"trial\.toml:5: `margin` must be text"),
         ('parts = ["x"]', r"trial\.toml:5: this is a suite"),
     ],
 )
@@ -313,17 +328,6 @@ def test_suites(tmp_path: Path) -> None:
         read_suite(experiment(tmp_path, 'title = "S"\nparts = ["trial"]\n'))
     with pytest.raises(CatalogueError, match="unknown key `blocks`; known here: note, parts, title"):
         read_suite(experiment(tmp_path, 'title = "S"\nparts = ["a"]\nblocks = 3\n'))
-
-
-@pytest.mark.parametrize(("text", "value"), [("2%", 0.02), (" 0.5 % ", 0.005), ("100%", 1.0)])
-def test_shares(text: str, value: float) -> None:
-    assert share(text) == value
-
-
-@pytest.mark.parametrize("text", ["", "2", "0%", "101%", "nan%", "x%", "-1%", "2%%"])
-def test_what_is_no_share(text: str) -> None:
-    with pytest.raises(ValueError, match="as a share from 0 to 100 %"):
-        share(text)
 
 
 # --- published figures -----------------------------------------------------------------------------

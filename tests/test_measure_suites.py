@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.suites import Selection, experiments, runs_of, selection_of, single_run
+from ringside.model.design import Goal
 from ringside.model.results import Run
 from ringside.store import Store
 
@@ -72,6 +74,22 @@ def test_blocks_and_until_are_those_of_the_command_line(catalogue: Catalogue) ->
 
 
 @pytest.mark.parametrize(
+    ("goal", "until", "decided"),
+    [(None, None, True), ("decided", None, True), ("end", None, False), (0.02, 0.02, False)],
+)
+def test_each_goal(catalogue: Catalogue, goal: Goal | None, until: float | None, decided: bool) -> None:
+    for experiment in experiments(catalogue, Selection("both", until=goal)):
+        assert (experiment.until, experiment.until_decided) == (until, decided)
+
+
+@pytest.mark.parametrize(("margin", "expected"), [(None, 0.05), (0.0, 0.0), (0.01, 0.01)])
+def test_margins(catalogue: Catalogue, margin: float | None, expected: float) -> None:
+    """0 is a margin, unlike none."""
+    made = experiments(catalogue, Selection("both", margin=margin))
+    assert [experiment.margin for experiment in made] == [expected] * 2
+
+
+@pytest.mark.parametrize(
     ("selection", "reason"),
     [
         (Selection("both", settings={"colour": ("1",)}), "no part of `both` has a factor `colour`"),
@@ -95,21 +113,22 @@ def test_a_contender_of_another_workload_takes_no_part(catalogue: Catalogue, wor
     "selection",
     [
         Selection("both"),
-        Selection("both", ("one", "two"), {"nodes": ("7", "8"), "mode": ("token",)}, 9, 0.02, 2**63 - 1),
+        Selection("both", ("one", "two"), {"nodes": ("7", "8"), "mode": ("token",)}, 9, 0.02, 0.03, 2**62),
+        Selection("both", until="decided", margin=0.0),
+        Selection("both", until="end"),
     ],
 )
 def test_a_selection_is_kept_with_the_runs_of_its_suite(selection: Selection) -> None:
     kept = json.loads(json.dumps(selection.as_suite("1-both")))
     assert kept["id"] == "1-both"
     again = selection_of(kept)
-    assert (again.name, again.only, again.blocks, again.until, again.seed) == (
-        *(selection.name, selection.only, selection.blocks, selection.until, selection.seed),
-    )
-    assert again.settings == (selection.settings or {})
+    assert again == dataclasses.replace(selection, settings=selection.settings or {})
 
 
-def test_a_selection_of_the_earliest_suites_has_no_until() -> None:
-    kept = Selection("both", blocks=2).as_suite("1-both")
+def test_a_selection_of_earlier_suites_has_no_margin_and_the_earliest_no_until() -> None:
+    kept = Selection("both", blocks=2, until=0.02).as_suite("1-both")
+    del kept["margin"]
+    assert selection_of(kept) == Selection("both", (), {}, 2, 0.02)
     del kept["until"]
     assert selection_of(kept) == Selection("both", (), {}, 2)
 

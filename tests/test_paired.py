@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ringside.analysis.examination import Examination, Observations, replay
 from ringside.errors import ProbeError, UsageError
 from ringside.measure.blocks import blocks
 from ringside.measure.paired import PairedBenchmark, RunObserver
-from ringside.measure.stopping import StoppingRule
+from ringside.measure.stopping import StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
+from ringside.stats.sequential import FIRST_LOOK, planned_looks
 from ringside.store import Store
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
@@ -27,10 +32,16 @@ Step = Outcome | type[BaseException]
 
 
 class Maker:
-    """Makes a trial of each outcome, or raises, by the trial's number (from 1) or its contender."""
+    """Makes a trial of each outcome, or raises, by the trial's number (from 1) or its contender. `wall_ns`:
+    by block and cell."""
 
-    def __init__(self, steps: dict[int | str, Step] | None = None) -> None:
+    def __init__(
+        self,
+        steps: dict[int | str, Step] | None = None,
+        wall_ns: Callable[[int, Cell], int] | None = None,
+    ) -> None:
         self.steps = steps or {}
+        self.wall_ns = wall_ns or (lambda block, cell: 1000 + len(self.made))
         self.made: list[tuple[int, int, Cell, bool]] = []
         self.warmed_up = 0
 
@@ -44,7 +55,7 @@ class Maker:
         step = self.steps.get(len(self.made), self.steps.get(cell.contender, Outcome.OK))
         if isinstance(step, type):
             raise step("the probe broke")
-        report = TrialOutcome("ok", wall_ns=1000 + len(self.made))
+        report = TrialOutcome("ok", wall_ns=self.wall_ns(block, cell))
         return Trial(block, position, cell, step, "as it was", report=report)
 
 
@@ -86,10 +97,9 @@ def run(store: Store) -> Run:
 @pytest.fixture
 def benchmark(store: Store, run: Run) -> Callable[..., PairedBenchmark]:
     def make(maker: Maker, observer: Observer | None = None, **changes: Any) -> PairedBenchmark:
-        settings: dict[str, Any] = {"rule": StoppingRule(3, 3), **changes}
+        settings: dict[str, Any] = {"rule": StoppingRule(3), "experiment": EXPERIMENT, **changes}
         return PairedBenchmark(
             run=run,
-            experiment=EXPERIMENT,
             measurement=COMMAND,
             points=POINTS,
             maker=maker,
@@ -126,7 +136,7 @@ def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(
     assert [(trial.block, trial.cell) for trial in trials] == observer.started
     assert observer.ticks == len(PLANNED)
     cells = [Cell(name, point) for point in POINTS for name in "ab"]
-    assert observer.begun == [(run, StoppingRule(3, 3), cells, COMMAND)]
+    assert observer.begun == [(run, StoppingRule(3), cells, COMMAND)]
     assert maker.warmed_up == 1
     assert store.run(run.id).ended_at is not None
 
@@ -303,24 +313,26 @@ def test_a_block_whose_first_cell_is_left_out_still_times_the_reference(benchmar
 # --- when it ends ---
 
 
-def test_no_block_begins_after_the_time_is_over(benchmark: Make, store: Store, run: Run) -> None:
-    assert not benchmark(Maker(), rule=StoppingRule(3, 3, time_s=0)).conduct()
+def test_no_block_begins_after_the_deadline(benchmark: Make, store: Store, run: Run) -> None:
+    assert not benchmark(Maker(), rule=StoppingRule(3, deadline_s=0)).conduct()
     assert store.trials(run) == []
     assert store.run(run.id).ended_at is None
 
 
-def test_the_fewest_timed_blocks_are_made_in_any_case(benchmark: Make, store: Store, run: Run) -> None:
-    assert not benchmark(Maker(), rule=StoppingRule(3, 30, time_s=0, min_timed_blocks=2)).conduct()
+def test_a_run_whose_time_is_over_has_ended(benchmark: Make, store: Store, run: Run) -> None:
+    """That is as planned, unlike a deadline."""
+    assert benchmark(Maker(), rule=StoppingRule(30, time_s=0, min_timed_blocks=2)).conduct()
     assert places(store.trials(run)) == PLANNED[:8]
+    assert store.run(run.id).ended_at is not None
 
 
 def test_a_run_ends_at_the_first_look_at_narrow_intervals(benchmark: Make, store: Store, run: Run) -> None:
-    assert benchmark(Maker(), rule=StoppingRule(3, 500, until=0.5)).conduct()
+    assert benchmark(Maker(), rule=StoppingRule(500, until=0.5, min_blocks=3)).conduct()
     assert {trial.block for trial in store.trials(run)} == set(range(1, 11))
 
 
 def test_a_resumed_run_remembers_the_blocks_that_it_has(benchmark: Make, store: Store, run: Run) -> None:
-    rule = StoppingRule(3, 500, until=0.5)
+    rule = StoppingRule(500, until=0.5, min_blocks=3)
     with pytest.raises(KeyboardInterrupt):
         benchmark(Maker({4 * 8 + 2: Outcome.INTERRUPTED}), rule=rule).conduct()
     assert len(store.trials(run)) == 34
@@ -329,6 +341,125 @@ def test_a_resumed_run_remembers_the_blocks_that_it_has(benchmark: Make, store: 
     # It had eight blocks and two trials of the ninth, one of them cut off.
     assert len(again.made) == 7
     assert {trial.block for trial in store.trials(run)} == set(range(1, 11))
+
+
+# --- runs that end once all is decided ---
+
+
+def wall_ns(block: int, cell: Cell) -> int:
+    """b is clearly slower than a; c is much the same with two nodes, and noisy with three."""
+    noise = {2: 0.03, 3: 0.15}[int(cell.point["nodes"])] if cell.contender == "c" else 0.01
+    ratio = {"a": 1.0, "b": 2.0, "c": 1.01}[cell.contender]
+    gauss = random.Random(f"{block} {cell}").gauss(0, noise)
+    return round(1e6 * ratio * math.exp(gauss))
+
+
+DECIDING = dataclasses.replace(EXPERIMENT, contenders=("a", "b", "c"), blocks=16, until_decided=True)
+B, C = ([Cell(name, point) for point in POINTS] for name in "bc")
+
+
+def deciding(benchmark: Make, maker: Maker, **changes: Any) -> PairedBenchmark:
+    return benchmark(maker, rule=rule_of(DECIDING), experiment=DECIDING, **changes)
+
+
+def blocks_by_cell(trials: Sequence[Trial]) -> dict[Cell, set[int]]:
+    made: dict[Cell, set[int]] = {}
+    for trial in trials:
+        made.setdefault(trial.cell, set()).add(trial.block)
+    return made
+
+
+def test_a_run_ends_once_all_is_decided(benchmark: Make, store: Store, run: Run) -> None:
+    two = dataclasses.replace(DECIDING, contenders=("a", "b"))
+    assert benchmark(Maker(wall_ns=wall_ns), rule=rule_of(two), experiment=two).conduct()
+    assert {trial.block for trial in store.trials(run)} == set(range(1, FIRST_LOOK + 1))
+    assert store.run(run.id).ended_at
+
+
+def test_cells_whose_comparisons_are_decided_get_no_further_trials(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    made = blocks_by_cell(store.trials(run))
+    first, whole = set(range(1, FIRST_LOOK + 1)), set(range(1, 17))
+    assert [made[cell] for cell in B] == [first, first]
+    # The noisy one gets all blocks, and what it is compared with does.
+    assert made[C[1]] == made[Cell("a", POINTS[1])] == whole
+    # The other is decided in between; its baseline ends with it.
+    assert first < made[C[0]] < whole
+    assert made[Cell("a", POINTS[0])] == made[C[0]]
+    assert max(made[C[0]]) in [look.blocks for look in planned_looks(16)]
+    assert store.run(run.id).ended_at
+
+
+def test_positions_are_those_of_the_planned_block(benchmark: Make, store: Store, run: Run) -> None:
+    """Whatever is left out; so an order can be checked against the seed."""
+    deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    planned_places = {
+        (block.index, cell): position
+        for block in blocks(POINTS, DECIDING.contenders, 16, SEED)
+        for position, cell in enumerate(block.cells)
+    }
+    trials = store.trials(run)
+    assert all(planned_places[trial.block, trial.cell] == trial.position for trial in trials)
+
+
+@pytest.mark.parametrize("interrupted", [3, 42, 43, 50, 60])
+def test_a_resumed_run_decides_as_one_that_was_not_interrupted(
+    tmp_path: Path, benchmark: Make, store: Store, run: Run, interrupted: int
+) -> None:
+    other_store = Store(tmp_path / "other.sqlite")
+    other = other_store.begin_run("x", SEED, {}, {}, {})
+    assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    steps: dict[int | str, Step] = {interrupted: Outcome.INTERRUPTED}
+    cut_off = dataclasses.replace(deciding(benchmark, Maker(steps, wall_ns)), run=other, store=other_store)
+    with pytest.raises(KeyboardInterrupt):
+        cut_off.conduct()
+    again = dataclasses.replace(deciding(benchmark, Maker(wall_ns=wall_ns)), run=other, store=other_store)
+    assert again.conduct()
+    resumed = [trial for trial in other_store.trials(other) if trial.outcome is Outcome.OK]
+    assert places(resumed) == places(store.trials(run))
+    assert other_store.run(other.id).ended_at
+
+
+def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    trials = store.trials(run)
+    (headline,) = (COMMAND.metric(name) for name in COMMAND.compared[:1])
+    examination = Examination(DECIDING, [headline], POINTS, Observations(COMMAND, trials))
+    cells = [Cell(name, point) for point in POINTS for name in DECIDING.contenders]
+    assert replay(examination, cells, trials) == 16
+    needed = [cell for cell in cells if examination.is_needed(cell)]
+    assert needed == [Cell("a", POINTS[1]), C[1]]
+
+
+def test_after_the_deadline_a_run_with_a_look_has_ended(benchmark: Make, store: Store, run: Run) -> None:
+    """What is not decided by then is inconclusive; more time would be another plan."""
+    late = dataclasses.replace(rule_of(DECIDING), deadline_s=0)
+    early = deciding(benchmark, Maker(wall_ns=wall_ns))
+    assert not dataclasses.replace(early, rule=late).conduct()
+    assert (store.trials(run), store.run(run.id).ended_at) == ([], None)
+    with pytest.raises(KeyboardInterrupt):
+        deciding(benchmark, Maker({6 * 7 + 1: Outcome.INTERRUPTED}, wall_ns)).conduct()
+    assert dataclasses.replace(early, rule=late).conduct()
+    # Neither a trial more, nor one to go on with.
+    assert len(store.trials(run)) == 6 * 7 + 1
+    assert store.run(run.id).ended_at
+
+
+def test_the_time_of_a_run_leaves_its_first_look(benchmark: Make, store: Store, run: Run) -> None:
+    rule = dataclasses.replace(rule_of(DECIDING), time_s=0)
+    assert dataclasses.replace(deciding(benchmark, Maker(wall_ns=wall_ns)), rule=rule).conduct()
+    assert {trial.block for trial in store.trials(run)} == set(range(1, FIRST_LOOK + 1))
+
+
+def test_a_contender_that_always_fails_keeps_no_run_going(benchmark: Make, store: Store, run: Run) -> None:
+    two = dataclasses.replace(DECIDING, contenders=("a", "b"))
+    maker = Maker({"b": Outcome.CRASHED}, wall_ns)
+    assert benchmark(maker, rule=rule_of(two), experiment=two).conduct()
+    assert {trial.block for trial in store.trials(run)} == set(range(1, FIRST_LOOK + 1))
 
 
 def test_errors_of_a_maker_pass_through_and_nothing_is_lost(benchmark: Make, store: Store, run: Run) -> None:

@@ -101,6 +101,48 @@ def test_shares() -> None:
             params.share(text)
 
 
+def test_margins() -> None:
+    assert (params.margin("3%"), params.margin("0.04"), params.margin("0")) == (0.03, 0.04, 0.0)
+    for text in ("", "5", "101%", "x%"):
+        with pytest.raises(click.BadParameter, match="like 5%"):
+            params.margin(text)
+
+
+def test_goals() -> None:
+    assert [params.goal(text) for text in ("decided", "end", "2%")] == ["decided", "end", 0.02]
+    for text in ("", "soon", "0%", "2"):
+        with pytest.raises(click.BadParameter, match="as decided, end, or a share like 2%"):
+            params.goal(text)
+
+
+def test_gates() -> None:
+    assert params.gate("slower:3%") == ("slower", 0.03)
+    assert params.gate("faster:0") == ("faster", 0.0)
+    assert params.gate("inconclusive") == ("inconclusive", 0.0)
+    # Other words for the same verdicts, which suit any metric.
+    assert params.gate("worse:0.04") == ("slower", 0.04)
+    assert params.gate("better") == ("faster", 0.0)
+    for text in ("", "3%", "equivalent", "Slower:3%", "slower 3%"):
+        with pytest.raises(click.BadParameter, match="is not a gate: write it as slower:3%; possible are "):
+            params.gate(text)
+    for text in ("slower:3", "slower:x%", "slower:3%:4%"):
+        with pytest.raises(click.BadParameter, match="as a share from 0 to 100 %"):
+            params.gate(text)
+
+
+@pytest.mark.parametrize("name", ["run", "vs"])
+def test_goals_and_margins_are_read_in_the_same_way(name: str) -> None:
+    context = click.Context(cli)
+    command = cli.get_command(context, name)
+    assert command is not None
+    by_name = {parameter.name: parameter for parameter in command.params}
+    assert by_name["until"].type.convert("2%", by_name["until"], context) == 0.02
+    assert by_name["margin"].type.convert("0%", by_name["margin"], context) == 0
+    for parameter, text in (("until", "soon"), ("margin", "5")):
+        with pytest.raises(click.BadParameter):
+            by_name[parameter].type.convert(text, by_name[parameter], context)
+
+
 def test_methods() -> None:
     assert params.method("put") == "PUT"
     for text in ("", "A B", "CONNECT", "connect", "GET\r\n"):

@@ -183,3 +183,15 @@ def test_a_machine_must_lend_the_descriptors_of_every_point() -> None:
     ) as no:
         plan.check_machine(points, feed, cpus=4, descriptors=needed - 1)
     assert hint in str(no.value)
+
+
+def test_the_command_line_chooses_goal_and_margin() -> None:
+    narrow = plan.with_until(experiment(), 0.02)
+    assert (narrow.until, narrow.until_decided) == (0.02, False)
+    decided = plan.with_until(narrow, "decided")
+    assert (decided.until, decided.until_decided) == (None, True)
+    end = plan.with_until(decided, "end")
+    assert (end.until, end.until_decided) == (None, False)
+    assert plan.with_margin(end, 0.0).margin == 0
+    # All else stays.
+    assert plan.with_margin(end, experiment().margin) == experiment()

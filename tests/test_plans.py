@@ -9,7 +9,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import StoreError
-from ringside.model.design import Experiment, Limits, Point, Show
+from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Point, Show
 from ringside.model.results import Run
 from ringside.store import Store
 from ringside.store.plans import PLAN_VERSION, PlannedContender, RunPlan, plan_values, read_plan
@@ -30,6 +30,9 @@ EXPERIMENT = Experiment(
     show=Show(("hop_ns", "cpu_s"), "nodes", (("a", "b"),)),
     at=({"nodes": 2}, {"mode": "token"}),
     until=0.02,
+    until_decided=True,
+    time_s=60.0,
+    margin=0.03,
 )
 CONTENDERS = {
     "a": PlannedContender(
@@ -58,6 +61,7 @@ SUITE: dict[str, Any] = {
     "settings": {},
     "blocks": None,
     "until": None,
+    "margin": None,
     "seed": 4,
 }
 
@@ -223,6 +227,20 @@ def test_contenders_of_version_1_get_what_it_lacked() -> None:
     assert (contenders["erlang"].version, contenders["erlang"].unavailable) == (None, "needs erl: not found")
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_runs_of_earlier_versions_had_all_their_blocks(version: int) -> None:
+    """They knew no margin, so it is the usual one, and did not end once all was decided."""
+    values = copy.deepcopy(VERSION_1)
+    if version > 1:
+        values = plan_values(EXPERIMENT, POINTS, CONTENDERS, None, SUITE) | {"version": version}
+        for field in ("margin", "until_decided", "time_s"):
+            del values["experiment"][field]
+        del values["suite"]["margin"]
+    experiment = read_plan(run_of(values)).experiment
+    assert (experiment.until_decided, experiment.time_s) == (False, None)
+    assert experiment.margin == DEFAULT_MARGIN
+
+
 def test_a_plan_of_the_first_experiments_lacks_what_came_later() -> None:
     early = copy.deepcopy(VERSION_1)
     for field in ("at", "until", "show", "note", "published"):
@@ -254,6 +272,7 @@ def test_a_later_version_is_refused_in_one_line() -> None:
         {"version": PLAN_VERSION},
         VERSION_1 | {"points": 5},
         VERSION_1 | {"experiment": {**VERSION_1["experiment"], "blocks": "six"}},
+        VERSION_1 | {"experiment": {**VERSION_1["experiment"], "margin": "5%"}},
         VERSION_1 | {"contenders": {"go": {"model": "m"}}},
         VERSION_1 | {"contenders": {"go": "m"}},
         VERSION_1 | {"contenders": ["go"]},

@@ -46,7 +46,7 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
     console = Console(file=out, force_terminal=is_terminal, width=80, color_system=None)
     run = Run("r", "e", "", None, 1, {}, {})
     with LiveProgress(console) as progress:
-        progress.on_begin(run, StoppingRule(2, 2), [cell("a")], RING)
+        progress.on_begin(run, StoppingRule(2), [cell("a")], RING)
         progress.on_trial_begin(1, cell("a"))
         progress.on_tick()
         failed = Trial(1, 0, cell("a"), Outcome.CRASHED, "it said \x1b[31mno")
@@ -55,3 +55,31 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
     assert "block 1 of 2" in shown
     assert "crashed: it said ·[31mno" in shown
     assert "\x1b[31m" not in shown
+
+
+@pytest.mark.parametrize(
+    ("rule", "goal"),
+    [
+        (StoppingRule(7), "in 7 blocks"),
+        (StoppingRule(40, decided=True), "until all is decided, 40 blocks at most"),
+        (
+            StoppingRule(40, decided=True, time_s=90),
+            "until all is decided, 1 min 30 s or 40 blocks at most",
+        ),
+        (StoppingRule(100_000, decided=True, time_s=30), "until all is decided, 30 s at most"),
+        (
+            StoppingRule(500, until=0.02),
+            "until each interval is narrower than 0.02 of its ratio, 500 blocks at most",
+        ),
+        (StoppingRule(100_000, time_s=30), "until the time is over, 30 s at most"),
+    ],
+)
+def test_when_a_run_ends_is_said_first(rule: StoppingRule, goal: str) -> None:
+    out = io.StringIO()
+    with LiveProgress(Console(file=out, width=120)) as progress:
+        progress.on_begin(Run("r", "e", "", None, 1, {}, {}), rule, [cell("a"), cell("b")], RING)
+        progress.on_trial_begin(3, cell("a"))
+    shown = out.getvalue()
+    assert shown.startswith(f"run r: 2 cells {goal}\n")
+    # How many blocks there will be is known of the first one only.
+    assert ("block 3 of" in shown) is rule.is_fixed

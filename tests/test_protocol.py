@@ -17,6 +17,7 @@ from ringside.probe.protocol import (
     Sample,
     Service,
     Started,
+    TrialOutcome,
     TrialRequest,
 )
 
@@ -107,3 +108,16 @@ def test_plain_messages_are_json_values_that_convert_back() -> None:
     values = protocol.plain(load)
     assert values["type"] == "load"
     assert msgspec.convert(values, LoadMessage) == load
+
+
+def test_both_reference_computations_of_a_trial() -> None:
+    """Programs of earlier versions had one of them, or none."""
+    line = b'{"type":"outcome","outcome":"ok","reference_ns":7,"memory_reference_ns":11}'
+    both = protocol.trial_message(line)
+    assert isinstance(both, TrialOutcome)
+    assert (both.reference_ns, both.memory_reference_ns) == (7, 11)
+    one = protocol.trial_message(b'{"type":"outcome","outcome":"ok","reference_ns":7}')
+    assert isinstance(one, TrialOutcome)
+    assert (one.reference_ns, one.memory_reference_ns) == (7, None)
+    with pytest.raises(ValueError, match="memory_reference_ns"):
+        protocol.trial_message(b'{"type":"outcome","outcome":"ok","memory_reference_ns":-1}')

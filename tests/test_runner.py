@@ -361,12 +361,22 @@ def test_a_bad_factor_stops_before_anything_is_built(started: Started, workplace
     assert not (workplace / "s.sqlite").exists()
 
 
-def test_no_block_begins_after_the_time_is_up(started: Started) -> None:
+def test_no_block_begins_after_the_deadline(started: Started) -> None:
     executor = FakeExecutor()
     prepared, store, run = started(executor)
-    assert not runner.conduct(run, prepared, store, executor, Quiet(), time_limit_s=0)
+    assert not runner.conduct(run, prepared, store, executor, Quiet(), deadline_s=0)
     assert store.trials(run) == []
     assert store.run(run.id).ended_at is None
+
+
+def test_a_run_ends_once_all_is_decided(started: Started) -> None:
+    executor = NoisyExecutor(0.001)
+    prepared, store, run = started(executor)
+    many = plan.with_until(plan.with_blocks(prepared.experiment, 40), "decided")
+    assert runner.conduct(run, dataclasses.replace(prepared, experiment=many), store, executor, Quiet())
+    # All trials take nearly the same time, which seven or nine blocks are enough to show.
+    assert {trial.block for trial in store.trials(run)} in (set(range(1, 8)), set(range(1, 10)))
+    assert store.run(run.id).ended_at
 
 
 @pytest.mark.parametrize(("noise", "least", "most"), [(0.001, 10, 10), (0.02, 11, 40), (1.0, 45, 45)])

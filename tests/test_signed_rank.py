@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import itertools
 import random
+from statistics import median
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
@@ -74,6 +75,33 @@ def test_p_is_small_exactly_where_the_interval_excludes_0(logs: list[float]) -> 
 def test_p_agrees_with_scipy(values: list[int]) -> None:
     # Without ties and zeros, which scipy's exact test does not cover.
     assert p_value(values) == pytest.approx(wilcoxon(values, method="exact").pvalue)
+
+
+@given(
+    st.lists(st.integers(-1000, 1000), min_size=6, max_size=25, unique=True),
+    st.sampled_from([0.8, 0.9, 0.95, 0.97]),
+)
+def test_the_ends_are_where_scipy_begins_to_reject(values: list[int], confidence: float) -> None:
+    """Averages are multiples of 1/2: a quarter below and above an end lie no others. Moved by such an amount,
+    neither zeros nor ties of different signs remain."""
+    interval = hodges_lehmann([float(value) for value in values], confidence)
+    assume(interval.low is not None)
+    assert interval.low is not None
+    assert interval.high is not None
+    for by, rejected in (
+        (interval.low - 0.25, True),
+        (interval.low + 0.25, False),
+        (interval.high - 0.25, False),
+        (interval.high + 0.25, True),
+    ):
+        p = wilcoxon([value - by for value in values], method="exact").pvalue
+        assert (p <= 1 - confidence + 1e-12) == rejected
+
+
+@given(LOGS)
+def test_the_estimate_is_the_median_of_all_averages(logs: list[float]) -> None:
+    averages = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(logs, 2)]
+    assert hodges_lehmann(logs).estimate == pytest.approx(median(averages), abs=1e-12)
 
 
 def test_p_of_zeros_and_ties() -> None:

@@ -45,6 +45,16 @@ def test_a_suite_is_run_shown_and_reported_together(suite: Path) -> None:
     assert "Both (first, second)" in " ".join(ringside("list", "experiments", COLUMNS="300").stdout.split())
 
 
+def test_each_part_is_printed_once_and_the_overview_behind_all(suite: Path) -> None:
+    printed = ringside("run", "both").stdout
+    titles = ["first\n", "second\n", "Overview\n", "Contenders\n"]
+    assert [printed.count(title) for title in titles] == [1, 1, 1, 1]
+    assert sorted(titles, key=printed.index) == titles
+    # Shown afterwards, the overview comes first.
+    shown = ringside("show").stdout
+    assert sorted(titles, key=shown.index) == ["Overview\n", "first\n", "second\n", "Contenders\n"]
+
+
 def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
     document = json.loads(ringside("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
     (run,) = document["runs"]

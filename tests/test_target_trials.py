@@ -130,7 +130,7 @@ while :; do sleep 0.1; done
         experiment,
         TARGET,
         (POINT,),
-        StoppingRule(3, 3),
+        StoppingRule(3),
         targets(probe),
         store,
         SilentObserver(),

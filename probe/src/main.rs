@@ -88,7 +88,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         Work::Load(plan) => return run_alone(|writer| load::run(&plan, &signals, writer)),
         Work::Stub(plan) => return run_alone(|writer| stub::alone::run(&plan, &signals, writer)),
     };
-    let reference_ns = request
+    let reference = request
         .reference
         .then(|| reference::measure(&request.cpus))
         .transpose()?;
@@ -108,7 +108,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         stub,
         missing,
         inherited_cpus,
-        reference_ns,
+        reference,
     };
     let done = trial::run(&request, setup, signals, &mut writer)
         .map_err(|error| system("cannot begin the trial", error))?;

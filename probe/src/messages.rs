@@ -120,8 +120,9 @@ pub struct TrialOutcome {
     /// The CPUs that the program was given, over the whole trial.
     pub cpus: Vec<CpuTime>,
     pub pressure: Pressure,
-    /// Time of the reference computation, where the request asked for it.
+    /// Times of the reference computations, where the request asked for them.
     pub reference_ns: Option<u64>,
+    pub memory_reference_ns: Option<u64>,
 }
 
 /// Time in which some thread of the host waited for a CPU, for memory, for I/O (Linux PSI); None where the kernel

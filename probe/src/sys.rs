@@ -161,6 +161,21 @@ pub fn cached_share(file: &std::fs::File, bytes: u64) -> Option<f64> {
     Some(cached as f64 / pages.len() as f64)
 }
 
+/// Asks for large pages for the room of a vector, where they fit; without effect where the kernel has none.
+pub fn advise_large_pages(words: &mut Vec<u64>) {
+    const LARGE: usize = 2 << 20;
+    let room = words.spare_capacity_mut();
+    let start = room.as_mut_ptr().cast::<u8>();
+    let inset = start.align_offset(LARGE);
+    let bytes = size_of_val(room).saturating_sub(inset);
+    // SAFETY: the range lies within the vector's own allocation; the advice changes no content.
+    unsafe {
+        if bytes >= LARGE {
+            libc::madvise(start.add(inset).cast(), bytes, libc::MADV_HUGEPAGE);
+        }
+    }
+}
+
 fn page_bytes() -> usize {
     // SAFETY: sysconf has no preconditions.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

@@ -15,19 +15,31 @@ _SCALES = {
 _DIGITS = 3
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
-VERDICT_WORDS = {
-    Verdict.FASTER: "faster",
-    Verdict.SLOWER: "slower",
-    Verdict.INDISTINGUISHABLE: "indistinguishable",
-    Verdict.TOO_FEW_BLOCKS: "",
-}
 # How a verdict looks (render/table.py).
-_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.INDISTINGUISHABLE: "even"}
+_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.EQUIVALENT: "even"}
+# Smaller and larger, by unit; other units have the last pair.
+_SIZES = {"ns": ("faster", "slower"), "s": ("faster", "slower"), "B": ("less", "more")}
+_OTHER_SIZES = ("lower", "higher")
 
 
 def kind(verdict: Verdict) -> str:
-    """The kind of table cell that a verdict is; a plain number where there is none."""
+    """The kind of table cell that a verdict is; a plain number where it is inconclusive."""
     return _KINDS.get(verdict, "number")
+
+
+def verdict_word(verdict: Verdict, metric: Metric) -> str:
+    """A verdict in words that suit the metric: a time is faster or slower, memory is less or more, all else
+    is lower or higher."""
+    if verdict not in (Verdict.FASTER, Verdict.SLOWER):
+        return str(verdict)
+    smaller, larger = _SIZES.get(metric.unit, _OTHER_SIZES)
+    return smaller if (verdict is Verdict.FASTER) == metric.smaller_is_better else larger
+
+
+def rank_interval(ends: tuple[int, int]) -> str:
+    """`1`, or `2–4`."""
+    first, last = ends
+    return str(first) if first == last else f"{first}–{last}"
 
 
 def significant(value: float, digits: int = _DIGITS) -> str:

@@ -23,12 +23,33 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "the run was interrupted: its figures come from the blocks measured before that",
         "continue it with `ringside run --resume run-5`",
     ),
-    "undecided": (
-        ("erlang", "go"),
-        {"family": 8, "needed": 11},
-        "erlang, go: an interval excludes 1, but 8 comparisons at a point share an error rate of 5 %, so the "
-        "verdict stays indistinguishable",
-        "run it with --blocks 11 or more, which may decide it",
+    "failed-blocks": (
+        ("go / erlang",),
+        {},
+        "go / erlang: more than 10 % of the blocks failed, so there is no verdict: the blocks that are left "
+        "may be those in which the failing one was fast",
+        "find out why trials failed; the table of failures has the reasons",
+    ),
+    "same-values": (
+        ("a / b", "c / b", "d / b", "e / b", "f / b"),
+        {},
+        "a / b, c / b, d / b and 2 more: the same value in every block, so there is no verdict: a clock or a "
+        "counter is too coarse",
+        "let each trial do more work",
+    ),
+    "no-steady-state": (
+        ("go / erlang", "pony / erlang"),
+        {},
+        "go / erlang, pony / erlang: repeats in one process reach no steady state, so there is no verdict; "
+        "figures are medians of the later half",
+        "use more repeats, or compare the first ones",
+    ),
+    "carry-over": (
+        ("go", "erlang"),
+        {"effects": {"go": 0.0312, "erlang": -0.015}},
+        "the trial after go has 3.1% more, erlang has 1.5% less: contenders influence those that run after "
+        "them, and ratios of two contenders may be wrong by up to as much",
+        "look for what outlives a trial: dirty pages, caches, clock frequency; longer trials reduce it",
     ),
     "noisy-neighbour": (
         (),
@@ -95,6 +116,13 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "one of the runs has no reference computation, so the change of the machine's speed between them is "
         "unknown: there are no verdicts",
         "measure both again, best as one experiment with both contenders",
+    ),
+    "no-memory-reference": (
+        (),
+        {},
+        "one of the runs has no memory-bound reference computation: a program that waits for memory may "
+        "have changed with the machine by more than intervals allow for",
+        "measure both again",
     ),
     "other-machine": (
         (),

@@ -1,4 +1,4 @@
-"""Keys and values of JSON documents, format 1."""
+"""Keys and values of JSON documents, format 2."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import diff
+from ringside.probe.protocol import TrialOutcome
 from ringside.render import documents
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Slope
-from tests.analyses import HOST, MEMORY, Exact, analysis, point, scaled
+from tests.analyses import HOST, MEMORY, Exact, analysis, near, point, scaled
 
 P, Q = point(nodes=10), point(nodes=20)
 INTERVAL = {"median": 100.0, "low": 97.0, "high": 104.0, "n": 7}
@@ -50,7 +52,7 @@ def test_a_run() -> None:
     values = document(contenders=contenders)
     cells, comparisons = values.pop("cells"), values.pop("comparisons")
     assert values == {
-        "format": 1,
+        "format": 2,
         "run": "run-1",
         "experiment": "example",
         "title": "An example",
@@ -59,6 +61,7 @@ def test_a_run() -> None:
         "ended_at": "2030-01-02T03:05:00Z",
         "seed": 7,
         "blocks": 7,
+        "margin": 0.05,
         "host": HOST,
         "contenders": {
             "erlang": {
@@ -90,6 +93,7 @@ def test_a_run() -> None:
                 "remedy": "apt-get install go",
             },
         },
+        "ranks": [{"point": {"nodes": 10}, "metric": "hop_ns", "ranks": {"go": [1, 1], "erlang": [2, 2]}}],
         "slopes": [],
         "warnings": [],
     }
@@ -112,7 +116,39 @@ def test_a_run() -> None:
         "high": pytest.approx(0.5),
         "n": 7,
         "verdict": "faster",
+        "word": "faster",
+        "obstacle": None,
+        "blocks_needed": None,
+        "exploratory": False,
     }
+
+
+def test_verdicts_have_a_word_of_their_metric_and_secondary_metrics_are_exploratory() -> None:
+    values = {
+        (name, P): {"hop_ns": scaled(100.0), "memory_bytes": scaled(memory)}
+        for name, memory in (("erlang", 100.0), ("go", 50.0))
+    }
+    run = analysis(values, metrics=["hop_ns", "memory_bytes"], margin=0.01)
+    document = documents.document(run)
+    assert document["margin"] == 0.01
+    assert [
+        tuple(row[key] for key in ("metric", "verdict", "word", "exploratory"))
+        for row in document["comparisons"]
+    ] == [("hop_ns", "inconclusive", "inconclusive", False), ("memory_bytes", "faster", "less", True)]
+
+
+def test_an_inconclusive_comparison_says_why() -> None:
+    noisy = (100.0, 150.0, 80.0, 120.0, 60.0, 140.0, 90.0)
+    run = analysis({("erlang", P): {"hop_ns": [100.0] * 7}, ("go", P): {"hop_ns": noisy}})
+    (row,) = documents.document(run)["comparisons"]
+    assert (row["verdict"], row["obstacle"]) == ("inconclusive", None)
+    assert row["blocks_needed"] > 7
+    same = analysis({(name, P): {"hop_ns": [100.0] * 7} for name in ("erlang", "go")})
+    (row,) = documents.document(same)["comparisons"]
+    assert (row["verdict"], row["obstacle"], row["blocks_needed"]) == ("inconclusive", "same-values", None)
+    # None differs from the others, so each rank can be any.
+    (ranks,) = documents.document(same)["ranks"]
+    assert ranks["ranks"] == {"erlang": [1, 2], "go": [1, 2]}
 
 
 def test_failures_and_warnings() -> None:
@@ -154,7 +190,7 @@ def test_slopes() -> None:
 def test_a_suite() -> None:
     run = analysis({("go", P): {"hop_ns": scaled(1.0)}})
     values = documents.suite_document("suite-1", [run, run])
-    assert (values["format"], values["suite"], len(values["runs"])) == (1, "suite-1", 2)
+    assert (values["format"], values["suite"], len(values["runs"])) == (2, "suite-1", 2)
 
 
 def test_two_runs() -> None:
@@ -169,7 +205,34 @@ def test_two_runs() -> None:
         "metric": "hop_ns",
         "low": None,
         "high": None,
-        "n": comparison["n"],
-        "verdict": "too-few-blocks",
+        "n": 7,
+        "verdict": "inconclusive",
+        "word": "inconclusive",
+        "obstacle": "no-reference",
+        "blocks_needed": None,
     }
-    assert values == {"format": 1, "one": "run-1", "other": "run-1", "drift": None, "changed": []}
+    assert values == {
+        "format": 2,
+        "one": "run-1",
+        "other": "run-1",
+        "margin": 0.05,
+        "machine": {},
+        "changed": [],
+    }
+
+
+def test_two_runs_with_references() -> None:
+    def run(hop: float, reference_ns: int) -> RunAnalysis:
+        report = TrialOutcome("ok", reference_ns=reference_ns, memory_reference_ns=2 * reference_ns)
+        return analysis({("go", P): {"hop_ns": scaled(hop)}}, reports={"go": report})
+
+    values = documents.diff_document(diff(run(100.0, 1000), run(150.0, 1020), margin=0.02))
+    values = json.loads(documents.as_json(values))
+    assert values["margin"] == 0.02
+    shift = {"ratio": near(1.02), "low": near(1.02), "high": near(1.02), "n": 7}
+    assert values["machine"] == {"computing": shift, "memory": shift}
+    (comparison,) = values["comparisons"]
+    assert (comparison["verdict"], comparison["word"], comparison["obstacle"]) == ("slower", "slower", None)
+    # Wider by the whole shift of the machine.
+    assert comparison["low"] < 1.5 / 1.02
+    assert values["warnings"] == []

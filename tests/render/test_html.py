@@ -129,9 +129,30 @@ def test_diagnostics_have_a_title_and_a_remedy(without_vega: None) -> None:
     few = {(name, P): {"hop_ns": [1.0, 1.0]} for name in ("erlang", "go")}
     text = read(analysis(few, ended=False, blocks=7)).text()
     assert "2 of 7 blocks" in text
-    assert "too few blocks for a verdict (2 of 6)" in text
+    assert "inconclusive, too few blocks (2 of 6)" in text
     assert "Too few blocks. Too few blocks for intervals and verdicts (2 of 6)." in text
     assert "What to do: continue it with ringside run --resume run-1 ." in text
+
+
+def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None) -> None:
+    """In the metric's own words, whatever the colour says."""
+    places = [point(nodes=number) for number in range(5)]
+    values = {
+        (name, place): {"rate": scaled(rate)}
+        for name, rate in (("erlang", 100.0), ("go", 50.0), ("pony", 300.0))
+        for place in places
+    }
+    for place in places[2:]:
+        values["go", place] = {"rate": values["erlang", place]["rate"]}
+    made = render([Page(analysis(values, metrics=["rate"]), SOURCES)])
+    assert made.count("<small>lower</small>") == 2
+    assert made.count("<small>higher</small>") == 5
+    assert made.count("<small>inconclusive</small>") == 3
+    # The same value in every block is not equivalence.
+    assert "<small>equivalent</small>" not in made
+    text = Reader(made).text()
+    assert "Where the interval includes 1" not in text
+    assert "ratios within the margin are equivalent; all else is inconclusive" in text
 
 
 def test_a_diagnostic_without_a_remedy_gives_no_advice(without_vega: None) -> None:

@@ -10,7 +10,7 @@ P = point(nodes=10)
 
 def test_a_run() -> None:
     values = {("erlang", P): {"hop_ns": scaled(100.0)}, ("go", P): {"hop_ns": scaled(50.0)}}
-    text = markdown.render(analysis(values, ended=False))
+    text = markdown.render(analysis(values))
     assert text.startswith(
         "# An example\n\nrun run-1, 7 blocks, 14 trials, nodes=10\n\n"
         "Example CPU 3000, 4 CPUs, 16 GiB, Linux 6.1.0\n\n## nodes=10\n\n"
@@ -19,6 +19,13 @@ def test_a_run() -> None:
         "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | faster | 1 |\n"
         "| erlang | 100 ns (97–104) | 1 | baseline | 2 |\n\n"
     )
+    assert "Warning" not in text
+
+
+def test_a_run_that_was_interrupted_has_no_verdicts() -> None:
+    values = {("erlang", P): {"hop_ns": scaled(100.0)}, ("go", P): {"hop_ns": scaled(50.0)}}
+    text = markdown.render(analysis(values, ended=False))
+    assert "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | inconclusive | 1–2 |\n" in text
     assert text.endswith("Continue it with \\`ringside run --resume run-1\\`.\n")
     assert "**Warning:** The run was interrupted" in text
 
@@ -41,5 +48,5 @@ def test_hostile_text_is_text_and_keeps_tables_whole() -> None:
 def test_two_runs() -> None:
     run = analysis({("go", P): {"hop_ns": scaled(1.0)}})
     text = markdown.render_diff(diff(run, run))
-    assert "| go | nodes=10 | 1.00 ns | 1.00 ns | 1.00 | – |" in text
+    assert "| go | nodes=10 | 1.00 ns | 1.00 ns | 1.00 | inconclusive |" in text
     assert "**Warning:** One of the runs has no reference computation" in text

@@ -97,8 +97,21 @@ def test_verdicts_come_first_the_best_on_top() -> None:
 
 def test_too_few_blocks() -> None:
     few = commands({"A": [0.1, 0.1], "B": [0.2, 0.2]})
-    assert texts(few) == ["B took 2.00× A's wall time: too few blocks for a verdict (2 of 6)"]
+    assert texts(few) == ["B took 2.00× A's wall time: inconclusive, too few blocks (2 of 6)"]
     assert [each.code for each in few.diagnostics] == ["too-few-blocks"]
+
+
+def test_identical_values_are_no_verdict() -> None:
+    same = commands({"A": [0.1] * 8, "B": [0.1] * 8})
+    assert texts(same) == [
+        "B took 1.00× A's wall time (1.00–1.00): inconclusive, since both had the same value in every block"
+    ]
+    assert [(each.code, each.subjects) for each in same.diagnostics] == [("same-values", ("B / A",))]
+
+
+def test_equivalent_commands() -> None:
+    near = commands({"A": scaled(0.1), "B": [0.1 * (1 + (value - 1) / 2) for value in NOISE]})
+    assert texts(near) == ["B took 1.00× A's wall time (0.99–1.01): equivalent"]
 
 
 def test_the_table_of_commands() -> None:
@@ -130,9 +143,9 @@ def test_the_document_of_vs() -> None:
     assert list(document) == [
         *("format", "seed", "blocks", "blocks_done", "commands", "comparisons", "times", "warnings"),
     ]
-    assert (document["format"], document["seed"], document["blocks_done"]) == (1, 7, 7)
+    assert (document["format"], document["seed"], document["blocks_done"]) == (2, 7, 7)
     _, b = document["commands"]
-    assert (b["name"], b["command"], b["argv"], b["rank"]) == ("B", "sleep B", ["sleep", "B"], 2)
+    assert (b["name"], b["command"], b["argv"], b["rank"]) == ("B", "sleep B", ["sleep", "B"], [2, 2])
     assert b["metrics"].keys() == {"wall_s", "cpu_s", "user_s", "system_s"}
     assert b["metrics"]["wall_s"] == {
         "unit": "s",
@@ -152,7 +165,11 @@ def test_the_document_of_vs() -> None:
         "high": None,
         "n": 0,
         "p": 1.0,
-        "verdict": "too-few-blocks",
+        "verdict": "inconclusive",
+        "word": "inconclusive",
+        "obstacle": "too-few-blocks",
+        "blocks_needed": None,
+        "exploratory": True,
     }
     assert len(document["times"]) == 14
     assert document["times"][8] == {
@@ -196,7 +213,7 @@ def targets(messages: int = 0) -> RunAnalysis:
 
 def test_targets_have_a_sentence_for_each_metric() -> None:
     assert texts(targets()) == [
-        "B's rate is 1.25× A's (1.25–1.25): faster",
+        "B's rate is 1.25× A's (1.25–1.25): higher",
         "B took 0.800× A's p50 latency (0.800–0.800): faster",
         "B took 0.800× A's p99 latency (0.800–0.800): faster",
     ]
@@ -219,7 +236,7 @@ def test_the_document_of_targets() -> None:
     document = json.loads(json.dumps(paired.load_document(targets(), facts, runs), allow_nan=False))
     comparisons = document.pop("comparisons")
     assert document == {
-        "format": 1,
+        "format": 2,
         "targets": {"A": "http://a/", "B": "http://b/"},
         "blocks": 7,
         "seed": 7,
@@ -238,7 +255,13 @@ def test_the_document_of_targets() -> None:
         "high": pytest.approx(1.25),
         "n": 7,
         "verdict": "faster",
+        "word": "higher",
+        "obstacle": None,
+        "blocks_needed": None,
+        # All metrics of targets are one family.
+        "exploratory": False,
     }
+    assert [row["exploratory"] for row in comparisons] == [False] * 3
 
 
 def test_targets_that_were_never_measured_together() -> None:

@@ -1,45 +1,85 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
-from ringside.model.results import Comparison, Interval, Verdict
+from ringside.model.design import Metric, Point
+from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.render.sentences import at_point, comparison_sentence, overall, pair_sentence
-from tests.analyses import HOP, NOISE, RATE, analysis, point, scaled
+from tests.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=40)
 
 
-def comparison(verdict: Verdict, low: float | None = 1.55, high: float | None = 1.74) -> Comparison:
-    return Comparison(P, "hop_ns", "go", "erlang", Interval(1.63, low, high, 7), verdict, 0.01)
+def comparison(verdict: Verdict, **changes: Any) -> Comparison:
+    made = Comparison(P, "hop_ns", "go", "erlang", Interval(1.63, 1.55, 1.74, 7), verdict, 0.01)
+    return dataclasses.replace(made, **changes)
 
 
 @pytest.mark.parametrize(
-    ("verdict", "kind", "end"),
+    ("verdict", "kind"),
     [
-        (Verdict.FASTER, "faster", "faster"),
-        (Verdict.SLOWER, "slower", "slower"),
-        (Verdict.INDISTINGUISHABLE, "even", "indistinguishable"),
+        (Verdict.FASTER, "faster"),
+        (Verdict.SLOWER, "slower"),
+        (Verdict.EQUIVALENT, "even"),
+        (Verdict.INCONCLUSIVE, "quiet"),
     ],
 )
-def test_a_comparison_of_times(verdict: Verdict, kind: str, end: str) -> None:
+def test_a_comparison_of_times(verdict: Verdict, kind: str) -> None:
     sentence = comparison_sentence(comparison(verdict), HOP)
-    assert sentence.text == f"go took 1.63× erlang's time per hop (1.55–1.74): {end}"
+    assert sentence.text == f"go took 1.63× erlang's time per hop (1.55–1.74): {verdict}"
     assert sentence.kind == kind
 
 
-def test_a_comparison_of_another_metric() -> None:
-    sentence = comparison_sentence(comparison(Verdict.FASTER), RATE)
-    assert sentence.text == "go's rate is 1.63× erlang's (1.55–1.74): faster"
+@pytest.mark.parametrize(
+    ("metric", "verdict", "text"),
+    [
+        (CPU, Verdict.SLOWER, "go took 1.63× erlang's CPU time (1.55–1.74): slower"),
+        (RATE, Verdict.FASTER, "go's rate is 1.63× erlang's (1.55–1.74): higher"),
+        (RATE, Verdict.SLOWER, "go's rate is 1.63× erlang's (1.55–1.74): lower"),
+        (MEMORY, Verdict.FASTER, "go's memory is 1.63× erlang's (1.55–1.74): less"),
+        (MEMORY, Verdict.SLOWER, "go's memory is 1.63× erlang's (1.55–1.74): more"),
+        (MEMORY, Verdict.EQUIVALENT, "go's memory is 1.63× erlang's (1.55–1.74): equivalent"),
+    ],
+)
+def test_words_suit_the_metric(metric: Metric, verdict: Verdict, text: str) -> None:
+    """The colour still says which is better."""
+    sentence = comparison_sentence(comparison(verdict), metric)
+    assert sentence.text == text
+    assert sentence.kind == ("even" if verdict is Verdict.EQUIVALENT else str(verdict))
+
+
+WHY = {
+    Obstacle.TOO_FEW_BLOCKS: "too few blocks (7 of 8)",
+    Obstacle.FAILED_BLOCKS: "since more than 10 % of the blocks failed",
+    Obstacle.SAME_VALUES: "since both had the same value in every block",
+    Obstacle.NO_STEADY_STATE: "since there is no steady state",
+    Obstacle.UNFINISHED: "since the run is not finished",
+    Obstacle.NO_REFERENCE: "since the change of the machine is not known",
+}
+
+
+@pytest.mark.parametrize("obstacle", Obstacle)
+def test_what_stands_in_the_way_of_a_verdict(obstacle: Obstacle) -> None:
+    made = comparison(Verdict.INCONCLUSIVE, obstacle=obstacle)
+    sentence = comparison_sentence(made, HOP)
+    assert sentence.text.endswith(f"erlang's time per hop (1.55–1.74): inconclusive, {WHY[obstacle]}")
+    assert sentence.kind == "quiet"
 
 
 def test_too_few_blocks_for_a_verdict() -> None:
-    ratio = Interval(1.63, None, None, 2)
-    few = dataclasses.replace(comparison(Verdict.TOO_FEW_BLOCKS), ratio=ratio)
+    few = comparison(
+        Verdict.INCONCLUSIVE, ratio=Interval(1.63, None, None, 2), obstacle=Obstacle.TOO_FEW_BLOCKS
+    )
     sentence = comparison_sentence(few, HOP)
-    assert sentence.text == "go took 1.63× erlang's time per hop: too few blocks for a verdict (2 of 6)"
-    assert sentence.kind == "quiet"
+    assert sentence.text == "go took 1.63× erlang's time per hop: inconclusive, too few blocks (2 of 6)"
+
+
+def test_how_many_blocks_would_decide_it() -> None:
+    sentence = comparison_sentence(comparison(Verdict.INCONCLUSIVE, blocks_needed=1234), HOP)
+    assert sentence.text.endswith("(1.55–1.74): inconclusive, about 1,234 blocks would decide it")
 
 
 def test_the_best_comes_first_and_the_baseline_is_named() -> None:
@@ -74,11 +114,16 @@ def test_figures_in_different_blocks_have_no_ratio() -> None:
 
 
 def three_points(*ratios: float | None) -> list[str]:
-    """What is shown over all points of a contender with these ratios at them."""
-    values = {}
+    """What is shown over all points of a contender with these ratios at them; around 1 they vary."""
+    values: dict[tuple[str, Point], dict[str, Values]] = {}
     for place, ratio in zip((P, Q, R), ratios, strict=True):
         values["erlang", place] = {"hop_ns": scaled(100)}
         values["go", place] = {"hop_ns": scaled(100 * ratio)} if ratio else {}
+        if ratio and abs(ratio - 1) < 0.1:
+            shares = (1.02, 0.98, 0.99, 1.0, 1.01, 1.015, 0.985)
+            values["go", place] = {
+                "hop_ns": [100 * ratio * one * other for one, other in zip(NOISE, shares, strict=True)]
+            }
     return [sentence.text for sentence in overall(analysis(values), HOP)]
 
 
@@ -98,10 +143,43 @@ def test_points_without_a_figure_are_counted() -> None:
     ]
 
 
-def test_different_verdicts_are_counted() -> None:
-    assert three_points(0.5, 2.0, 3.0) == [
-        "go against erlang is faster at 1, slower at 2 of 3 points: 0.500× to 3.00× erlang's time per hop"
+def test_equivalent_at_all_points() -> None:
+    assert three_points(0.995, 1.0, 1.005) == [
+        "go is equivalent to erlang at all 3 points: 0.995× to 1.00× erlang's time per hop"
     ]
+
+
+def test_different_verdicts_are_counted() -> None:
+    assert three_points(0.5, 2.0, 1.001) == [
+        "go against erlang is faster at 1, slower at 1, equivalent at 1 of 3 points: 0.500× to 2.00× "
+        "erlang's time per hop"
+    ]
+
+
+def test_the_commonest_verdict_does_not_hide_the_others() -> None:
+    values: dict[tuple[str, Point], dict[str, Values]] = {}
+    for place, ratios in ((P, [2.0] * 7), (Q, [2.0, 2.0]), (R, [2.0, 2.0])):
+        values["erlang", place] = {"hop_ns": scaled(100)}
+        values["go", place] = {"hop_ns": [100.0 * ratio for ratio in ratios]}
+    (sentence,) = overall(analysis(values), HOP)
+    assert sentence.text.startswith("go against erlang is slower at 1, inconclusive at 2 of 3 points: ")
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"),
+    [
+        ("rate", "go's rate is lower than erlang's at all 2 points: 0.500× erlang's rate"),
+        ("memory_bytes", "go's memory is less than erlang's at all 2 points: 0.500× erlang's memory"),
+    ],
+)
+def test_words_over_all_points_suit_the_metric(metric: str, text: str) -> None:
+    values = {
+        (name, place): {metric: scaled(value)}
+        for name, value in (("erlang", 100.0), ("go", 50.0))
+        for place in (P, Q)
+    }
+    run = analysis(values, metrics=[metric])
+    assert [sentence.text for sentence in overall(run, run.headline)] == [text]
 
 
 def test_no_verdict_at_any_point() -> None:
@@ -111,7 +189,8 @@ def test_no_verdict_at_any_point() -> None:
         for place in (P, Q)
     }
     (sentence,) = overall(analysis(few), HOP)
-    assert sentence.text == "go: 1.50× erlang's time per hop; too few blocks for a verdict"
+    assert sentence.text == ("go against erlang is inconclusive at all 2 points: 1.50× erlang's time per hop")
+    assert sentence.kind == "quiet"
 
 
 def test_no_figure_at_any_point_has_the_commonest_reason() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import pytest
 
@@ -13,7 +12,7 @@ from ringside.analysis.run_diff import diff
 from ringside.analysis.scaling import Outlook
 from ringside.analysis.warmup import WarmUp
 from ringside.model.catalogue import Published
-from ringside.model.design import Cell, Level, Metric
+from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
 from ringside.probe.protocol import TrialOutcome
 from ringside.render.table import TableData
@@ -85,27 +84,68 @@ def test_failures_and_missing_figures_in_a_row() -> None:
     values = {("erlang", P): {"hop_ns": NOISE}, ("limit", P): {}, ("idle", P): {"cpu_s": NOISE}}
     run = analysis(values, measurement=Secondary(), floor="limit", failed=[("go", P)])
     rows = {row[0]: row[1:] for row in texts(points.point_table(run, P))}
-    assert rows["go"] == ["crashed", "–", "–", "–", "–", "crashed"]
-    assert rows["idle"] == ["–", "–", "–", "–", "–", "1.00 s"]
-    assert rows["limit"] == ["–", "–", "–", "–", "1", "–"]
+    assert rows["go"] == ["crashed", "–", "–", "–", "crashed"]
+    assert rows["idle"] == ["–", "–", "–", "–", "1.00 s"]
+    assert rows["limit"] == ["–", "–", "–", "1", "–"]
 
 
-def test_too_few_blocks_show_neither_verdicts_nor_ranks() -> None:
+def test_one_failure_leaves_the_others_their_ranks() -> None:
+    values = {("erlang", P): {"hop_ns": scaled(1.0)}, ("pony", P): {"hop_ns": scaled(2.0)}}
+    table = points.point_table(analysis(values, failed=[("go", P)]), P)
+    assert dict(zip(column(table, "contender"), column(table, "rank"), strict=True)) == {
+        "erlang": "1",
+        "pony": "2",
+        "go": "–",
+    }
+
+
+def test_too_few_blocks_decide_nothing() -> None:
     run = analysis({("erlang", P): {"hop_ns": [1.0, 1.0]}, ("go", P): {"hop_ns": [2.0, 2.0]}})
     table = points.point_table(run, P)
-    assert table.columns == ("contender", "Per hop", "× erlang", "verdict")
-    assert texts(table)[1] == ["go", "2.00 ns", "2.00", "–"]
+    assert table.columns == ("contender", "Per hop", "× erlang", "verdict", "rank")
+    assert texts(table) == [
+        ["erlang", "1.00 ns", "1", "baseline", "1–2"],
+        ["go", "2.00 ns", "2.00", "inconclusive", "1–2"],
+    ]
+    assert [cell.kind for cell in table.rows[1]][2:4] == ["number", "number"]
 
 
-def test_ranks_that_would_contradict_verdicts_are_explained(ring: RunAnalysis) -> None:
-    rankings = dict(ring.rankings)
-    rankings["hop_ns", P] = dataclasses.replace(rankings["hop_ns", P], blocks_needed=11)
-    table = points.point_table(dataclasses.replace(ring, rankings=rankings), P)
-    assert "rank" not in table.columns
-    assert table.notes == (
-        "No ranks: they hold all pairs to one error rate, and 7 blocks are too few to separate as many pairs "
-        "as the verdicts do. From 11 blocks on each pair can be decided.",
-    )
+def test_a_single_block_and_a_single_contender_have_no_ranks() -> None:
+    alone = analysis({("erlang", P): {"hop_ns": NOISE}})
+    assert "rank" not in points.point_table(alone, P).columns
+    apart = analysis({("erlang", P): {"hop_ns": [1.0, None]}, ("go", P): {"hop_ns": [None, 2.0]}})
+    assert "rank" not in points.point_table(apart, P).columns
+
+
+def test_ranks_are_intervals() -> None:
+    """Of b and c neither is shown to be better; each of a, b and c is better than d."""
+    other = (1.01, 0.99, 1.0, 1.02, 0.97, 1.04, 0.98)
+    hops = {"d": scaled(900.0), "c": tuple(301 * value for value in other), "a": scaled(100.0)}
+    hops["b"] = scaled(300.0)
+    run = analysis({(name, P): {"hop_ns": values} for name, values in hops.items()})
+    table = points.point_table(run, P)
+    ranks = dict(zip(column(table, "contender"), column(table, "rank"), strict=True))
+    assert ranks == {"a": "1", "b": "2–3", "c": "2–3", "d": "4"}
+    # The best median comes first all the same.
+    assert column(table, "contender")[0] == "a"
+    assert column(table, "contender")[3] == "d"
+
+
+def test_verdicts_of_a_table_are_in_the_words_of_the_metric() -> None:
+    values = {
+        (name, P): {"rate": scaled(rate)} for name, rate in (("erlang", 100.0), ("go", 50.0), ("c", 200.0))
+    }
+    table = points.point_table(analysis(values, metrics=["rate"]), P)
+    assert column(table, "contender") == ["c", "erlang", "go"]
+    assert column(table, "verdict") == ["higher", "baseline", "lower"]
+    assert [row[3].kind for row in table.rows] == ["faster", "quiet", "slower"]
+    assert [row[2].word for row in table.rows] == ["higher", "", "lower"]
+
+
+def test_metrics_besides_the_headline_are_exploratory(ring: RunAnalysis) -> None:
+    headline, cpu = (points.ratio_table(ring, metric) for metric in ring.metrics)
+    assert headline.subtitle == "with 95 % intervals"
+    assert cpu.subtitle == "with 95 % intervals; exploratory: its verdicts have an error rate of their own"
 
 
 def test_many_points_have_tables_of_metrics_and_of_ratios() -> None:
@@ -191,21 +231,43 @@ def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outlook", "value", "text"),
+    ("outlook", "ends", "text"),
     [
-        (Outlook.NO_GAIN, math.nan, "gains almost nothing from more cores"),
-        (Outlook.SLOWER_BEYOND, 15.4, "gets slower beyond 15 cores"),
-        (Outlook.GAINS_UP_TO, 63.7, "still gains at 8; by the law up to 64 cores (not measured)"),
-        (Outlook.NEVER_MORE_THAN, 33.3, "still gains at 8; by the law at most 33× (not measured)"),
-        (Outlook.NO_LIMIT, math.nan, "no limit visible up to 8 cores"),
+        (Outlook.NO_GAIN, None, "gains almost nothing from more cores"),
+        (Outlook.SLOWER_BEYOND, (12.4, 15.6), "gets slower beyond 12 to 16 cores"),
+        (Outlook.SLOWER_BEYOND, (14.6, 15.4), "gets slower beyond 15 cores"),
+        (
+            Outlook.GAINS_UP_TO,
+            (41.7, 63.7),
+            "still gains at 8; by the law up to 42 to 64 cores (not measured)",
+        ),
+        (
+            Outlook.NEVER_MORE_THAN,
+            (33.3, 40.1),
+            "still gains at 8; by the law at most 33 to 40× (not measured)",
+        ),
+        (Outlook.NO_LIMIT, None, "no limit visible up to 8 cores"),
+        (Outlook.NOT_CLEAR, None, "intervals too wide to say"),
     ],
 )
-def test_what_the_law_says_of_more_cores(outlook: Outlook, value: float, text: str) -> None:
+def test_what_the_law_says_of_more_cores(
+    outlook: Outlook, ends: tuple[float, float] | None, text: str
+) -> None:
     pytest.importorskip("scipy")
     row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
     assert row.fit is not None
-    assert scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_value=value)) == text
+    assert scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=ends)) == text
     assert scaling.outlook(dataclasses.replace(row, fit=None)) == ""
+
+
+def test_every_outlook_has_words() -> None:
+    pytest.importorskip("scipy")
+    row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
+    written = [
+        scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=(2.0, 3.0)))
+        for outlook in Outlook
+    ]
+    assert len(set(written)) == len(Outlook)
 
 
 def test_growth_has_an_exponent_for_each_contender() -> None:
@@ -346,9 +408,11 @@ def test_cells_without_figures_have_a_reason() -> None:
     assert texts(table) == [["go", "nodes=10", "7 × crashed", "crashed: exit status 3"]]
 
 
-def run_of(go: float, reference_ns: int | None = 10_000_000, **levels: Level) -> RunAnalysis:
+def run_of(
+    go: float, reference_ns: int | None = 10_000_000, memory_reference_ns: int | None = None
+) -> RunAnalysis:
     values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in (("erlang", 100.0), ("go", go))}
-    report = TrialOutcome(outcome="ok", reference_ns=reference_ns)
+    report = TrialOutcome("ok", reference_ns=reference_ns, memory_reference_ns=memory_reference_ns)
     return analysis(values, reports={"erlang": report, "go": report})
 
 
@@ -360,15 +424,40 @@ def test_two_runs() -> None:
     assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
     assert texts(table)[1][:4] == ["go", "nodes=10", "200 ns", "300 ns"]
     assert texts(table)[1][4].startswith("1.50 (")
-    assert column(table, "verdict") == ["indistinguishable", "slower"]
+    assert column(table, "verdict") == ["equivalent", "slower"]
+    assert [row[-1].kind for row in table.rows] == ["even", "slower"]
     assert table.notes == (
-        "Drift: a reference computation took up to 1.00 times as long in one block as in another.",
+        "The machine: reference computations took as long in the second run: in registers 1.00 (1.00–1.00) "
+        "times.",
     )
+
+
+def test_both_reference_computations_of_two_runs() -> None:
+    first = run_of(200.0, 1000, 2000)
+    table = run_diff.table(diff(first, run_of(200.0, 1100, 1600)))
+    assert table.notes == (
+        "The machine: reference computations took as long in the second run: in registers 1.10 (1.10–1.10), "
+        "waiting for memory 0.800 (0.800–0.800) times.",
+    )
+    # Intervals are wider by the shifts of the machine, and 5 % lie within them.
+    assert column(table, "verdict") == ["inconclusive", "inconclusive"]
+
+
+def test_the_words_of_two_runs_suit_the_metric() -> None:
+    report = TrialOutcome(outcome="ok", reference_ns=10_000_000)
+
+    def run(memory: float) -> RunAnalysis:
+        values = {("go", P): {"memory_bytes": scaled(memory)}}
+        return analysis(values, reports={"go": report}, metrics=["memory_bytes"])
+
+    table = run_diff.table(diff(run(100.0), run(50.0)))
+    assert column(table, "verdict") == ["less"]
+    assert [row[-1].kind for row in table.rows] == ["faster"]
 
 
 def test_two_runs_without_a_reference_have_no_verdict() -> None:
     table = run_diff.table(diff(run_of(200.0, None), run_of(300.0)))
-    assert texts(table)[1][4:] == ["1.50", "–"]
+    assert texts(table)[1][4:] == ["1.50", "inconclusive"]
     assert not table.notes
 
 

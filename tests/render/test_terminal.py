@@ -80,8 +80,10 @@ def test_rich_markup_is_text() -> None:
     ],
 )
 def test_the_heading(planned: int, until: float | None, text: str) -> None:
-    run = analysis({("go", MANY[0]): {"hop_ns": scaled(1.0)}}, blocks=planned, until=until)
-    assert heading(run) == text
+    values = {("go", MANY[0]): {"hop_ns": scaled(1.0)}}
+    assert heading(analysis(values, blocks=planned, until=until, ended=planned <= 7)) == text
+    # A run that is over needed no more.
+    assert "7 blocks" in heading(analysis(values, blocks=planned, until=until))
 
 
 def test_the_machine() -> None:

@@ -13,6 +13,7 @@ use crate::messages::{Message, Sample, Verdict};
 use crate::pin;
 use crate::procfs::ProcFs;
 use crate::protocol_line::{Event, Parsed};
+use crate::reference;
 use crate::request::{Request, PROTOCOL};
 use crate::sampler::{Excess, Limits, Sampler};
 use crate::service::{self, Service};
@@ -43,7 +44,7 @@ struct Trial<'a, 'w> {
     report: Option<OwnedFd>,
     output: ProgramOutput,
     host: HostBaseline,
-    reference_ns: Option<u64>,
+    reference: Option<reference::Times>,
     service: Option<Service>,
     loads: LoadRunner<'a>,
     stub: Option<Background>,
@@ -69,7 +70,7 @@ pub fn run(
         stub,
         mut missing,
         inherited_cpus,
-        reference_ns,
+        reference,
     } = setup;
     let mut procfs = ProcFs::open()?;
     if !procfs.lists_children {
@@ -121,7 +122,7 @@ pub fn run(
             request.limits.output_bytes,
         ),
         host,
-        reference_ns,
+        reference,
         service: service.map(Service::new),
         loads: LoadRunner::new(service.map_or(&[][..], |service| &service.steps)),
         stub,
@@ -154,7 +155,7 @@ impl Trial<'_, '_> {
             last_line_error: last_line_error.as_deref(),
             ended_ns,
             paused_ns: self.paused_ns,
-            reference_ns: self.reference_ns,
+            reference: self.reference,
         });
         if let (Verdict::Ok, Some(stub)) = (outcome.outcome, &stub) {
             let checked = self.loads.check_calls(stub.ledger(), stub.ports().len());

@@ -6,6 +6,7 @@ use crate::clock;
 use crate::evidence::Observed;
 use crate::host::HostBaseline;
 use crate::messages::{Output, TrialOutcome};
+use crate::reference;
 use crate::request::Request;
 use crate::sampler::Sampler;
 use crate::service::Service;
@@ -29,7 +30,7 @@ pub struct Parts<'a> {
     pub last_line_error: Option<&'a str>,
     pub ended_ns: u64,
     pub paused_ns: u64,
-    pub reference_ns: Option<u64>,
+    pub reference: Option<reference::Times>,
 }
 
 pub fn assemble(parts: Parts) -> TrialOutcome {
@@ -107,6 +108,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         threads: parts.sampler.busiest(),
         cpus,
         pressure,
-        reference_ns: parts.reference_ns,
+        reference_ns: parts.reference.map(|times| times.computing_ns),
+        memory_reference_ns: parts.reference.map(|times| times.memory_ns),
     }
 }

@@ -1,6 +1,7 @@
 //! What precedes a trial: its upstreams, its parser, and the error of a program that cannot be started.
 
 use crate::pin;
+use crate::reference;
 use crate::request::Request;
 use crate::spawn::SpawnStep;
 use crate::stdout::StdoutParser;
@@ -15,8 +16,8 @@ pub struct Setup {
     pub missing: Vec<String>,
     /// The CPUs that the probe was started with, where it has pinned itself to others.
     pub inherited_cpus: Vec<usize>,
-    /// Time of the reference computation.
-    pub reference_ns: Option<u64>,
+    /// Times of the reference computations.
+    pub reference: Option<reference::Times>,
 }
 
 /// In an argument of the program: replaced by the URLs of its upstreams.

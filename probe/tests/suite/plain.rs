@@ -52,4 +52,5 @@ fn reference_and_pressure_are_told() {
     let timed = run(&with(timed, "/cpus", json!([0])));
     timed.is("ok", "");
     assert!(timed.outcome["reference_ns"].as_u64().unwrap() > 100_000);
+    assert!(timed.outcome["memory_reference_ns"].as_u64().unwrap() > 60_000);
 }

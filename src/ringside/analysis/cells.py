@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial
-from ringside.stats.interval import median_interval
+from ringside.stats.changepoints import SeriesKind, SteadyState, missing, steady_state
+from ringside.stats.interval import is_positive_finite, median_interval
 from ringside.workloads.base import Measurement
 
 
@@ -30,14 +31,37 @@ class CellAnalysis:
         return bool(self.metrics)
 
 
+def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
+    """The finite metrics of an `ok` trial, empty for others. A repeated metric is the level of the steady
+    state, where the repeats reached one."""
+    if trial.outcome is not Outcome.OK:
+        return {}
+    figures = {name: value for name, value in measurement.figures(trial).items() if math.isfinite(value)}
+    if measurement.repeated_metric in figures and (state := _steady_state(trial, measurement)):
+        figures[measurement.repeated_metric] = state.steady or figures[measurement.repeated_metric]
+    return figures
+
+
+def has_no_steady_state(trial: Trial, measurement: Measurement) -> bool:
+    """Whether the trial's repeats are enough to tell a steady state, and there is none."""
+    state = _steady_state(trial, measurement)
+    return state is not None and state.kind is SeriesKind.NO_STEADY_STATE
+
+
+def _steady_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
+    repeats = measurement.repeats_of(trial) if trial.outcome is Outcome.OK else ()
+    if missing() or not repeats or not all(map(is_positive_finite, repeats)):
+        return None
+    return steady_state(repeats)
+
+
 def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) -> CellAnalysis:
     """The analysis of a cell from all of its trials."""
     by_block: dict[str, dict[int, float]] = {}
     for trial in trials:
         if trial.outcome is Outcome.OK:
-            for name, value in measurement.figures(trial).items():
-                if math.isfinite(value):
-                    by_block.setdefault(name, {})[trial.block] = value
+            for name, value in trial_figures(trial, measurement).items():
+                by_block.setdefault(name, {})[trial.block] = value
     failed = [trial for trial in trials if trial.outcome is not Outcome.OK]
     reason, stderr = "" if trials else "no trial yet", ""
     if failed:

@@ -1,35 +1,37 @@
-"""Comparisons of contenders at one point: ratios from pairs inside blocks, verdicts, ranks. The stopping rule
-of a run in progress uses the same."""
+"""Comparisons of contenders: ratios from pairs inside blocks, verdicts, ranks. A run in progress uses the
+same to see what is decided."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.model.design import Experiment, Metric, Point
-from ringside.model.results import Comparison, Interval, Verdict
-from ringside.stats.family import adjusted_p_values, blocks_needed, ranks
-from ringside.stats.interval import MIN_BLOCKS
-from ringside.stats.ratio import PairedRatio, paired, verdict
+from ringside.model.design import Cell, Experiment, Metric, Point
+from ringside.model.results import Comparison, Interval, Obstacle, Verdict
+from ringside.stats.decisions import Decision, Family, has_no_resolution
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
+from ringside.stats.ratio import log_ratios
+from ringside.stats.sequential import Look
+from ringside.stats.stepdown import rank_intervals
 
 # With fewer blocks there is no verdict.
 BLOCKS_FOR_VERDICT = MIN_BLOCKS
 
-# Values of one metric at one point, by contender and block.
-Values = Mapping[str, Mapping[int, float]]
+# By metric and cell: the value in each block.
+Values = Mapping[tuple[str, Cell], Mapping[int, float]]
+# Metric, point, numerator, denominator.
+Key = tuple[str, Point, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The contenders at a point, those with the best median first and those without figures last. `ranks`:
-    the group of ties of each contender with figures, from 1; empty where there are too few blocks.
-    `blocks_needed`: set where ranks would contradict verdicts for want of blocks, and then they are not to be
-    shown: from so many blocks on each pair can be decided."""
+    the first and the last rank that each contender with figures can have, from 1; empty where no two were
+    compared."""
 
     order: tuple[str, ...]
-    ranks: Mapping[str, int]
-    blocks_needed: int | None = None
+    ranks: Mapping[str, tuple[int, int]]
 
 
 def shown_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:
@@ -39,8 +41,7 @@ def shown_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:
 
 
 def compared_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:
-    """All pairs that get a verdict anywhere: the shown ones, and every contender over the baseline. At one
-    point and in one metric they are one family of comparisons."""
+    """All pairs whose verdict is shown anywhere: the shown ones, and every contender over the baseline."""
     return tuple(dict.fromkeys((*shown_pairs(experiment), *_over_baseline(experiment))))
 
 
@@ -48,44 +49,87 @@ def _over_baseline(experiment: Experiment) -> tuple[tuple[str, str], ...]:
     return tuple((name, experiment.baseline) for name in experiment.contenders if name != experiment.baseline)
 
 
-def compare(
-    values: Values, pairs: Sequence[tuple[str, str]], metric: Metric, point: Point, *, sequential: bool
-) -> dict[tuple[str, str], Comparison]:
-    """The comparison of each pair, all of them as one family; a pair without a block in common has none.
-    `sequential`: blocks were added until intervals were narrow (`stats.sequential`)."""
-    ratios = {
-        (contender, baseline): paired(
-            values.get(contender, {}), values.get(baseline, {}), sequential=sequential
+class ComparisonFamily:
+    """All pairs of contenders at all points in some metrics: one family with one error rate. Looks are taken
+    as blocks come, or all of them afterwards."""
+
+    def __init__(
+        self, metrics: Sequence[Metric], points: Sequence[Point], names: Sequence[str], margin: float
+    ) -> None:
+        self._metrics = {metric.name: metric for metric in metrics}
+        self._keys: tuple[Key, ...] = tuple(
+            (metric.name, point, name, other)
+            for metric in metrics
+            for point in points
+            for other, name in itertools.combinations(names, 2)
         )
-        for contender, baseline in pairs
-    }
-    adjusted = adjusted_p_values(ratios)
-    return {
-        pair: Comparison(
-            point=point,
-            metric=metric.name,
-            contender=pair[0],
-            baseline=pair[1],
-            ratio=paired_ratio.ratio,
-            verdict=verdict(paired_ratio.ratio, smaller_is_better=metric.smaller_is_better, p=adjusted[pair]),
-            p=adjusted[pair],
-        )
-        for pair, paired_ratio in ratios.items()
-        if paired_ratio is not None
-    }
+        self._family: Family[Key] = Family(margin)
+        self._decisions: dict[Key, Decision] = {}
+        self._logs: dict[Key, dict[int, float]] = {}
+
+    def examine(self, values: Values, look: Look) -> None:
+        """Take a look at the values so far."""
+        self._family.examine(self._log_ratios(values), look)
+
+    def conclude(self, values: Values, confidence: float = CONFIDENCE) -> None:
+        """Settle the decisions after the last look; `confidence`: of the intervals of ratios."""
+        self._logs = self._log_ratios(values)
+        self._decisions = {
+            key: self._family.decision(key, logs, confidence) for key, logs in self._logs.items()
+        }
+
+    def comparison(
+        self, metric: str, point: Point, contender: str, baseline: str, obstacle: Obstacle | None = None
+    ) -> Comparison | None:
+        """The comparison of a pair; None where it has no block in common. `obstacle`: why it has no verdict
+        whatever its values."""
+        key, decision, turned = self._find((metric, point, contender, baseline))
+        if decision is None:
+            return None
+        ratio = _inverse(decision.ratio) if turned else decision.ratio
+        # More than `BLOCKS_FOR_VERDICT` where the interval is that of a run with interim looks.
+        if obstacle is None and ratio.low is None:
+            obstacle = Obstacle.TOO_FEW_BLOCKS
+        if obstacle is None and has_no_resolution(self._logs[key]):
+            obstacle = Obstacle.SAME_VALUES
+        direction = -decision.direction if turned else decision.direction
+        verdict = Verdict.INCONCLUSIVE
+        if obstacle is None and direction:
+            is_better = (direction < 0) == self._metrics[metric].smaller_is_better
+            verdict = Verdict.FASTER if is_better else Verdict.SLOWER
+        elif obstacle is None and decision.equivalent:
+            verdict = Verdict.EQUIVALENT
+        needed = decision.blocks_needed if verdict is Verdict.INCONCLUSIVE and obstacle is None else None
+        return Comparison(point, metric, contender, baseline, ratio, verdict, decision.p, obstacle, needed)
+
+    def _find(self, key: Key) -> tuple[Key, Decision | None, bool]:
+        """The decision on a pair in either order, and whether it is the other one."""
+        metric, point, numerator, denominator = key
+        turned = (metric, point, denominator, numerator)
+        if turned in self._decisions:
+            return turned, self._decisions[turned], True
+        return key, self._decisions.get(key), False
+
+    def _log_ratios(self, values: Values) -> dict[Key, dict[int, float]]:
+        found = {}
+        for key in self._keys:
+            metric, point, numerator, denominator = key
+            logs = log_ratios(
+                values.get((metric, Cell(numerator, point)), {}),
+                values.get((metric, Cell(denominator, point)), {}),
+            )
+            if logs:
+                found[key] = logs
+        return found
 
 
 def rank(
     medians: Mapping[str, Interval | None],
-    values: Values,
     metric: Metric,
-    comparisons: Mapping[tuple[str, str], Comparison],
-    baseline: str,
-    *,
-    sequential: bool,
+    compare: Callable[[str, str], Comparison | None],
 ) -> Ranking:
     """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
-    order, and `values` has an entry for each."""
+    order."""
 
     def best_first(name: str) -> tuple[bool, float]:
         median = medians[name]
@@ -94,18 +138,22 @@ def rank(
         return False, median.estimate if metric.smaller_is_better else -median.estimate
 
     order = tuple(sorted(medians, key=best_first))
-    if max(len(blocks) for blocks in values.values()) < MIN_BLOCKS:
-        return Ranking(order, {})
-
-    def ratio(contender: str, other: str) -> PairedRatio | None:
-        return paired(values[contender], values[other], sequential=sequential)
-
     with_figures = [name for name in order if medians[name] is not None]
-    groups = ranks(with_figures, ratio, smaller_is_better=metric.smaller_is_better)
-    tied = (name for name in groups if name != baseline and groups[name] == groups.get(baseline))
-    decided = (Verdict.FASTER, Verdict.SLOWER)
-    contradict = any(
-        (comparison := comparisons.get((name, baseline))) and comparison.verdict in decided for name in tied
+    pairs = {pair: compare(*pair) for pair in itertools.permutations(with_figures, 2)}
+    if not any(pairs.values()):
+        return Ranking(order, {})
+    is_better = {
+        pair: comparison is not None and comparison.verdict is Verdict.FASTER
+        for pair, comparison in pairs.items()
+    }
+    return Ranking(order, rank_intervals(with_figures, is_better))
+
+
+def _inverse(ratio: Interval) -> Interval:
+    low, high = ratio.low, ratio.high
+    return Interval(
+        1 / ratio.estimate,
+        None if high is None else 1 / high,
+        None if low is None else 1 / low,
+        ratio.n,
     )
-    needed = blocks_needed(math.comb(len(with_figures), 2)) if contradict else None
-    return Ranking(order, groups, needed)

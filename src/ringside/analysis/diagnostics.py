@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ringside.analysis.carry_over import carried_over
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment
-from ringside.model.results import Comparison, Diagnostic, Run, Trial, Verdict
+from ringside.model.results import Comparison, Diagnostic, Obstacle, Run, Trial
 from ringside.stats.bimodality import bimodality
-from ringside.stats.family import blocks_needed
 from ringside.stats.interval import MIN_BLOCKS
 from ringside.stats.unpaired import drift
 from ringside.workloads.base import Measurement, Workload
@@ -26,6 +26,8 @@ _DRIFT = 0.05
 _NEAR_MEMORY_LIMIT = 0.8
 # `--blocks` of a run that has too few.
 _USUAL_BLOCKS = 7
+# Obstacles that concern some pairs only.
+_EXPLAINED = (Obstacle.FAILED_BLOCKS, Obstacle.SAME_VALUES, Obstacle.NO_STEADY_STATE)
 
 
 def diagnose(
@@ -36,18 +38,18 @@ def diagnose(
     cells: Mapping[Cell, CellAnalysis],
     comparisons: Iterable[Comparison],
     *,
-    family: int,
     blocks_done: int,
 ) -> tuple[Diagnostic, ...]:
-    """All weak points of a run, those that concern verdicts first. `family`: how many comparisons share an
-    error rate at a point. `blocks_done`: how many blocks are whole."""
+    """All weak points of a run, those that concern verdicts first. `comparisons`: all that have a verdict or
+    an obstacle. `blocks_done`: how many blocks are whole."""
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
     return (
-        *undecided(comparisons, family),
         *_blocks(experiment, blocks_done),
+        *_obstacles(comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
         *noisy_neighbour(measured),
-        *drifted(reference_by_block(measured).values()),
+        *drifted(references(measured).get("computing", {}).values()),
+        *_carried_over(experiment, measurement, measured),
         *_bimodal(measurement.compared[0], cells),
         *generator_bound(measurement, measured),
         # Without a contract, the user chose the CPUs, and what the probe could not use matters little.
@@ -59,13 +61,16 @@ def diagnose(
     )
 
 
-def reference_by_block(trials: Sequence[Trial]) -> dict[int, float]:
-    """How long the reference computation took in each block, in nanoseconds."""
-    return {
-        trial.block: float(trial.report.reference_ns)
-        for trial in trials
-        if trial.report and trial.report.reference_ns
+def references(trials: Sequence[Trial]) -> dict[str, dict[int, float]]:
+    """By reference computation (`computing`, `memory`) and block: how long it took, in nanoseconds."""
+    reports = [(trial.block, trial.report) for trial in trials if trial.report]
+    found = {
+        "computing": {block: float(each.reference_ns) for block, each in reports if each.reference_ns},
+        "memory": {
+            block: float(each.memory_reference_ns) for block, each in reports if each.memory_reference_ns
+        },
     }
+    return {name: by_block for name, by_block in found.items() if by_block}
 
 
 def drifted(references: Iterable[float]) -> Iterator[Diagnostic]:
@@ -108,7 +113,9 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 
 def _blocks(experiment: Experiment, blocks: int) -> Iterator[Diagnostic]:
     if blocks < MIN_BLOCKS:
-        needed = max(experiment.blocks, _USUAL_BLOCKS)
+        # The blocks of a run that can end early are a limit, not a plan.
+        is_open = experiment.until_decided or experiment.until is not None or experiment.time_s is not None
+        needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
         yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed})
 
 
@@ -117,25 +124,24 @@ def _unfinished(run: Run) -> Iterator[Diagnostic]:
         yield Diagnostic("unfinished", values={"run": run.id})
 
 
-def undecided(comparisons: Iterable[Comparison], family: int) -> Iterator[Diagnostic]:
-    """`undecided`: comparisons whose own interval excludes 1, and which the family's error rate leaves
-    undecided."""
-    held_back = [
-        comparison
-        for comparison in comparisons
-        if comparison.verdict is Verdict.INDISTINGUISHABLE
-        and comparison.ratio.low is not None
-        and comparison.ratio.high is not None
-        and not comparison.ratio.low <= 1 <= comparison.ratio.high
-    ]
-    if held_back:
-        # So many blocks decide each that differs in every block; a run that had them needs more still.
-        needed, blocks = blocks_needed(family), max(comparison.ratio.n for comparison in held_back)
-        yield Diagnostic(
-            "undecided",
-            subjects=tuple(sorted({comparison.contender for comparison in held_back})),
-            values={"family": family, "needed": needed if blocks < needed else 2 * blocks},
-        )
+def _obstacles(comparisons: Iterable[Comparison]) -> Iterator[Diagnostic]:
+    """`failed-blocks`, `same-values`, `no-steady-state`: pairs without a verdict whatever their intervals."""
+    subjects: dict[Obstacle, list[str]] = {}
+    for comparison in comparisons:
+        if comparison.obstacle in _EXPLAINED:
+            pair = f"{comparison.contender} / {comparison.baseline}"
+            subjects.setdefault(comparison.obstacle, []).append(pair)
+    for obstacle, pairs in subjects.items():
+        yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))
+
+
+def _carried_over(
+    experiment: Experiment, measurement: Measurement, trials: Sequence[Trial]
+) -> Iterator[Diagnostic]:
+    headline = (experiment.show.metrics or measurement.compared)[0]
+    effects = carried_over(headline, measurement, trials)
+    if effects:
+        yield Diagnostic("carry-over", subjects=tuple(effects), values={"effects": effects})
 
 
 def _bimodal(headline: str, cells: Mapping[Cell, CellAnalysis]) -> Iterator[Diagnostic]:

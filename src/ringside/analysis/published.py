@@ -40,8 +40,7 @@ def then_and_now(
     pairs: Sequence[tuple[str, str]],
     points: Sequence[Point],
     cells: Mapping[Cell, CellAnalysis],
-    *,
-    sequential: bool,
+    confidence: float,
 ) -> tuple[ThenAndNow, ...]:
     """For each metric of the source, compared in this run or not, its figures that belong to points and
     contenders of the run, and the ratios of `pairs`."""
@@ -65,7 +64,7 @@ def then_and_now(
                     ratio = paired_ratio(
                         cells[Cell(contender, point)].by_block.get(metric.name, {}),
                         cells[Cell(other, point)].by_block.get(metric.name, {}),
-                        sequential=sequential,
+                        confidence,
                     )
                     ratios.append(ThenAndNowRow(point, f"{contender} / {other}", above / below, ratio))
         if rows:

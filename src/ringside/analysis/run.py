@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
-from ringside.analysis.comparisons import Ranking, compare, compared_pairs, rank, shown_pairs
-from ringside.analysis.diagnostics import diagnose, reference_by_block
+from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
+from ringside.analysis.diagnostics import diagnose, references
+from ringside.analysis.examination import Examination, Observations, nominal_confidence, replay
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
 from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
 from ringside.analysis.warmup import WarmUp, analyse_warm_ups
 from ringside.model.design import Cell, Experiment, Level, Metric, Point
-from ringside.model.results import Comparison, Diagnostic, Interval, Outcome, Run, Span, Timeline, Trial
+from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial
 from ringside.stats.ratio import paired_ratio
 from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
@@ -38,10 +40,14 @@ class BreakdownRow:
 class RunAnalysis:
     """A whole run. `points` are in the plan's order, `names` (of contenders) in the experiment's.
 
-    `metrics`: those that are compared, the headline first. `comparisons` and `rankings` are by metric and
-    point; `floor_ratios` by metric and point: each contender over the floor, without verdicts. `varying`:
+    `metrics`: those that are compared, the headline first. `confirmatory`: how many of them share the error
+    rate of the headline; each of the others has one of its own. `comparisons` and `rankings` are by metric
+    and point; `floor_ratios` by metric and point: each contender over the floor, without verdicts;
+    `behind_best` by point: how many times the best headline each contender's is, or the best is of it, where
+    more is better. `varying`:
     the factors with several levels in this run; `swept`: the one along which plots draw lines. Timelines and
-    spans are those of the trial with the median headline.
+    spans are those of the trial with the median headline. `references_ns`: by reference computation and
+    block, how long it took.
     """
 
     run: Run
@@ -53,11 +59,13 @@ class RunAnalysis:
     contenders: Mapping[str, PlannedContender]
     floor: str | None
     metrics: tuple[Metric, ...]
+    confirmatory: int
     cells: Mapping[Cell, CellAnalysis]
     pairs: tuple[tuple[str, str], ...]
     comparisons: Mapping[tuple[str, Point], Comparisons]
     rankings: Mapping[tuple[str, Point], Ranking]
     floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]]
+    behind_best: Mapping[Point, Mapping[str, Interval]]
     slopes: tuple[SlopeAnalysis, ...]
     cores_scaling: tuple[CoresScaling, ...]
     growth: tuple[Growth, ...]
@@ -67,12 +75,13 @@ class RunAnalysis:
     timelines: Mapping[Cell, Timeline]
     spans: Mapping[Cell, tuple[Span, ...]]
     diagnostics: tuple[Diagnostic, ...]
-    references_ns: Mapping[int, float]
+    references_ns: Mapping[str, Mapping[int, float]]
     varying: tuple[str, ...]
     swept: str | None
     blocks_done: int
     trial_count: int
     trials: tuple[Trial, ...]
+    observations: Observations
 
     @property
     def headline(self) -> Metric:
@@ -102,6 +111,10 @@ class RunAnalysis:
                 for pair in self.pairs:
                     if comparison := self.comparisons[metric.name, point].get(pair):
                         yield comparison
+
+    def failed_share(self, metric: Metric, cell: Cell) -> float:
+        """The share of the blocks of a cell that gave no value of the metric."""
+        return self.observations.failed_share(metric.name, cell)
 
     def label(self, point: Point) -> str:
         """A point by what varies; by all of it where nothing does."""
@@ -135,26 +148,40 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         for point in points
         for cell in (Cell(name, point) for name in names)
     }
-    sequential = experiment.until is not None
+    confidence = nominal_confidence(experiment)
+    observations = Observations(measurement, counted)
+    is_over = run.ended_at is not None
+    # The headline decides when a run ends; its comparisons at all points share one error rate.
+    confirmatory = metrics if measurement.one_family else metrics[:1]
+    examination = Examination(experiment, confirmatory, points, observations)
+    blocks_done = replay(examination, cells, counted)
+    if is_over and not examination.is_decided:
+        examination.last_look(blocks_done)
+    examination.conclude()
+    examinations = {metric.name: examination for metric in confirmatory}
+    for metric in metrics[len(confirmatory) :]:
+        other = Examination(experiment, [metric], points, observations, takes_looks=False)
+        if is_over:
+            other.last_look(blocks_done)
+        other.conclude()
+        examinations[metric.name] = other
+
+    def compare(metric: Metric, point: Point, name: str, other: str) -> Comparison | None:
+        return examinations[metric.name].comparison(metric, point, name, other, is_over=is_over)
+
     pairs = compared_pairs(experiment)
-    values = {
-        (metric.name, point): {name: cells[Cell(name, point)].by_block.get(metric.name, {}) for name in names}
-        for metric in metrics
-        for point in points
-    }
     comparisons = {
-        (metric.name, point): compare(values[metric.name, point], pairs, metric, point, sequential=sequential)
+        (metric.name, point): {
+            pair: comparison for pair in pairs if (comparison := compare(metric, point, *pair))
+        }
         for metric in metrics
         for point in points
     }
     rankings = {
         (metric.name, point): rank(
             {name: cells[Cell(name, point)].metrics.get(metric.name) for name in names},
-            values[metric.name, point],
             metric,
-            comparisons[metric.name, point],
-            experiment.baseline,
-            sequential=sequential,
+            partial(compare, metric, point),
         )
         for metric in metrics
         for point in points
@@ -162,7 +189,6 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
     floor = next((name for name in names if plan.contenders[name].kind == "floor"), None)
     varying = tuple(name for name, _ in points[0].levels if len({point[name] for point in points}) > 1)
     laws = _laws(measurement, points, varying)
-    blocks_done = _blocks_done(cells, counted)
     middle = middle_trials(metrics[0].name, cells, by_cell)
     return RunAnalysis(
         run=run,
@@ -174,15 +200,24 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         contenders=plan.contenders,
         floor=floor,
         metrics=metrics,
+        confirmatory=len(confirmatory),
         cells=cells,
         pairs=shown_pairs(experiment),
         comparisons=comparisons,
         rankings=rankings,
         floor_ratios={
-            key: _over_floor(by_name, floor, sequential=sequential) for key, by_name in values.items()
+            (metric.name, point): _over_floor(metric, point, names, floor, cells, confidence)
+            for metric in metrics
+            for point in points
+        },
+        behind_best={
+            point: _behind_best(
+                metrics[0], rankings[metrics[0].name, point], partial(compare, metrics[0], point)
+            )
+            for point in points
         },
         slopes=analyse_slopes(measurement, names, points, cells),
-        cores_scaling=over_cores(laws["cores"], names, points, cells, sequential=sequential),
+        cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
         growth=growth(laws["size"], names, points, cells),
         breakdown=_breakdown(measurement, laws["cores"], names, points, cells),
         warm_ups=analyse_warm_ups(measurement, by_cell),
@@ -194,7 +229,7 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
                 shown_pairs(experiment),
                 points,
                 cells,
-                sequential=sequential,
+                confidence,
             )
             if plan.published and isinstance(measurement, Workload)
             else ()
@@ -208,15 +243,15 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
             counted,
             cells,
             [comparison for at in comparisons.values() for comparison in at.values()],
-            family=len(pairs),
             blocks_done=blocks_done,
         ),
-        references_ns=reference_by_block(counted),
+        references_ns=references(counted),
         varying=varying,
         swept=_swept(experiment, points, varying),
         blocks_done=blocks_done,
         trial_count=sum(trial.block > 0 for trial in counted),
         trials=tuple(counted),
+        observations=observations,
     )
 
 
@@ -226,26 +261,32 @@ def without_repeated(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if final[trial.block, trial.cell] is trial]
 
 
-def _blocks_done(cells: Iterable[Cell], trials: Sequence[Trial]) -> int:
-    """The number of whole blocks: those with a trial, none of them interrupted, of every cell that could be
-    measured when the run began."""
-    unavailable = {trial.cell for trial in trials if trial.block == 0}
-    measurable = set(cells) - unavailable
-    by_block: dict[int, set[Cell]] = {}
-    for trial in trials:
-        if trial.block > 0 and trial.outcome is not Outcome.INTERRUPTED:
-            by_block.setdefault(trial.block, set()).add(trial.cell)
-    return sum(measured >= measurable for measured in by_block.values())
+def _behind_best(
+    headline: Metric, ranking: Ranking, compare: Callable[[str, str], Comparison | None]
+) -> dict[str, Interval]:
+    best, *others = ranking.order
+    found = {}
+    for name in others:
+        pair = (name, best) if headline.smaller_is_better else (best, name)
+        if comparison := compare(*pair):
+            found[name] = comparison.ratio
+    return found
 
 
 def _over_floor(
-    by_name: Mapping[str, Mapping[int, float]], floor: str | None, *, sequential: bool
+    metric: Metric,
+    point: Point,
+    names: Sequence[str],
+    floor: str | None,
+    cells: Mapping[Cell, CellAnalysis],
+    confidence: float,
 ) -> dict[str, Interval]:
     if floor is None:
         return {}
+    below = cells[Cell(floor, point)].by_block.get(metric.name, {})
     ratios = {
-        name: paired_ratio(values, by_name[floor], sequential=sequential)
-        for name, values in by_name.items()
+        name: paired_ratio(cells[Cell(name, point)].by_block.get(metric.name, {}), below, confidence)
+        for name in names
         if name != floor
     }
     return {name: ratio for name, ratio in ratios.items() if ratio is not None}

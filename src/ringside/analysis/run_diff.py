@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.model.design import Cell, Metric
-from ringside.model.results import Diagnostic, Interval, Verdict
+from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.stats import unpaired
-from ringside.stats.ratio import verdict
 
 _MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
 
@@ -18,7 +19,7 @@ _MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
 @dataclass(frozen=True, slots=True)
 class CellChange:
     """A cell of both runs in one metric: medians before and after, the ratio of the second run over the
-    first, and what that makes the second run."""
+    first, and what that makes the second run; `obstacle`: why there is no verdict whatever the ratio."""
 
     cell: Cell
     metric: Metric
@@ -26,6 +27,7 @@ class CellChange:
     after: Interval
     ratio: Interval
     verdict: Verdict
+    obstacle: Obstacle | None = None
 
     @property
     def worse_by(self) -> float:
@@ -45,28 +47,31 @@ class ContenderChange:
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """Both runs and all that they share. `drift`: by how much the machine's speed is known to have changed, a
-    difference of logarithms; None where one run has no reference computation, and then there are no
-    verdicts."""
+    """Both runs and all that they share. `machine`: by the name of a reference computation (`computing`,
+    `memory`), how much longer it took in the second run, a ratio; empty where one run has none, and then
+    there are no verdicts. `margin`: ratios closer to 1 are equivalent."""
 
     first: RunAnalysis
     second: RunAnalysis
     changes: tuple[CellChange, ...]
-    drift: float | None
+    machine: Mapping[str, Interval]
     contender_changes: tuple[ContenderChange, ...]
     diagnostics: tuple[Diagnostic, ...]
+    margin: float
 
-    def beyond(self, share: float) -> list[CellChange]:
-        """The cells that the verdict calls worse in the second run, and the estimate by more than this
-        share."""
+    def beyond(self, verdict: Verdict, share: float) -> list[CellChange]:
+        """The cells with this verdict and an estimate that differs by more than this share."""
         return [
-            change for change in self.changes if change.verdict is Verdict.SLOWER and change.worse_by > share
+            change for change in self.changes if change.verdict is verdict and abs(change.worse_by) >= share
         ]
 
 
-def diff(first: RunAnalysis, second: RunAnalysis, metric: str | None = None) -> RunDiff:
-    """The comparison of two runs, cell by cell; the intervals of one metric hold together with 95 %. Raises
-    UsageError where the two have nothing in common."""
+def diff(
+    first: RunAnalysis, second: RunAnalysis, metric: str | None = None, margin: float | None = None
+) -> RunDiff:
+    """The comparison of two runs, cell by cell; the intervals of one metric hold together with 95 %.
+    `margin`: the second run's if left out. Raises UsageError where the two have nothing in common."""
+    margin = second.experiment.margin if margin is None else margin
     if first.measurement.name != second.measurement.name:
         raise UsageError(
             f"{first.run.id} is of the workload `{first.measurement.name}`, {second.run.id} of "
@@ -80,23 +85,42 @@ def diff(first: RunAnalysis, second: RunAnalysis, metric: str | None = None) -> 
     ]
     if not shared:
         raise UsageError(f"{first.run.id} and {second.run.id} share no cell with figures")
-    references = [*first.references_ns.values(), *second.references_ns.values()]
-    known = bool(first.references_ns and second.references_ns)
-    drift = unpaired.drift(references) if known else None
+    machine = {
+        name: moved
+        for name in first.references_ns
+        if (moved := _log_shift(second.references_ns.get(name, {}), first.references_ns[name]))
+    }
     return RunDiff(
         first,
         second,
         tuple(
-            change for one_metric in metrics for change in _changes(first, second, one_metric, shared, drift)
+            change
+            for one_metric in metrics
+            for change in _changes(first, second, one_metric, shared, list(machine.values()), margin)
         ),
-        drift,
+        {name: _ratio_of(moved) for name, moved in machine.items()},
         _contender_changes(first, second),
-        _diagnose(first, second, drift),
+        _diagnose(first, second, machine),
+        margin,
     )
 
 
+def _log_shift(after: Mapping[int, float], before: Mapping[int, float]) -> Interval | None:
+    return unpaired.log_shift(list(after.values()), list(before.values()))
+
+
+def _ratio_of(moved: Interval) -> Interval:
+    low, high = (None if end is None else math.exp(end) for end in (moved.low, moved.high))
+    return Interval(math.exp(moved.estimate), low, high, moved.n)
+
+
 def _changes(
-    first: RunAnalysis, second: RunAnalysis, metric: Metric, shared: Sequence[Cell], drift: float | None
+    first: RunAnalysis,
+    second: RunAnalysis,
+    metric: Metric,
+    shared: Sequence[Cell],
+    machine: Sequence[Interval],
+    margin: float,
 ) -> list[CellChange]:
     def values(run: RunAnalysis, cell: Cell) -> list[float]:
         return list(run.cells[cell].by_block.get(metric.name, {}).values())
@@ -104,13 +128,19 @@ def _changes(
     both = [cell for cell in shared if values(first, cell) and values(second, cell)]
     changes = []
     for cell in both:
-        ratio = unpaired.ratio(
-            values(second, cell), values(first, cell), drift=drift or 0.0, family=len(both)
-        )
+        after, before = values(second, cell), values(first, cell)
+        ratio = unpaired.ratio(after, before, machine, family=len(both))
         if ratio is None:
             continue
-        if drift is None:
-            ratio = Interval(ratio.estimate, None, None, ratio.n)
+        obstacle = None
+        if not machine:
+            obstacle, ratio = Obstacle.NO_REFERENCE, Interval(ratio.estimate, None, None, ratio.n)
+        elif ratio.low is None:
+            obstacle = Obstacle.TOO_FEW_BLOCKS
+        elif len({*after, *before}) == 1:
+            obstacle = Obstacle.SAME_VALUES
+        elif any(run.failed_share(metric, cell) > MAX_FAILED_SHARE for run in (first, second)):
+            obstacle = Obstacle.FAILED_BLOCKS
         changes.append(
             CellChange(
                 cell=cell,
@@ -118,10 +148,21 @@ def _changes(
                 before=first.cells[cell].metrics[metric.name],
                 after=second.cells[cell].metrics[metric.name],
                 ratio=ratio,
-                verdict=verdict(ratio, smaller_is_better=metric.smaller_is_better),
+                verdict=Verdict.INCONCLUSIVE if obstacle else _verdict(ratio, metric, margin),
+                obstacle=obstacle,
             )
         )
     return changes
+
+
+def _verdict(ratio: Interval, metric: Metric, margin: float) -> Verdict:
+    assert ratio.low is not None
+    assert ratio.high is not None
+    if not ratio.low <= 1 <= ratio.high:
+        return Verdict.FASTER if (ratio.high < 1) == metric.smaller_is_better else Verdict.SLOWER
+    if 1 / (1 + margin) < ratio.low and ratio.high < 1 + margin:
+        return Verdict.EQUIVALENT
+    return Verdict.INCONCLUSIVE
 
 
 def _contender_changes(first: RunAnalysis, second: RunAnalysis) -> tuple[ContenderChange, ...]:
@@ -133,10 +174,14 @@ def _contender_changes(first: RunAnalysis, second: RunAnalysis) -> tuple[Contend
     return tuple(changes)
 
 
-def _diagnose(first: RunAnalysis, second: RunAnalysis, drift: float | None) -> tuple[Diagnostic, ...]:
+def _diagnose(
+    first: RunAnalysis, second: RunAnalysis, machine: Mapping[str, Interval]
+) -> tuple[Diagnostic, ...]:
     diagnostics = []
-    if drift is None:
+    if not machine:
         diagnostics.append(Diagnostic("no-reference"))
+    elif "memory" not in machine:
+        diagnostics.append(Diagnostic("no-memory-reference"))
     differ = tuple(name for name in _MACHINE if first.run.host.get(name) != second.run.host.get(name))
     if differ:
         diagnostics.append(Diagnostic("other-machine", values={"facts": differ}))

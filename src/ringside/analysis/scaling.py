@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import math
 from collections.abc import Mapping, Sequence
@@ -27,21 +28,22 @@ _CURVE_STEPS = 60
 
 
 class Outlook(StrEnum):
-    """What the fitted law says of more cores."""
+    """What the intervals of speed-ups and of the fitted law allow to say of more cores."""
 
     NO_GAIN = "no gain"
     SLOWER_BEYOND = "slower beyond"
     GAINS_UP_TO = "gains up to"
     NEVER_MORE_THAN = "never more than"
     NO_LIMIT = "no limit"
+    NOT_CLEAR = "not clear"
 
 
 @dataclass(frozen=True, slots=True)
 class ScaledContender:
     """A contender over cores. `speed_ups`: by number of cores, over one core, from pairs inside blocks.
     `efficiency`: the speed-up at the most cores, over these cores. `fit` is None where the law cannot be
-    fitted; else `curve` has (cores, speed-up) along it, and `outlook` what it says, with the number of cores
-    or the speed-up that it names."""
+    fitted; else `curve` has (cores, speed-up) along it, and `outlook` what it says, with the interval of the
+    number of cores or of the speed-up that it names."""
 
     contender: str
     speed_ups: Mapping[int, Interval]
@@ -49,7 +51,7 @@ class ScaledContender:
     fit: Scalability | None
     curve: tuple[tuple[float, float], ...]
     outlook: Outlook | None = None
-    outlook_value: float = math.nan
+    outlook_ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +100,14 @@ def over_cores(
     contenders: Sequence[str],
     points: Sequence[Point],
     cells: Mapping[Cell, CellAnalysis],
-    *,
-    sequential: bool,
+    confidence: float,
 ) -> tuple[CoresScaling, ...]:
     """The scaling over cores of each law and each setting of the other factors."""
     scalings = []
     for law in laws:
         for fixed in dict.fromkeys(point.without(law.over) for point in points):
             by_block = {name: _by_block(law, name, fixed, points, cells) for name in contenders}
-            rows = [
-                row for name in contenders if (row := _scaled(name, by_block[name], sequential=sequential))
-            ]
+            rows = [row for name in contenders if (row := _scaled(name, by_block[name], confidence))]
             if rows:
                 rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
                 scalings.append(CoresScaling(law, fixed, _with_curves(rows)))
@@ -160,7 +159,7 @@ def _by_block(
 
 
 def _scaled(
-    contender: str, by_block: Mapping[int, Mapping[int, float]], *, sequential: bool
+    contender: str, by_block: Mapping[int, Mapping[int, float]], confidence: float
 ) -> ScaledContender | None:
     by_level: dict[int, dict[int, float]] = {}
     for block, levels in by_block.items():
@@ -169,14 +168,14 @@ def _scaled(
     speed_ups = {
         cores: ratio
         for cores in sorted(by_level)
-        if cores > 1 and (ratio := paired_ratio(by_level.get(1, {}), by_level[cores], sequential=sequential))
+        if cores > 1 and (ratio := paired_ratio(by_level.get(1, {}), by_level[cores], confidence))
     }
     if not speed_ups:
         return None
     most = max(speed_ups)
     fit = None if fit_missing() else scalability(by_block)
-    outlook, value = _outlook(fit) if fit else (None, math.nan)
-    return ScaledContender(contender, speed_ups, speed_ups[most].estimate / most, fit, (), outlook, value)
+    outlook, ends = _outlook(fit, speed_ups) if fit else (None, None)
+    return ScaledContender(contender, speed_ups, speed_ups[most].estimate / most, fit, (), outlook, ends)
 
 
 def _with_curves(rows: Sequence[ScaledContender]) -> tuple[ScaledContender, ...]:
@@ -190,23 +189,27 @@ def _with_curves(rows: Sequence[ScaledContender]) -> tuple[ScaledContender, ...]
             curve = tuple((place, row.fit.speed_up(place)) for place in places)
         else:
             curve = ((1.0, 1.0), *((float(cores), ratio.estimate) for cores, ratio in row.speed_ups.items()))
-        curved.append(
-            ScaledContender(
-                row.contender, row.speed_ups, row.efficiency, row.fit, curve, row.outlook, row.outlook_value
-            )
-        )
+        curved.append(dataclasses.replace(row, curve=curve))
     return tuple(curved)
 
 
-def _outlook(fit: Scalability) -> tuple[Outlook, float]:
-    """What the law says of more cores than were measured, and the number that belongs to it."""
-    most, best = fit.levels[-1], fit.best.estimate
-    if fit.speed_up(min(best, most)) < _GAIN:
-        return Outlook.NO_GAIN, math.nan
-    if best <= most:
-        return Outlook.SLOWER_BEYOND, best
-    if best < _MOST_CORES:
-        return Outlook.GAINS_UP_TO, best
-    if fit.contention.estimate > _NO_CONTENTION:
-        return Outlook.NEVER_MORE_THAN, 1 / fit.contention.estimate
-    return Outlook.NO_LIMIT, math.nan
+def _outlook(
+    fit: Scalability, speed_ups: Mapping[int, Interval]
+) -> tuple[Outlook, tuple[float, float] | None]:
+    """What holds over the whole intervals, and the ends of the number that belongs to it. A point estimate
+    says nothing: where the true coherency is 0, half of all fits make it more than 0."""
+    most, best, contention = fit.levels[-1], fit.best, fit.contention
+    highest = [ratio.high for ratio in speed_ups.values()]
+    if all(high is not None and high < _GAIN for high in highest):
+        return Outlook.NO_GAIN, None
+    if best.low is None or best.high is None or contention.low is None or contention.high is None:
+        return Outlook.NOT_CLEAR, None
+    if best.high <= most:
+        return Outlook.SLOWER_BEYOND, (best.low, best.high)
+    if best.low <= most:
+        return Outlook.NOT_CLEAR, None
+    if best.high < _MOST_CORES:
+        return Outlook.GAINS_UP_TO, (best.low, best.high)
+    if contention.low > _NO_CONTENTION:
+        return Outlook.NEVER_MORE_THAN, (1 / contention.high, 1 / contention.low)
+    return (Outlook.NO_LIMIT if contention.high <= _NO_CONTENTION else Outlook.NOT_CLEAR), None

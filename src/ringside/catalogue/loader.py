@@ -7,16 +7,17 @@ The catalogue that travels with ringside comes first; folders `contenders/`, `ex
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from packaging.version import InvalidVersion, Version
 
 from ringside.catalogue import tomlfile
 from ringside.catalogue.decode import decode
+from ringside.catalogue.quantities import goal, margin, seconds
 from ringside.catalogue.schema import (
     ExperimentFile,
     FigureTable,
@@ -37,10 +38,12 @@ from ringside.model.catalogue import (
     Runtime,
     WorkloadEntry,
 )
-from ringside.model.design import Experiment, Level, Limits, Show, Suite
+from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Limits, Show, Suite
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _NAME_RULE = "may hold a-z, 0-9, `.`, `_` and `-` only, and begins with a letter or a digit"
+
+T = TypeVar("T")
 
 # The names of workloads, and of the factors of each.
 Factors = Mapping[str, Collection[str]]
@@ -267,18 +270,6 @@ def read_suite(path: Path) -> Suite | None:
     return Suite(path.stem, suite.title, suite.parts, suite.note)
 
 
-def share(text: str) -> float:
-    """`2%` or `0.5 %` as 0.02 or 0.005. Raises ValueError with what is wrong."""
-    number, percent, rest = text.strip().partition("%")
-    try:
-        value = float(number) / 100
-    except ValueError:
-        value = math.nan
-    if not percent or rest or not 0 < value <= 1:
-        raise ValueError(f"write {text!r} as a share from 0 to 100 %, like 2%")
-    return value
-
-
 def read_experiment(path: Path) -> Experiment:
     """An experiment's file. Levels are checked against the workload later, by the plan."""
     file = tomlfile.read(path)
@@ -292,10 +283,9 @@ def read_experiment(path: Path) -> Experiment:
     baseline = contenders[0] if table.baseline is None else table.baseline
     if baseline not in contenders:
         raise file.error(f"the baseline `{baseline}` is not one of the contenders", ("baseline",))
-    try:
-        until = None if table.until is None else share(table.until)
-    except ValueError as error:
-        raise file.error(f"`until`: {error}", ("until",)) from None
+    until = _read(file, "until", table.until, goal)
+    time_s = None if table.time is None else _read(file, "time", table.time, seconds)
+    own_margin = DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin)
     return Experiment(
         name=path.stem,
         title=table.title,
@@ -318,8 +308,18 @@ def read_experiment(path: Path) -> Experiment:
             ratios=_ratios(file, table.show.ratios, contenders),
         ),
         at=table.point,
-        until=until,
+        until=until if isinstance(until, float) else None,
+        until_decided=until == "decided",
+        time_s=time_s,
+        margin=own_margin,
     )
+
+
+def _read(file: TomlFile, key: str, text: str, read: Callable[[str], T]) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise file.error(f"`{key}`: {error}", (key,)) from None
 
 
 def _ratios(file: TomlFile, texts: Iterable[str], contenders: Collection[str]) -> tuple[tuple[str, str], ...]:

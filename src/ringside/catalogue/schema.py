@@ -96,8 +96,10 @@ class ExperimentFile(_Table, frozen=True, kw_only=True):
     contenders: Names
     baseline: str | None = None
     note: str = ""
-    blocks: Annotated[int, Meta(ge=1, le=10_000)] = 7
-    until: str | None = None
+    blocks: Annotated[int, Meta(ge=1, le=10_000)] = 40
+    until: str = "decided"
+    time: str | None = None
+    margin: str | None = None
     published: str | None = None
     factors: dict[str, Levels] = {}
     point: tuple[dict[str, Level], ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -15,11 +16,13 @@ from ringside.cli import params
 @click.option("--metric", metavar="NAME", help="Only this metric [default: what the experiment compares].")
 @click.option(
     "--fail-if",
-    "gate",
+    "gates",
     type=params.gate,
+    multiple=True,
     metavar="slower:3%",
-    help="Exit status 1 where OTHER is that much worse.",
+    help="Exit status 1 where OTHER has this verdict, by so much or more.",
 )
+@click.option("--margin", type=params.margin, metavar="5%", help=params.MARGIN_HELP)
 @click.option("--json", "form", flag_value="json", help="One JSON document.")
 @click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
 @params.store_option
@@ -28,25 +31,28 @@ def compare(
     other: str,
     *,
     metric: str | None = None,
-    gate: float | None = None,
+    gates: Sequence[tuple[str, float]] = (),
+    margin: float | None = None,
     form: str | None = None,
     store: str | None = None,
 ) -> int:
     """Compare two runs of one experiment, OTHER over ONE.
 
     They may be of two versions of a runtime, or of two branches. Runs at different times have no pairs:
-    intervals are wider, by as much as the machine is known to have moved. Where both can run now, put them
-    into one experiment instead. Exit status 1 where --fail-if applies.
+    intervals are wider, by as much as reference computations show that the machine may have changed. Where
+    both can run now, put them into one experiment instead. Exit status 1 where --fail-if applies.
     """
     from ringside.analysis.run_diff import diff
     from ringside.cli import context
     from ringside.measure.suites import single_run
+    from ringside.model.results import Obstacle, Verdict
     from ringside.render import documents, markdown, terminal
     from ringside.render.tables import run_diff
+    from ringside.units import verdict_word
 
     storage = context.open_store(store, create=False)
     before, after = (context.analysis(storage, single_run(storage, name)) for name in (one, other))
-    difference = diff(before, after, metric)
+    difference = diff(before, after, metric, margin)
     if form == "json":
         sys.stdout.write(documents.as_json(documents.diff_document(difference)))
     elif form == "markdown":
@@ -55,16 +61,19 @@ def compare(
         console = context.out()
         terminal.render(run_diff.table(difference), console)
         terminal.diagnose(difference.diagnostics, console)
-    if gate is None:
-        return 0
-    failed = difference.beyond(gate)
-    for change in failed:
-        print(
-            f"ringside: {change.cell.contender} at {change.cell.point}: {change.metric.title} is "
-            f"{change.worse_by:.1%} worse; --fail-if allows {gate:.2%}",
-            file=sys.stderr,
-        )
-    if not failed and difference.drift is None:
+    undecidable = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS)
+    if gates and all(change.obstacle in undecidable for change in difference.changes):
         print("ringside: --fail-if cannot decide: there are no verdicts", file=sys.stderr)
         return 1
+    failed = [
+        (change, word, size) for word, size in gates for change in difference.beyond(Verdict(word), size)
+    ]
+    for change, word, size in failed:
+        word = verdict_word(change.verdict, change.metric)
+        allowed = f"; --fail-if allows {size:.2%}" if size else ""
+        print(
+            f"ringside: {change.cell.contender} at {change.cell.point}: {change.metric.title} is {word} "
+            f"({change.ratio.estimate - 1:+.1%}){allowed}",
+            file=sys.stderr,
+        )
     return 1 if failed else 0

@@ -16,6 +16,7 @@ import click
 
 from ringside.cli import params
 from ringside.errors import UsageError
+from ringside.model.design import DEFAULT_MARGIN
 from ringside.text import one_line
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ _BLOCKS = 10
 @click.option(
     "--blocks", type=click.IntRange(1, 1000), metavar="N", help="With --vs: pairs of runs [default: 10]."
 )
+@click.option("--margin", type=params.margin, metavar="5%", help="With --vs: equivalent below it.")
 @click.option("--seed", type=params.SEED, metavar="N", help="Seed of --poisson, and of the order of --vs.")
 @click.option("--hdr", "hdr_file", type=params.FILE, help="Write percentiles as HdrHistogram does.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
@@ -150,6 +152,7 @@ def load(
     due_field: str | None,
     other_target: str | None,
     blocks: int | None,
+    margin: float | None,
     seed: int | None,
     hdr_file: Path | None,
     as_json: bool,
@@ -168,8 +171,9 @@ def load(
     options.check_protocol(parsed.protocol, _options_in_use(context))
     if seed is not None and not poisson and not other_target:
         raise UsageError("--seed is for --poisson or --vs: leave it out")
-    if blocks and not other_target:
-        raise UsageError("--blocks is for --vs: leave it out")
+    for name, value in (("--blocks", blocks), ("--margin", margin)):
+        if value is not None and not other_target:
+            raise UsageError(f"{name} is for --vs: leave it out")
     if hdr_file and other_target:
         raise UsageError("--hdr is for one target: leave out --vs")
     seed = secrets.randbelow(2**32) if seed is None else seed
@@ -210,6 +214,7 @@ def load(
         {"A": parsed, "B": other},
         {"A": plan, "B": plan_for(other)},
         blocks or _BLOCKS,
+        DEFAULT_MARGIN if margin is None else margin,
         seed,
         as_json=as_json,
         store=store,
@@ -264,6 +269,7 @@ def _compare(
     targets: Mapping[str, Target],
     plans: Mapping[str, LoadPlan],
     blocks: int,
+    margin: float,
     seed: int,
     *,
     as_json: bool,
@@ -282,7 +288,7 @@ def _compare(
     addresses = {name: _addresses(target)[0] for name, target in targets.items()}
     probe = Probe()
     storage = context.open_store(store, anywhere=True)
-    run = versus.begin(targets, plan, blocks, seed, storage)
+    run = versus.begin(targets, plan, blocks, margin, seed, storage)
     experiment = read_plan(run).experiment
     interrupted = False
     with Screen(context.talk(), wanted=not as_json) as screen:
@@ -297,7 +303,7 @@ def _compare(
     analysis = context.analysis(storage, storage.run(run.id))
     first_part = versus.part(plan, blocks, 0)
     if as_json:
-        facts = {"blocks": blocks, "seed": seed, "duration_s": first_part.duration_s}
+        facts = {"blocks": blocks, "margin": margin, "seed": seed, "duration_s": first_part.duration_s}
         _print_json(paired.load_document(analysis, facts, versus.documents(analysis, targets, plan)))
     else:
         done = analysis.blocks_done

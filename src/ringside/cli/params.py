@@ -4,22 +4,33 @@ option: it reads a text, and raises click.BadParameter with how to write it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from ringside.text import one_line
 
+if TYPE_CHECKING:
+    from ringside.model.design import Goal
+
+T = TypeVar("T")
+
+# What `--fail-if` accepts, and the verdict that each means; `worse` and `better` suit any metric.
+_GATES = {
+    "slower": "slower",
+    "worse": "slower",
+    "faster": "faster",
+    "better": "faster",
+    "inconclusive": "inconclusive",
+}
 COUNT = click.IntRange(1, 1_000_000)
 # Stores keep seeds as 64-bit integers with a sign.
 # A contender takes the seed plus the number of the block, in 64 bits with a sign.
 SEED = click.IntRange(0, 2**62)
 FILE = click.Path(path_type=Path)
 
-_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-# No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
-# months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
-_DURATION = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]+)?){unit})?" for unit in _UNITS_S))
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 # A method or the name of a header (RFC 9110, section 5.6.2).
@@ -31,6 +42,10 @@ _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
 _MAX_BODY_BYTES = 16 << 20
 
+UNTIL_HELP = (
+    "End when all is `decided`, at the `end` of the blocks, or when intervals are within 2% [decided]."
+)
+MARGIN_HELP = "Ratios closer to 1 than this are equivalent [default: 5%]."
 store_option = click.option(
     "--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite]."
 )
@@ -53,14 +68,9 @@ def run_duration(text: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    stripped = text.strip()
-    match = _DURATION.fullmatch(stripped)
-    if _NUMBER.fullmatch(stripped):
-        return float(stripped)
-    if not stripped or not match:
-        raise _bad(text, "is not a duration: write it as 10s, 500ms or 1m30s")
-    numbers = zip(match.groups(default="0"), _UNITS_S.values(), strict=True)
-    return sum(float(number) * unit_s for number, unit_s in numbers)
+    from ringside.catalogue import quantities
+
+    return _read(text, quantities.seconds)
 
 
 def rate(text: str) -> float:
@@ -101,20 +111,31 @@ def cpus(text: str) -> tuple[int, ...]:
 
 def share(text: str) -> float:
     """`2%` as 0.02: more than 0 %, up to 100 %."""
-    from ringside.catalogue.loader import share as read
+    from ringside.catalogue import quantities
 
-    try:
-        return read(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    return _read(text, quantities.share)
 
 
-def gate(text: str) -> float:
-    """`slower:3%` as 0.03; `slower:0` allows nothing."""
-    word, colon, size = text.partition(":")
-    if word != "slower" or not colon:
-        raise _bad(text, "is not a gate: write it as slower:3%")
-    return 0.0 if size.strip() in ("0", "0%") else share(size)
+def margin(text: str) -> float:
+    """`5%` or `0.05` as 0.05: from 0 to 100 %."""
+    from ringside.catalogue import quantities
+
+    return _read(text, quantities.margin)
+
+
+def goal(text: str) -> Goal:
+    """`decided`, `end`, or a share like `2%`."""
+    from ringside.catalogue import quantities
+
+    return _read(text, quantities.goal)
+
+
+def gate(text: str) -> tuple[str, float]:
+    """`slower:3%` as ("slower", 0.03). Other verdicts, and those without a size, are possible."""
+    word, _, size = text.partition(":")
+    if word not in _GATES:
+        raise _bad(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
+    return _GATES[word], margin(size) if size else 0.0
 
 
 def method(text: str) -> str:
@@ -154,6 +175,13 @@ def body(text: str) -> bytes:
     if len(content) > _MAX_BODY_BYTES:
         raise _bad(text, f"is larger than {_MAX_BODY_BYTES >> 20} MiB")
     return content
+
+
+def _read(text: str, read: Callable[[str], T]) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _bad(text: str, what: str) -> click.BadParameter:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from statistics import fmean
 
 from rich.console import Console
@@ -22,6 +23,8 @@ from ringside.workloads.base import Measurement, Workload
 _LOG_LINES = 15
 # A doing that lasts longer gets its time shown.
 _LONG_S = 2.0
+# More blocks than these are no limit that anyone planned.
+_PLANNED_BLOCKS = 10_000
 
 
 class Estimate:
@@ -79,6 +82,16 @@ class LiveProgress:
         if self._live:
             self._live.stop()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to other output meanwhile."""
+        if self._live:
+            self._live.update("", refresh=True)
+            self._live.stop()
+        yield
+        if self._live:
+            self._live.start()
+
     def on_prepare(self, contender: str) -> None:
         self._now(f"preparing {contender}")
 
@@ -102,7 +115,7 @@ class LiveProgress:
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = self._announced = 0
         # With a goal, or a time, the number of blocks is not known before.
-        known = rule.min_blocks == rule.max_blocks
+        known = rule.is_fixed
         self._blocks = f" of {rule.max_blocks}" if known else ""
         self._estimate = (
             Estimate(cells, rule.max_blocks, measurement)
@@ -111,10 +124,16 @@ class LiveProgress:
         )
         if known:
             goal = f"in {count(rule.max_blocks, 'block')}"
+        elif rule.decided:
+            goal = "until all is decided"
         elif rule.until is not None:
             goal = f"until each interval is narrower than {rule.until:.3g} of its ratio"
         else:
             goal = "until the time is over"
+        if not known:
+            limits = [duration(rule.time_s)] if rule.time_s is not None else []
+            limits += [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
+            goal += f", {' or '.join(limits)} at most" if limits else ""
         self._print(f"run {run.id}: {count(len(cells), 'cell')} {goal}")
 
     def on_warm_up(self, cell: Cell) -> None:

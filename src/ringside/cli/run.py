@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from ringside.cli import params
 from ringside.errors import ProbeError, UsageError
+
+if TYPE_CHECKING:
+    from ringside.cli.progress import LiveProgress
+    from ringside.model.design import Goal
+    from ringside.model.results import Run
+    from ringside.store import Store
 
 EXIT_FAILED = 2
 EXIT_INTERRUPTED = 130
@@ -21,10 +29,11 @@ EXIT_INTERRUPTED = 130
     "--set", "settings", multiple=True, metavar="FACTOR=LEVEL[,…]", help="Other levels of a factor."
 )
 @click.option("--cores", metavar="N[,N…]|all", help="Numbers of CPUs; all: 1, 2, 4 … and all of them.")
-@click.option("--blocks", type=click.IntRange(1, 10_000), metavar="N", help="Passes over all cells.")
 @click.option(
-    "--until", type=params.share, metavar="2%", help="More blocks until each interval is narrower than this."
+    "--blocks", type=click.IntRange(1, 10_000), metavar="N", help="N passes over all cells at most."
 )
+@click.option("--until", type=params.goal, metavar="GOAL", help=params.UNTIL_HELP)
+@click.option("--margin", type=params.margin, metavar="5%", help=params.MARGIN_HELP)
 @click.option(
     "--time", "time_s", type=params.run_duration, metavar="5m", help="Begin no new block after this time."
 )
@@ -40,7 +49,8 @@ def run(
     cores: str | None = None,
     blocks: int | None = None,
     time_s: float | None = None,
-    until: float | None = None,
+    until: Goal | None = None,
+    margin: float | None = None,
     seed: int | None = None,
     resume: str | None = None,
     as_json: bool = False,
@@ -48,7 +58,8 @@ def run(
 ) -> int:
     """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.
 
-    Exit status 1 where cells have no figures.
+    A run ends as soon as every comparison of its headline is decided, or after its blocks or its time. Exit
+    status 1 where cells have no figures.
     """
     from ringside.cli import context, show
     from ringside.cli.progress import LiveProgress
@@ -61,10 +72,10 @@ def run(
         raise UsageError("--resume names the run to go on with: leave out the experiment")
     if not resume and not experiment:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    if resume and (only or settings or cores or blocks or until or seed is not None):
+    if resume and (only or settings or cores or blocks or until or (margin, seed) != (None, None)):
         raise UsageError(
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
-            "--seed"
+            "--margin, --seed"
         )
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
@@ -81,6 +92,7 @@ def run(
             settings=parse_settings(settings),
             blocks=blocks,
             until=until,
+            margin=margin,
             seed=seed,
         )
         task = new_task(selection, catalogue)
@@ -92,12 +104,14 @@ def run(
     if task.is_empty:
         print(f"ringside: {task.suite_id or task.runs[0].id} is finished: nothing is left", file=sys.stderr)
     interrupted, failure = False, ""
+    # The first answers are there long before the last.
+    shows_parts = task.suite_id is not None and not resume and not as_json
     with LiveProgress(context.talk()) as progress:
         campaign = Campaign(
             task, catalogue, context.toolchain(), context.inputs(), executor, storage, progress
         )
         try:
-            campaign.carry_out(time_s)
+            campaign.carry_out(time_s, partial(_show_part, storage, progress) if shows_parts else None)
         except KeyboardInterrupt:
             interrupted = True
         except ProbeError as error:
@@ -109,7 +123,16 @@ def run(
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
     stored = [storage.run(run.id) for run in runs]
-    return show.present(storage, stored, task.suite_id, form="json" if as_json else "text")
+    form = "json" if as_json else "text"
+    return show.present(storage, stored, task.suite_id, form=form, with_parts=not shows_parts)
+
+
+def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:
+    from ringside.cli import context
+    from ringside.render import terminal
+
+    with progress.paused():
+        terminal.show_part(context.analysis(storage, run), context.out())
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -36,8 +36,17 @@ def show(run: str, *, form: str | None, store: str | None = None) -> int:
     return present(storage, runs, suite, form=form or "text", hint=False)
 
 
-def present(storage: Store, runs: Sequence[Run], suite: str | None, *, form: str, hint: bool = True) -> int:
-    """Print a run, or those of the suite with that id; `hint`: how to make a report of them."""
+def present(
+    storage: Store,
+    runs: Sequence[Run],
+    suite: str | None,
+    *,
+    form: str,
+    hint: bool = True,
+    with_parts: bool = True,
+) -> int:
+    """Print a run, or those of the suite with that id; `hint`: how to make a report of them. `with_parts`:
+    the parts of a suite as well, where they were not printed before."""
     from ringside.cli import context
     from ringside.render import csv, documents, markdown, terminal
 
@@ -47,15 +56,19 @@ def present(storage: Store, runs: Sequence[Run], suite: str | None, *, form: str
         sys.stdout.write(documents.as_json(document))
     elif form == "text":
         console = context.out()
-        for number, analysis in enumerate(analyses):
-            if number:
+        if suite is None:
+            terminal.show(analyses[0], console)
+        else:
+            terminal.show_overview(analyses, console)
+            for analysis in analyses if with_parts else ():
                 console.print()
-                console.rule()
-            terminal.show(analysis, console)
+                terminal.show_part(analysis, console)
+            terminal.show_rest(analyses, console)
         if hint:
             print(f"\nFor an HTML report: ringside report {suite or runs[0].id}", file=sys.stderr)
+    elif form == "markdown":
+        sys.stdout.write(markdown.render_suite(analyses) if suite else markdown.render(analyses[0]))
     else:
-        # Runs of a suite have other factors each: a CSV table for each, an empty line between.
-        render = csv.render if form == "csv" else markdown.render
-        sys.stdout.write("\n".join(render(analysis) for analysis in analyses))
+        # Runs of a suite have other factors each: a table for each, an empty line between.
+        sys.stdout.write("\n".join(csv.render(analysis) for analysis in analyses))
     return 0 if all(analysis.is_complete for analysis in analyses) else 1

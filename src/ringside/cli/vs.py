@@ -13,18 +13,19 @@ import click
 
 from ringside.cli import params
 from ringside.errors import UsageError
+from ringside.model.design import DEFAULT_MARGIN
 
 if TYPE_CHECKING:
     from ringside.analysis.run import RunAnalysis
     from ringside.measure.command_trials import CommandTrials
     from ringside.measure.stopping import StoppingRule
-    from ringside.model.design import Experiment
+    from ringside.model.design import Experiment, Goal
     from ringside.model.results import Run
     from ringside.store import Store
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
-_TIME_S, _UNTIL = 30.0, 0.02
+_TIME_S = 30.0
 _MAX_BLOCKS = 100_000
 _MEMORY_SHARE = 0.9
 
@@ -43,12 +44,11 @@ _MEMORY_SHARE = 0.9
     help="Untimed executions of each command first.",
 )
 @click.option("--input", "stdin", type=params.FILE, help="A file that each command reads as stdin.")
-@click.option("--blocks", type=click.IntRange(1, 100_000), metavar="N", help="Exactly N blocks.")
+@click.option("--blocks", type=click.IntRange(1, 100_000), metavar="N", help="N blocks at most.")
+@click.option("--until", type=params.goal, metavar="GOAL", help=params.UNTIL_HELP)
+@click.option("--margin", type=params.margin, default="5%", metavar="5%", help=params.MARGIN_HELP)
 @click.option(
-    "--until", type=params.share, metavar="1%", help="Until each interval is narrower [default: 2%]."
-)
-@click.option(
-    "--time", "time_s", type=params.duration, metavar="1m", help="Time limit [30s, minimum six blocks]."
+    "--time", "time_s", type=params.duration, metavar="1m", help="Time limit [30s, minimum seven blocks]."
 )
 @click.option(
     "--timeout",
@@ -77,7 +77,8 @@ def vs(
     warmup: int = 1,
     stdin: Path | None = None,
     blocks: int | None = None,
-    until: float | None = None,
+    until: Goal | None = None,
+    margin: float = DEFAULT_MARGIN,
     time_s: float | None = None,
     timeout_s: float = 300.0,
     shell: str | None = None,
@@ -90,20 +91,20 @@ def vs(
 ) -> int:
     """Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.
 
-    The first is the baseline. Without options the comparison ends when every interval is narrower than 2 %,
-    or after 30 seconds. Exit status 1 where a command failed.
+    The first is the baseline. Without options the comparison ends when each of the others is shown to be
+    faster, slower or equivalent, or after 30 seconds. Exit status 1 where a command failed.
     """
     from ringside.cli import context
     from ringside.measure import command_trials, host
     from ringside.measure.commands import parse_commands, readable
     from ringside.measure.executor import LocalExecutor
 
-    if blocks and (until or time_s):
-        raise UsageError("--blocks is exact: leave out --until and --time")
+    if until == "end" and not (blocks or time_s):
+        raise UsageError("--until end: say which end, with --blocks or --time")
     if shell and no_shell:
         raise UsageError("-N and --shell exclude each other")
     commands = parse_commands(texts, names, prepare, shell)
-    rule = _rule(blocks, until, time_s)
+    rule = _rule(blocks, until or "decided", time_s)
     options = command_trials.ExecutionOptions(
         folder=Path.cwd(),
         environment={key: value for key, value in os.environ.items() if key != "RINGSIDE_PADDING"},
@@ -117,7 +118,7 @@ def vs(
     seed = secrets.randbelow(2**31) if seed is None else seed
     executor = LocalExecutor()
     storage = context.open_store(store, anywhere=True)
-    experiment = command_trials.experiment_of(commands, rule)
+    experiment = command_trials.experiment_of(commands, rule, margin)
     run = command_trials.begin(commands, experiment, options, seed, storage)
     trials = command_trials.CommandTrials(commands, options, seed, executor)
     interrupted = False
@@ -134,7 +135,8 @@ def vs(
     facts = {
         "seed": seed,
         "blocks": blocks,
-        "until": rule.until,
+        "until": until or "decided",
+        "margin": margin,
         "time_s": rule.time_s,
         "warmups": warmup,
         "cpus": list(options.cpus),
@@ -159,10 +161,7 @@ def _measure(
     from ringside.workloads.command import COMMAND
 
     with LiveProgress(context.talk(), quiet=True) as progress:
-        benchmark = PairedBenchmark(run, experiment, COMMAND, (POINT,), rule, trials, store, progress)
-        if not benchmark.conduct():
-            # The time is over, which here is as planned.
-            store.end_run(run)
+        PairedBenchmark(run, experiment, COMMAND, (POINT,), rule, trials, store, progress).conduct()
 
 
 def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: str | None) -> None:
@@ -180,17 +179,16 @@ def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: str | None) -> 
         paired.show(analysis, how, context.out())
 
 
-def _rule(blocks: int | None, until: float | None, time_s: float | None) -> StoppingRule:
-    """Exactly `blocks`; else until intervals are narrow or the time is over. Without a goal a given time is
-    used up."""
+def _rule(blocks: int | None, goal: Goal, time_s: float | None) -> StoppingRule:
+    """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given."""
     from ringside.measure.stopping import StoppingRule
-    from ringside.stats.interval import MIN_BLOCKS
 
-    if blocks:
-        return StoppingRule(blocks, blocks)
-    goal = until if until else None if time_s else _UNTIL
-    least = 1 if time_s else MIN_BLOCKS
-    return StoppingRule(least, _MAX_BLOCKS, goal, time_s or _TIME_S, min_timed_blocks=least)
+    return StoppingRule(
+        max_blocks=blocks or _MAX_BLOCKS,
+        decided=goal == "decided",
+        until=goal if isinstance(goal, float) else None,
+        time_s=time_s if blocks or time_s else _TIME_S,
+    )
 
 
 def _usable(cpus: Sequence[int]) -> tuple[int, ...]:

@@ -49,7 +49,14 @@ def part(plan: LoadPlan, blocks: int, block: int) -> LoadPlan:
     return options.part(plan, blocks, block, _MIN_RUN_S)
 
 
-def begin(targets: Mapping[str, Target], plan: LoadPlan, blocks: int, seed: int, store: Store) -> Run:
+def begin(
+    targets: Mapping[str, Target],
+    plan: LoadPlan,
+    blocks: int,
+    margin: float,
+    seed: int,
+    store: Store,
+) -> Run:
     """A new run in the store, of which the targets are the contenders, the first the baseline."""
     names = tuple(targets)
     experiment = Experiment(
@@ -60,6 +67,7 @@ def begin(targets: Mapping[str, Target], plan: LoadPlan, blocks: int, seed: int,
         factors={},
         baseline=names[0],
         blocks=blocks,
+        margin=margin,
         show=Show(metrics=_metrics(plan)),
     )
     contenders = {name: PlannedContender(title=target.text) for name, target in targets.items()}
@@ -92,7 +100,7 @@ def conduct(
         experiment=experiment,
         measurement=TARGET,
         points=(POINT,),
-        rule=StoppingRule(blocks, blocks),
+        rule=StoppingRule(blocks),
         maker=TargetTrials(parts, probe, observer),
         store=store,
         observer=SilentObserver(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -83,10 +83,12 @@ class Campaign:
     def __post_init__(self) -> None:
         self.runs = list(self.task.runs)
 
-    def carry_out(self, time_limit_s: float | None = None) -> None:
-        """Prepare everything, then measure. Raises UsageError, before anything is measured unless another
-        process works on one of the runs. ProbeError and KeyboardInterrupt pass through; all finished trials
-        are in the store then."""
+    def carry_out(
+        self, time_limit_s: float | None = None, on_run_end: Callable[[Run], None] | None = None
+    ) -> None:
+        """Prepare everything, then measure; `on_run_end` gets each run that is over. Raises UsageError,
+        before anything is measured unless another process works on one of the runs. ProbeError and
+        KeyboardInterrupt pass through; all finished trials are in the store then."""
         tools = (self.catalogue, self.toolchain, self.inputs, self.executor, self.observer)
         prepared: list[tuple[Run | None, runner.Prepared]] = [
             *((run, runner.resume(run, *tools)) for run in self.task.unfinished),
@@ -101,7 +103,10 @@ class Campaign:
             if run is None:
                 run = self._begin(ready)
                 self.runs.append(run)
-            runner.conduct(run, ready, self.store, self.executor, self.observer, time_limit_s=left_s)
+            tools_of_run = (self.store, self.executor, self.observer)
+            is_over = runner.conduct(run, ready, *tools_of_run, deadline_s=left_s)
+            if is_over and on_run_end:
+                on_run_end(self.store.run(run.id))
 
     def _begin(self, prepared: runner.Prepared) -> Run:
         selection, suite_id = self.task.selection, self.task.suite_id

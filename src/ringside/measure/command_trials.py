@@ -17,7 +17,7 @@ from ringside.measure.commands import Command
 from ringside.measure.executor import Executor
 from ringside.measure.paired import RunObserver
 from ringside.measure.stopping import StoppingRule
-from ringside.model.design import Cell, Experiment, Point
+from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
@@ -27,8 +27,8 @@ from ringside.workloads.command import COMMAND
 
 # All commands of a run are at one point without factors.
 POINT = Point(())
-# The reference computation is timed again after this time.
-_REFERENCE_S = 1.0
+# The reference computations are timed again after this time.
+_REFERENCE_S = 2.0
 _OUTPUT_BYTES = 1 << 34
 _PROCESSES = 4096
 
@@ -51,7 +51,9 @@ class ExecutionOptions:
     ignore_failure: bool = False
 
 
-def experiment_of(commands: Sequence[Command], rule: StoppingRule) -> Experiment:
+def experiment_of(
+    commands: Sequence[Command], rule: StoppingRule, margin: float = DEFAULT_MARGIN
+) -> Experiment:
     """The experiment of which these commands are the contenders, the first the baseline."""
     names = tuple(command.name for command in commands)
     return Experiment(
@@ -61,8 +63,11 @@ def experiment_of(commands: Sequence[Command], rule: StoppingRule) -> Experiment
         contenders=names,
         factors={},
         baseline=names[0],
-        blocks=rule.max_blocks if rule.time_s is None and rule.until is None else rule.min_blocks,
+        blocks=rule.max_blocks,
         until=rule.until,
+        until_decided=rule.decided,
+        time_s=rule.time_s,
+        margin=margin,
     )
 
 

@@ -13,6 +13,7 @@ from ringside.measure.blocks import blocks
 from ringside.measure.stopping import Progress, StoppingRule
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
+from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store, now
 from ringside.workloads.base import Measurement
 
@@ -84,15 +85,16 @@ class PairedBenchmark:
     unavailable: dict[Cell, str] = dataclasses.field(default_factory=dict)
 
     def conduct(self) -> bool:
-        """Carry out all trials that the store does not have yet; True when the rule is fulfilled, False when
-        the time was over before. Raises UsageError where another process works on this run, ProbeError when
-        the probe failed twice in a row; KeyboardInterrupt passes through. In each case all finished trials
-        are in the store."""
+        """Carry out all trials that the store does not have yet; True when the run is over, False when its
+        deadline came first and it can go on later. Raises UsageError where another process works on this
+        run, ProbeError when the probe failed twice in a row; KeyboardInterrupt passes through. In each case
+        all finished trials are in the store."""
         with self.store.hold(self.run):
             return self._conduct()
 
     def _conduct(self) -> bool:
         names = self.experiment.contenders
+        # Trials of earlier goings count; the last of those that were carried out again.
         kept = self.store.trials(self.run)
         done = {(trial.block, trial.cell) for trial in kept if trial.outcome not in REPEATABLE}
         cells = [Cell(name, point) for point in self.points for name in names]
@@ -109,14 +111,22 @@ class PairedBenchmark:
         probe_failures = 0
         for block in blocks(self.points, names, self.rule.max_blocks, self.run.seed):
             whole = block.index - 1
-            if progress.is_reached(whole):
+            if progress.is_reached(whole) or progress.is_over(whole):
                 break
-            if progress.is_late(whole):
-                return False
+            missing = [
+                (position, cell)
+                for position, cell in enumerate(block.cells)
+                if cell not in self.unavailable
+                and (block.index, cell) not in done
+                and progress.is_needed(cell)
+            ]
+            if missing and progress.is_late():
+                if not self.rule.decided or whole < FIRST_LOOK:
+                    return False
+                # What is not decided by now is inconclusive.
+                break
             first = True
-            for position, cell in enumerate(block.cells):
-                if cell in self.unavailable or (block.index, cell) in done:
-                    continue
+            for position, cell in missing:
                 self.observer.on_trial_begin(block.index, cell)
                 begun = time.monotonic()
                 if len(hopeless.get(cell, ())) >= _MAX_HOPELESS:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
-from ringside.model.design import Experiment, Level, Point
+from ringside.model.design import Experiment, Goal, Level, Point
 from ringside.workloads.base import Cores, Workload
 
 
@@ -35,9 +35,18 @@ def with_blocks(experiment: Experiment, count: int) -> Experiment:
     return dataclasses.replace(experiment, blocks=count)
 
 
-def with_until(experiment: Experiment, goal: float) -> Experiment:
-    """The experiment with blocks until intervals are narrower than `goal` (`--until`)."""
-    return dataclasses.replace(experiment, until=goal)
+def with_until(experiment: Experiment, goal: Goal) -> Experiment:
+    """The experiment with another goal (`--until`)."""
+    return dataclasses.replace(
+        experiment,
+        until=goal if isinstance(goal, float) else None,
+        until_decided=goal == "decided",
+    )
+
+
+def with_margin(experiment: Experiment, margin: float) -> Experiment:
+    """The experiment with another margin of equivalence (`--margin`)."""
+    return dataclasses.replace(experiment, margin=margin)
 
 
 def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point]:

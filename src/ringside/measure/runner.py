@@ -221,7 +221,7 @@ def conduct(
     executor: Executor,
     observer: RunObserver,
     *,
-    time_limit_s: float | None = None,
+    deadline_s: float | None = None,
 ) -> bool:
     """Carry out all trials of the run that the store does not have yet; see `PairedBenchmark.conduct`."""
     return PairedBenchmark(
@@ -229,7 +229,7 @@ def conduct(
         experiment=prepared.experiment,
         measurement=prepared.workload,
         points=prepared.points,
-        rule=rule_of(prepared.experiment, time_limit_s),
+        rule=rule_of(prepared.experiment, deadline_s),
         maker=ContenderTrials(run.seed, prepared, executor),
         store=store,
         observer=observer,

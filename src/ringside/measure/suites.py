@@ -10,7 +10,7 @@ from typing import Any
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure import plan
-from ringside.model.design import Experiment
+from ringside.model.design import Experiment, Goal
 from ringside.model.results import Run
 from ringside.store import Store
 from ringside.workloads import workload as find_workload
@@ -25,7 +25,8 @@ class Selection:
     only: tuple[str, ...] = ()
     settings: Mapping[str, tuple[str, ...]] | None = None
     blocks: int | None = None
-    until: float | None = None
+    until: Goal | None = None
+    margin: float | None = None
     seed: int | None = None
 
     def as_suite(self, suite_id: str) -> dict[str, Any]:
@@ -41,6 +42,7 @@ def selection_of(suite: Mapping[str, Any]) -> Selection:
         settings={factor: tuple(levels) for factor, levels in (suite["settings"] or {}).items()},
         blocks=suite["blocks"],
         until=suite.get("until"),
+        margin=suite.get("margin"),
         seed=suite["seed"],
     )
 
@@ -80,6 +82,8 @@ def _changed(
         changed = plan.with_contenders(changed, contenders)
     if selection.blocks:
         changed = plan.with_blocks(changed, selection.blocks)
+    if selection.margin is not None:
+        changed = plan.with_margin(changed, selection.margin)
     return plan.with_until(changed, selection.until) if selection.until else changed
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 Level = int | str
+
+# Until when a run makes blocks: until every comparison is decided, to the end of its blocks, or until every
+# interval is narrower than a share of its ratio.
+Goal = Literal["decided", "end"] | float
+
+# Ratios closer to 1 than this rarely decide which of two programs is chosen.
+DEFAULT_MARGIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +83,12 @@ class Show:
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """What to run: every combination of the factors' levels is a point; where `at` is given, for each of
-    its entries, whose levels stand in place of those of `factors`. `until`: after `blocks` blocks more are
-    made until every interval of the headline is narrower than this share of its ratio."""
+    its entries, whose levels stand in place of those of `factors`.
+
+    A run ends after `blocks` blocks, or after `time_s` seconds; before that, where `until_decided`, as soon
+    as every comparison of the headline is decided. `until`: instead, after `blocks` blocks more are made
+    until every interval of the headline is narrower than this share of its ratio. `margin`: ratios between
+    1 / (1 + margin) and 1 + margin count as equivalent."""
 
     name: str
     title: str
@@ -91,6 +103,9 @@ class Experiment:
     show: Show = field(default_factory=Show)
     at: tuple[Mapping[str, Level], ...] = ()
     until: float | None = None
+    until_decided: bool = False
+    time_s: float | None = None
+    margin: float = DEFAULT_MARGIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,25 @@ REPEATABLE = frozenset({Outcome.INTERRUPTED, Outcome.PROBE_FAILED})
 
 
 class Verdict(StrEnum):
-    """What a comparison says. `too-few-blocks` is the absence of a verdict."""
+    """What a comparison says of the contender. `faster` and `slower` stand for better and worse in any metric
+    (`units.verdict_word` has the metric's own words); `equivalent`: the ratio lies inside the margin;
+    `inconclusive`: none of these is shown."""
 
     FASTER = "faster"
     SLOWER = "slower"
-    INDISTINGUISHABLE = "indistinguishable"
+    EQUIVALENT = "equivalent"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Obstacle(StrEnum):
+    """Why a comparison is inconclusive, where it is not for want of a clear interval."""
+
     TOO_FEW_BLOCKS = "too-few-blocks"
+    FAILED_BLOCKS = "failed-blocks"
+    SAME_VALUES = "same-values"
+    NO_STEADY_STATE = "no-steady-state"
+    UNFINISHED = "unfinished"
+    NO_REFERENCE = "no-reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +176,8 @@ class Diagnostic:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Two contenders at one point: contender over baseline, from pairs inside blocks. `p` is that of the
-    comparison as one of its family."""
+    comparison as one of its family. Of an inconclusive one: `obstacle`, or None where the interval is what is
+    not clear, and `blocks_needed`, about how many would decide it, where that is in sight."""
 
     point: Point
     metric: str
@@ -172,3 +186,5 @@ class Comparison:
     ratio: Interval
     verdict: Verdict
     p: float
+    obstacle: Obstacle | None = None
+    blocks_needed: int | None = None

@@ -528,6 +528,7 @@ class TrialOutcome(_Message, frozen=True, tag_field="type", tag="outcome"):
     cpus: tuple[CpuUse, ...] = ()
     pressure: Pressure | None = None
     reference_ns: Nanoseconds | None = None
+    memory_reference_ns: Nanoseconds | None = None
 
 
 class Progress(_Message, frozen=True, tag_field="type", tag="progress"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
 from ringside.analysis.diagnostics import MAX_ENDING_NS
+from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.model.results import Diagnostic
 from ringside.units import percent
 
@@ -21,10 +22,24 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "the run was interrupted: its figures come from the blocks measured before that",
         "continue it with `ringside run --resume {run}`",
     ),
-    "undecided": (
-        "{subjects}: an interval excludes 1, but {family} comparisons at a point share an error rate of 5 %, "
-        "so the verdict stays indistinguishable",
-        "run it with --blocks {needed} or more, which may decide it",
+    "failed-blocks": (
+        "{pairs}: more than {most_failed} of the blocks failed, so there is no verdict: the blocks that are "
+        "left may be those in which the failing one was fast",
+        "find out why trials failed; the table of failures has the reasons",
+    ),
+    "same-values": (
+        "{pairs}: the same value in every block, so there is no verdict: a clock or a counter is too coarse",
+        "let each trial do more work",
+    ),
+    "no-steady-state": (
+        "{pairs}: repeats in one process reach no steady state, so there is no verdict; figures are medians "
+        "of the later half",
+        "use more repeats, or compare the first ones",
+    ),
+    "carry-over": (
+        "the trial after {effects}: contenders influence those that run after them, and ratios of two "
+        "contenders may be wrong by up to as much",
+        "look for what outlives a trial: dirty pages, caches, clock frequency; longer trials reduce it",
     ),
     "noisy-neighbour": (
         "{reasons}. Intervals are wider and absolute times longer than on a quiet machine",
@@ -68,6 +83,11 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "one of the runs has no reference computation, so the change of the machine's speed between them is "
         "unknown: there are no verdicts",
         "measure both again, best as one experiment with both contenders",
+    ),
+    "no-memory-reference": (
+        "one of the runs has no memory-bound reference computation: a program that waits for memory may have "
+        "changed with the machine by more than intervals allow for",
+        "measure both again",
     ),
     "other-machine": (
         "the machines or kernels differ ({facts}), so the ratios compare them as well",
@@ -118,6 +138,9 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
         "reasons": "; ".join(text.format(fields[name]) for name, text in _NOISE.items() if name in fields),
         "modes": _modes(diagnostic.values.get("ratios", {})),
+        "effects": _effects(diagnostic.values.get("effects", {})),
+        "pairs": _named(diagnostic.subjects),
+        "most_failed": percent(MAX_FAILED_SHARE),
     }
     return fields
 
@@ -129,6 +152,17 @@ def _written(value: object) -> str:
 
 
 def _modes(ratios: Mapping[str, float]) -> str:
-    texts = [f"{name} ({ratio:.2f}× apart)" for name, ratio in ratios.items()]
+    return _named([f"{name} ({ratio:.2f}× apart)" for name, ratio in ratios.items()])
+
+
+def _effects(effects: Mapping[str, float]) -> str:
+    return _named([f"{name} has {abs(share):.1%} {_more(share)}" for name, share in effects.items()])
+
+
+def _more(share: float) -> str:
+    return "more" if share > 0 else "less"
+
+
+def _named(texts: Sequence[str]) -> str:
     more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
     return ", ".join(texts[:_MAX_NAMED]) + more

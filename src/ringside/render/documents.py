@@ -1,4 +1,4 @@
-"""Runs as JSON documents (`--json`, format 1)."""
+"""Runs as JSON documents (`--json`, format 2)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
-from ringside.model.results import Comparison, Interval
+from ringside.model.design import Metric
+from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.render import diagnostics
 from ringside.render.tables.run_diff import contender_changes
 from ringside.store.plans import PlannedContender
+from ringside.units import verdict_word
 
-FORMAT = 1
+# Format 1 had two verdicts for inconclusive (`indistinguishable`, `too-few-blocks`), none for equivalent,
+# ranks as numbers, and a drift of the machine without intervals.
+FORMAT = 2
 
 
 def document(analysis: RunAnalysis) -> dict[str, Any]:
@@ -30,12 +34,24 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
         "ended_at": run.ended_at,
         "seed": run.seed,
         "blocks": analysis.blocks_done,
+        "margin": experiment.margin,
         "host": dict(run.host),
         "contenders": {name: _contender(contender) for name, contender in analysis.contenders.items()},
         "cells": [_cell(analysis, cell) for cell in analysis.cells.values()],
         "comparisons": [
-            {"point": comparison.point.as_dict(), **comparison_values(comparison)}
+            {"point": comparison.point.as_dict(), **comparison_values(analysis, comparison)}
             for comparison in analysis.shown_comparisons()
+        ],
+        "ranks": [
+            {
+                "point": point.as_dict(),
+                "metric": analysis.headline.name,
+                "ranks": {
+                    name: list(ends)
+                    for name, ends in analysis.rankings[analysis.headline.name, point].ranks.items()
+                },
+            }
+            for point in analysis.points
         ],
         "slopes": [
             {
@@ -58,7 +74,8 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
         "format": FORMAT,
         "one": diff.first.run.id,
         "other": diff.second.run.id,
-        "drift": diff.drift,
+        "margin": diff.margin,
+        "machine": {name: ratio(value) for name, value in diff.machine.items()},
         "changed": contender_changes(diff),
         "comparisons": [
             {
@@ -66,7 +83,7 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
                 "point": change.cell.point.as_dict(),
                 "metric": change.metric.name,
                 **ratio(change.ratio),
-                "verdict": str(change.verdict),
+                **verdict(change.verdict, change.metric, change.obstacle),
             }
             for change in diff.changes
         ],
@@ -86,15 +103,30 @@ def ratio(value: Interval | None) -> dict[str, Any]:
     return {"ratio": value.estimate, "low": value.low, "high": value.high, "n": value.n}
 
 
-def comparison_values(comparison: Comparison) -> dict[str, Any]:
-    """A comparison without its point."""
+def verdict(
+    verdict: Verdict, metric: Metric, obstacle: Obstacle | None = None, blocks_needed: int | None = None
+) -> dict[str, Any]:
+    """A verdict as it stands in every document: by its name, in the metric's words, and what stands in the
+    way of one."""
+    return {
+        "verdict": str(verdict),
+        "word": verdict_word(verdict, metric),
+        "obstacle": None if obstacle is None else str(obstacle),
+        "blocks_needed": blocks_needed,
+    }
+
+
+def comparison_values(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]:
+    """A comparison without its point. `exploratory`: its error rate is not the headline's."""
+    metric = analysis.measurement.metric(comparison.metric)
     return {
         "metric": comparison.metric,
         "contender": comparison.contender,
         "baseline": comparison.baseline,
         **ratio(comparison.ratio),
         "p": comparison.p,
-        "verdict": str(comparison.verdict),
+        **verdict(comparison.verdict, metric, comparison.obstacle, comparison.blocks_needed),
+        "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 
 

@@ -20,7 +20,7 @@ def heading(analysis: RunAnalysis) -> str:
 def blocks(analysis: RunAnalysis) -> str:
     """`7 blocks`, or `3 of 7 blocks` of an unfinished run."""
     done, planned = analysis.blocks_done, analysis.experiment.blocks
-    is_whole = done >= planned or analysis.experiment.until is not None
+    is_whole = done >= planned or analysis.run.ended_at is not None
     return units.count(done, "block") if is_whole else f"{done} of {planned} blocks"
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from ringside.analysis.overview import overview, suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.model.results import Diagnostic
 from ringside.render import diagnostics
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableData, column_kinds
-from ringside.render.tables import run_diff, tables
+from ringside.render.tables import part_tables, run_diff, tables
+from ringside.render.tables.contenders import contender_table
+from ringside.render.tables.overview import table as overview_table
 from ringside.text import one_line
 
 
@@ -24,6 +27,18 @@ def render(analysis: RunAnalysis) -> str:
     ]
     parts += map(table_markdown, tables(analysis))
     return "\n\n".join([*parts, *_warnings(analysis.diagnostics)]) + "\n"
+
+
+def render_suite(analyses: Sequence[RunAnalysis]) -> str:
+    """The runs of a suite: the overview, each part, and once what holds for all."""
+    own, common = suite_diagnostics(analyses)
+    parts = [table_markdown(overview_table(overview(analyses)))]
+    for analysis, diagnostics_of_part in zip(analyses, own, strict=True):
+        parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
+        parts += map(table_markdown, part_tables(analysis))
+        parts += _warnings(diagnostics_of_part)
+    parts += [table_markdown(contender_table(*analyses)), escape(machine(analyses[-1].run.host))]
+    return "\n\n".join([*parts, *_warnings(common)]) + "\n"
 
 
 def render_diff(diff: RunDiff) -> str:

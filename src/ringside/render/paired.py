@@ -16,9 +16,9 @@ from rich.text import Text
 from ringside.analysis.load_totals import load_totals
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
-from ringside.model.results import Trial, Verdict
+from ringside.model.results import Obstacle, Trial, Verdict
 from ringside.render import diagnostics, markdown, terminal
-from ringside.render.documents import FORMAT, comparison_values, interval, ratio
+from ringside.render.documents import FORMAT, comparison_values, interval, ratio, verdict
 from ringside.render.sentences import Sentence, pair_sentence
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables.points import point_table
@@ -92,7 +92,7 @@ def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, An
                 "name": name,
                 "command": contender.title,
                 "argv": list(contender.command),
-                "rank": ranks.get(name),
+                "rank": list(ranks[name]) if name in ranks else None,
                 "metrics": {
                     metric.name: {"unit": metric.unit, **interval(value)}
                     for metric in analysis.measurement.metrics
@@ -137,14 +137,15 @@ def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
 def _comparison(analysis: RunAnalysis, metric: Metric, contender: str, baseline: str) -> dict[str, Any]:
     comparison = analysis.comparison(metric, contender, baseline, _point(analysis))
     if comparison:
-        return comparison_values(comparison)
+        return comparison_values(analysis, comparison)
     return {
         "metric": metric.name,
         "contender": contender,
         "baseline": baseline,
         **ratio(None),
         "p": 1.0,
-        "verdict": str(Verdict.TOO_FEW_BLOCKS),
+        **verdict(Verdict.INCONCLUSIVE, metric, Obstacle.TOO_FEW_BLOCKS),
+        "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 
 

@@ -8,11 +8,19 @@ from dataclasses import dataclass
 
 from ringside import units
 from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
+from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
-from ringside.model.results import Comparison, Verdict
+from ringside.model.results import Comparison, Obstacle, Verdict
 
 _TIMES = ("ns", "s")
+_OBSTACLES = {
+    Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
+    Obstacle.SAME_VALUES: "since both had the same value in every block",
+    Obstacle.NO_STEADY_STATE: "since there is no steady state",
+    Obstacle.UNFINISHED: "since the run is not finished",
+    Obstacle.NO_REFERENCE: "since the change of the machine is not known",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +40,23 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     else:
         text = f"{contender}'s {metric.noun} is {times}× {baseline}'s"
     text += f" ({ends})" if ends else ""
-    if comparison.verdict is Verdict.TOO_FEW_BLOCKS:
-        blocks = f"{comparison.ratio.n} of {BLOCKS_FOR_VERDICT}"
-        return Sentence(f"{text}: too few blocks for a verdict ({blocks})", "quiet")
-    return Sentence(f"{text}: {units.VERDICT_WORDS[comparison.verdict]}", units.kind(comparison.verdict))
+    text += f": {units.verdict_word(comparison.verdict, metric)}"
+    if comparison.verdict is Verdict.INCONCLUSIVE:
+        why = _why(comparison)
+        return Sentence(f"{text}, {why}" if why else text, "quiet")
+    return Sentence(text, units.kind(comparison.verdict))
+
+
+def _why(comparison: Comparison) -> str:
+    """Why a comparison is inconclusive, and what would decide it."""
+    if comparison.obstacle is Obstacle.TOO_FEW_BLOCKS:
+        # A run that may end early has wider intervals, which six blocks cannot give.
+        least = max(BLOCKS_FOR_VERDICT, comparison.ratio.n + 1)
+        return f"too few blocks ({comparison.ratio.n} of {least})"
+    if comparison.obstacle:
+        return _OBSTACLES[comparison.obstacle]
+    needed = comparison.blocks_needed
+    return f"about {needed:,} blocks would decide it" if needed else ""
 
 
 def pair_sentence(
@@ -104,16 +125,12 @@ def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
     missing = f"; {absent} of {total} points without a figure" if absent else ""
     verdicts = Counter(comparison.verdict for comparison in comparisons)
     verdict, count = verdicts.most_common(1)[0]
-    if verdict is Verdict.TOO_FEW_BLOCKS:
-        return Sentence(f"{name}: {what}; too few blocks for a verdict{missing}", "quiet")
+    kind = units.kind(verdict) if verdict is not Verdict.INCONCLUSIVE else "quiet"
     if count == len(comparisons):
         where = f"at all {count} points" if not absent else f"at {units.count(count, 'point')}"
-        return Sentence(
-            f"{name} is {_relation(verdict)} {baseline} {where}: {what}{missing}", units.kind(verdict)
-        )
+        return Sentence(f"{_relation(verdict, metric, name, baseline)} {where}: {what}{missing}", kind)
     parts = ", ".join(
-        f"{units.VERDICT_WORDS[each] or 'without a verdict'} at {verdicts[each]}"
-        for each in _ordered(verdicts)
+        f"{units.verdict_word(each, metric)} at {verdicts[each]}" for each in _ordered(verdicts)
     )
     return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}{missing}", "even")
 
@@ -129,5 +146,12 @@ def _ordered(verdicts: Counter[Verdict]) -> Sequence[Verdict]:
     return [verdict for verdict in Verdict if verdicts[verdict]]
 
 
-def _relation(verdict: Verdict) -> str:
-    return "indistinguishable from" if verdict is Verdict.INDISTINGUISHABLE else f"{verdict} than"
+def _relation(verdict: Verdict, metric: Metric, name: str, baseline: str) -> str:
+    word = units.verdict_word(verdict, metric)
+    if verdict is Verdict.EQUIVALENT:
+        return f"{name} is equivalent to {baseline}"
+    if verdict is Verdict.INCONCLUSIVE:
+        return f"{name} against {baseline} is inconclusive"
+    if metric.unit in _TIMES:
+        return f"{name} is {word} than {baseline}"
+    return f"{name}'s {metric.noun} is {word} than {baseline}'s"

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet."""
+    """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet. `word`: the verdict,
+    where colour alone would tell it."""
 
     text: str
     kind: str = "number"
+    word: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ringside.analysis.overview import overview, suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render import diagnostics
 from ringside.render.heading import heading, machine
 from ringside.render.sentences import Sentence
 from ringside.render.table import TableCell, TableData, column_kinds
-from ringside.render.tables import tables
+from ringside.render.tables import part_tables, tables
+from ringside.render.tables.contenders import contender_table
+from ringside.render.tables.overview import table as overview_table
 from ringside.text import one_line
 
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
@@ -32,6 +35,35 @@ def show(analysis: RunAnalysis, console: Console) -> None:
         console.print()
         render(table, console)
     diagnose(analysis.diagnostics, console)
+
+
+def show_part(analysis: RunAnalysis, console: Console) -> None:
+    """Print a run that is a part of a suite, without what `show_rest` says once of all parts."""
+    console.print(Text(one_line(analysis.experiment.title), style="bold"))
+    console.print(Text(one_line(heading(analysis))))
+    for table in part_tables(analysis):
+        console.print()
+        render(table, console)
+    own, _ = suite_diagnostics([analysis])
+    diagnose(own[0], console)
+    console.print()
+    console.rule()
+
+
+def show_overview(analyses: Sequence[RunAnalysis], console: Console) -> None:
+    """Print how the contenders of a suite compare in each of its problems."""
+    console.print()
+    render(overview_table(overview(analyses)), console)
+
+
+def show_rest(analyses: Sequence[RunAnalysis], console: Console) -> None:
+    """Print what holds for all parts of a suite: contenders, machine, notes."""
+    console.print()
+    render(contender_table(*analyses), console)
+    console.print()
+    console.print(Text(machine(analyses[-1].run.host)), style="dim")
+    _, common = suite_diagnostics(analyses)
+    diagnose(common, console)
 
 
 def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from statistics import NormalDist, median
 
 # Shorter series are not classified.
@@ -61,8 +62,11 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
     """
     if not all(math.isfinite(value) and value > 0 for value in values):
         raise ValueError("times must be positive and finite")
-    if len(values) < MIN_SAMPLES:
-        return None
+    return _kind_of(tuple(values)) if len(values) >= MIN_SAMPLES else None
+
+
+@lru_cache(maxsize=8192)
+def _kind_of(values: tuple[float, ...]) -> SteadyState:
     logs = [math.log(value) for value in values]
     edges = _segments(logs)
     since = edges[-2]

@@ -29,11 +29,11 @@ def _counts(n: int, m: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=256)
-def critical_value(n: int, m: int, family: int = 1) -> int | None:
-    """The largest c with P(U <= c) <= 2.5 % / `family` for the Mann-Whitney statistic U of n and m values of
-    one distribution; None where there is none. Exact up to 40 values on each side, then by the normal
+def critical_value(n: int, m: int, confidence: float = CONFIDENCE) -> int | None:
+    """The largest c with P(U <= c) <= (1 - `confidence`)/2 for the Mann-Whitney statistic U of n and m values
+    of one distribution; None where there is none. Exact up to 40 values on each side, then by the normal
     approximation with continuity correction."""
-    tail = (1 - CONFIDENCE) / 2 / family
+    tail = (1 - confidence) / 2
     if max(n, m) > _MAX_EXACT:
         mean, variance = n * m / 2, n * m * (n + m + 1) / 12
         c = math.floor(NormalDist(mean, math.sqrt(variance)).inv_cdf(tail) - 0.5)
@@ -41,38 +41,68 @@ def critical_value(n: int, m: int, family: int = 1) -> int | None:
     orders, cumulated, largest = math.comb(n + m, n), 0, None
     for u, count in enumerate(_counts(n, m)):
         cumulated += count
-        if cumulated > tail * orders:
+        # 1 - 0.9 is a little less than a tenth.
+        if cumulated > tail * orders * (1 + 1e-9):
             break
         largest = u
     return largest
 
 
-def ratio(
-    numerator: Sequence[float], denominator: Sequence[float], *, drift: float, family: int = 1
-) -> Interval | None:
-    """The ratio of two samples; values that are not positive and finite are left out. None where a side has
-    no values.
+def shift(one: Sequence[float], other: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """By how much the values of `one` are larger than those of `other`, in their unit; both must have values.
 
-    Estimate: exp of the median of all differences of logarithms (Hodges and Lehmann, two samples). Interval:
-    the inverted Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2), widened at both ends by `drift`,
-    the known change of the machine between the samples as a difference of logarithms. It holds for two runs
-    on one machine only as far as `drift` covers what changed. `family`: the number of comparisons, all of
-    whose intervals hold together with 95 % (Bonferroni). No interval where there are too few values. `n` is
+    Estimate: the median of all differences (Hodges and Lehmann, two samples). Interval: the inverted
+    Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none where there are too few values. `n` is
     the size of the smaller sample.
     """
-    upper = [math.log(value) for value in numerator if is_positive_finite(value)]
-    lower = [math.log(value) for value in denominator if is_positive_finite(value)]
-    if not upper or not lower:
-        return None
     import numpy as np  # here, since `--help` does without
 
-    differences = np.sort(np.subtract.outer(np.array(upper), np.array(lower)), axis=None)
-    estimate = math.exp(float(np.median(differences)))
-    c, n = critical_value(len(upper), len(lower), family), min(len(upper), len(lower))
+    differences = np.sort(np.subtract.outer(np.array(one), np.array(other)), axis=None)
+    estimate, n = float(np.median(differences)), min(len(one), len(other))
+    c = critical_value(len(one), len(other), confidence)
     if c is None:
         return Interval(estimate, None, None, n)
-    low, high = float(differences[c]) - drift, float(differences[-1 - c]) + drift
-    return Interval(estimate, math.exp(low), math.exp(high), n)
+    return Interval(estimate, float(differences[c]), float(differences[-1 - c]), n)
+
+
+def log_shift(
+    numerator: Sequence[float], denominator: Sequence[float], confidence: float = CONFIDENCE
+) -> Interval | None:
+    """The shift of the logarithms; values that are not positive and finite are left out. None where a side
+    has no values."""
+    upper = [math.log(value) for value in numerator if is_positive_finite(value)]
+    lower = [math.log(value) for value in denominator if is_positive_finite(value)]
+    return shift(upper, lower, confidence) if upper and lower else None
+
+
+def ratio(
+    numerator: Sequence[float],
+    denominator: Sequence[float],
+    machine: Sequence[Interval] = (),
+    *,
+    family: int = 1,
+) -> Interval | None:
+    """The ratio of two samples from different times; None where a side has no values.
+
+    `machine`: intervals of the shift of reference computations between these times, as differences of
+    logarithms. What part of these shifts a program shares is not known, from none to all of any of them; so
+    the interval of the ratio is widened by all of that. As runs get longer, the intervals of the shifts get
+    narrower with the ratio's own, and more data never makes the widening larger on average. `family`: the
+    number of ratios, all of whose intervals hold together with 95 % (Bonferroni). No interval where there are
+    too few values.
+    """
+    found = log_shift(numerator, denominator, 1 - (1 - CONFIDENCE) / family)
+    if found is None:
+        return None
+    if found.low is None or found.high is None:
+        return Interval(math.exp(found.estimate), None, None, found.n)
+    ends = [0.0]
+    for each in machine:
+        if each.low is None or each.high is None:
+            return Interval(math.exp(found.estimate), None, None, found.n)
+        ends += [each.low, each.high]
+    low, high = found.low - max(ends), found.high - min(ends)
+    return Interval(math.exp(found.estimate), math.exp(low), math.exp(high), found.n)
 
 
 def drift(references: Sequence[float]) -> float | None:

@@ -1,7 +1,8 @@
 """A run's plan as it is kept in the store: the resolved experiment, the contenders as they were, the points.
 
 Plans have a version, so that a renamed field does not break runs that are there already: each earlier version
-is brought up to this one when it is read.
+is brought up to this one when it is read. Version 3 added the margin and the rule that a run ends once all is
+decided; runs of earlier versions had all their blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ringside.model.catalogue import Published
 from ringside.model.design import Experiment, Level, Point
 from ringside.model.results import Run
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def read_plan(run: Run) -> RunPlan:
     cannot be read."""
     values = dict(run.plan)
     version = values.pop("version", 1)
-    if version not in (1, PLAN_VERSION):
+    if version not in range(1, PLAN_VERSION + 1):
         raise StoreError(
             f"run {run.id} has a plan of version {version}, this ringside reads up to {PLAN_VERSION}: use "
             "the ringside that wrote it"

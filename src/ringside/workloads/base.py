@@ -144,6 +144,8 @@ class Measurement(ABC):
     metrics: tuple[Metric, ...]
     # The metrics that are compared, the headline first.
     compared: tuple[str, ...]
+    # Whether they share one error rate; else the headline has one, and each of the others its own.
+    one_family: bool = False
     # Metrics that have a plot, whether they are compared or not.
     plotted: tuple[str, ...] = ()
     # Metrics in the same tables, without verdicts.

@@ -11,7 +11,7 @@ from ringside.workloads.base import Curve, Workload
 from ringside.workloads.process import PEAK, THREADS
 
 READY_S = 60.0
-IDLE_S = 0.5
+IDLE_S = 0.3
 # Longer than any honest answer takes; a server that hangs shows by its timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024

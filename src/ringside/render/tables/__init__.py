@@ -12,6 +12,23 @@ _POINT_TABLES = 4
 
 def tables(analysis: RunAnalysis) -> list[TableData]:
     """All tables of a run, in the order in which they are read."""
+    failures = contenders.failure_table(analysis)
+    return [
+        *figures(analysis),
+        contenders.contender_table(analysis),
+        *([failures] if failures else []),
+    ]
+
+
+def part_tables(analysis: RunAnalysis) -> list[TableData]:
+    """The tables of a run that is a part of a suite; what the contenders are stands once, behind all
+    parts."""
+    failures = contenders.failure_table(analysis)
+    return [*figures(analysis), *([failures] if failures else [])]
+
+
+def figures(analysis: RunAnalysis) -> list[TableData]:
+    """The tables of what was measured."""
     if len(analysis.points) <= _POINT_TABLES:
         of_points = [points.point_table(analysis, point) for point in analysis.points]
     else:
@@ -20,8 +37,8 @@ def tables(analysis: RunAnalysis) -> list[TableData]:
             for metric in analysis.metrics
             for table in (points.metric_table(analysis, metric), points.ratio_table(analysis, metric))
         ]
-    optional = (warmup.table(analysis), breakdown.table(analysis), contenders.failure_table(analysis))
-    warm_up, where_time_went, failures = ([table] if table else [] for table in optional)
+    optional = (warmup.table(analysis), breakdown.table(analysis))
+    warm_up, where_time_went = ([table] if table else [] for table in optional)
     return [
         *of_points,
         *warm_up,
@@ -29,6 +46,4 @@ def tables(analysis: RunAnalysis) -> list[TableData]:
         *scaling.tables(analysis),
         *where_time_went,
         *published.tables(analysis),
-        contenders.contender_table(analysis),
-        *failures,
     ]

@@ -30,17 +30,18 @@ def interval(value: Interval | None, unit: str) -> TableCell:
     return TableCell(units.with_interval(value, unit)) if value else ABSENT
 
 
-def ratio(comparison: Comparison | None, *, is_baseline: bool = False) -> TableCell:
+def ratio(comparison: Comparison | None, metric: Metric, *, is_baseline: bool = False) -> TableCell:
     if is_baseline:
         return TableCell("1", "quiet")
     if comparison is None:
         return ABSENT
-    return TableCell(units.ratio(comparison.ratio), units.kind(comparison.verdict))
+    word = units.verdict_word(comparison.verdict, metric)
+    return TableCell(units.ratio(comparison.ratio), units.kind(comparison.verdict), word)
 
 
-def verdict(comparison: Comparison | None, *, is_baseline: bool = False) -> TableCell:
+def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool = False) -> TableCell:
     if is_baseline:
         return TableCell("baseline", "quiet")
     if comparison is None:
         return ABSENT
-    return TableCell(units.VERDICT_WORDS[comparison.verdict] or "–", units.kind(comparison.verdict))
+    return TableCell(units.verdict_word(comparison.verdict, metric), units.kind(comparison.verdict))

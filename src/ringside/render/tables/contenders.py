@@ -28,10 +28,10 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
 }
 
 
-def contender_table(analysis: RunAnalysis) -> TableData:
-    """What the contenders are: their model, queue, scheduler and version. Columns in which no contender has
-    text are left out."""
-    contenders = analysis.contenders
+def contender_table(*analyses: RunAnalysis) -> TableData:
+    """What the contenders of some runs are: their model, queue, scheduler and version. Columns in which no
+    contender has text are left out."""
+    contenders = {name: contender for analysis in analyses for name, contender in analysis.contenders.items()}
     columns = [column for column, text_of in _COLUMNS.items() if any(map(text_of, contenders.values()))]
     rows = tuple(
         (cells.text(name), *(cells.text(_COLUMNS[column](contender)) for column in columns))

@@ -11,11 +11,11 @@ from ringside.render.tables import cells
 
 
 def point_table(analysis: RunAnalysis, point: Point) -> TableData:
-    """All contenders at one point, the best first: headline with its interval, ratio and verdict, rank in
-    groups of ties, ratio over the floor, other metrics."""
+    """All contenders at one point, the best first: headline with its interval, ratio and verdict, the
+    interval of its rank, ratio over the floor, other metrics."""
     headline, baseline, floor = analysis.headline, analysis.experiment.baseline, analysis.floor
     ranking = analysis.rankings[headline.name, point]
-    is_ranked = bool(ranking.ranks) and ranking.blocks_needed is None
+    is_ranked = bool(ranking.ranks)
     has_floor = floor is not None and floor != baseline
     compared, secondary = other_metrics(analysis, point)
     columns = ["contender", headline.title, f"× {baseline}", "verdict"]
@@ -29,8 +29,8 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         row = [
             cells.text(name),
             cells.figure(cell, headline, interval=True),
-            cells.ratio(comparison, is_baseline=name == baseline),
-            cells.verdict(comparison, is_baseline=name == baseline),
+            cells.ratio(comparison, headline, is_baseline=name == baseline),
+            cells.verdict(comparison, headline, is_baseline=name == baseline),
         ]
         row += [_rank(ranking, name)] if is_ranked else []
         row += [_over_floor(analysis, name, point)] if has_floor else []
@@ -40,7 +40,6 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         title=analysis.label(point),
         columns=tuple(columns),
         rows=tuple(rows),
-        notes=_rank_note(analysis, ranking),
         narrow=(*(metric.title for metric in reversed(secondary)), "rank"),
     )
 
@@ -78,20 +77,21 @@ def ratio_table(analysis: RunAnalysis, metric: Metric) -> TableData:
         (
             cells.text(analysis.label(point)),
             *(
-                cells.ratio(analysis.comparison(metric, contender, baseline, point))
+                cells.ratio(analysis.comparison(metric, contender, baseline, point), metric)
                 for contender, baseline in analysis.pairs
             ),
         )
         for point in analysis.points
     )
     columns = ("point", *(f"{contender} / {baseline}" for contender, baseline in analysis.pairs))
-    return TableData(
-        f"{metric.title}: ratios from pairs inside blocks", columns, rows, subtitle="with 95 % intervals"
-    )
+    subtitle = "with 95 % intervals"
+    if metric not in analysis.metrics[: analysis.confirmatory]:
+        subtitle += "; exploratory: its verdicts have an error rate of their own"
+    return TableData(f"{metric.title}: ratios from pairs inside blocks", columns, rows, subtitle=subtitle)
 
 
 def _rank(ranking: Ranking, name: str) -> TableCell:
-    return TableCell(str(ranking.ranks[name])) if name in ranking.ranks else cells.ABSENT
+    return TableCell(units.rank_interval(ranking.ranks[name])) if name in ranking.ranks else cells.ABSENT
 
 
 def _over_floor(analysis: RunAnalysis, name: str, point: Point) -> TableCell:
@@ -99,13 +99,3 @@ def _over_floor(analysis: RunAnalysis, name: str, point: Point) -> TableCell:
         return TableCell("1", "quiet")
     ratio = analysis.floor_ratios[analysis.headline.name, point].get(name)
     return TableCell(units.significant(ratio.estimate)) if ratio else cells.ABSENT
-
-
-def _rank_note(analysis: RunAnalysis, ranking: Ranking) -> tuple[str, ...]:
-    if ranking.blocks_needed is None:
-        return ()
-    done = units.count(analysis.blocks_done, "block")
-    return (
-        f"No ranks: they hold all pairs to one error rate, and {done} are too few to separate as many "
-        f"pairs as the verdicts do. From {ranking.blocks_needed} blocks on each pair can be decided.",
-    )

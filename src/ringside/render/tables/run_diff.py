@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from ringside import units
 from ringside.analysis.run_diff import CellChange, ContenderChange, RunDiff
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 from ringside.text import one_line
+
+_REFERENCES = {"computing": "in registers", "memory": "waiting for memory"}
 
 
 def table(diff: RunDiff) -> TableData:
@@ -19,8 +19,8 @@ def table(diff: RunDiff) -> TableData:
         f"{diff.second.run.id} over {diff.first.run.id}",
         ("contender", "point", *metric_column, "before", "after", "after / before", "verdict"),
         tuple(_row(diff, change, with_metric=several) for change in diff.changes),
-        subtitle="not paired: intervals of all cells hold together with 95 %, and are wider by the drift",
-        notes=(*_drift(diff), *contender_changes(diff)),
+        subtitle="not paired: intervals hold together with 95 %, and allow for changes of the machine",
+        notes=(*_machine(diff), *contender_changes(diff)),
     )
 
 
@@ -44,7 +44,7 @@ def _row(diff: RunDiff, change: CellChange, *, with_metric: bool) -> tuple[Table
         TableCell(units.metric_estimate(change.before, change.metric)),
         TableCell(units.metric_estimate(change.after, change.metric)),
         TableCell(units.ratio(change.ratio), kind),
-        TableCell(units.VERDICT_WORDS[change.verdict] or "–", kind),
+        TableCell(units.verdict_word(change.verdict, change.metric), kind),
     )
 
 
@@ -53,9 +53,10 @@ def _versions(change: ContenderChange) -> str:
     return one_line(f"{change.contender}: {before} before, {after} after.")
 
 
-def _drift(diff: RunDiff) -> tuple[str, ...]:
-    if diff.drift is None:
+def _machine(diff: RunDiff) -> tuple[str, ...]:
+    shifts = [f"{_REFERENCES.get(name, name)} {units.ratio(ratio)}" for name, ratio in diff.machine.items()]
+    if not shifts:
         return ()
-    # The drift is a difference of logarithms.
-    times = units.significant(math.exp(diff.drift))
-    return (f"Drift: a reference computation took up to {times} times as long in one block as in another.",)
+    return (
+        f"The machine: reference computations took as long in the second run: {', '.join(shifts)} times.",
+    )

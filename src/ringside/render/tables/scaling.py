@@ -26,16 +26,18 @@ def tables(analysis: RunAnalysis) -> list[TableData]:
 
 
 def outlook(row: ScaledContender) -> str:
-    """What the fitted law says of more cores, in a few words; empty without a fit."""
+    """What can be said of more cores, in a few words; empty without a fit."""
     if row.fit is None or row.outlook is None:
         return ""
-    most, value = row.fit.levels[-1], row.outlook_value
+    most, (low, high) = row.fit.levels[-1], row.outlook_ends or (0.0, 0.0)
+    ends = f"{low:.0f}" if f"{low:.0f}" == f"{high:.0f}" else f"{low:.0f} to {high:.0f}"
     return {
         Outlook.NO_GAIN: "gains almost nothing from more cores",
-        Outlook.SLOWER_BEYOND: f"gets slower beyond {value:.0f} cores",
-        Outlook.GAINS_UP_TO: f"still gains at {most}; by the law up to {value:.0f} cores (not measured)",
-        Outlook.NEVER_MORE_THAN: f"still gains at {most}; by the law at most {value:.0f}× (not measured)",
+        Outlook.SLOWER_BEYOND: f"gets slower beyond {ends} cores",
+        Outlook.GAINS_UP_TO: f"still gains at {most}; by the law up to {ends} cores (not measured)",
+        Outlook.NEVER_MORE_THAN: f"still gains at {most}; by the law at most {ends}× (not measured)",
         Outlook.NO_LIMIT: f"no limit visible up to {most} cores",
+        Outlook.NOT_CLEAR: "intervals too wide to say",
     }[row.outlook]
 
 

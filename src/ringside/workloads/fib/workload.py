@@ -38,9 +38,12 @@ RATES = (
 _SUSTAINED_S = 0.010
 # Above this a server is overloaded, and further rates only cost time.
 _BROKEN_S = 0.100
-_WARM_UP_S = 1.0
+# Half of what is measured, a second at most.
+_MAX_WARM_UP_S = 1.0
 _MIXED_RATE_PER_S = 200
 _SINGLE_REQUESTS = 10
+# Large enough to be computed, small enough to take no time.
+_REHEARSED_N = 20
 
 
 def _metric(percentile: str) -> str:
@@ -163,9 +166,10 @@ class Fib(Serving):
     def service(self, point: Point, seed: int) -> Service:
         load, clients, n = str(point["load"]), int(point["clients"]), int(point["n"])
         seconds = float(point["seconds"])
+        warm_up_s = min(_MAX_WARM_UP_S, seconds / 2)
         first = step("first", all=_plan(1, requests=1))
         if load == "rate":
-            warm_up = step("warm-up", all=_plan(n, clients, _WARM_UP_S, rate_per_s=RATES[0]))
+            warm_up = step("warm-up", all=_plan(n, clients, warm_up_s, rate_per_s=RATES[0]))
             steps = [
                 step(_step(rate), all=_plan(n, clients, seconds, rate_per_s=rate), last_above_p99_s=_BROKEN_S)
                 for rate in RATES
@@ -173,18 +177,18 @@ class Fib(Serving):
             return service([first, warm_up, *steps])
         if load == "mixed":
             short = _plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S)
-            warm_up = step("warm-up", all=replace(short, duration_s=_WARM_UP_S))
+            warm_up = step("warm-up", all=replace(short, duration_s=warm_up_s))
             alone, beside = step("alone", all=short), step("measured", all=short, long=_plan(n, 1, seconds))
             return service([first, warm_up, alone, beside])
         if load == "single":
             warming, measured = _plan(n, requests=1), _plan(n, requests=_SINGLE_REQUESTS)
         else:
-            warming, measured = _plan(n, clients, _WARM_UP_S), _plan(n, clients, seconds)
+            warming, measured = _plan(n, clients, warm_up_s), _plan(n, clients, seconds)
         return service([first, step("warm-up", all=warming), step("measured", all=measured)])
 
     def rehearsal(self, point: Point) -> Point:
-        """A second of it; of rising rates a second of `hammer`: all code has run then."""
-        return point.but(seconds=1, load="hammer" if point["load"] == "rate" else point["load"])
+        """Ten requests by one client: all code has run then."""
+        return point.but(load="single", clients=1, n=min(int(point["n"]), _REHEARSED_N))
 
     def work(self, point: Point) -> int:
         # Time, in half seconds: what is measured, and start and end of the server.

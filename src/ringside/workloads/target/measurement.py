@@ -49,6 +49,7 @@ class TargetLoad(Measurement):
         ),
     )
     compared = ("rate", "latency_p50", "latency_p99")
+    one_family = True
 
     def figures(self, trial: Trial) -> dict[str, float]:
         load = trial.load(STEP)

@@ -1,0 +1,57 @@
+"""Several runs side by side: how far each contender is behind the best one of each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Point
+from ringside.model.results import Diagnostic
+
+# The same in every run of a suite.
+_OF_THE_MACHINE = ("accounting", "cores-shared")
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewColumn:
+    """A run at the last of its points, which experiments give the largest work. `label`: the name of the
+    problem."""
+
+    label: str
+    analysis: RunAnalysis
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All contenders of some runs, in the order in which they are first named."""
+
+    columns: tuple[OverviewColumn, ...]
+    names: tuple[str, ...]
+
+
+def overview(analyses: Sequence[RunAnalysis]) -> Overview:
+    """The overview of some runs, at least one."""
+    return Overview(
+        tuple(
+            OverviewColumn(analysis.measurement.name, analysis, analysis.points[-1]) for analysis in analyses
+        ),
+        tuple(dict.fromkeys(name for analysis in analyses for name in analysis.names)),
+    )
+
+
+def suite_diagnostics(
+    analyses: Sequence[RunAnalysis],
+) -> tuple[tuple[tuple[Diagnostic, ...], ...], tuple[Diagnostic, ...]]:
+    """The diagnostics of each run that are its own, and those that concern the machine, each once."""
+    own = tuple(
+        tuple(each for each in analysis.diagnostics if each.code not in _OF_THE_MACHINE)
+        for analysis in analyses
+    )
+    common: dict[str, Diagnostic] = {}
+    for analysis in analyses:
+        for each in analysis.diagnostics:
+            if each.code in _OF_THE_MACHINE:
+                common.setdefault(each.code, each)
+    return own, tuple(common.values())

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from ringside.analysis.overview import overview, suite_diagnostics
+from ringside.model.results import Outcome
+from ringside.render import markdown
+from ringside.render.tables import part_tables, tables
+from ringside.render.tables.contenders import contender_table
+from ringside.render.tables.overview import table
+from tests.analyses import analysis, point, scaled
+
+SMALL, LARGE = point(nodes=10), point(nodes=400)
+# Best first at the large point: limit, go, erlang; python failed there.
+RING = analysis(
+    {
+        ("erlang", SMALL): {"hop_ns": scaled(20.0)},
+        ("go", SMALL): {"hop_ns": scaled(30.0)},
+        ("limit", SMALL): {"hop_ns": scaled(1.0)},
+        ("python", SMALL): {"hop_ns": scaled(500.0)},
+        ("erlang", LARGE): {"hop_ns": scaled(60.0)},
+        ("go", LARGE): {"hop_ns": tuple(reversed(scaled(30.0)))},
+        ("limit", LARGE): {"hop_ns": scaled(2.0)},
+    },
+    failed=[("python", LARGE)],
+    name="ring-short",
+)
+# More is better.
+SERVICE = analysis(
+    {("go", SMALL): {"rate": scaled(900.0)}, ("tornado", SMALL): {"rate": scaled(300.0)}},
+    metrics=("rate",),
+    name="service",
+)
+
+
+def test_the_last_point_of_each_run_and_every_contender_once() -> None:
+    found = overview([RING, SERVICE])
+    assert [column.point for column in found.columns] == [LARGE, SMALL]
+    assert found.names == (*RING.names, "tornado")
+    assert len(set(found.names)) == len(found.names)
+
+
+def test_how_far_behind_the_best() -> None:
+    assert round(RING.behind_best[LARGE]["go"].estimate, 9) == 15.0
+    assert round(RING.behind_best[LARGE]["erlang"].estimate, 9) == 30.0
+    assert "limit" not in RING.behind_best[LARGE]
+    assert "python" not in RING.behind_best[LARGE]
+    # A third of the answers is three times worse.
+    assert round(SERVICE.behind_best[SMALL]["tornado"].estimate, 9) == 3.0
+
+
+def test_the_table() -> None:
+    data = table(overview([RING, SERVICE]))
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in data.rows}
+    assert rows["limit"] == ["1 [1]", ""]
+    assert rows["go"] == ["15.0 [2]", "1 [1]"]
+    assert rows["erlang"] == ["30.0 [3]", ""]
+    assert rows["tornado"] == ["", "3.00 [2]"]
+    assert rows["python"][0] == str(Outcome.CRASHED)
+    assert "time per hop at nodes=400; best: limit, 2.00 ns" in data.notes[0]
+    assert "best: go, 900 /s" in data.notes[1]
+
+
+def test_contenders_stand_once_behind_all_parts() -> None:
+    assert [each.title for each in tables(RING)].count("Contenders") == 1
+    assert "Contenders" not in [each.title for each in part_tables(RING)]
+    names = [row[0].text for row in contender_table(RING, SERVICE).rows]
+    assert names == [*RING.names, "tornado"]
+    text = markdown.render_suite([RING, SERVICE])
+    assert text.startswith("## Overview")
+    assert text.count("## Contenders") == 1
+    assert text.index("# An example") < text.index("## Contenders")
+
+
+def test_what_concerns_the_machine_is_said_once() -> None:
+    own, common = suite_diagnostics([RING, RING])
+    assert len(own) == 2
+    codes = [each.code for each in common]
+    assert len(codes) == len(set(codes))
+    for part, run in zip(own, [RING, RING], strict=True):
+        assert {each.code for each in part} | set(codes) >= {each.code for each in run.diagnostics}
