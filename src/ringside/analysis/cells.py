@@ -50,7 +50,7 @@ def has_no_steady_state(trial: Trial, measurement: Measurement) -> bool:
 
 def _steady_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
     repeats = measurement.repeats_of(trial) if trial.outcome is Outcome.OK else ()
-    if missing() or not repeats or not all(map(is_positive_finite, repeats)):
+    if not repeats or missing() or not all(map(is_positive_finite, repeats)):
         return None
     return steady_state(repeats)
 
