@@ -216,6 +216,9 @@ def main() -> int:
     parser.add_argument("--tables", type=int, default=2000, help="simulated tables for each figure")
     parser.add_argument("--of", default="", help="only commands whose name holds this text")
     parser.add_argument("--without-peers", action="store_true", help="leave out hyperfine and pyperf")
+    parser.add_argument(
+        "--without-until", action="store_true", help="leave out `--until 2%%`, which takes long"
+    )
     given = parser.parse_args()
     peers = [] if given.without_peers else ["hyperfine"] if shutil.which("hyperfine") else []
     with tempfile.TemporaryDirectory() as made:
@@ -232,7 +235,8 @@ def main() -> int:
             duels := [duel for duel in planted(rounds, build_ring(folder)) if given.of in duel.name]
         ):
             print(f"\nA planted slowdown, {given.planted} times each")
-            table(duels, given.planted, folder, [*RULES, *peers])
+            rules = [name for name in RULES if not (given.without_until and RULES[name].until)]
+            table(duels, given.planted, folder, [*rules, *peers])
     if given.simulated:
         simulated.main(given.simulated)
     if given.tables:
