@@ -150,3 +150,27 @@ def main(tables: int) -> None:
         ]
         cells = [f"{each.family_error:.1%}" for each in row] + [f"{row[3].power:.1%}"]
         print(f"| {noise.name} | {' | '.join(cells)} |", flush=True)
+    print(f"\nPairs with interim looks up to 400 blocks, {tables:,} for each row")
+    print("| noise | B slower by | found | equivalent | blocks, median | covered |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for noise in (NOISES[0], NOISES[6], NOISES[7]):
+        for planted in (0.0, 0.02, 0.05, 0.20):
+            print(f"| {noise.name} | {planted:.0%} | {pairs(noise, planted, tables)} |", flush=True)
+
+
+def pairs(noise: Noise, planted: float, times: int, seed: int = 1) -> str:
+    """Of many pairs: the shares called slower and equivalent, the median number of blocks, and the share of
+    intervals that hold the ratio."""
+    dice = np.random.default_rng([seed, *noise.name.encode()])
+    slower = equivalent = covered = 0
+    stops = []
+    for _ in range(times):
+        decisions, blocks = one(noise, (1.0, 1 + planted), 400, dice, interim=True)
+        found = decisions[0, 1]
+        slower += found.direction < 0
+        equivalent += found.equivalent and not found.direction
+        low, high = found.ratio.low, found.ratio.high
+        covered += low is not None and high is not None and low <= 1 / (1 + planted) <= high
+        stops.append(blocks)
+    shares = [f"{count / times:.1%}" for count in (slower, equivalent)]
+    return f"{' | '.join(shares)} | {np.median(stops):.0f} | {covered / times:.1%}"

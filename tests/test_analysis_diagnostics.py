@@ -265,6 +265,13 @@ def test_pairs_with_obstacles_are_named_by_what_it_is() -> None:
     ]
 
 
+def analysed(trials: Sequence[Trial]) -> dict[Cell, CellAnalysis]:
+    return {
+        cell: analyse_cell(cell, [each for each in trials if each.cell == cell], Exact())
+        for cell in dict.fromkeys(each.cell for each in trials)
+    }
+
+
 def test_an_effect_on_the_next_trial() -> None:
     """Whichever runs after `go` takes twice as long, in the headline that the experiment shows."""
     trials = []
@@ -277,9 +284,12 @@ def test_an_effect_on_the_next_trial() -> None:
             trials.append(dataclasses.replace(measured, position=position))
             last = name
     by_hop, by_cpu = planned(names, [HERE]), planned(names, [HERE], show=Show(metrics=("cpu_s",)))
-    assert diagnosed(trials, Quiet(), run=by_hop) == []
-    (diagnostic,) = diagnosed(trials, Quiet(), run=by_cpu)
+    cells = analysed(trials)
+    assert diagnosed(trials, Quiet(), run=by_hop, cells=cells) == []
+    diagnostic, *others = diagnosed(trials, Quiet(), run=by_cpu, cells=cells)
     assert (diagnostic.code, diagnostic.subjects) == ("carry-over", ("go",))
+    # Two levels, one of them after `go`, are two modes of the same headline.
+    assert {other.code for other in others} <= {"bimodal"}
     assert diagnostic.values == {"effects": {"go": near(1.0, abs=0.15)}}
 
 
@@ -295,10 +305,7 @@ def test_two_modes_of_the_headline() -> None:
         )
         for block in range(1, 41)
     ]
-    cells = {
-        cell: analyse_cell(cell, [each for each in trials if each.cell == cell], Exact())
-        for cell in dict.fromkeys(each.cell for each in trials)
-    }
+    cells = analysed(trials)
     (diagnostic,) = diagnosed(trials, Quiet(), cells=cells)
     assert (diagnostic.code, diagnostic.subjects) == ("bimodal", ("x",))
     assert diagnostic.values == {"ratios": {"x": near(3.0)}}

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 import pytest
 
 from ringside.analysis.carry_over import carried_over
+from ringside.analysis.cells import trial_figures
+from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from tests.analyses import Exact, near, ok, point
 
@@ -38,8 +40,16 @@ def trials(
     return results
 
 
+def headlines(metric: str, results: list[Trial]) -> dict[Cell, dict[int, float]]:
+    found: dict[Cell, dict[int, float]] = {}
+    for trial in results:
+        if (value := trial_figures(trial, Exact()).get(metric)) is not None:
+            found.setdefault(trial.cell, {})[trial.block] = value
+    return found
+
+
 def effects_of(results: list[Trial]) -> dict[str, float]:
-    return carried_over("hop_ns", Exact(), results)
+    return carried_over(headlines("hop_ns", results), results)
 
 
 @pytest.mark.simulation
@@ -78,8 +88,9 @@ def test_an_effect_below_one_percent_is_not_reported() -> None:
 
 
 def test_another_metric_has_effects_of_its_own() -> None:
-    assert carried_over("cpu_s", Exact(), trials(1, {"cat": 0.3})) == {}
-    assert carried_over("rate", Exact(), trials(1, {"cat": 0.3})) == {}
+    of_cat = trials(1, {"cat": 0.3})
+    assert carried_over(headlines("cpu_s", of_cat), of_cat) == {}
+    assert carried_over(headlines("rate", of_cat), of_cat) == {}
 
 
 def test_few_trials_show_nothing() -> None:

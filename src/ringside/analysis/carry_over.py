@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from ringside.analysis.cells import trial_figures
 from ringside.model.design import Cell
 from ringside.model.results import REPEATABLE, Trial
 from ringside.stats.interval import is_positive_finite
 from ringside.stats.unpaired import shift
-from ringside.workloads.base import Measurement
 
 # Effects below this share do no harm that random order would not even out.
 _WORTH_A_WARNING = 0.01
@@ -23,9 +21,10 @@ _MIN_TRIALS = 10
 _ERROR_RATE = 0.01
 
 
-def carried_over(headline: str, measurement: Measurement, trials: Sequence[Trial]) -> dict[str, float]:
+def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Trial]) -> dict[str, float]:
     """By contender, the share by which the headline of the trials right after it is larger (below 0: smaller)
-    than after others, where that is more than 1 % and not chance.
+    than after others, where that is more than 1 % and not chance. `values`: the headline of
+    each cell by block.
 
     A trial's logarithm is taken relative to the median of its cell and to the others of its block, so that
     neither size nor drift counts. The effect of a contender is the Hodges-Lehmann shift between the trials of
@@ -36,9 +35,10 @@ def carried_over(headline: str, measurement: Measurement, trials: Sequence[Trial
     ordered = sorted(trials, key=lambda trial: (trial.block, trial.position))
     counted = [trial for trial in ordered if trial.outcome not in REPEATABLE]
     logs = {
-        (trial.block, trial.cell): math.log(value)
-        for trial in counted
-        if (value := trial_figures(trial, measurement).get(headline)) and is_positive_finite(value)
+        (block, cell): math.log(value)
+        for cell, by_block in values.items()
+        for block, value in by_block.items()
+        if is_positive_finite(value)
     }
     relative = _relative(logs)
     names = sorted({trial.cell.contender for trial in counted})

@@ -67,13 +67,19 @@ class ComparisonFamily:
         self._decisions: dict[Key, Decision] = {}
         self._logs: dict[Key, dict[int, float]] = {}
 
-    def examine(self, values: Values, look: Look) -> None:
-        """Take a look at the values so far."""
-        self._family.examine(self._log_ratios(values), look)
+    def examine(self, values: Values, look: Look, confidence: float = CONFIDENCE) -> None:
+        """Take a look at the values so far, and settle the decisions by them; `confidence`: of the intervals
+        of ratios."""
+        self._logs = self._log_ratios(values)
+        self._family.examine(self._logs, look)
+        self._settle(confidence)
 
     def conclude(self, values: Values, confidence: float = CONFIDENCE) -> None:
-        """Settle the decisions after the last look; `confidence`: of the intervals of ratios."""
+        """Settle the decisions by all values, after the last look."""
         self._logs = self._log_ratios(values)
+        self._settle(confidence)
+
+    def _settle(self, confidence: float) -> None:
         self._decisions = {
             key: self._family.decision(key, logs, confidence) for key, logs in self._logs.items()
         }

@@ -43,14 +43,15 @@ def diagnose(
     """All weak points of a run, those that concern verdicts first. `comparisons`: all that have a verdict or
     an obstacle. `blocks_done`: how many blocks are whole."""
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
+    headline = (experiment.show.metrics or measurement.compared)[0]
     return (
         *_blocks(experiment, blocks_done),
         *_obstacles(comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
         *noisy_neighbour(measured),
         *drifted(references(measured).get("computing", {}).values()),
-        *_carried_over(experiment, measurement, measured),
-        *_bimodal(measurement.compared[0], cells),
+        *_carried_over(headline, cells, measured),
+        *_bimodal(headline, cells),
         *generator_bound(measurement, measured),
         # Without a contract, the user chose the CPUs, and what the probe could not use matters little.
         *(cores_shared(run, measured) if isinstance(measurement, Workload) else ()),
@@ -136,11 +137,10 @@ def _obstacles(comparisons: Iterable[Comparison]) -> Iterator[Diagnostic]:
 
 
 def _carried_over(
-    experiment: Experiment, measurement: Measurement, trials: Sequence[Trial]
+    headline: str, cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial]
 ) -> Iterator[Diagnostic]:
-    headline = (experiment.show.metrics or measurement.compared)[0]
-    effects = carried_over(headline, measurement, trials)
-    if effects:
+    values = {cell: analysis.by_block.get(headline, {}) for cell, analysis in cells.items()}
+    if effects := carried_over(values, trials):
         yield Diagnostic("carry-over", subjects=tuple(effects), values={"effects": effects})
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 
-from ringside.analysis.cells import has_no_steady_state, trial_figures
+from ringside.analysis.cells import CellAnalysis, has_no_steady_state, trial_figures
 from ringside.analysis.comparisons import ComparisonFamily, shown_pairs
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Obstacle, Outcome, Trial, Verdict
@@ -47,27 +48,45 @@ class Observations:
 
     def add(self, trial: Trial) -> None:
         """Count a trial, unless it is a warm-up or is to be repeated."""
+        if self._count(trial):
+            for name, value in trial_figures(trial, self._measurement).items():
+                self.values.setdefault((name, trial.cell), {})[trial.block] = value
+
+    @classmethod
+    def of_cells(
+        cls, measurement: Measurement, trials: Iterable[Trial], cells: Iterable[CellAnalysis]
+    ) -> Observations:
+        """Those of trials whose figures are in cells already."""
+        found = cls(measurement)
+        for trial in trials:
+            found._count(trial)
+        found.values = {
+            (name, each.cell): dict(by_block) for each in cells for name, by_block in each.by_block.items()
+        }
+        return found
+
+    def _count(self, trial: Trial) -> bool:
         cell, block = trial.cell, trial.block
         if block < 1 or trial.outcome in REPEATABLE:
-            return
+            return False
         self.attempted.setdefault(cell, set()).add(block)
-        for name, value in trial_figures(trial, self._measurement).items():
-            self.values.setdefault((name, cell), {})[block] = value
         if has_no_steady_state(trial, self._measurement):
             self.unsteady.setdefault(cell, set()).add(block)
+        return True
 
     def until(self, blocks: int) -> Observations:
         """Those of the first blocks."""
-        first = Observations(self._measurement)
-        first.values = {
+
+        def first(by_cell: dict[Cell, set[int]]) -> dict[Cell, set[int]]:
+            return {cell: {block for block in each if block <= blocks} for cell, each in by_cell.items()}
+
+        found = Observations(self._measurement)
+        found.attempted, found.unsteady = first(self.attempted), first(self.unsteady)
+        found.values = {
             key: {block: value for block, value in each.items() if block <= blocks}
             for key, each in self.values.items()
         }
-        for name in ("attempted", "unsteady"):
-            by_cell: dict[Cell, set[int]] = getattr(self, name)
-            kept = {cell: {block for block in each if block <= blocks} for cell, each in by_cell.items()}
-            setattr(first, name, kept)
-        return first
+        return found
 
     def failures(self, metric: str, cell: Cell) -> int:
         """The number of blocks of a cell that gave no value."""
@@ -131,8 +150,8 @@ class Examination:
         """What is decided now depends on nothing that comes later, so that a run that goes on after a pause,
         and its analysis, find the same."""
         so_far = self._observations.until(look.blocks)
-        self._family.examine(so_far.values, look)
-        self._conclude(so_far)
+        self._family.examine(so_far.values, look, self._confidence)
+        self._concluded = so_far
         self._open = {
             cell
             for metric in self._metrics
@@ -155,11 +174,8 @@ class Examination:
 
     def conclude(self) -> None:
         """Settle the ratios with all observations."""
-        self._conclude(self._observations)
-
-    def _conclude(self, observations: Observations) -> None:
-        self._concluded = observations
-        self._family.conclude(observations.values, self._confidence)
+        self._concluded = self._observations
+        self._family.conclude(self._observations.values, self._confidence)
 
     def comparison(
         self, metric: Metric, point: Point, contender: str, baseline: str, *, is_over: bool = True
@@ -171,8 +187,7 @@ class Examination:
         obstacle = next(filter(None, obstacles), None)
         found = self._family.comparison(metric.name, point, contender, baseline, obstacle)
         if found and not is_over and found.verdict is Verdict.INCONCLUSIVE and found.obstacle is None:
-            unfinished = Obstacle.UNFINISHED
-            return self._family.comparison(metric.name, point, contender, baseline, unfinished)
+            return dataclasses.replace(found, obstacle=Obstacle.UNFINISHED, blocks_needed=None)
         return found
 
     def is_needed(self, cell: Cell) -> bool:

@@ -44,10 +44,9 @@ class RunAnalysis:
     rate of the headline; each of the others has one of its own. `comparisons` and `rankings` are by metric
     and point; `floor_ratios` by metric and point: each contender over the floor, without verdicts;
     `behind_best` by point: how many times the best headline each contender's is, or the best is of it, where
-    more is better. `varying`:
-    the factors with several levels in this run; `swept`: the one along which plots draw lines. Timelines and
-    spans are those of the trial with the median headline. `references_ns`: by reference computation and
-    block, how long it took.
+    more is better. `varying`: the factors with several levels in this run; `swept`: the one along which plots
+    draw lines. Timelines and spans are those of the trial with the median headline. `references_ns`: by
+    reference computation and block, how long it took.
     """
 
     run: Run
@@ -149,7 +148,7 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         for cell in (Cell(name, point) for name in names)
     }
     confidence = nominal_confidence(experiment)
-    observations = Observations(measurement, counted)
+    observations = Observations.of_cells(measurement, counted, cells.values())
     is_over = run.ended_at is not None
     # The headline decides when a run ends; its comparisons at all points share one error rate.
     confirmatory = metrics if measurement.one_family else metrics[:1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.stats import unpaired
+from ringside.stats.interval import exponential
 
 _MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
 
@@ -98,7 +98,7 @@ def diff(
             for one_metric in metrics
             for change in _changes(first, second, one_metric, shared, list(machine.values()), margin)
         ),
-        {name: _ratio_of(moved) for name, moved in machine.items()},
+        {name: exponential(moved) for name, moved in machine.items()},
         _contender_changes(first, second),
         _diagnose(first, second, machine),
         margin,
@@ -107,11 +107,6 @@ def diff(
 
 def _log_shift(after: Mapping[int, float], before: Mapping[int, float]) -> Interval | None:
     return unpaired.log_shift(list(after.values()), list(before.values()))
-
-
-def _ratio_of(moved: Interval) -> Interval:
-    low, high = (None if end is None else math.exp(end) for end in (moved.low, moved.high))
-    return Interval(math.exp(moved.estimate), low, high, moved.n)
 
 
 def _changes(

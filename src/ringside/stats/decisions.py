@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from ringside.model.results import Interval
 from ringside.stats import signed_rank, stepdown
-from ringside.stats.interval import CONFIDENCE
+from ringside.stats.interval import CONFIDENCE, exponential
 from ringside.stats.sequential import Look
 
 Pair = TypeVar("Pair", bound=Hashable)
@@ -18,8 +18,6 @@ Pair = TypeVar("Pair", bound=Hashable)
 _MAX_BLOCKS_NEEDED = 100_000
 # A difference is as small as rounding where every log ratio is.
 _NOTHING = 1e-12
-# Larger ratios are no finite numbers.
-_MAX_LOG = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class Family(Generic[Pair]):
         the nominal one of its interval."""
         values = [log_ratios[block] for block in sorted(log_ratios)]
         summary = signed_rank.hodges_lehmann(values, confidence)
-        ratio, p = _exp(summary), self._p_values.get(pair, 1.0)
+        ratio, p = exponential(summary), self._p_values.get(pair, 1.0)
         if summary.low is None or summary.high is None or has_no_resolution(log_ratios):
             return Decision(ratio, p, 0, equivalent=False)
         excludes_1 = summary.low > 0 or summary.high < 0
@@ -118,12 +116,3 @@ class Family(Generic[Pair]):
 def has_no_resolution(log_ratios: Mapping[int, float]) -> bool:
     """Whether all log ratios are 0: a clock or a counter that is too coarse shows nothing."""
     return all(abs(value) < _NOTHING for value in log_ratios.values())
-
-
-def _exp(summary: Interval) -> Interval:
-    estimate, low, high = (
-        None if value is None else math.exp(min(max(value, -_MAX_LOG), _MAX_LOG))
-        for value in (summary.estimate, summary.low, summary.high)
-    )
-    assert estimate is not None
-    return Interval(estimate, low, high, summary.n)

@@ -12,11 +12,24 @@ from ringside.model.results import Interval
 CONFIDENCE = 0.95
 # Below six values no distribution-free interval can hold 95 %: 1 - 2/2^5 is 93.75 %.
 MIN_BLOCKS = 6
+# Beyond it exp() is no finite number.
+_MAX_LOG = 700.0
 
 
 def is_positive_finite(value: float) -> bool:
     """Whether `value` has a finite logarithm."""
     return math.isfinite(value) and value > 0
+
+
+def exponential(logarithm: Interval) -> Interval:
+    """The interval of a ratio from that of its logarithm; ratios too large or too small for a number are the
+    last that are one."""
+    estimate, low, high = (
+        None if value is None else math.exp(min(max(value, -_MAX_LOG), _MAX_LOG))
+        for value in (logarithm.estimate, logarithm.low, logarithm.high)
+    )
+    assert estimate is not None
+    return Interval(estimate, low, high, logarithm.n)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ringside.model.results import Interval
 from ringside.stats import signed_rank
-from ringside.stats.interval import CONFIDENCE, is_positive_finite
+from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite
 
 
 def paired_ratio(
@@ -24,9 +24,7 @@ def paired_ratio(
     logs = log_ratios(numerator, denominator)
     if not logs:
         return None
-    log_ratio = signed_rank.hodges_lehmann([logs[block] for block in sorted(logs)], confidence)
-    low, high = (None if bound is None else math.exp(bound) for bound in (log_ratio.low, log_ratio.high))
-    return Interval(math.exp(log_ratio.estimate), low, high, log_ratio.n)
+    return exponential(signed_rank.hodges_lehmann([logs[block] for block in sorted(logs)], confidence))
 
 
 def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> dict[int, float]:
