@@ -151,7 +151,7 @@ def pyperf(duel: Duel, folder: Path) -> str:
     ).stdout
     if "slower" in said:
         return "slower"
-    return "faster" if "faster" in said else "even"
+    return "faster" if "faster" in said else "inconclusive"
 
 
 def build_ring(folder: Path) -> Path | None:

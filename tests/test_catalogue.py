@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from ringside.catalogue.loader import Catalogue, read_experiment, read_suite
+from ringside.cli import context
 from ringside.stats.sequential import FIRST_LOOK
-from ringside.workloads import WORKLOADS, workload
+from ringside.workloads import workload
 from tests.runs import ROOT
-
-FACTORS = {name: [factor.name for factor in known.factors] for name, known in WORKLOADS.items()}
 
 
 def test_every_manifest_reads_and_its_workloads_and_factors_exist() -> None:
-    contenders, errors = Catalogue(factors=FACTORS).contenders()
+    contenders, errors = context.catalogue().contenders()
     assert errors == {}
     assert {"erlang", "go", "limit", "multitask", "stackless-pypy"} <= {one.name for one in contenders}
     for contender in contenders:
@@ -33,7 +32,7 @@ def test_experiments_name_what_exists() -> None:
     catalogue = Catalogue()
     for name in catalogue.experiment_names():
         if suite := catalogue.suite(name):
-            assert set(suite.experiments) <= set(catalogue.experiment_names())
+            assert {*suite.experiments, *suite.full} <= set(catalogue.experiment_names())
             continue
         experiment = catalogue.experiment(name)
         for contender in experiment.contenders:
@@ -45,10 +44,10 @@ def test_experiments_name_what_exists() -> None:
 
 
 def test_every_published_file_reads() -> None:
-    catalogue = Catalogue()
-    for file in sorted((catalogue.folders[0] / "published").glob("*.toml")):
-        published = catalogue.published(file.stem)
-        assert published.figures or published.claims, file
+    catalogue = context.catalogue()
+    for name in catalogue.published_names():
+        published = catalogue.published(name)
+        assert published.figures or published.claims, name
     figures = catalogue.published("2007-ring-showdown").figures
     assert len(figures) == 27
     assert max(figure.value for figure in figures) == 10948.8
@@ -59,7 +58,6 @@ EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_experiments_have_blocks_enough_for_a_first_look(file: Path) -> None:
-    """But for what runs for half an hour once."""
-    if read_suite(file) or file.stem == "feed-long":
+    if read_suite(file):
         return
     assert read_experiment(file).blocks >= FIRST_LOOK

@@ -55,7 +55,8 @@ metric = "cpu_s"
 value = { p50 = 1 }
 [[claim]]
 text = "Faster"
-test = "ratio"
+id = "x"
+workload = "ring"
 """
 
 

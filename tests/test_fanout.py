@@ -49,6 +49,12 @@ def test_requests_and_evidence() -> None:
     assert dict(measured.request.headers)["X-Request-Id"] == "measured-{n}"
     summed = plans(kind="cpu", work=10)["measured"]
     assert summed.expect == ExpectedReply(status=200, equals="45\n45\n45\n")
+    mixed = plans(kind="mixed", work=10)["measured"].expect.matches
+    assert mixed
+    for right in ("200:45\n200:45\n200:45\n", "..200:45\n.200:45\n200:45\n"):
+        assert re.fullmatch(mixed, right), right
+    for wrong in ("200200200", "200:45\n200:45\n", "200:46\n200:45\n200:45\n", "400:45\n200:45\n200:45\n"):
+        assert not re.fullmatch(mixed, wrong), wrong
     paced = plans(rate=100, requests=200)["measured"]
     assert (paced.pacing, paced.duration_s) == (ConstantRate(100), 2.0)
 
@@ -58,6 +64,7 @@ def test_arguments() -> None:
     assert arguments["upstreams"] == "{upstreams}"
     assert int(arguments["timeout_ms"]) > 5000
     assert "upstreams" not in FANOUT.arguments(point(FANOUT, kind="cpu"))
+    assert FANOUT.arguments(point(FANOUT, kind="mixed")) == arguments
 
 
 def test_its_upstreams() -> None:
@@ -69,6 +76,7 @@ def test_its_upstreams() -> None:
     assert tailed
     assert tailed.upstreams[0].delay == TailedDelay(0.1, 0.5, tail_s=1.0, tail_share=0.01)
     assert FANOUT.service(point(FANOUT, kind="cpu"), 5).stub is None
+    assert FANOUT.service(point(FANOUT, kind="mixed"), 5).stub == stub
 
 
 LOAD = LoadMessage(

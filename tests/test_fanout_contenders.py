@@ -466,6 +466,54 @@ def test_many_sums_at_one_time(name: str) -> None:
             client.close()
 
 
+# --- kind=mixed ---------------------------------------------------------------------------------------------
+
+
+@every_contender
+def test_a_status_and_a_sum_of_each(name: str, upstream: Make) -> None:
+    fine, refusing = upstream(whole()), closed_port()
+    _, upstreams = io_of(fine, refusing, fine)
+    with serving(name, "kind=mixed", upstreams, "work=10") as gateway:
+        client = gateway.client()
+        for _ in range(2):
+            body = get(client).body
+            assert sorted(body.replace(".", "").splitlines()) == ["200:45", "200:45", "400:45"], body
+        client.close()
+
+
+@every_contender
+@pytest.mark.soak
+def test_many_statuses_and_sums_at_one_time(name: str, upstream: Make) -> None:
+    fine = upstream(whole(200, 0.05))
+    _, upstreams = io_of(fine, fine, fine)
+    with serving(name, "kind=mixed", upstreams, "work=2000", "cores=2") as gateway:
+        clients = [gateway.client() for _ in range(30)]
+        for client in clients:
+            client.request("GET", "/")
+        for client in clients:
+            body = client.getresponse().read().decode()
+            assert body.replace(".", "") == "200:1999000\n" * 3, body
+            client.close()
+
+
+@every_contender
+def test_head_and_end_travel_with_the_body(name: str, upstream: Make) -> None:
+    """The head comes with the first piece, the end with the last."""
+    quick, slow = upstream(whole()), upstream(whole(200, 0.3))
+    with serving(name, *io_of(quick, quick, slow), "tick_ms=60000") as gateway:
+
+        def attempt() -> None:
+            with gateway.connect() as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                received = [connection.recv(65536)]
+                while not received[-1].endswith(b"0\r\n\r\n"):
+                    received.append(connection.recv(65536))
+            assert b"\r\n\r\n3\r\n200\r\n" in received[0] or b"\r\n\r\n6\r\n200200\r\n" in received[0]
+            assert received[-1] == b"3\r\n200\r\n0\r\n\r\n"
+
+        on_a_good_day(attempt)
+
+
 # --- any server ---------------------------------------------------------------------------------------------
 
 
@@ -677,6 +725,8 @@ THREE = "upstreams=http://127.0.0.1:9/,http://127.0.0.1:9/,http://127.0.0.1:9/"
         ["kind=io", THREE, "tick_ms=0"],
         ["kind=io", THREE, "timeout_ms=soon"],
         ["kind=io", THREE, "tick_ms=-5"],
+        ["kind=mixed"],
+        ["kind=mixed", THREE, "work=0"],
         ["kind=cpu", "work=0"],
         ["kind=cpu", "work=1000000001"],
         ["kind=cpu", "work=ten"],

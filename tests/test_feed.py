@@ -256,10 +256,15 @@ def test_memory_before_the_load_stands_at_its_beginning() -> None:
 
 
 def test_latest_chunks_of_each_second() -> None:
-    series = (SecondOfLoad(0.0, max_ns=5_000_000), SecondOfLoad(1.0), SecondOfLoad(20.0, max_ns=7))
+    series = (
+        SecondOfLoad(0.0, max_ns=5_000_000, open=250),
+        SecondOfLoad(1.0, open=500),
+        SecondOfLoad(20.0, max_ns=7),
+    )
     line = FEED.timeline_of(timeline_trial([], [at(1.0, 0, None)], series=series))
     assert line
     assert (line.latest_s.times, line.latest_s.values) == ((1.0, 2.0), (0.005, 0.0))
+    assert (line.open.times, line.open.values) == ((0.0, 1.0, 2.0), (0.0, 250.0, 500.0))
     assert line.marker_s == 0.5
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.errors import UsageError
-from ringside.model.design import Level
-from ringside.model.results import Trial
+from ringside.model.design import Cell, Level
+from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Sample
 from ringside.workloads.jobs import JOBS
 from ringside.workloads.jobs.evidence import FACTOR, MODULUS, ORDER_BASE, answer, order
@@ -59,6 +61,22 @@ def test_the_ideal_counts_turns_workers_and_cores() -> None:
     assert over({"makespan": 4, "alone": 1}, kind="cpu", jobs=8, workers="cores", cores=2) == pytest.approx(1)
     assert "over_ideal" not in JOBS.figures(timed({"makespan": 2}, kind="noop", jobs=10))
     assert "over_ideal" not in JOBS.figures(timed({"makespan": 2}, kind="cpu"))
+
+
+def test_a_makespan_below_the_ideal_is_said() -> None:
+    """By the median of a cell: one trial may be off."""
+
+    def trials(name: str, *makespans: float) -> list[Trial]:
+        at: dict[str, Level] = {"kind": "cpu", "jobs": 8, "workers": 2, "cores": 2}
+        made = [timed({"makespan": each, "alone": 1.0}, **at) for each in makespans]
+        return [dataclasses.replace(each, cell=Cell(name, each.cell.point)) for each in made]
+
+    (diagnostic,) = JOBS.diagnostics([*trials("go", 3.0, 3.2, 4.5), *trials("erlang", 3.0, 4.0, 4.1)])
+    assert (diagnostic.code, diagnostic.subjects) == ("below-ideal", ("go",))
+    assert diagnostic.text.startswith("go: a job took longer alone")
+    assert JOBS.diagnostics(trials("go", 3.95)) == []
+    crashed = [dataclasses.replace(each, outcome=Outcome.CRASHED) for each in trials("go", 1.0)]
+    assert JOBS.diagnostics(crashed) == []
 
 
 def test_workers_can_be_as_many_as_cores() -> None:

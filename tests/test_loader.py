@@ -14,7 +14,8 @@ from ringside.catalogue.loader import (
     read_suite,
 )
 from ringside.errors import CatalogueError, RingsideError, UsageError
-from ringside.model.catalogue import Claim, Figure
+from ringside.model.catalogue import Figure, KnownWorkload
+from ringside.model.claims import Claim
 
 MANIFEST = """
 title = "A thing"
@@ -54,10 +55,17 @@ metric = "latency_ms"
 value = { p50 = 1.5, p90 = 3 }
 as_published = "about two"
 [[claim]]
+id = "faster"
+workload = "ring"
 text = "Faster"
-test = "ratio"
 """
-FACTORS = {"ring": ("nodes", "messages", "cores")}
+KNOWN = {
+    "ring": KnownWorkload(
+        ("nodes", "messages", "cores"),
+        {"cpu_s": "s", "latency_ms.p50": "ms", "latency_ms.p90": "ms"},
+        frozenset({"trial/faster"}),
+    )
+}
 
 
 def manifest(tmp_path: Path, text: str, name: str = "thing") -> Path:
@@ -117,7 +125,7 @@ command = ["{build}/ring", "{cores}"]
 most = { nodes = 10 }
 only = { messages = ["few", 7], cores = 1 }
 """
-    contender = read_contender(manifest(tmp_path, text), FACTORS)["thing"]
+    contender = read_contender(manifest(tmp_path, text), KNOWN)["thing"]
     assert (contender.title, contender.model, contender.queue) == ("T", "M", "Q")
     assert (contender.language, contender.scheduler, contender.parallel) == ("L", "S", True)
     assert contender.kind == "bare"
@@ -204,12 +212,12 @@ def test_names_that_a_manifest_takes_from_elsewhere(
     assert change[0] in MANIFEST
     file = manifest(tmp_path, MANIFEST.replace(*change))
     with pytest.raises(CatalogueError, match=message):
-        read_contender(file, FACTORS)
+        read_contender(file, KNOWN)
 
 
 def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) -> None:
     text = MANIFEST.replace('"ring"]', '"{ok, X}", "{}", "{ nods }", "{Ok}", "{cores}"]')
-    assert read_contender(manifest(tmp_path, text), FACTORS)
+    assert read_contender(manifest(tmp_path, text), KNOWN)
 
 
 def test_a_manifest_without_runtime_or_workload(tmp_path: Path) -> None:
@@ -326,7 +334,7 @@ def test_suites(tmp_path: Path) -> None:
     assert (suite.name, suite.title, suite.experiments, suite.note) == ("trial", "S", ("a", "b"), "n")
     with pytest.raises(CatalogueError, match=r"trial\.toml:2: `trial` is a part of itself"):
         read_suite(experiment(tmp_path, 'title = "S"\nparts = ["trial"]\n'))
-    with pytest.raises(CatalogueError, match="unknown key `blocks`; known here: note, parts, title"):
+    with pytest.raises(CatalogueError, match="unknown key `blocks`; known here: full, note, parts, title"):
         read_suite(experiment(tmp_path, 'title = "S"\nparts = ["a"]\nblocks = 3\n'))
 
 
@@ -340,7 +348,7 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
         Figure("ring", {}, "erlang", "latency_ms.p50", 1.5, "about two"),
         Figure("ring", {}, "erlang", "latency_ms.p90", 3.0, "about two"),
     )
-    assert published.claims == (Claim("Faster", "ratio"),)
+    assert published.claims == (Claim("Faster", "faster", "ring"),)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +358,7 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
         (('date = "2007"', 'date = "2007"\nauthor = "x"'), r"trial\.toml:5: unknown key `source\.author`"),
         (("as_published", "as_publishd"), r"trial\.toml:18: unknown key `figure\.as_publishd`; did you mean"),
         (("[[claim]]", "[[claims]]"), r"trial\.toml:19: unknown key `claims`; did you mean `claim`\?"),
-        (('test = "ratio"', 'test = "ratio"\nx = 1'), r"trial\.toml:22: unknown key `claim\.x`"),
+        (('text = "Faster"', 'text = "Faster"\nx = 1'), r"trial\.toml:23: unknown key `claim\.x`"),
         (("value = 1\n", 'value = "1"\n'), r"trial\.toml:12: `figure\.value` must be a number or a table"),
         (("p90 = 3", 'p90 = "3"'), r"trial\.toml:17: `figure\.value\.p90` must be a number"),
         (("{ nodes = 2 }", "{ nodes = 1.5 }"), r"trial\.toml:9: `figure\.point\.nodes` must be a whole"),
@@ -360,6 +368,46 @@ def test_a_bad_source_names_file_and_reason(tmp_path: Path, change: tuple[str, s
     assert change[0] in PUBLISHED
     with pytest.raises(CatalogueError, match=message):
         read_published(experiment(tmp_path, PUBLISHED.replace(*change)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('workload = "ring"\npoint', 'workload = "rign"\npoint'), r"toml:8: there is no workload `rign`"),
+        (
+            ("{ nodes = 2 }", "{ node = 2 }"),
+            r"toml:9: there is no factor of `ring` called `node`; did you mean",
+        ),
+        (
+            ('"erlang"\nmetric = "cpu_s"', '"erlnag"\nmetric = "cpu_s"'),
+            r"toml:10: there is no contender `erlnag`",
+        ),
+        (('metric = "cpu_s"', 'metric = "cpus"'), r"toml:11: there is no metric of `ring` called `cpus`"),
+        (("p90 = 3", "p95 = 3"), r"toml:16: there is no metric of `ring` called `latency_ms\.p95`"),
+        (
+            ("value = 1\n", 'unit = "ms"\nvalue = 1\n'),
+            r"toml:12: `cpu_s` is measured in s, not in ms: convert",
+        ),
+        (('id = "faster"\nworkload = "ring"', 'id = "faster"\nworkload = "fib"'), r"no workload `fib`"),
+        (
+            ('id = "faster"', 'id = "slower"'),
+            r"toml:20: `ring` has no test of the claim `trial/slower`; it has: tr",
+        ),
+    ],
+)
+def test_a_source_names_what_exists(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in PUBLISHED
+    file = experiment(tmp_path, PUBLISHED.replace(*change, 1))
+    with pytest.raises(CatalogueError, match=message):
+        read_published(file, KNOWN, ["erlang", "stackless-pypy"])
+
+
+def test_a_source_may_name_a_family_of_contenders_and_the_metrics_unit(tmp_path: Path) -> None:
+    text = PUBLISHED.replace('"erlang"', '"stackless"').replace("value = 1\n", 'unit = "s"\nvalue = 1\n')
+    published = read_published(experiment(tmp_path, text), KNOWN, ["stackless-pypy"])
+    assert {figure.contender for figure in published.figures} == {"stackless"}
+    runtime = PUBLISHED.replace('"erlang"', '"erlang@old"')
+    assert read_published(experiment(tmp_path, runtime), KNOWN, ["erlang"]).figures
 
 
 # --- where files are found -------------------------------------------------------------------------
@@ -383,7 +431,7 @@ def test_the_first_folder_wins(tmp_path: Path) -> None:
 def test_a_broken_manifest_hurts_only_its_users(tmp_path: Path) -> None:
     manifest(tmp_path, MANIFEST)
     manifest(tmp_path, "title = \n", "broken")
-    catalogue = Catalogue([tmp_path], FACTORS)
+    catalogue = Catalogue([tmp_path], KNOWN)
     assert catalogue.contender("thing@two").name == "thing@two"
     contenders, errors = catalogue.contenders()
     assert [contender.name for contender in contenders] == ["thing", "thing@two"]

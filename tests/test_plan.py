@@ -47,7 +47,7 @@ def test_every_combination_of_levels_is_a_point(nodes: list[int], messages: list
 
 def test_defaults_fill_in_and_factors_keep_the_workloads_order() -> None:
     (default,) = plan.points(experiment(messages=(5,)), RING, cores=2)
-    assert str(default) == "nodes=100 messages=5 mode=pipelined trace=0 repeats=1 cores=1"
+    assert str(default) == "nodes=100 messages=5 mode=pipelined capacity=own trace=0 repeats=1 cores=1"
 
 
 def test_cores_are_resolved_and_levels_that_mean_the_same_are_one_point() -> None:
@@ -157,7 +157,7 @@ def test_a_contenders_only_levels_are_a_reason_at_all_others() -> None:
 
 def test_contenders_must_take_part_and_know_the_factors() -> None:
     of = Experiment("x", "X", "ring", ("a",), {}, "a", 1)
-    plan.check_contenders(of, {"a": contender(WorkloadEntry(("x",), {"nodes": 9}))}, RING)
+    plan.check_contenders(of, {"a": contender(WorkloadEntry(("x",), most={"nodes": 9}))}, RING)
     with pytest.raises(UsageError, match="`a` takes no part in the workload `feed`"):
         plan.check_contenders(of, {"a": contender(WorkloadEntry(("x",)))}, workload("feed"))
     for entry in (WorkloadEntry(("x",), most={"colour": 9}), WorkloadEntry(("x",), only={"colour": (9,)})):

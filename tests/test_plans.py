@@ -207,7 +207,7 @@ def test_plans_of_version_1_are_read() -> None:
     assert plan.suite == VERSION_1["suite"]
     assert plan.published
     assert [figure.value for figure in plan.published.figures] == [1.5]
-    assert [claim.test for claim in plan.published.claims] == ["t"]
+    assert [(claim.id, claim.workload) for claim in plan.published.claims] == [("", "")]
 
 
 def test_contenders_of_version_1_get_what_it_lacked() -> None:

@@ -11,20 +11,21 @@
 
 main() ->
     Given = settings:given("fanout"),
-    Kind = settings:needed("kind", ["io", "cpu"], Given),
+    Kind = settings:needed("kind", ["io", "cpu", "mixed"], Given),
     Tick = settings:whole_number("tick_ms", 1, ?MOST, 50, Given),
     Timeout = settings:whole_number("timeout_ms", 1, ?MOST, 5000, Given),
     Work = settings:whole_number("work", 1, ?MOST, 100000, Given),
     Serve =
         case Kind of
-            "io" ->
-                Upstreams = settings:urls("upstreams", ?CALLS, Given),
-                fun(Socket) ->
-                    Callers = [upstream:start_link(Upstream, Timeout) || Upstream <- Upstreams],
-                    serve(Socket, fun(Out, Id) -> statuses(Out, Id, Callers, Tick) end)
-                end;
             "cpu" ->
-                fun(Socket) -> serve(Socket, fun(Out, _) -> sums(Out, Work) end) end
+                fun(Socket) -> serve(Socket, fun(Out, _) -> sums(Out, Work) end) end;
+            _ ->
+                Upstreams = settings:urls("upstreams", ?CALLS, Given),
+                Piece = piece(Kind, Work),
+                fun(Socket) ->
+                    Callers = [upstream:start_link(Upstream, Timeout, Piece) || Upstream <- Upstreams],
+                    serve(Socket, fun(Out, Id) -> pieces(Out, Id, Callers, Tick) end)
+                end
         end,
     service:run(Given, [{packet, http_bin}], Serve).
 
@@ -97,21 +98,27 @@ is_root({abs_path, <<"/?", _/binary>>}) -> true;
 is_root({absoluteURI, _, _, _, Path}) -> is_root({abs_path, Path});
 is_root(_) -> false.
 
-%% kind=io: each status when it is there, and a dot for every tick in which
-%% nothing was written.
-statuses(Out, Id, Callers, Tick) ->
+%% What the process that called an upstream makes of its status.
+piece("io", _) ->
+    fun integer_to_binary/1;
+piece("mixed", Work) ->
+    fun(Status) -> [integer_to_binary(Status), $:, integer_to_binary(sum(1, Work, 0)), $\n] end.
+
+%% kind=io and mixed: what each upstream's process sends, when it is there, and a
+%% dot for every tick in which nothing was written.
+pieces(Out, Id, Callers, Tick) ->
     Call = make_ref(),
     [Caller ! {call, self(), Call, Id} || Caller <- Callers],
-    statuses_of(Out, Call, Tick, ?CALLS).
+    pieces_of(Out, Call, Tick, ?CALLS).
 
-statuses_of(Out, Call, Tick, Missing) ->
+pieces_of(Out, Call, Tick, Missing) ->
     receive
-        {Call, Status} when Missing =:= 1 ->
-            end_body(Out, integer_to_binary(Status));
-        {Call, Status} ->
-            statuses_of(write(Out, integer_to_binary(Status)), Call, Tick, Missing - 1)
+        {Call, Piece} when Missing =:= 1 ->
+            end_body(Out, Piece);
+        {Call, Piece} ->
+            pieces_of(write(Out, Piece), Call, Tick, Missing - 1)
     after Tick ->
-        statuses_of(write(Out, <<".">>), Call, Tick, Missing)
+        pieces_of(write(Out, <<".">>), Call, Tick, Missing)
     end.
 
 %% kind=cpu: each sum when it is there.

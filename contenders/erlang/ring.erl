@@ -14,6 +14,7 @@ main() ->
     Mode = list_to_atom(settings:one_of("mode", ["pipelined", "token"], Given)),
     Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1",
     Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
+    _ = settings:one_of("capacity", ["own", "unbounded"], Given),
     Repeats = settings:whole_number("repeats", 1, 150, 1, Given),
     Once = fun(I, Evidence) -> once(Nodes, Messages, Mode, Trace, Hold andalso I =:= 1, Evidence) end,
     {Checksum, Order} = lists:foldl(Once, {0, 0}, lists:seq(1, Repeats)),
@@ -39,12 +40,16 @@ once(Nodes, Messages, Mode, Trace, Hold, Before) ->
 %% successor, and returns the first. Linked: an error in one ends the program.
 spawn_ring(Nodes, Mode, Trace, {Checksum, Order}) ->
     Feeder = self(),
-    Last = spawn_link(fun() -> last_unit(Nodes, Mode, Trace, Feeder, Checksum, Order) end),
+    Last = spawn_link(fun() -> last_unit(Nodes, Mode, name(Trace), Feeder, Checksum, Order) end),
     lists:foldl(
-        fun(I, Next) -> spawn_link(fun() -> relay(I, terminator(I), Next, Trace) end) end,
+        fun(I, Next) -> spawn_link(fun() -> relay(I, terminator(I), Next, name(Trace)) end) end,
         Last,
         lists:seq(Nodes - 1, 1, -1)
     ).
+
+%% What a unit is called in its lines, made once; without a trace none.
+name(true) -> pid_to_list(self());
+name(false) -> none.
 
 %% Message 0, the one that ends the ring, as unit I receives it: the units
 %% before have added their numbers.
@@ -61,20 +66,19 @@ feed(token, First, R) ->
     receive arrived -> feed(token, First, R - 1) end.
 
 %% Units 1 .. N-1.
-relay(I, Terminator, Next, Trace) ->
+relay(I, Terminator, Next, Name) ->
     receive
         Value when Value > Terminator ->
-            Trace andalso
-                io:format(": Proc: ~w, Seq#: ~w, Msg#: ~w ..~n", [self(), I, Value - Terminator]),
+            trace(": Proc: ~s, Seq#: ~w, Msg#: ~w ..~n", Name, [I, Value - Terminator]),
             Next ! Value + I,
-            relay(I, Terminator, Next, Trace);
+            relay(I, Terminator, Next, Name);
         Terminator ->
-            Trace andalso io:format("* Proc: ~w, Seq#: ~w, Msg#: terminate!~n", [self(), I]),
+            trace("* Proc: ~s, Seq#: ~w, Msg#: terminate!~n", Name, [I]),
             Next ! Terminator + I
     end.
 
 %% Unit N.
-last_unit(N, Mode, Trace, Feeder, Checksum, Order) ->
+last_unit(N, Mode, Name, Feeder, Checksum, Order) ->
     Terminator = terminator(N),
     receive
         Value when is_integer(Value) ->
@@ -82,17 +86,19 @@ last_unit(N, Mode, Trace, Feeder, Checksum, Order) ->
             NewOrder = (31 * Order + Value) rem ?MODULUS,
             case Value > Terminator of
                 true ->
-                    Trace andalso
-                        io:format("> Proc: ~w, Seq#: ~w, Msg#: ~w ..~n", [self(), N, Value - Terminator]),
+                    trace("> Proc: ~s, Seq#: ~w, Msg#: ~w ..~n", Name, [N, Value - Terminator]),
                     acknowledge(Mode, Feeder),
-                    last_unit(N, Mode, Trace, Feeder, NewChecksum, NewOrder);
+                    last_unit(N, Mode, Name, Feeder, NewChecksum, NewOrder);
                 false ->
-                    Trace andalso io:format("@ Proc: ~w, Seq#: ~w, ring terminated.~n", [self(), N]),
+                    trace("@ Proc: ~s, Seq#: ~w, ring terminated.~n", Name, [N]),
                     acknowledge(Mode, Feeder),
                     Arrived = erlang:monotonic_time(nanosecond),
                     Feeder ! {ring_done, {Arrived, {NewChecksum, NewOrder}}}
             end
     end.
+
+trace(_, none, _) -> ok;
+trace(Format, Name, Values) -> io:format(Format, [Name | Values]).
 
 acknowledge(token, Feeder) -> Feeder ! arrived;
 acknowledge(pipelined, _) -> ok.

@@ -1,21 +1,21 @@
 %% A process that calls one upstream, one call at a time, and keeps its connection.
 -module(upstream).
--export([start_link/2]).
+-export([start_link/3]).
 
 -record(response, {version, status, body = until_closed, keep = true}).
 
-%% Takes {call, From, Call, RequestId or none} and sends back {Call, Status};
+%% Takes {call, From, Call, RequestId or none} and sends back {Call, Piece(Status)};
 %% 400 stands for any failure. Timeout is in milliseconds.
-start_link({Port, Target}, Timeout) ->
+start_link({Port, Target}, Timeout, Piece) ->
     Head = iolist_to_binary(io_lib:format("GET ~s HTTP/1.1\r\nHost: 127.0.0.1:~w\r\n", [Target, Port])),
-    spawn_link(fun() -> wait(Port, Head, Timeout, none) end).
+    spawn_link(fun() -> wait(Port, Head, Timeout, Piece, none) end).
 
-wait(Port, Head, Timeout, Kept) ->
+wait(Port, Head, Timeout, Piece, Kept) ->
     receive
         {call, From, Call, Id} ->
             {Status, Socket} = call(Port, [Head, id(Id), "\r\n"], now_ms() + Timeout, Kept),
-            From ! {Call, Status},
-            wait(Port, Head, Timeout, Socket)
+            From ! {Call, Piece(Status)},
+            wait(Port, Head, Timeout, Piece, Socket)
     end.
 
 id(none) -> [];

@@ -1,4 +1,4 @@
-"""The ring on generators with a queue of one place between neighbours."""
+"""The ring on generators with a queue between neighbours."""
 
 import sys
 import time
@@ -8,22 +8,22 @@ from multitask import Queue, TaskManager, sleep
 MODULUS = 2147483647
 
 
-def rings(manager, nodes, messages, token, trace, hold, repeats):
+def rings(manager, nodes, messages, capacity, token, trace, hold, repeats):
     """One ring after another; the evidence goes on."""
     checksum = order = 0
     for _ in range(repeats):
-        checksum, order = yield from ring(manager, nodes, messages, token, trace, hold, checksum, order)
+        checksum, order = yield from ring(manager, nodes, messages, capacity, token, trace, hold, checksum, order)
         hold = False  # It is meant for the first one only.
     report(f"::result checksum={checksum} order={order}")
 
 
-def ring(manager, nodes, messages, token, trace, hold, checksum, order):
+def ring(manager, nodes, messages, capacity, token, trace, hold, checksum, order):
     start = time.monotonic_ns()
     done = Queue()
     arrived = Queue() if token else None
-    first = inbox = Queue(maxsize=1)
+    first = inbox = Queue(capacity)
     for i in range(1, nodes):
-        outbox = Queue(maxsize=1)
+        outbox = Queue(capacity)
         manager.add(relay(i, inbox, outbox, trace))
         inbox = outbox
     manager.add(last(nodes, inbox, arrived, done, trace, checksum, order))
@@ -92,11 +92,18 @@ def settings(arguments):
     return {
         "nodes": whole_number(given, "nodes", 2),
         "messages": whole_number(given, "messages", 1),
+        "capacity": capacity_of(given),
         "token": one_of(given, "mode", "pipelined", "token") == "token",
         "trace": one_of(given, "trace", "0", "1") == "1",
         "hold": one_of(given, "hold", "0", "1") == "1",
         "repeats": whole_number(given, "repeats", 1, 150, default="1"),
     }
+
+
+def capacity_of(given):
+    """Places in a queue; 0, the library's default, is no bound."""
+    text = one_of(given, "capacity", "own", "1", "30", "1000", "unbounded")
+    return 0 if text in ("own", "unbounded") else int(text)
 
 
 def whole_number(given, key, least, most=1_000_000_000, default=""):

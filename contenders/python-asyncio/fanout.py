@@ -59,14 +59,12 @@ async def exchange(reader, writer, answer):
     elif method != b"GET":
         write_error(writer, b"405 Method Not Allowed\r\nAllow: GET", keep)
     else:
-        writer.write(
+        head = (
             b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
             + (b"Transfer-Encoding: chunked\r\n" if chunked else b"")
             + (b"\r\n" if keep else b"Connection: close\r\n\r\n")
         )
-        body = Body(writer, chunked)
-        await answer(body, fields.get(b"x-request-id"))
-        body.end()
+        await answer(Body(writer, head, chunked), fields.get(b"x-request-id"))
     await writer.drain()
     await skip_body(reader, fields, length=0)
     return keep
@@ -78,30 +76,39 @@ def write_error(writer, status, keep):
 
 
 class Body:
-    """The body of an answer, sent as it grows."""
+    """The body of an answer, sent as it grows: the head goes out with the first piece, the end with the
+    last."""
 
-    def __init__(self, writer, chunked):
+    def __init__(self, writer, head, chunked):
         self.writer = writer
+        self.head = head
         self.chunked = chunked
 
-    def write(self, data):
-        self.writer.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
-
-    def end(self):
-        if self.chunked:
-            self.writer.write(b"0\r\n\r\n")
+    def write(self, data, last):
+        head, self.head = self.head, b""
+        end = b"0\r\n\r\n" if last else b""
+        self.writer.write(head + (b"%x\r\n%b\r\n%b" % (len(data), data, end) if self.chunked else data))
 
 
-async def fan_out(body, request_id, upstreams, tick_s, timeout_s):
-    calls = {asyncio.create_task(call(upstream, request_id, timeout_s)) for upstream in upstreams}
+async def fan_out(body, request_id, upstreams, piece, tick_s, timeout_s):
+    calls = {asyncio.create_task(piece(call(upstream, request_id, timeout_s))) for upstream in upstreams}
     try:
         while calls:
             done, calls = await asyncio.wait(calls, timeout=tick_s, return_when=asyncio.FIRST_COMPLETED)
-            body.write(b"".join(b"%d" % one.result() for one in done) or b".")
+            body.write(b"".join(one.result() for one in done) or b".", last=not calls)
             await body.writer.drain()
     finally:
         for one in calls:  # Only where the client went away.
             one.cancel()
+
+
+async def status_alone(call):
+    return b"%d" % await call
+
+
+async def status_and_sum(call, work):
+    status = await call
+    return b"%d:%d\n" % (status, total(work))
 
 
 async def call(upstream, request_id, timeout_s):
@@ -180,13 +187,13 @@ async def skip(reader, length):
 
 
 async def compute(body, _request_id, work):
-    await asyncio.gather(*(unit(body, work) for _ in range(3)))
+    await asyncio.gather(*(unit(body, work, last=number == 2) for number in range(3)))
 
 
-async def unit(body, work):
+async def unit(body, work, last):
     # Each writes its own sum: who waits for all three hears of the first only when the loop has
-    # run the last.
-    body.write(b"%d\n" % total(work))
+    # run the last. The loop runs them in this order.
+    body.write(b"%d\n" % total(work), last)
 
 
 def total(work):
@@ -205,13 +212,18 @@ def settings(arguments):
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
     kind = given.get("kind", "")
-    if kind == "io":
-        upstreams = upstreams_of(given.get("upstreams", ""))
-        answer = functools.partial(fan_out, upstreams=upstreams, tick_s=tick_s, timeout_s=timeout_s)
+    if kind in ("io", "mixed"):
+        answer = functools.partial(
+            fan_out,
+            upstreams=upstreams_of(given.get("upstreams", "")),
+            piece=status_alone if kind == "io" else functools.partial(status_and_sum, work=work),
+            tick_s=tick_s,
+            timeout_s=timeout_s,
+        )
     elif kind == "cpu":
         answer = functools.partial(compute, work=work)
     else:
-        refuse("kind", "io or cpu", kind)
+        refuse("kind", "io, cpu or mixed", kind)
     return port, answer
 
 

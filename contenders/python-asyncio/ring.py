@@ -1,4 +1,4 @@
-"""The ring on asyncio tasks with a queue of one place between neighbours."""
+"""The ring on asyncio tasks with a queue between neighbours."""
 
 import asyncio
 import sys
@@ -7,22 +7,22 @@ import time
 MODULUS = 2147483647
 
 
-async def rings(nodes, messages, token, trace, hold, repeats):
+async def rings(nodes, messages, capacity, token, trace, hold, repeats):
     """One ring after another; the evidence goes on."""
     checksum = order = 0
     for _ in range(repeats):
-        checksum, order = await ring(nodes, messages, token, trace, hold, checksum, order)
+        checksum, order = await ring(nodes, messages, capacity, token, trace, hold, checksum, order)
         hold = False  # It is meant for the first one only.
     report(f"::result checksum={checksum} order={order}")
 
 
-async def ring(nodes, messages, token, trace, hold, checksum, order):
+async def ring(nodes, messages, capacity, token, trace, hold, checksum, order):
     start = time.monotonic_ns()
     arrived = asyncio.Semaphore(0) if token else None
-    first = inbox = asyncio.Queue(maxsize=1)
+    first = inbox = asyncio.Queue(capacity)
     tasks = []
     for i in range(1, nodes):
-        outbox = asyncio.Queue(maxsize=1)
+        outbox = asyncio.Queue(capacity)
         tasks.append(asyncio.create_task(relay(i, inbox, outbox, trace)))
         inbox = outbox
     last = asyncio.create_task(last_unit(nodes, inbox, arrived, trace, checksum, order))
@@ -93,11 +93,18 @@ def settings(arguments):
     return {
         "nodes": whole_number(given, "nodes", 2),
         "messages": whole_number(given, "messages", 1),
+        "capacity": capacity_of(given),
         "token": one_of(given, "mode", "pipelined", "token") == "token",
         "trace": one_of(given, "trace", "0", "1") == "1",
         "hold": one_of(given, "hold", "0", "1") == "1",
         "repeats": whole_number(given, "repeats", 1, 150, default="1"),
     }
+
+
+def capacity_of(given):
+    """Places in a queue; 0, the library's default, is no bound."""
+    text = one_of(given, "capacity", "own", "1", "30", "1000", "unbounded")
+    return 0 if text in ("own", "unbounded") else int(text)
 
 
 def whole_number(given, key, least, most=1_000_000_000, default=""):

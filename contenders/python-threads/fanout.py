@@ -30,6 +30,8 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    # What is written goes out with a flush: the head with the first piece of the body, its end with the last.
+    wbufsize = -1
 
     def __init__(self, *arguments, answer):
         self.answer = answer
@@ -49,12 +51,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         self.answer(self.write, self.headers.get("X-Request-Id"))
-        if self.chunked:
-            self.wfile.write(b"0\r\n\r\n")
 
-    def write(self, text):
+    def write(self, text, last):
         data = text.encode()
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
+        end = b"0\r\n\r\n" if last else b""
+        self.wfile.write(b"%x\r\n%b\r\n%b" % (len(data), data, end) if self.chunked else data)
+        self.wfile.flush()
 
     def __getattr__(self, name):
         # http.server looks for a do_METHOD, and knows no 405.
@@ -91,20 +93,28 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def fan_out(write, request_id, upstreams, pool, tick_s, timeout_s):
+def fan_out(write, request_id, upstreams, piece, pool, tick_s, timeout_s):
     deadline = time.monotonic() + timeout_s
-    calls = {pool.submit(status_of, upstream, request_id, timeout_s) for upstream in upstreams}
+
+    def call(upstream):
+        return piece(status_of(upstream, request_id, timeout_s))
+
+    calls = {pool.submit(call, upstream) for upstream in upstreams}
     while calls:
         left_s = deadline - time.monotonic()
         done, calls = wait(calls, min(tick_s, max(left_s, 0)), FIRST_COMPLETED)
         if done:
-            write("".join(str(call.result()) for call in done))
+            write("".join(call.result() for call in done), last=not calls)
         elif left_s > tick_s:
-            write(".")
+            write(".", last=False)
         else:
             # Their threads go on: http.client's timeout is one for each step of a call.
-            write(str(BAD_UPSTREAM) * len(calls))
+            write(piece(BAD_UPSTREAM) * len(calls), last=True)
             return
+
+
+def status_and_sum(status, work):
+    return f"{status}:{total(work)}\n"
 
 
 def status_of(upstream, request_id, timeout_s):
@@ -155,8 +165,9 @@ class WholeLines:
 
 
 def compute(write, _request_id, pool, work):
-    for unit in as_completed([pool.submit(total, work) for _ in range(3)]):
-        write(f"{unit.result()}\n")
+    units = [pool.submit(total, work) for _ in range(3)]
+    for done, unit in enumerate(as_completed(units), start=1):
+        write(f"{unit.result()}\n", last=done == len(units))
 
 
 def total(work):
@@ -175,11 +186,12 @@ def settings(arguments):
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
     kind = given.get("kind", "")
-    if kind == "io":
+    if kind in ("io", "mixed"):
         upstreams = upstreams_of(given.get("upstreams", ""))
         answer = functools.partial(
             fan_out,
             upstreams=upstreams,
+            piece=str if kind == "io" else functools.partial(status_and_sum, work=work),
             pool=ThreadPoolExecutor(MOST_CALLS),
             tick_s=tick_s,
             timeout_s=timeout_s,
@@ -189,7 +201,7 @@ def settings(arguments):
         # compute, nobody else, and no signal, would get the interpreter's lock for seconds.
         answer = functools.partial(compute, pool=ThreadPoolExecutor(), work=work)
     else:
-        refuse("kind", "io or cpu", kind)
+        refuse("kind", "io, cpu or mixed", kind)
     return port, answer
 
 

@@ -46,14 +46,14 @@ def ring(nodes, messages, token, trace, hold, checksum, order):
 
 def relay(i, inbox, outbox, trace):
     """Unit i, one of 1 … N-1."""
-    terminator = terminator_of(i)
+    terminator, own = terminator_of(i), name()
     while True:
         value = inbox.receive()
         if trace:
             if value > terminator:
-                print(f": Proc: {name()}, Seq#: {i}, Msg#: {value - terminator} ..")
+                print(f": Proc: {own}, Seq#: {i}, Msg#: {value - terminator} ..")
             else:
-                print(f"* Proc: {name()}, Seq#: {i}, Msg#: terminate!")
+                print(f"* Proc: {own}, Seq#: {i}, Msg#: terminate!")
         outbox.send(value + i)
         if value == terminator:
             return
@@ -61,16 +61,16 @@ def relay(i, inbox, outbox, trace):
 
 def last(n, inbox, arrived, done, trace, checksum, order):
     """Unit N: sends when the last message came, and the evidence so far."""
-    terminator = terminator_of(n)
+    terminator, own = terminator_of(n), name()
     while True:
         value = inbox.receive()
         checksum += value
         order = (31 * order + value) % MODULUS
         if trace:
             if value > terminator:
-                print(f"> Proc: {name()}, Seq#: {n}, Msg#: {value - terminator} ..")
+                print(f"> Proc: {own}, Seq#: {n}, Msg#: {value - terminator} ..")
             else:
-                print(f"@ Proc: {name()}, Seq#: {n}, ring terminated.")
+                print(f"@ Proc: {own}, Seq#: {n}, ring terminated.")
         if arrived is not None:
             arrived.send(value)
         if value == terminator:
@@ -94,6 +94,7 @@ def report(line):
 
 def settings(arguments):
     given = dict(argument.partition("=")[::2] for argument in arguments)
+    one_of(given, "capacity", "own", "0")  # A channel has no place.
     return {
         "nodes": whole_number(given, "nodes", 2),
         "messages": whole_number(given, "messages", 1),

@@ -1,6 +1,7 @@
 """The gateway on Tornado's web server and its HTTP client."""
 
 import asyncio
+import functools
 import logging
 import os
 import re
@@ -33,20 +34,25 @@ class Gateway(RequestHandler):
 
 
 class FanOut(Gateway):
-    def initialize(self, upstreams, tick_s, timeout_s):
+    def initialize(self, upstreams, piece, tick_s, timeout_s):
         self.upstreams = upstreams
+        self.piece = piece
         self.tick_s = tick_s
         self.timeout_s = timeout_s
 
     async def get(self):
-        calls = {asyncio.create_task(self.status_of(upstream)) for upstream in self.upstreams}
+        calls = {asyncio.create_task(self.piece_of(upstream)) for upstream in self.upstreams}
         with suppress(StreamClosedError):  # The client went away; the calls go on.
             while calls:
                 done, calls = await asyncio.wait(
                     calls, timeout=self.tick_s, return_when=asyncio.FIRST_COMPLETED
                 )
-                self.write("".join(str(call.result()) for call in done) or ".")
-                await self.flush()
+                self.write("".join(call.result() for call in done) or ".")
+                if calls:  # The last piece goes out with the end of the body.
+                    await self.flush()
+
+    async def piece_of(self, upstream):
+        return self.piece(await self.status_of(upstream))
 
     async def status_of(self, upstream):
         """The status of an upstream's answer, when all of it has come."""
@@ -71,13 +77,18 @@ class Compute(Gateway):
         self.work = work
 
     async def get(self):
-        await gen.multi([self.unit() for _ in range(3)])
+        await gen.multi([self.unit(last=number == 2) for number in range(3)])
 
-    async def unit(self):
+    async def unit(self, last):
         # Each writes its own sum: who waits for all three hears of the first only when the loop
-        # has run the last.
+        # has run the last. The loop runs them in this order.
         self.write(f"{total(self.work)}\n")
-        self.flush()
+        if not last:
+            self.flush()
+
+
+def status_and_sum(status, work):
+    return f"{status}:{total(work)}\n"
 
 
 def total(work):
@@ -108,12 +119,14 @@ def settings(arguments):
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
     kind = given.get("kind", "")
-    if kind == "io":
+    if kind in ("io", "mixed"):
         upstreams = upstreams_of(given.get("upstreams", ""))
-        return port, FanOut, {"upstreams": upstreams, "tick_s": tick_s, "timeout_s": timeout_s}
+        piece = str if kind == "io" else functools.partial(status_and_sum, work=work)
+        options = {"upstreams": upstreams, "piece": piece, "tick_s": tick_s, "timeout_s": timeout_s}
+        return port, FanOut, options
     if kind == "cpu":
         return port, Compute, {"work": work}
-    refuse("kind", "io or cpu", kind)
+    refuse("kind", "io, cpu or mixed", kind)
 
 
 def upstreams_of(text):

@@ -1,5 +1,6 @@
 """The gateway on Twisted's web server and its HTTP client."""
 
+import functools
 import os
 import re
 import resource
@@ -43,9 +44,10 @@ class Gateway(Resource):
 
 
 class FanOut(Gateway):
-    def __init__(self, upstreams, tick_s, timeout_s):
+    def __init__(self, upstreams, piece, tick_s, timeout_s):
         super().__init__()
         self.upstreams = upstreams
+        self.piece = piece
         self.tick_s = tick_s
         self.timeout_s = timeout_s
         pool = HTTPConnectionPool(reactor)
@@ -62,7 +64,8 @@ class FanOut(Gateway):
         for call in calls:
             call.addTimeout(self.timeout_s, reactor)
             call.addErrback(lambda _: BAD_UPSTREAM)
-        Statuses(request, calls, self.tick_s)
+            call.addCallback(self.piece)
+        Pieces(request, calls, self.tick_s)
 
     @inlineCallbacks
     def status_of(self, upstream, headers):
@@ -73,7 +76,7 @@ class FanOut(Gateway):
         return response.code
 
 
-class Statuses:
+class Pieces:
     """What a request's calls bring, and the ticks in between."""
 
     def __init__(self, request, calls, tick_s):
@@ -89,11 +92,11 @@ class Statuses:
         self.request.write(b".")
         self.tick = reactor.callLater(self.tick_s, self.no_news)
 
-    def news(self, status):
+    def news(self, piece):
         self.awaited -= 1
         if self.request is None:
             return
-        self.request.write(b"%d" % status)
+        self.request.write(piece)
         self.tick.reset(self.tick_s)
         if not self.awaited:
             self.tick.cancel()
@@ -123,6 +126,14 @@ class Compute(Gateway):
         request.finish()
 
 
+def status_alone(status):
+    return b"%d" % status
+
+
+def status_and_sum(status, work):
+    return b"%d:%d\n" % (status, total(work))
+
+
 def total(work):
     result = 0
     for i in range(1, work):
@@ -146,11 +157,12 @@ def settings(arguments):
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
     kind = given.get("kind", "")
-    if kind == "io":
-        return port, FanOut(upstreams_of(given.get("upstreams", "")), tick_s, timeout_s)
+    if kind in ("io", "mixed"):
+        piece = status_alone if kind == "io" else functools.partial(status_and_sum, work=work)
+        return port, FanOut(upstreams_of(given.get("upstreams", "")), piece, tick_s, timeout_s)
     if kind == "cpu":
         return port, Compute(work)
-    refuse("kind", "io or cpu", kind)
+    refuse("kind", "io, cpu or mixed", kind)
 
 
 def upstreams_of(text):

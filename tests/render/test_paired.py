@@ -213,7 +213,7 @@ def targets(messages: int = 0) -> RunAnalysis:
 
 def test_targets_have_a_sentence_for_each_metric() -> None:
     assert texts(targets()) == [
-        "B's rate is 1.25× A's (1.25–1.25): higher",
+        "B has 1.25× A's rate (1.25–1.25): higher",
         "B took 0.800× A's p50 latency (0.800–0.800): faster",
         "B took 0.800× A's p99 latency (0.800–0.800): faster",
     ]

@@ -198,6 +198,7 @@ def over_time(name: str, latest_s: float) -> Timeline:
         kernel_bytes=Series((0.0, 5.0), (0.0, 4 << 20)),
         latest_s=Series((1.0, 2.0), (latest_s, 2 * latest_s)),
         marker_s=2.0,
+        open=Series((0.0, 1.0, 2.0), (0.0, 300.0, 500.0)),
     )
 
 
@@ -214,6 +215,13 @@ def test_timelines() -> None:
     assert areas["x"]["title"] == "seconds since the start (logarithmic)"
     assert areas["color"]["scale"] == {"domain": ["worker", "others"], "range": ["var(--c0)", "var(--grid)"]}
     assert data(panel, "marker") == [{"t": 2.0}]
+    # On a logarithmic axis, which begins at the first edge.
+    assert data(panel, "open") == [
+        {"t": 0.1, "open": 0.0},
+        {"t": 1.0, "open": 300.0},
+        {"t": 2.0, "open": 500.0},
+    ]
+    assert panel.spec["layer"][2]["encoding"]["y"]["scale"]["domain"] == [0, 540.0]
     kernel = [row for row in data(panel, "memory") if row["what"].startswith("kernel")]
     assert [row["bytes"] for row in kernel] == [0.0, 4.0]
     assert [row["cores"] for row in data(panel, "cpu") if row["thread"] == "worker"] == [0.2, 0.3, 0.3]

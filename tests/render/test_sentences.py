@@ -29,19 +29,34 @@ def comparison(verdict: Verdict, **changes: Any) -> Comparison:
 )
 def test_a_comparison_of_times(verdict: Verdict, kind: str) -> None:
     sentence = comparison_sentence(comparison(verdict), HOP)
-    assert sentence.text == f"go took 1.63× erlang's time per hop (1.55–1.74): {verdict}"
+    chance = ", which among so many comparisons may be chance" if verdict is Verdict.INCONCLUSIVE else ""
+    assert sentence.text == f"go took 1.63× erlang's time per hop (1.55–1.74): {verdict}{chance}"
     assert sentence.kind == kind
+
+
+def test_an_inconclusive_one_says_why_where_that_is_known() -> None:
+    wide = comparison(Verdict.INCONCLUSIVE, ratio=Interval(1.02, 0.9, 1.1, 7))
+    assert comparison_sentence(wide, HOP).text.endswith("(0.90–1.10): inconclusive")
+    needed = dataclasses.replace(wide, blocks_needed=12)
+    assert comparison_sentence(needed, HOP).text.endswith("inconclusive, about 12 blocks would decide it")
+    below = comparison(Verdict.INCONCLUSIVE, ratio=Interval(0.9, 0.85, 0.95, 7))
+    assert comparison_sentence(below, HOP).text.endswith("which among so many comparisons may be chance")
+
+
+def test_names_that_end_with_s() -> None:
+    both = comparison(Verdict.FASTER, baseline="python-processes")
+    assert comparison_sentence(both, HOP).text.startswith("go took 1.63× python-processes' time per hop")
 
 
 @pytest.mark.parametrize(
     ("metric", "verdict", "text"),
     [
         (CPU, Verdict.SLOWER, "go took 1.63× erlang's CPU time (1.55–1.74): slower"),
-        (RATE, Verdict.FASTER, "go's rate is 1.63× erlang's (1.55–1.74): higher"),
-        (RATE, Verdict.SLOWER, "go's rate is 1.63× erlang's (1.55–1.74): lower"),
-        (MEMORY, Verdict.FASTER, "go's memory is 1.63× erlang's (1.55–1.74): less"),
-        (MEMORY, Verdict.SLOWER, "go's memory is 1.63× erlang's (1.55–1.74): more"),
-        (MEMORY, Verdict.EQUIVALENT, "go's memory is 1.63× erlang's (1.55–1.74): equivalent"),
+        (RATE, Verdict.FASTER, "go has 1.63× erlang's rate (1.55–1.74): higher"),
+        (RATE, Verdict.SLOWER, "go has 1.63× erlang's rate (1.55–1.74): lower"),
+        (MEMORY, Verdict.FASTER, "go has 1.63× erlang's memory (1.55–1.74): less"),
+        (MEMORY, Verdict.SLOWER, "go has 1.63× erlang's memory (1.55–1.74): more"),
+        (MEMORY, Verdict.EQUIVALENT, "go has 1.63× erlang's memory (1.55–1.74): equivalent"),
     ],
 )
 def test_words_suit_the_metric(metric: Metric, verdict: Verdict, text: str) -> None:

@@ -66,7 +66,7 @@ def test_a_point_has_all_contenders_the_best_first(ring: RunAnalysis) -> None:
     assert [cell.kind for cell in table.rows[2]][2:4] == ["slower", "slower"]
     # A metric without figures is left out; what a narrow screen can do without goes from the end.
     assert "Rate" not in table.columns
-    assert table.narrow == ("Memory", "rank")
+    assert table.narrow == ("Memory", "rank", "class")
     assert not table.notes
 
 
@@ -390,8 +390,33 @@ def test_contenders_show_the_columns_in_which_somebody_has_text(ring: RunAnalysi
         "go": PlannedContender("Go", scheduler="preemptive", language="Go"),
     }
     table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
-    assert table.columns == ("contender", "model", "scheduler", "runs on")
-    assert texts(table) == [["erlang", "actors", "–", "OTP 27"], ["go", "–", "preemptive", "Go not here"]]
+    assert table.columns == ("contender", "class", "model", "scheduler", "runs on")
+    assert texts(table) == [
+        ["erlang", "idiomatic", "actors", "–", "OTP 27"],
+        ["go", "idiomatic", "–", "preemptive", "Go not here"],
+    ]
+
+
+def test_a_contender_of_several_runs_has_the_texts_of_all_its_programs(ring: RunAnalysis) -> None:
+    kinds = {"erlang": "bare", "go": "idiomatic"}
+    planned = {
+        name: PlannedContender(name, kind=kind, runs_on="X", version="1") for name, kind in kinds.items()
+    }
+    other = dataclasses.replace(
+        ring, contenders={"erlang": dataclasses.replace(planned["erlang"], kind="idiomatic")}
+    )
+    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned), other)
+    assert texts(table) == [["erlang", "bare, idiomatic", "X 1"], ["go", "idiomatic", "X 1"]]
+
+
+def test_classes_stand_in_tables_where_they_differ() -> None:
+    values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in (("erlang", 100.0), ("go", 150.0))}
+    planned = {
+        name: PlannedContender(name, kind=kind) for name, kind in (("erlang", "bare"), ("go", "idiomatic"))
+    }
+    table = points.point_table(analysis(values, contenders=planned), P)
+    assert table.columns[:3] == ("contender", "class", "Per hop")
+    assert column(table, "class") == ["bare", "idiomatic"]
 
 
 def test_commands_have_their_text_and_no_runtime(ring: RunAnalysis) -> None:

@@ -21,20 +21,25 @@ const calls = 3
 func main() {
 	given := settings.Read()
 	runtime.GOMAXPROCS(given.Cores())
-	kind := given.Needed("kind", "io", "cpu")
+	kind := given.Needed("kind", "io", "cpu", "mixed")
 	tick := given.WholeNumberOr("tick_ms", 1, settings.Most, 50)
 	timeout := given.WholeNumberOr("timeout_ms", 1, settings.Most, 5000)
 	work := given.WholeNumberOr("work", 1, settings.Most, 100_000)
 
 	var body http.HandlerFunc
-	if kind == "io" {
+	if kind == "cpu" {
+		body = func(w http.ResponseWriter, _ *http.Request) { sums(w, work) }
+	} else {
+		piece := func(status int) string { return fmt.Sprintf("%03d", status) }
+		if kind == "mixed" {
+			piece = func(status int) string { return fmt.Sprintf("%03d:%d\n", status, sum(work)) }
+		}
 		body = newGateway(
 			given.URLs("upstreams", calls),
 			time.Duration(tick)*time.Millisecond,
 			time.Duration(timeout)*time.Millisecond,
-		).statuses
-	} else {
-		body = func(w http.ResponseWriter, _ *http.Request) { sums(w, work) }
+			piece,
+		).pieces
 	}
 	server := http.Server{
 		Handler: onlyGetRoot(body),
@@ -63,13 +68,16 @@ func onlyGetRoot(body http.HandlerFunc) http.Handler {
 type gateway struct {
 	upstreams []string
 	tick      time.Duration
-	client    http.Client
+	// piece makes of a status what is written of it.
+	piece  func(status int) string
+	client http.Client
 }
 
-func newGateway(upstreams []string, tick, timeout time.Duration) *gateway {
+func newGateway(upstreams []string, tick, timeout time.Duration, piece func(int) string) *gateway {
 	return &gateway{
 		upstreams: upstreams,
 		tick:      tick,
+		piece:     piece,
 		client: http.Client{
 			Timeout: timeout,
 			// By default two idle connections to a host are kept.
@@ -83,28 +91,31 @@ func newGateway(upstreams []string, tick, timeout time.Duration) *gateway {
 	}
 }
 
-// statuses writes each upstream's status when it is there, and a dot for every
-// tick in which nothing was written.
-func (g *gateway) statuses(w http.ResponseWriter, r *http.Request) {
+// pieces writes what is made of each upstream's status when it is there, and a
+// dot for every tick in which nothing was written.
+func (g *gateway) pieces(w http.ResponseWriter, r *http.Request) {
 	// Room for all: a call does not wait for a client that went away.
-	found := make(chan int, len(g.upstreams))
+	found := make(chan string, len(g.upstreams))
 	for _, upstream := range g.upstreams {
 		upstream := upstream
-		go func() { found <- g.call(r.Context(), upstream, r.Header["X-Request-Id"]) }()
+		go func() { found <- g.piece(g.call(r.Context(), upstream, r.Header["X-Request-Id"])) }()
 	}
 	for missing := len(g.upstreams); missing > 0; {
 		tick := time.NewTimer(g.tick)
 		select {
-		case status := <-found:
+		case piece := <-found:
 			missing--
-			fmt.Fprintf(w, "%03d", status)
+			io.WriteString(w, piece)
 		case <-tick.C:
 			fmt.Fprint(w, ".")
 		case <-r.Context().Done():
 			missing = 0
 		}
 		tick.Stop()
-		w.(http.Flusher).Flush()
+		// The last piece goes out with the end of the body.
+		if missing > 0 {
+			w.(http.Flusher).Flush()
+		}
 	}
 }
 
@@ -136,7 +147,9 @@ func sums(w http.ResponseWriter, work int) {
 	}
 	for i := 0; i < calls; i++ {
 		fmt.Fprintln(w, <-found)
-		w.(http.Flusher).Flush()
+		if i < calls-1 {
+			w.(http.Flusher).Flush()
+		}
 	}
 }
 

@@ -12,7 +12,11 @@ import (
 	"ringside/contenders/go/settings"
 )
 
-const modulus = 2147483647
+const (
+	modulus = 2147483647
+	// timesAlone is how often a job is done before all else.
+	timesAlone = 5
+)
 
 func main() {
 	given := settings.Read()
@@ -29,9 +33,11 @@ func main() {
 	out := bufio.NewWriter(os.Stdout)
 
 	if given["kind"] == "cpu" {
-		start := time.Now()
-		j.do(first(j.seed, 0))
-		report(out, "::phase name=alone ns=%d\n", time.Since(start).Nanoseconds())
+		for i := 0; i < timesAlone; i++ {
+			start := time.Now()
+			j.do(first(j.seed, 0))
+			report(out, "::phase name=alone ns=%d\n", time.Since(start).Nanoseconds())
+		}
 	}
 	var e evidence
 	for i := 0; i < repeats; i++ {

@@ -1,4 +1,4 @@
-// The ring on goroutines and unbuffered channels.
+// The ring on goroutines and channels.
 package main
 
 import (
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type evidence struct {
 // work is what is done in each ring.
 type work struct {
 	nodes, messages int
+	capacity        int
 	token           bool
 	trace           *tracer // nil: no trace
 }
@@ -42,6 +44,7 @@ func main() {
 	w := work{
 		nodes:    given.WholeNumber("nodes", 2, settings.Most),
 		messages: given.WholeNumber("messages", 1, settings.Most),
+		capacity: capacity(given.OneOf("capacity", "own", "0", "1", "30", "1000")),
 		token:    given.OneOf("mode", "pipelined", "token") == "token",
 	}
 	if given.OneOf("trace", "0", "1") == "1" {
@@ -77,6 +80,12 @@ func (w work) once(before evidence, hold bool, out *bufio.Writer) evidence {
 	return e
 }
 
+// capacity is that of a channel; by itself it has none.
+func capacity(text string) int {
+	places, _ := strconv.Atoi(text)
+	return places
+}
+
 func newRing(w work) *ring {
 	r := &ring{work: w, done: make(chan evidence)}
 	if w.token {
@@ -87,10 +96,10 @@ func newRing(w work) *ring {
 
 // spawn starts the units and returns the channel into the first.
 func (r *ring) spawn(before evidence) chan<- int {
-	first := make(chan int)
+	first := make(chan int, r.capacity)
 	in := first
 	for i := 1; i < r.nodes; i++ {
-		out := make(chan int)
+		out := make(chan int, r.capacity)
 		go r.relay(i, in, out)
 		in = out
 	}
@@ -110,13 +119,14 @@ func (r *ring) feed(first chan<- int) {
 // relay is unit i, one of 1 … N-1.
 func (r *ring) relay(i int, in <-chan int, out chan<- int) {
 	terminator := terminator(i)
+	name := r.trace.nameOf(in)
 	for {
 		value := <-in
 		if r.trace != nil {
 			if value > terminator {
-				r.trace.printf(": Proc: %p, Seq#: %d, Msg#: %d ..\n", in, i, value-terminator)
+				r.trace.printf(": Proc: %s, Seq#: %d, Msg#: %d ..\n", name, i, value-terminator)
 			} else {
-				r.trace.printf("* Proc: %p, Seq#: %d, Msg#: terminate!\n", in, i)
+				r.trace.printf("* Proc: %s, Seq#: %d, Msg#: terminate!\n", name, i)
 			}
 		}
 		out <- value + i
@@ -129,15 +139,16 @@ func (r *ring) relay(i int, in <-chan int, out chan<- int) {
 // last is unit N.
 func (r *ring) last(in <-chan int, e evidence) {
 	terminator := terminator(r.nodes)
+	name := r.trace.nameOf(in)
 	for {
 		value := <-in
 		e.checksum += value
 		e.order = (31*e.order + value) % modulus
 		if r.trace != nil {
 			if value > terminator {
-				r.trace.printf("> Proc: %p, Seq#: %d, Msg#: %d ..\n", in, r.nodes, value-terminator)
+				r.trace.printf("> Proc: %s, Seq#: %d, Msg#: %d ..\n", name, r.nodes, value-terminator)
 			} else {
-				r.trace.printf("@ Proc: %p, Seq#: %d, ring terminated.\n", in, r.nodes)
+				r.trace.printf("@ Proc: %s, Seq#: %d, ring terminated.\n", name, r.nodes)
 			}
 		}
 		if r.arrived != nil {
@@ -159,6 +170,14 @@ func terminator(i int) int { return i * (i - 1) / 2 }
 type tracer struct {
 	mu  sync.Mutex
 	out *bufio.Writer
+}
+
+// nameOf is a unit's name, by the channel that it receives from; made once.
+func (t *tracer) nameOf(in <-chan int) string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("%p", in)
 }
 
 func (t *tracer) printf(format string, arguments ...any) {

@@ -15,12 +15,14 @@ from ringside.workloads.base import Workload
 
 @dataclass(frozen=True, slots=True)
 class ThenAndNowRow:
-    """Then and now at one point: of a contender, in the metric's unit, or of a pair (`A / B`), as a ratio."""
+    """Then and now at one point: of a contender, in the metric's unit, or of a pair (`A / B`), as a ratio.
+    `note`: what was different then, in the source's words."""
 
     point: Point
     label: str
     then: float
     now: Interval | None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,14 @@ def then_and_now(
             continue
         rows, ratios = [], []
         for point in _comparable_points(workload, points, figures):
-            then = {name: _value(figures, metric, name, point) for name in contenders}
-            for contender, value in then.items():
-                if value is not None:
+            found = {name: _figure(figures, metric, name, point) for name in contenders}
+            then = {name: figure.value for name, figure in found.items() if figure}
+            for contender, figure in found.items():
+                if figure is not None:
                     now = cells[Cell(contender, point)].metrics.get(metric.name)
-                    rows.append(ThenAndNowRow(point, contender, value, now))
+                    rows.append(ThenAndNowRow(point, contender, figure.value, now, figure.as_published or ""))
             for contender, other in pairs:
-                above, below = then[contender], then[other]
+                above, below = then.get(contender), then.get(other)
                 # A source that printed 0.0 for a time gives no ratio.
                 if above is not None and below:
                     ratio = paired_ratio(
@@ -82,7 +85,7 @@ def _comparable_points(workload: Workload, points: Sequence[Point], figures: Seq
     return [point for point in points if all(levels[point][name] == defaults[name] for name in varied)]
 
 
-def _value(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> float | None:
+def _figure(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> Figure | None:
     """The source's figure for a contender at a point. A source's name of a family (`stackless`) stands for
     every contender of it (`stackless-pypy`)."""
     levels = point.as_dict()
@@ -90,5 +93,5 @@ def _value(figures: Sequence[Figure], metric: Metric, contender: str, point: Poi
         same = contender == figure.contender or contender.startswith(f"{figure.contender}-")
         at_point = all(levels.get(factor) == level for factor, level in figure.point.items())
         if figure.metric == metric.name and same and at_point:
-            return figure.value
+            return figure
     return None

@@ -96,8 +96,21 @@ class RunAnalysis:
         """The factors that have one level in this run."""
         return {name: level for name, level in self.points[0].levels if name not in self.varying}
 
+    @property
+    def confidence(self) -> float:
+        """The nominal confidence of the intervals of ratios."""
+        return nominal_confidence(self.experiment)
+
     def cell(self, contender: str, point: Point) -> CellAnalysis:
         return self.cells[Cell(contender, point)]
+
+    def metric(self, name: str) -> Metric:
+        """The metric of that name. Raises UsageError for an unknown one."""
+        return self.measurement.metric(name)
+
+    def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
+        """A metric of a cell by block; empty where it has no figures."""
+        return self.cell(contender, point).by_block.get(metric, {})
 
     def comparison(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
         """The comparison of a pair that gets a verdict; None where the two share no block with figures."""

@@ -31,13 +31,14 @@ from ringside.catalogue.tomlfile import Key, TomlFile
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import (
     PLACEHOLDER,
-    Claim,
     Contender,
     Figure,
+    KnownWorkload,
     Published,
     Runtime,
     WorkloadEntry,
 )
+from ringside.model.claims import Claim
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Limits, Show, Suite
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -45,8 +46,8 @@ _NAME_RULE = "may hold a-z, 0-9, `.`, `_` and `-` only, and begins with a letter
 
 T = TypeVar("T")
 
-# The names of workloads, and of the factors of each.
-Factors = Mapping[str, Collection[str]]
+# The workloads that there are, by their names.
+Workloads = Mapping[str, KnownWorkload]
 
 
 def own_folder() -> Path:
@@ -67,11 +68,11 @@ def roots() -> list[Path]:
 class Catalogue:
     """All that can be run. A file is read when it is asked for, so a broken one hurts only its users."""
 
-    def __init__(self, folders: Iterable[Path] | None = None, factors: Factors | None = None) -> None:
-        """`folders`: where to look, those of `roots` by default. `factors`: the workloads that there are;
-        manifests are checked against them where they are known."""
+    def __init__(self, folders: Iterable[Path] | None = None, workloads: Workloads | None = None) -> None:
+        """`folders`: where to look, those of `roots` by default. `workloads`: those that there are; manifests
+        and published figures are checked against them where they are known."""
         self.folders = list(folders) if folders is not None else roots()
-        self._factors = factors
+        self._workloads = workloads
 
     def contender_names(self) -> list[str]:
         """Names of the folders that hold a `contender.toml`, sorted."""
@@ -97,7 +98,7 @@ class Catalogue:
         manifests = self._manifests()
         if folder not in manifests:
             raise _unknown("contender", folder, manifests)
-        return list(read_contender(manifests[folder], self._factors).values())
+        return list(read_contender(manifests[folder], self._workloads).values())
 
     def contenders(self) -> tuple[list[Contender], dict[str, CatalogueError]]:
         """All contenders on each of their runtimes; and the errors of manifests that cannot be read, by the
@@ -132,7 +133,11 @@ class Catalogue:
         files = self._files("published")
         if name not in files:
             raise _unknown("source of published figures", name, files)
-        return read_published(files[name])
+        return read_published(files[name], self._workloads, self.contender_names())
+
+    def published_names(self) -> list[str]:
+        """Names of the sources of published figures, sorted."""
+        return sorted(self._files("published"))
 
     def _manifests(self) -> dict[str, Path]:
         return {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}
@@ -160,9 +165,9 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
 # --- contenders ------------------------------------------------------------------------------------
 
 
-def read_contender(path: Path, factors: Factors | None = None) -> dict[str, Contender]:
+def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Contender]:
     """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name.
-    `factors`: the workloads that there are; without them their names are not checked."""
+    `known`: the workloads that there are; without them their names are not checked."""
     file = tomlfile.read(path)
     folder = path.parent
     if not NAME.fullmatch(folder.name):
@@ -175,11 +180,12 @@ def read_contender(path: Path, factors: Factors | None = None) -> dict[str, Cont
         raise file.error("`[runtime.NAME]` is missing: a contender has at least one")
     if not manifest.workload:
         raise file.error("`[workload.NAME]` is missing: a contender takes part in at least one")
-    if factors is not None:
-        _check_workloads(file, manifest, factors)
+    if known is not None:
+        _check_workloads(file, manifest, known)
     workloads = {
         name: WorkloadEntry(
             command=table.command,
+            kind=table.kind or manifest.kind,
             most=table.most,
             only=_levels(file, ("workload", name, "only"), table.only),
         )
@@ -228,18 +234,24 @@ def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
     )
 
 
-def _check_workloads(file: TomlFile, manifest: ManifestFile, factors: Factors) -> None:
+def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -> None:
     """Workloads, factors and placeholders must be known."""
     for name, table in manifest.workload.items():
         keys = ("workload", name)
-        if name not in factors:
-            raise file.error(str(_unknown("workload", name, factors)), keys)
+        factors = _known_workload(file, name, known, keys).factors
         for key, named in (("most", table.most), ("only", table.only)):
             for factor in named:
-                if factor not in factors[name]:
-                    message = _unknown(f"factor of `{name}` called", factor, factors[name])
+                if factor not in factors:
+                    message = _unknown(f"factor of `{name}` called", factor, factors)
                     raise file.error(str(message), (*keys, key, factor))
-        _check_placeholders(file, table.command, ("runtime", "build", *factors[name]), (*keys, "command"))
+        _check_placeholders(file, table.command, ("runtime", "build", *factors), (*keys, "command"))
+
+
+def _known_workload(file: TomlFile, name: str, known: Workloads, keys: tuple[Key, ...]) -> KnownWorkload:
+    """The workload of that name. Raises CatalogueError for an unknown one."""
+    if name not in known:
+        raise file.error(str(_unknown("workload", name, known)), keys)
+    return known[name]
 
 
 def _check_placeholders(
@@ -265,9 +277,12 @@ def read_suite(path: Path) -> Suite | None:
     if "parts" not in file.data:
         return None
     suite = decode(file, SuiteFile)
-    if path.stem in suite.parts:
-        raise file.error(f"`{path.stem}` is a part of itself", ("parts",))
-    return Suite(path.stem, suite.title, suite.parts, suite.note)
+    for key, parts in (("parts", suite.parts), ("full", suite.full)):
+        if path.stem in parts:
+            raise file.error(f"`{path.stem}` is a part of itself", (key,))
+        if len(set(parts)) != len(parts):
+            raise file.error(f"an experiment is named twice in `{key}`", (key,))
+    return Suite(path.stem, suite.title, suite.parts, suite.note, suite.full)
 
 
 def read_experiment(path: Path) -> Experiment:
@@ -348,9 +363,23 @@ def _levels(
 # --- published figures -----------------------------------------------------------------------------
 
 
-def read_published(path: Path) -> Published:
-    """Figures and claims of one source."""
-    table = decode(tomlfile.read(path), PublishedFile)
+def read_published(
+    path: Path, known: Workloads | None = None, contenders: Collection[str] | None = None
+) -> Published:
+    """Figures and claims of one source. `known`: the workloads that there are; `contenders`: the names of
+    contenders; without them, names are not checked. Raises CatalogueError, also for a claim that nothing
+    tests."""
+    file = tomlfile.read(path)
+    table = decode(file, PublishedFile)
+    if known is not None:
+        for index, figure in enumerate(table.figure):
+            _check_figure(file, figure, known, contenders, ("figure", index))
+        for index, claim in enumerate(table.claim):
+            keys = ("claim", index)
+            tests = _known_workload(file, claim.workload, known, (*keys, "workload")).claims
+            if (name := f"{path.stem}/{claim.id}") not in tests:
+                message = f"`{claim.workload}` has no test of the claim `{name}`; it has: {_names(tests)}"
+                raise file.error(message, (*keys, "id"))
     return Published(
         name=path.stem,
         title=table.source.title,
@@ -359,8 +388,38 @@ def read_published(path: Path) -> Published:
         software=table.source.software,
         metric_note=table.source.metric_note,
         figures=tuple(figure for entry in table.figure for figure in _figures(entry)),
-        claims=tuple(Claim(claim.text, claim.test) for claim in table.claim),
+        claims=tuple(Claim(claim.text, claim.id, claim.workload) for claim in table.claim),
     )
+
+
+def _check_figure(
+    file: TomlFile,
+    table: FigureTable,
+    known: Workloads,
+    contenders: Collection[str] | None,
+    keys: tuple[Key, ...],
+) -> None:
+    """Workload, factors, contender, metric and unit must be known."""
+    workload = _known_workload(file, table.workload, known, (*keys, "workload"))
+    for factor in table.point:
+        if factor not in workload.factors:
+            unknown = _unknown(f"factor of `{table.workload}` called", factor, workload.factors)
+            raise file.error(str(unknown), (*keys, "point", factor))
+    name = table.contender.split("@")[0]
+    if contenders is not None and not any(each == name or each.startswith(f"{name}-") for each in contenders):
+        raise file.error(str(_unknown("contender", name, contenders)), (*keys, "contender"))
+    for figure in _figures(table):
+        if figure.metric not in workload.metrics:
+            unknown = _unknown(f"metric of `{table.workload}` called", figure.metric, workload.metrics)
+            raise file.error(str(unknown), (*keys, "metric"))
+        own = workload.metrics[figure.metric]
+        if table.unit is not None and table.unit != own:
+            message = f"`{figure.metric}` is measured in {own or 'plain numbers'}, not in {table.unit}"
+            raise file.error(f"{message}: convert the value", (*keys, "unit"))
+
+
+def _names(known: Iterable[str]) -> str:
+    return ", ".join(sorted(known)) or "none"
 
 
 def _figures(table: FigureTable) -> list[Figure]:

@@ -45,10 +45,14 @@ class BuildTable(_Table, frozen=True, kw_only=True):
     command: Command
 
 
+Class = Literal["idiomatic", "bare", "floor"]
+
+
 class WorkloadTable(_Table, frozen=True, kw_only=True):
-    """[workload.NAME]"""
+    """[workload.NAME]. `class`: that of this program, where it is not the manifest's."""
 
     command: Command
+    kind: Class | None = msgspec.field(name="class", default=None)
     most: dict[str, int] = {}
     only: dict[str, Levels] = {}
 
@@ -62,7 +66,7 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
     language: str = ""
     scheduler: str = ""
     parallel: bool = False
-    kind: Literal["idiomatic", "bare", "floor"] = msgspec.field(name="class", default="idiomatic")
+    kind: Class = msgspec.field(name="class", default="idiomatic")
     runtime: dict[str, RuntimeTable] = {}
     build: tuple[BuildTable, ...] = ()
     workload: dict[str, WorkloadTable] = {}
@@ -108,10 +112,11 @@ class ExperimentFile(_Table, frozen=True, kw_only=True):
 
 
 class SuiteFile(_Table, frozen=True, kw_only=True):
-    """A suite: experiments by name."""
+    """A suite: experiments by name, and those of `run --full`."""
 
     title: str
     parts: Names
+    full: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -132,21 +137,24 @@ class SourceTable(_Table, frozen=True, kw_only=True):
 
 
 class FigureTable(_Table, frozen=True, kw_only=True):
-    """[[figure]]. A value by itself, or one for each name: `{ p50 = 611, p90 = 790 }`."""
+    """[[figure]]. A value by itself, or one for each name: `{ p50 = 611, p90 = 790 }`. `unit`: the metric's
+    own, where the file names it."""
 
     workload: str
     point: dict[str, Level] = {}
     contender: str
     metric: str
+    unit: str | None = None
     value: float | dict[str, float]
     as_published: str | None = None
 
 
 class ClaimTable(_Table, frozen=True, kw_only=True):
-    """[[claim]]"""
+    """[[claim]]. `id`: of the test that `workload` has of it."""
 
+    id: str
+    workload: str
     text: str
-    test: str
 
 
 class PublishedFile(_Table, frozen=True, kw_only=True):

@@ -9,10 +9,12 @@ from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis, analyse, needs_samples
 from ringside.catalogue.loader import Catalogue
+from ringside.errors import UsageError
 from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import KnownWorkload
 from ringside.model.results import Run
-from ringside.store import Store
+from ringside.store import Store, record
 from ringside.workloads import WORKLOADS
 
 FOLDER = Path(".ringside")
@@ -31,9 +33,14 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     """The store of --store, else of RINGSIDE_STORE, else of this folder; where this folder has none, the
     user's own, in which `vs` and `load --vs` keep runs that are started in any folder (`anywhere`).
 
-    `create`: make a store where there is none. Raises StoreError, UsageError where there is no run yet.
+    `create`: make a store where there is none. A record (`FILE.json.xz`) is read as a store. Raises
+    StoreError, UsageError where there is no run yet.
     """
     if where := where or os.environ.get("RINGSIDE_STORE"):
+        if where.endswith(record.SUFFIX):
+            if create:
+                raise UsageError(f"{where} is a record, which is only read: name a store with --store")
+            return record.read(Path(where))
         return Store(where, create=create)
     here, users = FOLDER / _STORE, _state_folder() / _STORE
     if FOLDER.is_dir() or (create and not anywhere) or not (create or users.exists()):
@@ -49,8 +56,15 @@ def _state_folder() -> Path:
 
 def catalogue() -> Catalogue:
     """The catalogue, its manifests checked against the workloads that exist."""
-    factors = {name: [factor.name for factor in workload.factors] for name, workload in WORKLOADS.items()}
-    return Catalogue(factors=factors)
+    known = {
+        name: KnownWorkload(
+            tuple(factor.name for factor in workload.factors),
+            {metric.name: metric.unit for metric in workload.metrics},
+            frozenset(workload.claims),
+        )
+        for name, workload in WORKLOADS.items()
+    }
+    return Catalogue(workloads=known)
 
 
 def analysis(store: Store, run: Run) -> RunAnalysis:

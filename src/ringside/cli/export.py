@@ -16,7 +16,7 @@ from ringside.errors import UsageError
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["pyperf", "bencher", "github-action-benchmark", "parquet"]),
+    type=click.Choice(["pyperf", "bencher", "github-action-benchmark", "parquet", "record"]),
     required=True,
 )
 @click.option("-o", "--output", type=params.FILE, help="A file instead of stdout.")
@@ -24,13 +24,21 @@ from ringside.errors import UsageError
 def export(run: str, *, form: str, output: Path | None, store: str | None = None) -> int:
     """Export RUN (default: latest).
 
-    The formats are those of other tools. Exit status 1 where cells have no figures.
+    The formats are those of other tools, but for `record`: all that the store has of a run, or of a suite, as
+    one file FILE.json.xz, which --store takes as a store that is only read. Exit status 1 where cells have no
+    figures.
     """
     from ringside.cli import context
-    from ringside.measure.suites import single_run
+    from ringside.measure.suites import runs_of, single_run
     from ringside.render.exports import TEXT_FORMATS, parquet
+    from ringside.store import record
 
     storage = context.open_store(store, create=False)
+    if form == "record":
+        if output is None or not output.name.endswith(record.SUFFIX):
+            raise UsageError(f"a record is a compressed file: name it with -o run{record.SUFFIX}")
+        record.write(storage, runs_of(storage, run), output)
+        return 0
     analysis = context.analysis(storage, single_run(storage, run))
     if form == "parquet":
         if output is None:

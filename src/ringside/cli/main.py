@@ -24,6 +24,7 @@ EXIT_INTERRUPTED = 130
 
 # For each command its module, which holds it by the same name, and the first sentence of its help.
 COMMANDS = {
+    "claims": ("claims", "Test the claims of the posts, and of other sources, with RUNS (default: latest)."),
     "compare": ("compare", "Compare two runs of one experiment, OTHER over ONE."),
     "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
     "export": ("export", "Export RUN (default: latest)."),

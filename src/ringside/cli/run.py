@@ -38,6 +38,7 @@ EXIT_INTERRUPTED = 130
     "--time", "time_s", type=params.run_duration, metavar="5m", help="Begin no new block after this time."
 )
 @click.option("--seed", type=params.SEED, metavar="N", help="Seed of the random orders [default: a new one].")
+@click.option("--full", is_flag=True, help="The suite at full size, however long it takes.")
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @params.store_option
@@ -52,6 +53,7 @@ def run(
     until: Goal | None = None,
     margin: float | None = None,
     seed: int | None = None,
+    full: bool = False,
     resume: str | None = None,
     as_json: bool = False,
     store: str | None = None,
@@ -72,10 +74,10 @@ def run(
         raise UsageError("--resume names the run to go on with: leave out the experiment")
     if not resume and not experiment:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    if resume and (only or settings or cores or blocks or until or (margin, seed) != (None, None)):
+    if resume and (only or settings or cores or blocks or until or full or (margin, seed) != (None, None)):
         raise UsageError(
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
-            "--margin, --seed"
+            "--margin, --seed, --full"
         )
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
@@ -94,6 +96,7 @@ def run(
             until=until,
             margin=margin,
             seed=seed,
+            full=full,
         )
         task = new_task(selection, catalogue)
     for each in task.experiments:

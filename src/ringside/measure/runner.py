@@ -161,7 +161,7 @@ def _planned(prepared: Ready | Unavailable, workload: str, sources: dict[str, st
         queue=contender.queue,
         scheduler=contender.scheduler,
         parallel=contender.parallel,
-        kind=contender.kind,
+        kind=contender.workloads[workload].kind,
         runtime=contender.runtime.name,
         runs_on=contender.runtime.title or contender.language,
         command=contender.workloads[workload].command,

@@ -28,6 +28,7 @@ class Selection:
     until: Goal | None = None
     margin: float | None = None
     seed: int | None = None
+    full: bool = False
 
     def as_suite(self, suite_id: str) -> dict[str, Any]:
         """JSON values for the plan of a run."""
@@ -44,6 +45,7 @@ def selection_of(suite: Mapping[str, Any]) -> Selection:
         until=suite.get("until"),
         margin=suite.get("margin"),
         seed=suite["seed"],
+        full=suite.get("full", False),
     )
 
 
@@ -52,9 +54,12 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
     the contenders and factors that are its own. Raises UsageError where a name fits none of them."""
     suite = catalogue.suite(selection.name)
     only, settings = selection.only, selection.settings or {}
+    if selection.full and not (suite and suite.full):
+        raise UsageError(f"`{selection.name}` has no full form: leave out --full")
     if suite is None:
         return [_changed(catalogue.experiment(selection.name), only, settings, selection)]
-    members = [catalogue.experiment(name) for name in suite.experiments]
+    parts = suite.full if selection.full else suite.experiments
+    members = [catalogue.experiment(name) for name in parts]
     listed = {contender for experiment in members for contender in experiment.contenders}
     chosen = [_chosen(catalogue, experiment, only, listed) for experiment in members]
     factors = [_factors(experiment, settings) for experiment in members]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ringside.model.claims import Claim
 from ringside.model.design import Level
 
 # What is replaced in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
@@ -29,10 +30,11 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadEntry:
-    """A contender's part in one workload: its command, the largest levels that it takes, and for some
-    factors the only ones."""
+    """A contender's part in one workload: its command, its class, the largest levels that it takes, and for
+    some factors the only ones."""
 
     command: tuple[str, ...]
+    kind: str = "idiomatic"
     most: Mapping[str, int] = field(default_factory=dict)
     only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
 
@@ -70,11 +72,13 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A conclusion of a source in words, and how a run today could test it."""
+class KnownWorkload:
+    """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
+    and the claims (`source/id`) that it has a test of."""
 
-    text: str
-    test: str
+    factors: tuple[str, ...]
+    metrics: Mapping[str, str]
+    claims: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

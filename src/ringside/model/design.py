@@ -110,12 +110,14 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Experiments that are run one after another, by their names."""
+    """Experiments that are run one after another, by their names. `full`: those of `run --full`, at sizes
+    that take long; empty where there are none."""
 
     name: str
     title: str
     experiments: tuple[str, ...]
     note: str = ""
+    full: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ class Timeline:
     longer than the last; `cpu` has the cores' worth that a thread, by its name, used in each of them.
     `kernel_bytes`: the growth of the kernel's memory since the first sample.
     `marker_s`: an instant worth a line, such as the end of a ramp. `latest_s`: the latest message of each
-    second, in seconds."""
+    second, in seconds. `open`: connections that were open."""
 
     block: int
     edges: tuple[float, ...]
@@ -107,6 +107,7 @@ class Timeline:
     kernel_bytes: Series
     latest_s: Series
     marker_s: float | None = None
+    open: Series = field(default_factory=lambda: Series((), ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.claims import ExaminedClaim
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.model.design import Metric
@@ -88,6 +89,31 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
             for change in diff.changes
         ],
         "warnings": diagnostics.rows(diff.diagnostics),
+    }
+
+
+def claims_document(examined: Sequence[ExaminedClaim]) -> dict[str, Any]:
+    """The answers to the claims of sources. `figure`: what decides, a ratio where it has no unit."""
+    return {
+        "format": FORMAT,
+        "claims": [
+            {
+                "source": each.source.name,
+                "title": each.source.title,
+                "date": each.source.date,
+                "id": each.claim.id,
+                "workload": each.claim.workload,
+                "claim": each.claim.text,
+                "answer": str(each.finding.answer),
+                "sentence": each.finding.sentence,
+                "figure": None
+                if each.finding.figure is None
+                else {"unit": each.finding.unit, **interval(each.finding.figure)},
+                "runs": list(each.finding.runs),
+                "command": each.command,
+            }
+            for each in examined
+        ],
     }
 
 

@@ -46,10 +46,10 @@ def render_diff(diff: RunDiff) -> str:
     return "\n\n".join([table_markdown(run_diff.table(diff)), *_warnings(diff.diagnostics)]) + "\n"
 
 
-def table_markdown(table: TableData) -> str:
-    """One table with its title and notes."""
+def table_markdown(table: TableData, level: int = 2) -> str:
+    """One table with its title, a heading of that level, and notes."""
     ends = ["---:" if kind == "number" else "---" for kind in column_kinds(table)]
-    lines = [f"## {escape(table.title)}", ""] if table.title else []
+    lines = [f"{'#' * level} {escape(table.title)}", ""] if table.title else []
     if table.subtitle:
         lines += [f"*{escape(table.subtitle)}*", ""]
     lines.append("| " + " | ".join(map(escape, table.columns)) + " |")
@@ -67,4 +67,9 @@ def escape(text: str) -> str:
 
 
 def _warnings(weak_points: Iterable[Diagnostic]) -> list[str]:
-    return [f"**Warning:** {escape(diagnostics.sentences(each))}" for each in weak_points]
+    return [warning(each) for each in weak_points]
+
+
+def warning(weak_point: Diagnostic) -> str:
+    """A diagnostic as a paragraph."""
+    return f"**Warning:** {escape(diagnostics.sentences(weak_point))}"

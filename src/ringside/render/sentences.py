@@ -35,16 +35,19 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     """`B took 0.690× A's wall time (0.681–0.702): faster`."""
     times, ends = units.ratio_parts(comparison.ratio)
     contender, baseline = comparison.contender, comparison.baseline
-    if metric.unit in _TIMES:
-        text = f"{contender} took {times}× {baseline}'s {metric.noun}"
-    else:
-        text = f"{contender}'s {metric.noun} is {times}× {baseline}'s"
+    verb = "took" if metric.unit in _TIMES else "has"
+    text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
     text += f": {units.verdict_word(comparison.verdict, metric)}"
     if comparison.verdict is Verdict.INCONCLUSIVE:
         why = _why(comparison)
         return Sentence(f"{text}, {why}" if why else text, "quiet")
     return Sentence(text, units.kind(comparison.verdict))
+
+
+def possessive(name: str) -> str:
+    """`go's`, `python-processes'`."""
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
 def _why(comparison: Comparison) -> str:
@@ -55,8 +58,11 @@ def _why(comparison: Comparison) -> str:
         return f"too few blocks ({comparison.ratio.n} of {least})"
     if comparison.obstacle:
         return _OBSTACLES[comparison.obstacle]
-    needed = comparison.blocks_needed
-    return f"about {needed:,} blocks would decide it" if needed else ""
+    if comparison.blocks_needed:
+        return f"about {comparison.blocks_needed:,} blocks would decide it"
+    low, high = comparison.ratio.low, comparison.ratio.high
+    excludes_1 = (low is not None and low > 1) or (high is not None and high < 1)
+    return "which among so many comparisons may be chance" if excludes_1 else ""
 
 
 def pair_sentence(
@@ -120,7 +126,7 @@ def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
         )
         reason = reasons.most_common(1)[0][0] if reasons else f"{baseline} has no figures to compare with"
         return Sentence(f"{name} cannot be compared with {baseline}: {reason}", "failed")
-    what = f"{_span(comparisons)} {baseline}'s {metric.noun}"
+    what = f"{_span(comparisons)} {possessive(baseline)} {metric.noun}"
     absent = total - len(comparisons)
     missing = f"; {absent} of {total} points without a figure" if absent else ""
     verdicts = Counter(comparison.verdict for comparison in comparisons)
@@ -154,4 +160,4 @@ def _relation(verdict: Verdict, metric: Metric, name: str, baseline: str) -> str
         return f"{name} against {baseline} is inconclusive"
     if metric.unit in _TIMES:
         return f"{name} is {word} than {baseline}"
-    return f"{name}'s {metric.noun} is {word} than {baseline}'s"
+    return f"{possessive(name)} {metric.noun} is {word} than {possessive(baseline)}"

@@ -333,6 +333,42 @@ class Store:
             result = connection.execute(sa.select(_source).where(_source.c.hash.in_(list(hashes))))
             return {row.hash: row.text for row in result}
 
+    def rows_of(self, runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
+        """The rows of all tables that belong to runs, by the tables' names: what `add_rows` takes."""
+        ids = [run.id for run in runs]
+        mine = sa.select(_trial.c.id).where(_trial.c.run_id.in_(ids))
+        hashes = {
+            digest
+            for run in runs
+            for contender in run.plan.get("contenders", {}).values()
+            for digest in contender.get("files", {}).values()
+        }
+        queries = {
+            _run.name: sa.select(_run).where(_run.c.id.in_(ids)).order_by(_run.c.started_at, _run.c.id),
+            _source.name: sa.select(_source)
+            .where(_source.c.hash.in_(sorted(hashes)))
+            .order_by(_source.c.hash),
+            _trial.name: sa.select(_trial).where(_trial.c.run_id.in_(ids)).order_by(_trial.c.id),
+            _timeline.name: sa.select(_timeline)
+            .where(_timeline.c.trial_id.in_(mine))
+            .order_by(_timeline.c.trial_id),
+        }
+        with self._transaction() as connection:
+            return {
+                name: [dict(row._mapping) for row in connection.execute(query)]
+                for name, query in queries.items()
+            }
+
+    def add_rows(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Add rows to an empty store. Raises StoreError where they are none of its tables."""
+        try:
+            with self._transaction() as connection:
+                for table in (_run, _source, _trial, _timeline):
+                    if rows_of_table := [dict(row) for row in tables[table.name]]:
+                        connection.execute(table.insert(), rows_of_table)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(f"{self.where} does not hold the tables of runs") from error
+
 
 def text_hash(text: str) -> str:
     """The hash under which a source text is kept."""

@@ -11,6 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Input, InputFile, Level, Metric, Point
 from ringside.model.results import Diagnostic, Interval, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
+from ringside.workloads.claims import ClaimTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Cores(Factor):
-    """The number of CPUs: 1 to what the machine has, `all`, or `walk` for 1, 2, 4 … and all."""
+    """The number of CPUs: 1 to what the machine has, `all`, `walk` for 1, 2, 4 … and all, or `each` for every
+    number."""
 
     def resolve(self, level: Level, available: int) -> tuple[int, ...]:
         """The numbers of CPUs that `level` means on a machine with `available` of them. Raises UsageError."""
@@ -51,6 +53,8 @@ class Cores(Factor):
         if level == "walk":
             doubled = (1 << power for power in range(available.bit_length()))
             return (*(number for number in doubled if number < available), available)
+        if level == "each":
+            return tuple(range(1, available + 1))
         number = int(Factor("cores", 1, "", least=1, most=4096).check(level))
         if number > available:
             raise UsageError(f"cores={number}: only {available} CPUs are available; take fewer, or `all`")
@@ -58,7 +62,10 @@ class Cores(Factor):
 
 
 CORES = Cores(
-    "cores", 1, "CPUs that the contender is pinned to and may use: a number, `all`, or `walk`: 1, 2, 4 … all"
+    "cores",
+    1,
+    "CPUs that the contender is pinned to and may use: a number, `all`, `walk`: 1, 2, 4 … all, or `each`: "
+    "1, 2, 3 … all",
 )
 REPEATS = Factor(
     "repeats",
@@ -213,6 +220,8 @@ class Workload(Measurement):
     """A concurrency problem with a written contract (docs/PROTOCOL.md)."""
 
     factors: tuple[Factor, ...]
+    # Tests of what sources concluded, by `source/id` of the files in `published/`.
+    claims: Mapping[str, ClaimTest] = {}
 
     def factor(self, name: str) -> Factor:
         """The factor of that name. Raises UsageError for an unknown one."""

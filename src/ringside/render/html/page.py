@@ -17,6 +17,7 @@ import jinja2
 from markupsafe import Markup
 
 from ringside import __version__, units
+from ringside.analysis.claims import examine, sources_of
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import diagnostics, sentences
@@ -25,8 +26,9 @@ from ringside.render.html import facts, sources, style
 from ringside.render.html.scripts import json_element, policy, script, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import Json, colour
-from ringside.render.table import column_kinds
+from ringside.render.table import TableData, column_kinds
 from ringside.render.tables import tables
+from ringside.render.tables.claims import table as claim_table
 
 # Verdicts at more points than this are folded away below the summary of all.
 _OPEN_POINTS = 6
@@ -61,6 +63,7 @@ def render(pages: Sequence[Page]) -> str:
     return environment.get_template("page.html.j2").render(
         title=" · ".join(dict.fromkeys(page.analysis.experiment.title for page in pages)),
         sections=sections,
+        claims=_claims([page.analysis for page in pages]),
         absent=absent,
         policy=policy(scripts),
         scripts=[each.text for each in scripts],
@@ -95,14 +98,21 @@ def _section(page: Page, number: int, specs: list[Json], *, with_plots: bool) ->
         ],
         "charts": _charts(analysis, specs) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
-        "tables": [
-            {"data": table, "kinds": column_kinds(table), "worded": "verdict" not in table.columns}
-            for table in tables(analysis)
-        ],
+        "tables": [_table(table) for table in tables(analysis)],
         "contenders": [_contender(page, name) for name in analysis.names],
         "host": facts.rows(analysis.run.host),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
+
+
+def _table(table: TableData) -> dict[str, Any]:
+    return {"data": table, "kinds": column_kinds(table), "worded": "verdict" not in table.columns}
+
+
+def _claims(analyses: Sequence[RunAnalysis]) -> dict[str, Any] | None:
+    """What the runs say of their sources' claims; None where they have none."""
+    examined = examine(sources_of(analyses), analyses)
+    return _table(claim_table(examined)) if examined else None
 
 
 def _charts(analysis: RunAnalysis, specs: list[Json]) -> list[dict[str, Any]]:

@@ -69,8 +69,13 @@ def _picture(timeline: Timeline, view: TimelineView) -> Json | None:
         axis={"grid": False, "format": "~g", "values": log_ticks(first, last), "labelFlush": False},
     )
     memory, unit_name, highest = _memory(timeline, first)
-    layers = [_areas(timeline, x), _marker(x), _memory_lines(x, unit_name, highest)]
+    most = max(timeline.open.values, default=0.0)
+    layers = [_areas(timeline, x), _marker(x), _connections(x, most), _memory_lines(x, unit_name, highest)]
     data = {
+        "open": [
+            {"t": max(first, t), "open": value}
+            for t, value in zip(timeline.open.times, timeline.open.values, strict=True)
+        ],
         "cpu": _cpu(timeline),
         "memory": memory,
         "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
@@ -118,6 +123,25 @@ def _areas(timeline: Timeline, x: Json) -> Json:
 
 def _marker(x: Json) -> Json:
     return layer("marker", "rule", color="var(--quiet)", strokeDash=[5, 4], encoding={"x": x})
+
+
+def _connections(x: Json, most: float) -> Json:
+    """How many connections were open; the ramp. It has no axis: its top is all of them."""
+    scale = {"domain": [0, max(1.0, most) * 1.08], "nice": False}
+    return layer(
+        "open",
+        "line",
+        color="var(--quiet)",
+        strokeDash=[5, 4],
+        encoding={
+            "x": x,
+            "y": quantitative("open", scale=scale, axis=None),
+            "tooltip": [
+                quantitative("open", title="open connections", format=",.0f"),
+                quantitative("t", title="at", format=".3~r"),
+            ],
+        },
+    )
 
 
 def _memory_lines(x: Json, unit_name: str, highest: float) -> Json:

@@ -21,6 +21,7 @@ def runs_on(contender: PlannedContender) -> str:
 _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
     # Commands and URLs have no manifest.
     "what": lambda contender: "" if runs_on(contender) else contender.title,
+    "class": lambda contender: contender.kind if runs_on(contender) else "",
     "model": lambda contender: contender.model,
     "queue": lambda contender: contender.queue,
     "scheduler": lambda contender: contender.scheduler,
@@ -33,9 +34,18 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
     contender has text are left out."""
     contenders = {name: contender for analysis in analyses for name, contender in analysis.contenders.items()}
     columns = [column for column, text_of in _COLUMNS.items() if any(map(text_of, contenders.values()))]
+
+    def text_of(column: str, name: str) -> str:
+        """Of a contender whose program differs from workload to workload, each text once."""
+        texts = (
+            _COLUMNS[column](analysis.contenders[name])
+            for analysis in analyses
+            if name in analysis.contenders
+        )
+        return ", ".join(dict.fromkeys(filter(None, texts)))
+
     rows = tuple(
-        (cells.text(name), *(cells.text(_COLUMNS[column](contender)) for column in columns))
-        for name, contender in contenders.items()
+        (cells.text(name), *(cells.text(text_of(column, name)) for column in columns)) for name in contenders
     )
     return TableData("Contenders", ("contender", *columns), rows)
 

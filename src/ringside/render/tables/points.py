@@ -18,7 +18,9 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     is_ranked = bool(ranking.ranks)
     has_floor = floor is not None and floor != baseline
     compared, secondary = other_metrics(analysis, point)
-    columns = ["contender", headline.title, f"× {baseline}", "verdict"]
+    # Where all are alike, or but for the floor, it says nothing.
+    has_class = any(contender.kind == "bare" for contender in analysis.contenders.values())
+    columns = ["contender", *(["class"] if has_class else []), headline.title, f"× {baseline}", "verdict"]
     columns += ["rank"] if is_ranked else []
     columns += [f"× {floor}"] if has_floor else []
     columns += [metric.title for metric in (*compared, *secondary)]
@@ -28,6 +30,7 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         comparison = analysis.comparison(headline, name, baseline, point)
         row = [
             cells.text(name),
+            *([cells.text(analysis.contenders[name].kind)] if has_class else []),
             cells.figure(cell, headline, interval=True),
             cells.ratio(comparison, headline, is_baseline=name == baseline),
             cells.verdict(comparison, headline, is_baseline=name == baseline),
@@ -40,7 +43,7 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         title=analysis.label(point),
         columns=tuple(columns),
         rows=tuple(rows),
-        narrow=(*(metric.title for metric in reversed(secondary)), "rank"),
+        narrow=(*(metric.title for metric in reversed(secondary)), "rank", "class"),
     )
 
 

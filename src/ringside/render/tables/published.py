@@ -30,15 +30,24 @@ def tables(analysis: RunAnalysis) -> list[TableData]:
 def _table(analysis: RunAnalysis, title: str, column: str, rows: Sequence[_Row]) -> TableData:
     source, metric = analysis.then_and_now[0].source, analysis.then_and_now[0].metric
     several = len(analysis.then_and_now) > 1
+    has_notes = any(row.note for _, row, _ in rows)
     return TableData(
         title,
-        ("point", column, *(("metric",) if several else ()), "then", "now"),
+        (
+            "point",
+            column,
+            *(("metric",) if several else ()),
+            "then",
+            *(("as it was then",) if has_notes else ()),
+            "now",
+        ),
         tuple(
             (
                 cells.text(analysis.label(row.point)),
                 cells.text(row.label),
                 *((cells.text(metric.title),) if several else ()),
                 TableCell(units.quantity(row.then, unit) if unit else units.significant(row.then)),
+                *((cells.text(row.note),) if has_notes else ()),
                 cells.interval(row.now, unit),
             )
             for metric, row, unit in rows

@@ -9,6 +9,7 @@ from ringside.model.design import Input, InputFile, Metric, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import CORES, REPEATS, Factor, ScalingLaw, Workload, repeats
+from ringside.workloads.batch.claims import CLAIMS
 from ringside.workloads.batch.diagnosis import bottleneck
 from ringside.workloads.batch.evidence import answers_sha256
 from ringside.workloads.batch.input import max_bytes, pieces
@@ -148,6 +149,7 @@ class Batch(Workload):
         RUN_QUEUE,
     )
     compared = ("wall_s", "cpu_s")
+    claims = CLAIMS
     plotted = (CPU_S.name,)
     repeated_metric = "work_s"
     secondary = ("cases_per_s", "read_share", "busy_share", "peak_pss_bytes")

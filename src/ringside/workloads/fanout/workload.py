@@ -17,6 +17,7 @@ from ringside.probe.protocol import (
     Upstream,
 )
 from ringside.workloads.base import CORES, Factor
+from ringside.workloads.fanout.claims import CLAIMS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     CPU,
@@ -40,7 +41,6 @@ _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
 # An upstream that is late because the host stalls is no failure of the gateway.
 _TIMEOUT_MS = 30_000
-_BODY = rf"\.*200(\.*200){{{UPSTREAMS - 1}}}"
 
 
 class Fanout(Serving):
@@ -49,7 +49,13 @@ class Fanout(Serving):
     name = "fanout"
     title = "The fan-out gateway"
     factors = (
-        Factor("kind", "io", "io: calls to three upstreams; cpu: three summing loops", choices=("io", "cpu")),
+        Factor(
+            "kind",
+            "io",
+            "io: calls to three upstreams; cpu: three summing loops; mixed: three calls, and after each a "
+            "summing loop",
+            choices=("io", "cpu", "mixed"),
+        ),
         Factor("requests", 100, "how many are measured", least=1, most=1_000_000),
         Factor("concurrency", 20, "connections", least=1, most=10_000),
         Factor(
@@ -60,7 +66,9 @@ class Fanout(Serving):
             most=1_000_000,
         ),
         Factor("tail", 0, "per cent of the upstreams' answers that take a second", least=0, most=100),
-        Factor("work", 100_000, "kind=cpu: each loop sums the integers below this", least=1, most=10**9),
+        Factor(
+            "work", 100_000, "kind=cpu and mixed: each loop sums the integers below this", least=1, most=10**9
+        ),
         CORES,
     )
     metrics = (
@@ -112,6 +120,7 @@ class Fanout(Serving):
         ENGINE,
     )
     compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
+    claims = CLAIMS
     secondary = (
         "overhead_ms.p50",
         CPU.name,
@@ -124,12 +133,12 @@ class Fanout(Serving):
     curves = (percentile_curve("latency_ms.{}".format),)
     evidence_note = (
         "The load engine checked the body of every answer: kind=io, the status 200 of all three upstreams, "
-        "each of which was called once for each request; kind=cpu, the three sums."
+        "each of which was called once for each request; kind=cpu, the three sums; kind=mixed, both."
     )
 
     def arguments(self, point: Point) -> dict[str, str]:
         arguments = {"port": "0", "tick_ms": str(_TICK_MS), "timeout_ms": str(_TIMEOUT_MS)}
-        if point["kind"] == "io":
+        if _calls(point):
             arguments["upstreams"] = "{upstreams}"
         return arguments
 
@@ -141,7 +150,7 @@ class Fanout(Serving):
             step("warm-up", all=_plan(point, "warm-up", concurrency, concurrency)),
             step("measured", all=_plan(point, "measured", requests, concurrency, rate_per_s)),
         ]
-        return service(steps, _stub(point, seed) if point["kind"] == "io" else None)
+        return service(steps, _stub(point, seed) if _calls(point) else None)
 
     def work(self, point: Point) -> int:
         rate = int(point["rate"])
@@ -164,13 +173,18 @@ class Fanout(Serving):
         return figures
 
 
+def _calls(point: Point) -> bool:
+    return point["kind"] != "cpu"
+
+
 def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: int = 0) -> LoadPlan:
     """So many requests; at a rate, or each connection's next when it has its answer."""
+    total = int(point["work"]) * (int(point["work"]) - 1) // 2
     if point["kind"] == "cpu":
-        below = int(point["work"])
-        expect = ExpectedReply(status=200, equals=f"{below * (below - 1) // 2}\n" * UPSTREAMS)
+        expect = ExpectedReply(status=200, equals=f"{total}\n" * UPSTREAMS)
     else:
-        expect = ExpectedReply(status=200, matches=_BODY)
+        piece = "200" if point["kind"] == "io" else f"200:{total}\n"
+        expect = ExpectedReply(status=200, matches=rf"\.*{piece}(\.*{piece}){{{UPSTREAMS - 1}}}")
     return LoadPlan(
         protocol="http",
         request=HttpRequest(headers=(("Host", "127.0.0.1"), ("X-Request-Id", f"{name}-{{n}}"))),

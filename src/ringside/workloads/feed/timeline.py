@@ -47,6 +47,10 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
             tuple((second.max_ns or 0) * 1e-9 for second in seconds),
         ),
         marker_s=marker_s,
+        open=Series(
+            (0.0, *(second.t_s + 1.0 for second in seconds)),
+            (0.0, *(float(second.open) for second in seconds)),
+        ),
     )
 
 

@@ -20,6 +20,7 @@ from ringside.probe.protocol import (
 )
 from ringside.stats.settling import rate_settled_at, settled_at
 from ringside.workloads.base import CORES, Factor, Slope, TimelineView
+from ringside.workloads.feed.claims import CLAIMS
 from ringside.workloads.feed.timeline import timeline
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
@@ -161,12 +162,14 @@ class Feed(Serving):
         ENGINE,
     )
     compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_ms.p99")
+    claims = CLAIMS
     secondary = (
         "late_ms.p50",
         "late_ms.p99_9",
         "late_ms.max",
         "kernel_bytes_per_connection",
         "memory_settled_s",
+        "cpu_settled_s",
         IDLE.name,
         "held_pss_bytes",
         THREADS.name,
@@ -175,8 +178,9 @@ class Feed(Serving):
     scatters = (("bytes_per_connection", "cpu_per_kchunk_s"),)
     timeline_view = TimelineView(
         caption="CPU of each thread as stacked areas, in cores; memory as a line; as a dotted line, the "
-        "memory of the host's kernel above that at the beginning (for both ends of each connection). At the "
-        "dashed line all connections have been requested.",
+        "memory of the host's kernel above that at the beginning (for both ends of each connection). The "
+        "dashed curve rises from no open connection to the most; a dashed line stands where all have been "
+        "requested.",
         x_title="seconds since the first connection",
         latest_title="Lateness over time",
         latest_y_title="Latest chunk",

@@ -9,6 +9,7 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan, Service
 from ringside.workloads.base import CORES, Curve, Factor
+from ringside.workloads.fib.claims import CLAIMS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     CPU,
@@ -130,6 +131,7 @@ class Fib(Serving):
         ),
     )
     compared = (RATE.name, "latency_s", CPU.name)
+    claims = CLAIMS
     secondary = (CPU.name, IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
     curves = (
         percentile_curve(_metric),

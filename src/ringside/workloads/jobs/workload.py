@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from ringside.errors import UsageError
-from ringside.model.design import Input, Level, Metric, Point
-from ringside.model.results import Trial
+from ringside.model.design import Cell, Input, Level, Metric, Point
+from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
     CORES,
@@ -20,6 +21,7 @@ from ringside.workloads.base import (
     Workload,
     repeats,
 )
+from ringside.workloads.jobs.claims import CLAIMS
 from ringside.workloads.jobs.evidence import order
 from ringside.workloads.process import (
     BUSIEST,
@@ -38,6 +40,9 @@ from ringside.workloads.process import (
 # Each span is a protocol line, of which a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
+# A makespan below the ideal by less is noise.
+_LEAST_OVER_IDEAL = 0.98
+_BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; longer jobs reduce what their beginning takes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,7 @@ class Jobs(Workload):
         RUN_QUEUE,
     )
     compared = ("makespan_s", "cpu_s")
+    claims = CLAIMS
     plotted = (CPU_S.name,)
     secondary = ("over_ideal", "gap_s", "jobs_per_s", "peak_pss_bytes")
     repeated_metric = "makespan_s"
@@ -202,6 +208,21 @@ class Jobs(Workload):
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
         return tuple(makespan_ns / 1e9 for makespan_ns in trial.repeats_ns("makespan"))
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        """Contenders whose makespan is less than the least that a job alone allows."""
+        over_ideal: dict[Cell, list[float]] = {}
+        for trial in trials:
+            if trial.outcome is Outcome.OK and (ratio := self.figures(trial).get("over_ideal")):
+                over_ideal.setdefault(trial.cell, []).append(ratio)
+        below = dict.fromkeys(
+            cell.contender for cell, ratios in over_ideal.items() if median(ratios) < _LEAST_OVER_IDEAL
+        )
+        if not below:
+            return []
+        names = ", ".join(below)
+        text = f"{names}: a job took longer alone than among others, so the makespan is below its ideal"
+        return [Diagnostic("below-ideal", tuple(below), text=text, remedy=_BELOW_IDEAL_REMEDY)]
 
 
 def _ideal_s(point: Point, figures: Mapping[str, float]) -> float | None:

@@ -7,6 +7,7 @@ from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import CORES, REPEATS, Factor, Slope, Workload, repeats
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
+from ringside.workloads.ring.claims import CLAIMS
 from ringside.workloads.ring.evidence import checksum, order
 
 # A trace line is some forty characters; ids and numbers may be long.
@@ -25,6 +26,13 @@ class Ring(Workload):
             "pipelined",
             "pipelined: the feeder sends as fast as the queue takes; token: one message at a time",
             choices=("pipelined", "token"),
+        ),
+        Factor(
+            "capacity",
+            "own",
+            "places in the queue between neighbours: what the contender's library has by default, a number "
+            "(0 is a rendezvous), or unbounded",
+            choices=("own", 0, 1, 30, 1000, "unbounded"),
         ),
         Factor("trace", 0, "1: every unit prints a line for each message", choices=(0, 1)),
         REPEATS,
@@ -62,6 +70,7 @@ class Ring(Workload):
         RUN_QUEUE,
     )
     compared = ("hop_ns", "cpu_s")
+    claims = CLAIMS
     repeated_metric = "hop_ns"
     evidence_note = (
         "Every trial had to print the sum of the values that the last unit received and a hash of their "
@@ -78,7 +87,7 @@ class Ring(Workload):
             "growth of the PSS over N, while N units are alive and wait",
             over="nodes",
             metric="held_pss_bytes",
-            regardless_of=("messages", "mode", "trace"),
+            regardless_of=("messages", "mode", "capacity", "trace"),
         ),
     )
 

@@ -25,24 +25,51 @@ pub enum Kind {
         upstreams: Vec<Upstream>,
         tick: Duration,
         timeout: Duration,
+        /// Made after each call, where there is one.
+        sum: Option<Sum>,
     },
-    /// The step is 1: see `sum`.
-    Cpu { work: u64, step: u64 },
+    Cpu(Sum),
+}
+
+/// The integers below `work`. The step is 1: see `sum`.
+#[derive(Clone, Copy)]
+pub struct Sum {
+    pub work: u64,
+    pub step: u64,
 }
 
 /// What threads send to each other.
 pub enum Message {
     Connection(TcpStream),
     Sum(Unit),
-    Summed(Owner, u64),
+    Summed(Owner, Piece),
 }
 
-/// A sum to be made, for a client of that thread.
+/// A sum to be made, for a client of that thread; after a call, whose status
+/// goes with it.
 pub struct Unit {
     thread: usize,
     owner: Owner,
-    work: u64,
-    step: u64,
+    sum: Sum,
+    status: Option<u16>,
+}
+
+/// What a client is told: a status, a sum, or both.
+pub struct Piece {
+    status: Option<u16>,
+    sum: Option<u64>,
+}
+
+impl Piece {
+    fn write(&self, out: &mut Vec<u8>) {
+        // Writing into memory does not fail.
+        let _ = match (self.status, self.sum) {
+            (Some(status), Some(sum)) => writeln!(out, "{status:03}:{sum}"),
+            (Some(status), None) => write!(out, "{status:03}"),
+            (None, Some(sum)) => writeln!(out, "{sum}"),
+            (None, None) => Ok(()),
+        };
+    }
 }
 
 enum Peer {
@@ -64,8 +91,8 @@ pub struct Gateway {
     idle: [Vec<Key>; CALLS],
     /// At most one for each answer, at its tick or earlier.
     wakings: BinaryHeap<Reverse<(Instant, Owner)>>,
-    /// What is to be told to clients: statuses or sums.
-    found: VecDeque<(Owner, u64)>,
+    /// What is to be told to clients.
+    found: VecDeque<(Owner, Piece)>,
     units: VecDeque<Unit>,
     serial: u64,
     read: Vec<u8>,
@@ -129,7 +156,7 @@ impl Gateway {
             match message {
                 Message::Connection(socket) => self.welcome(socket),
                 Message::Sum(unit) => self.units.push_back(unit),
-                Message::Summed(owner, sum) => self.found.push_back((owner, sum)),
+                Message::Summed(owner, piece) => self.found.push_back((owner, piece)),
             }
         }
     }
@@ -240,7 +267,7 @@ impl Gateway {
                 answer.give_up = Some(now + *timeout);
                 answer.waking()
             }
-            Kind::Cpu { .. } => None,
+            Kind::Cpu(_) => None,
         };
         if let Some(client) = self.client(key) {
             client.answer = Some(answer);
@@ -251,11 +278,11 @@ impl Gateway {
         for number in 0..CALLS {
             match self.kind {
                 Kind::Io { .. } => self.call(number, owner, request.id.as_deref()),
-                Kind::Cpu { work, step } => self.deal(Unit {
+                Kind::Cpu(sum) => self.deal(Unit {
                     thread: self.this,
                     owner,
-                    work,
-                    step,
+                    sum,
+                    status: None,
                 }),
             }
         }
@@ -263,13 +290,9 @@ impl Gateway {
 
     /// Tells clients what has been found for them.
     fn tell(&mut self) {
-        while let Some((owner, number)) = self.found.pop_front() {
-            let mut piece = Vec::with_capacity(24);
-            // Writing into memory does not fail.
-            let _ = match self.kind {
-                Kind::Io { .. } => write!(piece, "{number:03}"),
-                Kind::Cpu { .. } => writeln!(piece, "{number}"),
-            };
+        while let Some((owner, found)) = self.found.pop_front() {
+            let mut piece = Vec::with_capacity(32);
+            found.write(&mut piece);
             let last = match self.answer(owner) {
                 None => continue,
                 Some(answer) => {
@@ -332,7 +355,7 @@ impl Gateway {
             };
             if over {
                 for _ in 0..self.abandon(&calls, owner) {
-                    self.found.push_back((owner, FAILED.into()));
+                    self.called(owner, FAILED);
                 }
                 continue;
             }
@@ -345,14 +368,14 @@ impl Gateway {
         }
     }
 
-    // --- kind=io -------------------------------------------------------------
+    // --- kind=io and mixed -------------------------------------------------------------
 
     /// Calls an upstream, on an idle connection where there is one.
     fn call(&mut self, number: usize, owner: Owner, id: Option<&[u8]>) {
         while let Some(key) = self.idle[number].pop() {
             let upstream = match &self.kind {
                 Kind::Io { upstreams, .. } => &upstreams[number],
-                Kind::Cpu { .. } => return,
+                Kind::Cpu(_) => return,
             };
             let begun = match self.peers.get(key) {
                 Some(Peer::Call(call)) => call.again(upstream, owner, id, &self.poll, key),
@@ -373,11 +396,11 @@ impl Gateway {
     fn connect(&mut self, number: usize, owner: Owner, request: Vec<u8>) {
         let upstream = match &self.kind {
             Kind::Io { upstreams, .. } => &upstreams[number],
-            Kind::Cpu { .. } => return,
+            Kind::Cpu(_) => return,
         };
         let call = match Call::new(upstream, number, owner, request) {
             Ok(call) => call,
-            Err(_) => return self.found.push_back((owner, FAILED.into())),
+            Err(_) => return self.called(owner, FAILED),
         };
         let key = self.peers.insert(Peer::Call(call));
         let registered = match self.peers.get(key) {
@@ -386,7 +409,7 @@ impl Gateway {
         };
         if registered.is_err() {
             self.peers.remove(key);
-            return self.found.push_back((owner, FAILED.into()));
+            return self.called(owner, FAILED);
         }
         self.note_call(owner, number, key);
     }
@@ -420,7 +443,25 @@ impl Gateway {
                 return;
             }
         };
-        self.found.push_back((owner, status.into()));
+        self.called(owner, status);
+    }
+
+    /// A call has come to its end.
+    fn called(&mut self, owner: Owner, status: u16) {
+        let sum = match self.kind {
+            Kind::Io { sum, .. } => sum,
+            Kind::Cpu(_) => None,
+        };
+        let status = Some(status);
+        match sum {
+            None => self.found.push_back((owner, Piece { status, sum: None })),
+            Some(sum) => self.deal(Unit {
+                thread: self.this,
+                owner,
+                sum,
+                status,
+            }),
+        }
     }
 
     /// Closes the connections of calls that are still this owner's, and says how
@@ -438,7 +479,7 @@ impl Gateway {
         abandoned
     }
 
-    // --- kind=cpu ------------------------------------------------------------
+    // --- kind=cpu and mixed ------------------------------------------------------------
 
     /// Deals a sum to the threads in turn.
     fn deal(&mut self, unit: Unit) {
@@ -450,10 +491,13 @@ impl Gateway {
     }
 
     fn sum(&mut self, unit: &Unit) {
-        let sum = sum(unit.work, unit.step);
+        let piece = Piece {
+            status: unit.status,
+            sum: Some(sum(unit.sum.work, unit.sum.step)),
+        };
         match unit.thread == self.this {
-            true => self.found.push_back((unit.owner, sum)),
-            false => self.threads[unit.thread].send(Message::Summed(unit.owner, sum)),
+            true => self.found.push_back((unit.owner, piece)),
+            false => self.threads[unit.thread].send(Message::Summed(unit.owner, piece)),
         }
     }
 }

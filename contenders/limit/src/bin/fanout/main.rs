@@ -18,7 +18,7 @@ use limit::server;
 use limit::settings::{self, Given, MOST};
 
 use call::Upstream;
-use gateway::{Gateway, Kind, Message};
+use gateway::{Gateway, Kind, Message, Sum};
 
 /// Calls, or sums, for each request.
 pub const CALLS: usize = 3;
@@ -42,25 +42,27 @@ fn settings(given: &Given) -> Result<Settings, String> {
         let number = given.whole_number_or(key, 1, MOST, otherwise);
         number.map(Duration::from_millis)
     };
-    let kind = given.needed("kind", ["io", "cpu"])?;
+    let kind = given.needed("kind", ["io", "cpu", "mixed"])?;
     let (tick, timeout) = (
         milliseconds("tick_ms", 50)?,
         milliseconds("timeout_ms", 5000)?,
     );
     let work = given.whole_number_or("work", 1, MOST, 100_000)?;
+    let sum = Sum {
+        work,
+        // One, which the compiler cannot know: a program has a name.
+        step: 1 + u64::from(std::env::args_os().len() == 0),
+    };
     Ok(Settings {
         port: given.port()?,
         cores: given.cores()?,
         kind: match kind {
-            "io" => Kind::Io {
+            "cpu" => Kind::Cpu(sum),
+            _ => Kind::Io {
                 upstreams: upstreams(given)?,
                 tick,
                 timeout,
-            },
-            _ => Kind::Cpu {
-                work,
-                // One, which the compiler cannot know: a program has a name.
-                step: 1 + u64::from(std::env::args_os().len() == 0),
+                sum: (kind == "mixed").then_some(sum),
             },
         },
     })

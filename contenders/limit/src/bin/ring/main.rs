@@ -25,6 +25,7 @@ pub struct Settings {
 
 fn main() {
     let settings = settings::read("ring", |given| {
+        given.one_of("capacity", ["own", "30"])?;
         Ok(Settings {
             nodes: given.whole_number("nodes", 2, MOST)? as usize,
             messages: given.whole_number("messages", 1, MOST)? as i64,

@@ -1,0 +1,204 @@
+"""The background jobs by multiprocessing.Pool.imap. The heart beats in the main thread, between two looks."""
+
+import multiprocessing
+import os
+import select
+import signal
+import sys
+import threading
+import time
+
+MODULUS = 2147483647
+FACTOR = 48271
+BEAT_NS = 10_000_000
+# A look at the workers is a system call for each.
+BEATS_PER_LOOK = 100
+
+clock = time.monotonic_ns
+
+
+class WorkerKilled(Exception):
+    pass
+
+
+class Heart:
+    """A heartbeat that is due every 10 ms. Who comes by makes it."""
+
+    def __init__(self, now):
+        self.beats = 0
+        self.gap_ns = 0  # the longest yet
+        self._last = now
+        self._due = now + BEAT_NS
+
+    def patience_s(self):
+        return max(0, self._due - clock()) / 1e9
+
+    def beat_if_due(self):
+        now = clock()
+        if now >= self._due:
+            self.beats += 1
+            self._due = now + BEAT_NS
+            self.look_back(now)
+            self._last = now
+
+    def look_back(self, now):
+        self.gap_ns = max(self.gap_ns, now - self._last)
+
+
+def run(count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
+    for _ in range(alone):
+        begin = clock()
+        work(seed, 0, sleep_s, rounds)
+        report(f"::phase name=alone ns={clock() - begin}")
+
+    order = beats = 0
+    for _ in range(repeats):
+        order, beats = in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats)
+        hold = False  # It is meant for the first time only.
+    report(f"::result answers={repeats * count} order={order} beats={beats}")
+
+
+def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
+    """All jobs, once. Returns the order and the number of beats, which go on from those given."""
+    begin = clock()
+    pool = multiprocessing.get_context("fork").Pool(workers, end_with_the_program)
+    jobs = ((seed, number, sleep_s, rounds, trace) for number in range(count))
+    results = pool.imap(timed_work, jobs)
+    submitted = clock()
+    children = {child.pid for child in multiprocessing.active_children()}
+    report(f"::phase name=submit ns={submitted - begin}")
+    heart = Heart(submitted)
+    if hold:
+        wait_for_line(heart)
+    answers = [answer_of(results, heart, children) for _ in range(count)]
+    end = clock()
+    heart.look_back(end)
+    pool.close()
+    pool.join()
+
+    report(f"::phase name=makespan ns={end - begin}")
+    report(f"::phase name=gap ns={heart.gap_ns}")
+    for value, span in answers:
+        order = (31 * order + value) % MODULUS
+        if trace:
+            unit, began, ended = span
+            report(f"::span unit={unit} begin={began - begin} end={ended - begin}")
+    return order, beats + heart.beats
+
+
+def answer_of(results, heart, children):
+    """The next answer. Raises WorkerKilled: a pool puts another in its place, and waits for ever for the
+    answer that went with it."""
+    while True:
+        heart.beat_if_due()
+        try:
+            return results.next(heart.patience_s())
+        except multiprocessing.TimeoutError:
+            looks = heart.beats % BEATS_PER_LOOK == 0
+            if looks and not children <= {child.pid for child in multiprocessing.active_children()}:
+                raise WorkerKilled from None
+
+
+def timed_work(job):
+    """In a worker: a job's answer; with `trace` also who worked, from when, until when."""
+    seed, number, sleep_s, rounds, trace = job
+    begin = clock()
+    answer = work(seed, number, sleep_s, rounds)
+    return answer, (os.getpid(), begin, clock()) if trace else None
+
+
+def work(seed, number, sleep_s, rounds):
+    x = 1 + (seed + number) % (MODULUS - 1)
+    if sleep_s is not None:
+        time.sleep(sleep_s)
+    for _ in range(rounds):
+        x = FACTOR * x % MODULUS
+    return x
+
+
+def wait_for_line(heart):
+    report("::await name=submitted")
+    if sys.stdin is None:
+        return  # It was closed before the program began.
+    while not select.select([sys.stdin], [], [], heart.patience_s())[0]:
+        heart.beat_if_due()
+    sys.stdin.readline()
+
+
+def end_with_the_program():
+    """A worker's beginning. Nobody else tells it when the program is killed."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+
+
+def wait_for_the_end():
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
+def report(line):
+    print(line, flush=True)
+
+
+def settings(arguments):
+    given = dict(argument.partition("=")[::2] for argument in arguments)
+    kind = one_of(given, "kind", "", ["sleep", "cpu", "noop"])
+    duration_ms = whole_number(given, "duration_ms", "1000", 0, 3_600_000)
+    rounds = whole_number(given, "rounds", "1000000", 1)
+    whole_number(given, "cores", "1", 1)  # The kernel divides them among the workers.
+    return {
+        "count": whole_number(given, "jobs", "", 1, 1_000_000),
+        "sleep_s": duration_ms / 1000 if kind == "sleep" else None,
+        "rounds": rounds if kind == "cpu" else 1,
+        "alone": 5 if kind == "cpu" else 0,
+        "workers": whole_number(given, "workers", "", 1, 1024),
+        "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
+        "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
+        "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
+    }
+
+
+def whole_number(given, key, default, least, most=1_000_000_000):
+    text = given.get(key, default)
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not digits or not least <= int(text) <= most:
+        refuse(key, f"a whole number from {least} to {most}", text)
+    return int(text)
+
+
+def one_of(given, key, default, choices):
+    text = given.get(key, default)
+    if text not in choices:
+        refuse(key, " or ".join(choices), text)
+    return text
+
+
+def refuse(key, wanted, text):
+    print(f"jobs: {key} must be {wanted}, not {text!a}", file=sys.stderr)
+    sys.exit(2)
+
+
+def give_up(why):
+    print(f"jobs: {why}", file=sys.stderr, flush=True)
+    workers = multiprocessing.active_children()
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        worker.join()
+    os._exit(1)  # At once, whatever is under way.
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
+    given = settings(sys.argv[1:])
+    try:
+        run(**given)
+    except WorkerKilled:
+        give_up("a worker was killed")
+    except OSError as error:
+        give_up(f"no answer can be written, or no worker started: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""`ringside claims`: what runs say of the conclusions of the posts and of other sources."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ringside.cli import params
+
+
+@click.command()
+@click.argument("runs", nargs=-1)
+@click.option("--json", "form", flag_value="json", help="One JSON document.")
+@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@params.store_option
+def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = None) -> int:
+    """Test the claims of the posts, and of other sources, with RUNS (default: latest).
+
+    A claim is confirmed, refuted, inconclusive, or not tested here; an answer comes from an interval, never
+    from an estimate.
+    """
+    from ringside.analysis.claims import examine
+    from ringside.cli import context
+    from ringside.measure.suites import runs_of
+    from ringside.render import documents, markdown, terminal
+    from ringside.render.tables.claims import table
+
+    storage = context.open_store(store, create=False)
+    named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
+    catalogue = context.catalogue()
+    sources = [catalogue.published(name) for name in catalogue.published_names()]
+    examined = examine(sources, [context.analysis(storage, run) for run in named.values()])
+    if form == "json":
+        sys.stdout.write(documents.as_json(documents.claims_document(examined)))
+    elif form == "markdown":
+        sys.stdout.write(markdown.table_markdown(table(examined)) + "\n")
+    else:
+        terminal.render(table(examined), context.out())
+    return 0

@@ -1,0 +1,73 @@
+"""The overview as a picture: problems × contenders, coloured by how far each is behind the best."""
+
+from __future__ import annotations
+
+import math
+
+from ringside import units
+from ringside.analysis.overview import Overview, OverviewColumn
+from ringside.render.plots.spec import Panel, layer, layered, nominal, quantitative, tooltip
+
+_ROW = 26
+# Everything this many times behind the best, and more, has the darkest colour.
+_WORST = 100.0
+
+
+def overview_panel(overview: Overview) -> Panel:
+    """A field for each contender that took part in a problem, with its ratio to the best."""
+    rows = [
+        {
+            "problem": column.label,
+            "contender": name,
+            "behind": math.log10(min(ratio, _WORST)),
+            "shown": units.significant(ratio),
+            "dark": ratio > _WORST**0.5,
+        }
+        for column in overview.columns
+        for name in overview.names
+        if (ratio := _behind(column, name)) is not None
+    ]
+    x = nominal("problem", sort=None, axis={"title": None, "orient": "top", "labelAngle": 0})
+    y = nominal("contender", sort=None, axis={"title": None})
+    fields = layer(
+        "rows",
+        "rect",
+        encoding={
+            "x": x,
+            "y": y,
+            "color": quantitative(
+                "behind",
+                scale={"domain": [0, math.log10(_WORST)], "scheme": "viridis", "reverse": True},
+                legend=None,
+            ),
+            "tooltip": tooltip(contender="contender", problem="problem", shown="times the best"),
+        },
+        stroke="var(--paper)",
+    )
+    texts = layer(
+        "rows",
+        "text",
+        encoding={
+            "x": x,
+            "y": y,
+            "text": nominal("shown"),
+            "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#000000"},
+        },
+        fontSize=12,
+    )
+    names = {row["contender"] for row in rows}
+    return Panel(
+        "Times the best of each problem", layered([fields, texts], _ROW * len(names), {"rows": rows})
+    )
+
+
+def _behind(column: OverviewColumn, name: str) -> float | None:
+    """How many times worse than the best of a problem; None where it has no figures there."""
+    analysis, point = column.analysis, column.point
+    if name not in analysis.names:
+        return None
+    if name in analysis.behind_best[point]:
+        return analysis.behind_best[point][name].estimate
+    ranking = analysis.rankings[analysis.headline.name, point]
+    is_best = name == ranking.order[0] and analysis.headline.name in analysis.cell(name, point).metrics
+    return 1.0 if is_best else None

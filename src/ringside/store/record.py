@@ -1,0 +1,58 @@
+"""Records: runs as one compressed file, which a repository can keep and every reading command takes in place
+of a store (docs/STORE.md)."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ringside.errors import StoreError
+from ringside.model.results import Run
+from ringside.store.database import Store
+
+SUFFIX = ".json.xz"
+FORMAT = 1
+
+
+def write(store: Store, runs: Sequence[Run], path: Path) -> None:
+    """Write runs with all of their trials, samples and sources, or leave what was there. Raises
+    StoreError."""
+    document = {"record": FORMAT, "tables": store.rows_of(runs)}
+    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
+    try:
+        # Preset 6 is xz's own default; a higher one needs much more memory for a few per cent.
+        with lzma.open(partial, "wt", encoding="utf-8", preset=6) as file:
+            json.dump(document, file, separators=(",", ":"), ensure_ascii=False)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise StoreError(f"{path} cannot be written: {error.strerror}; choose another with -o") from error
+
+
+def read(path: Path) -> Store:
+    """A store in memory that holds a record's runs. Raises StoreError where the file is no record, or one of
+    a format that this ringside does not know."""
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            document = json.load(file)
+    except OSError as error:
+        raise StoreError(f"the record {path} cannot be read: {error.strerror or error}") from error
+    except (lzma.LZMAError, EOFError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is no record, or it is cut off: write it again with `export`") from error
+    version = document.get("record") if isinstance(document, dict) else None
+    if version is None:
+        raise StoreError(f"{path} is no record: `ringside export RUN --format record` writes one")
+    if version != FORMAT:
+        raise StoreError(
+            f"the record {path} has format {str(version)[:20]}, this ringside knows {FORMAT}: use the "
+            "ringside that wrote it"
+        )
+    tables: Any = document.get("tables")
+    store = Store("sqlite://")
+    store.where = str(path)
+    store.add_rows(tables)
+    return store

@@ -1,0 +1,306 @@
+"""Claims of sources as code: what their tests have in common.
+
+A test takes the analyses of runs and returns a finding. It follows the rules of verdicts: an answer comes
+from an interval, never from an estimate, and a claim of several parts is confirmed only where each part is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ringside import units
+from ringside.model.claims import Answer, Finding
+from ringside.model.design import Experiment, Metric, Point
+from ringside.model.results import Interval, Run
+from ringside.stats.interval import exponential, is_positive_finite, median_interval
+from ringside.stats.signed_rank import hodges_lehmann
+
+# A figure "about x" is one from x / 1.5 to x · 1.5: sources round, and measured on other machines.
+_ABOUT = 1.5
+# A difference smaller than this is none, as in verdicts.
+_MARGIN = 0.05
+
+# Logarithms of a figure, or of a ratio, by block.
+Logs = Mapping[int, float]
+
+
+class AnalysedRun(Protocol):
+    """What a test reads of a run's analysis."""
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def experiment(self) -> Experiment: ...
+
+    @property
+    def points(self) -> tuple[Point, ...]: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def confidence(self) -> float:
+        """The nominal confidence of the intervals of ratios."""
+
+    def metric(self, name: str) -> Metric: ...
+
+    def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
+        """The metric of a cell by block; empty where it has no figures."""
+
+
+ClaimTest = Callable[[Sequence[AnalysedRun]], Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The values for which a claim holds, from `low` to `high`; `words` say so: `the claim holds` …. Below
+    `refuted_below` or above `refuted_above` it does not; between is undecided, which is nothing unless a
+    claim is of a direction."""
+
+    low: float = 0.0
+    high: float = math.inf
+    words: str = ""
+    refuted_below: float | None = None
+    refuted_above: float | None = None
+
+    def holds(self, interval: Interval) -> bool:
+        """Whether the whole interval lies inside."""
+        if interval.low is None or interval.high is None:
+            return False
+        return self.low <= interval.low and interval.high <= self.high
+
+    def fails(self, interval: Interval) -> bool:
+        """Whether the whole interval lies outside, on one side."""
+        if interval.low is None or interval.high is None:
+            return False
+        below = self.low if self.refuted_below is None else self.refuted_below
+        above = self.high if self.refuted_above is None else self.refuted_above
+        return interval.high < below or interval.low > above
+
+
+def about(value: float, unit: str = "") -> Band:
+    low, high = value / _ABOUT, value * _ABOUT
+    return Band(low, high, f"from {units.quantity(low, unit)} to {units.quantity(high, unit)}")
+
+
+def between(low: float, high: float) -> Band:
+    return Band(low, high, f"from {units.significant(low)} to {units.significant(high)}")
+
+
+def at_least(low: float) -> Band:
+    return Band(low=low, words=f"from {units.significant(low)} on")
+
+
+def at_most(high: float) -> Band:
+    return Band(high=high, words=f"up to {units.significant(high)}")
+
+
+# The ratio of a contender that has less than the other; refuted where it has more, or as much.
+LESS = Band(high=1.0, words="below 1", refuted_above=1 / (1 + _MARGIN))
+MORE = Band(low=1.0, words="above 1", refuted_below=1 + _MARGIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A quantity of a claim, named as in a sentence, by its logarithms in each block."""
+
+    name: str
+    logs: Logs
+
+    def interval(self, confidence: float) -> Interval | None:
+        if not self.logs:
+            return None
+        return exponential(hodges_lehmann([self.logs[block] for block in sorted(self.logs)], confidence))
+
+
+def not_tested(why: str, experiment: str = "") -> Finding:
+    return Finding(Answer.NOT_TESTED, why, experiment)
+
+
+def find(
+    runs: Sequence[AnalysedRun],
+    experiment: str,
+    workload: str,
+    contenders: Collection[str],
+    applies: Callable[[Point], bool] = lambda point: True,
+) -> tuple[AnalysedRun, tuple[Point, ...]] | None:
+    """The run that tests a claim, and those of its points that `applies` accepts: a run of `experiment`, else
+    the run of the workload with most such points, in which all of these contenders took part; None where
+    there is none."""
+    found: list[tuple[bool, int, AnalysedRun, tuple[Point, ...]]] = []
+    for run in runs:
+        if run.experiment.workload == workload and set(contenders) <= set(run.names):
+            points = tuple(point for point in run.points if _accepts(applies, point))
+            if points:
+                found.append((run.experiment.name == experiment, len(points), run, points))
+    if not found:
+        return None
+    *_, run, points = max(found, key=lambda each: each[:2])
+    return run, points
+
+
+def _accepts(applies: Callable[[Point], bool], point: Point) -> bool:
+    try:
+        return applies(point)
+    except KeyError:
+        # A run of an earlier version lacks a factor.
+        return False
+
+
+def logs(run: AnalysedRun, metric: str, contender: str, points: Sequence[Point]) -> dict[int, float]:
+    """The logarithm of the geometric mean over points in each block that has a figure at all of them."""
+    at = [run.values(metric, contender, point) for point in points]
+    blocks = set.intersection(*(set(values) for values in at)) if at else set()
+    return {
+        block: math.fsum(math.log(values[block]) for values in at) / len(at)
+        for block in sorted(blocks)
+        if all(is_positive_finite(values[block]) for values in at)
+    }
+
+
+def log_ratio(numerator: Logs, denominator: Logs) -> dict[int, float]:
+    """The logarithm of a ratio, of the blocks that have both."""
+    return {
+        block: numerator[block] - denominator[block]
+        for block in sorted(numerator.keys() & denominator.keys())
+    }
+
+
+def ratio_claim(
+    runs: Sequence[AnalysedRun],
+    experiment: str,
+    workload: str,
+    metric: str,
+    numerator: str,
+    denominator: str,
+    band: Band,
+    *,
+    applies: Callable[[Point], bool] = lambda point: True,
+    where: str = "",
+    beside: Sequence[str] = (),
+) -> Finding:
+    """A claim of how many times a metric of one contender that of another is: the ratio inside blocks, over
+    points its geometric mean. `where`: the points in words, `at kind=io`. `beside`: contenders whose ratio to
+    the denominator the sentence has as well, without deciding anything."""
+    found = find(runs, experiment, workload, (numerator, denominator), applies)
+    if found is None:
+        place = f" {where}" if where else ""
+        return not_tested(f"no run has {numerator} beside {denominator}{place}", experiment)
+    run, points = found
+
+    def part(name: str) -> Part:
+        top, bottom = (logs(run, metric, each, points) for each in (name, denominator))
+        return Part(name, log_ratio(top, bottom))
+
+    noun = run.metric(metric).noun
+    over = f", over {len(points)} points" if len(points) > 1 else ""
+    finding = judge(
+        run,
+        [part(numerator)],
+        band,
+        lambda name, interval: (
+            f"{name} has {units.ratio(interval)} times the {noun} of {denominator}"
+            f"{f' {where}' if where else ''}{over}"
+        ),
+    )
+    others = [(name, part(name).interval(run.confidence)) for name in beside if name in run.names]
+    also = "".join(f"; {name} {units.ratio(interval)} times" for name, interval in others if interval)
+    return _with_sentence(finding, also)
+
+
+def value_claim(
+    runs: Sequence[AnalysedRun],
+    experiment: str,
+    workload: str,
+    metric: str,
+    contender: str,
+    band: Band,
+    *,
+    applies: Callable[[Point], bool] = lambda point: True,
+    where: str = "",
+) -> Finding:
+    """A claim of a metric's own size: its median over blocks at the last point that applies."""
+    found = find(runs, experiment, workload, (contender,), applies)
+    if found is None:
+        return not_tested(f"no run has {contender} {where}".rstrip(), experiment)
+    run, points = found
+    unit, noun = run.metric(metric).unit, run.metric(metric).noun
+    place = f" {where}" if where else ""
+    return judge_values(
+        run,
+        run.values(metric, contender, points[-1]),
+        band,
+        lambda interval: f"{contender}: {noun} {units.with_interval(interval, unit)}{place}",
+        unit,
+    )
+
+
+def judge_values(
+    run: AnalysedRun,
+    values: Mapping[int, float],
+    band: Band,
+    sentence: Callable[[Interval], str],
+    unit: str = "",
+) -> Finding:
+    """The finding of a claim that the median of values, given by block, lies inside the band."""
+    if not values:
+        return _undecided(run, "there are no figures")
+    interval = median_interval(list(values.values()))
+    finding = Finding(
+        answer(interval, band), sentence(interval), run.experiment.name, (run.run.id,), interval, unit
+    )
+    return _explained(finding, band)
+
+
+def answer(interval: Interval, band: Band) -> Answer:
+    """What one interval says of a claim."""
+    if band.holds(interval):
+        return Answer.CONFIRMED
+    return Answer.REFUTED if band.fails(interval) else Answer.INCONCLUSIVE
+
+
+def judge(
+    run: AnalysedRun, parts: Sequence[Part], band: Band, sentence: Callable[[str, Interval], str]
+) -> Finding:
+    """The finding of a claim that each of its parts lies inside the band. It is confirmed where all intervals
+    do (an intersection-union test: no part needs a correction). It is refuted where all lie outside, or one
+    of the k parts does at an error rate that is k times smaller (Bonferroni).
+
+    `sentence`: of a part's name and figure. Of several, the one that decides is written."""
+    error = (1 - run.confidence) / max(1, len(parts))
+    intervals = [part.interval(run.confidence) for part in parts]
+    if not intervals or any(interval is None for interval in intervals):
+        return _undecided(run, "there are no figures of both")
+    known = [interval for interval in intervals if interval is not None]
+    strict = [part.interval(1 - error) for part in parts]
+    failing = [index for index, interval in enumerate(strict) if interval and band.fails(interval)]
+    if all(band.holds(interval) for interval in known):
+        result, shown = Answer.CONFIRMED, 0
+    elif failing or all(band.fails(interval) for interval in known):
+        result, shown = Answer.REFUTED, failing[0] if failing else 0
+    else:
+        undecided = (index for index, interval in enumerate(known) if not band.holds(interval))
+        result, shown = Answer.INCONCLUSIVE, next(undecided, 0)
+    figure = known[shown]
+    finding = Finding(result, sentence(parts[shown].name, figure), run.experiment.name, (run.run.id,), figure)
+    return _explained(finding, band)
+
+
+def _explained(finding: Finding, band: Band) -> Finding:
+    """With the values for which the claim holds, and why it is undecided."""
+    figure = finding.figure
+    few = figure is not None and figure.low is None
+    why = f", and {units.count(figure.n, 'block')} give no interval" if figure and few else ""
+    return _with_sentence(finding, f"; the claim holds {band.words}{why}")
+
+
+def _undecided(run: AnalysedRun, why: str) -> Finding:
+    return Finding(Answer.INCONCLUSIVE, f"{why} in this run", run.experiment.name, (run.run.id,))
+
+
+def _with_sentence(finding: Finding, more: str) -> Finding:
+    return replace(finding, sentence=finding.sentence + more)

@@ -1,0 +1,145 @@
+"""What the post of 2015 concluded from the fibonacci service, as tests of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ringside import units
+from ringside.model.claims import Finding
+from ringside.model.design import Point
+from ringside.workloads.claims import (
+    AnalysedRun,
+    Band,
+    ClaimTest,
+    Part,
+    about,
+    at_least,
+    at_most,
+    find,
+    judge,
+    log_ratio,
+    logs,
+    not_tested,
+    ratio_claim,
+)
+
+_RATE, _GO, _POOL = "requests_per_s", "go", "python-coroutines"
+_SYNCHRONOUS = ("python-sync", "python-sync@pypy", "go-sync")
+_SAME_ORDER = Band(0.1, 10, "from 0.1 to 10")
+# Of the cores that are added, the share that a server has to gain for using them well.
+_EFFICIENCY = 0.8
+
+
+def _hammer(clients: int) -> Mapping[str, object]:
+    return {"load": "hammer", "n": 1, "clients": clients}
+
+
+def _has(point: Point, levels: Mapping[str, object]) -> bool:
+    return all(point[factor] == level for factor, level in levels.items())
+
+
+def synchronous_servers_are_alike(runs: Sequence[AnalysedRun]) -> Finding:
+    """Answers per second of each pair of the three synchronous servers, one client."""
+    experiment = "fib-sync"
+    found = find(runs, experiment, "fib", _SYNCHRONOUS, lambda point: _has(point, _hammer(1)))
+    if found is None:
+        return not_tested("no run has the three synchronous servers with one client", experiment)
+    run, points = found
+    rates = {name: logs(run, _RATE, name, points) for name in _SYNCHRONOUS}
+    first, *others = _SYNCHRONOUS
+    pairs = [(first, others[0]), (first, others[1]), (others[0], others[1])]
+    parts = [Part(f"{top} gives", log_ratio(rates[top], rates[below])) for top, below in pairs]
+    named = {part.name: below for part, (_, below) in zip(parts, pairs, strict=True)}
+    return judge(
+        run,
+        parts,
+        _SAME_ORDER,
+        lambda name, interval: f"{name} {units.ratio(interval)} times the answers of {named[name]}",
+    )
+
+
+def go_45_times(runs: Sequence[AnalysedRun]) -> Finding:
+    """Answers per second with three clients: goroutines over generators with a pool of processes."""
+    return ratio_claim(
+        runs,
+        "fib-concurrent",
+        "fib",
+        _RATE,
+        _GO,
+        _POOL,
+        about(45),
+        applies=lambda point: _has(point, _hammer(3)),
+        where="with three clients",
+    )
+
+
+def fib_30_in_a_46th(runs: Sequence[AnalysedRun]) -> Finding:
+    """The time of fib(30): CPython with a pool over Go."""
+    return ratio_claim(
+        runs,
+        "fib-concurrent",
+        "fib",
+        "latency_s",
+        _POOL,
+        _GO,
+        about(46),
+        applies=lambda point: _has(point, {"load": "single", "n": 30}),
+        where="for fib(30)",
+    )
+
+
+def go_uses_all_cores(runs: Sequence[AnalysedRun]) -> Finding:
+    """Answers per second on all cores over those on one: at least 80 % of the cores that are added."""
+    return _speed_up(runs, lambda name: name == _GO, uses_them=True)
+
+
+def python_uses_no_second_core(runs: Sequence[AnalysedRun]) -> Finding:
+    """The same for each server in Python: below 80 % of the cores that are added."""
+    return _speed_up(runs, _is_python, uses_them=False)
+
+
+def _is_python(name: str) -> bool:
+    return name.split("@")[0] in {
+        *("python-threads", "python-processes", "python-pool", "python-coroutines", "python-asyncio"),
+        *("python-asyncio-pool", "tornado", "twisted", "multitask", "stackless-greenlet"),
+    }
+
+
+def _speed_up(runs: Sequence[AnalysedRun], takes_part: Callable[[str], bool], *, uses_them: bool) -> Finding:
+    experiment = "fib-cores"
+    found = find(runs, experiment, "fib", (_GO,), lambda point: point["load"] == "hammer")
+    cores = sorted({int(point["cores"]) for point in found[1]}) if found else []
+    if found is None or len(cores) < 2:
+        return not_tested("no run has go on one core and on several", experiment)
+    run, points = found
+    one, all_of_them = (
+        [point for point in points if point["cores"] == number] for number in (cores[0], cores[-1])
+    )
+    parts = [
+        Part(name, log_ratio(logs(run, _RATE, name, all_of_them), logs(run, _RATE, name, one)))
+        for name in run.names
+        if takes_part(name)
+    ]
+    if not parts:
+        return not_tested("no run has servers in Python on several cores", experiment)
+    gained = cores[0] + _EFFICIENCY * (cores[-1] - cores[0])
+    band = at_least(gained / cores[0]) if uses_them else at_most(gained / cores[0])
+    among = f" (of {len(parts)} servers)" if len(parts) > 1 else ""
+    return judge(
+        run,
+        parts,
+        band,
+        lambda name, interval: (
+            f"{name}{among} gives {units.ratio(interval)} times the answers on {cores[-1]} cores that it "
+            f"gives on {cores[0]}"
+        ),
+    )
+
+
+CLAIMS: Mapping[str, ClaimTest] = {
+    "2015-python-vs-go/synchronous-servers-are-alike": synchronous_servers_are_alike,
+    "2015-python-vs-go/go-45-times": go_45_times,
+    "2015-python-vs-go/fib-30-in-a-46th": fib_30_in_a_46th,
+    "2015-python-vs-go/go-uses-all-cores": go_uses_all_cores,
+    "2015-python-vs-go/python-uses-no-second-core": python_uses_no_second_core,
+}
