@@ -16,8 +16,8 @@ from ringside.analysis.claims import examine, sources_of
 from ringside.analysis.run import RunAnalysis
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
-from ringside.model.catalogue import Published
-from ringside.model.claims import Answer, Claim, Finding
+from ringside.model.catalogue import Claim, Published
+from ringside.model.claims import Answer, Finding
 from ringside.model.design import Level, Point
 from ringside.model.results import Interval
 from ringside.store import Store

@@ -14,8 +14,7 @@ from ringside.catalogue.loader import (
     read_suite,
 )
 from ringside.errors import CatalogueError, RingsideError, UsageError
-from ringside.model.catalogue import Figure, KnownWorkload
-from ringside.model.claims import Claim
+from ringside.model.catalogue import Claim, Figure, KnownWorkload
 
 MANIFEST = """
 title = "A thing"

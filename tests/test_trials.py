@@ -64,8 +64,8 @@ def request_for(
 def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:
     request = request_for()
     assert request.argv == (
-        *("/bin/r", "+S", "2", "/build/program", "nodes=4", "messages=3", "mode=token", "trace=1"),
-        *("repeats=1", "cores=2", "hold=1", "seed=9"),
+        *("/bin/r", "+S", "2", "/build/program", "nodes=4", "messages=3", "mode=token"),
+        *("capacity=own", "trace=1", "repeats=1", "cores=2", "hold=1", "seed=9"),
     )
     assert (request.cwd, request.env) == ("/folder", {"PATH": "/bin"})
     assert (request.cpus, request.probe_cpus) == ((0, 1), (3,))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.run import RunAnalysis
-from ringside.model.catalogue import Published
-from ringside.model.claims import Claim, Finding
+from ringside.model.catalogue import Claim, Published
+from ringside.model.claims import Finding
 from ringside.workloads import WORKLOADS
 from ringside.workloads.claims import AnalysedRun, not_tested
 

@@ -31,6 +31,7 @@ from ringside.catalogue.tomlfile import Key, TomlFile
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import (
     PLACEHOLDER,
+    Claim,
     Contender,
     Figure,
     KnownWorkload,
@@ -38,7 +39,6 @@ from ringside.model.catalogue import (
     Runtime,
     WorkloadEntry,
 )
-from ringside.model.claims import Claim
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Limits, Show, Suite
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")

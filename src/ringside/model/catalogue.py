@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ringside.model.claims import Claim
 from ringside.model.design import Level
 
 # What is replaced in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
@@ -69,6 +68,16 @@ class Figure:
     metric: str
     value: float
     as_published: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A conclusion of a source, in our words. `id`: the name of the workload's function that tests it, within
+    its source; empty in plans of earlier versions, as is `workload`."""
+
+    text: str
+    id: str = ""
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Conclusions of sources, and what runs say of them. Frozen."""
+"""What runs say of the conclusions of sources. Frozen."""
 
 from __future__ import annotations
 
@@ -6,16 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ringside.model.results import Interval
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A conclusion of a source, in our words. `id`: the name of the workload's function that tests it, within
-    its source; empty in plans of earlier versions, as is `workload`."""
-
-    text: str
-    id: str = ""
-    workload: str = ""
 
 
 class Answer(StrEnum):
