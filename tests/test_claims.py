@@ -145,7 +145,7 @@ def share(metric: str) -> Runs:
             "batch",
             "batch-cores",
             [("go", two, metric, x)],
-            [("go", two, "wall_s", 0.5), ("python-sync", two, "wall_s", 1.0)],
+            [("go", two, "compute_s", 0.25), ("python-sync", two, "wall_s", 1.0)],
         )
     ]
 
@@ -229,8 +229,8 @@ CASES: dict[str, tuple[Runs, float, float, float]] = {
     ),
     "2011-go-code-jam/queue-has-no-big-effect": (queues, 1, 2, 1.2),
     "2011-go-code-jam/reading-dominates": (share("read_share"), 0.8, 0.2, 0.5),
-    # Of 0.5 s on two cores.
-    "2011-go-code-jam/queue-is-full": (share("wait_full_s"), 0.9, 0.1, 0.5),
+    # Beside 0.25 s of computing.
+    "2011-go-code-jam/queue-is-full": (share("wait_full_s"), 0.5, 0.1, 0.25),
     "2015-python-vs-go/synchronous-servers-are-alike": (alike, 1.5, 50, 10),
     "2015-python-vs-go/go-45-times": (
         ratio("fib", "fib-concurrent", "requests_per_s", "go", "python-coroutines", load="hammer", clients=3),
@@ -305,7 +305,7 @@ def test_too_few_blocks_answer_nothing(name: str) -> None:
     runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, blocks=5, at=MILLION)(12)
     found = finding(name, runs)
     assert found.answer is INCONCLUSIVE
-    assert "5 blocks give no interval" in found.sentence
+    assert "5 blocks are too few for an interval" in found.sentence
 
 
 def test_other_runs_do_not_answer() -> None:

@@ -13,8 +13,9 @@ operation brought:
     manager.run()
 
 An operation is a pair (start, argument). The trampoline calls
-`start(task, argument)`: the value that comes back goes straight into the task,
-unless it is WAITING: then someone has taken note of the task and wakes it later.
+`start(task, argument)`: with the value that comes back the task goes to the end
+of the queue of those that can run, unless it is WAITING: then someone has taken
+note of the task and wakes it later.
 What takes several operations is a generator to delegate to, as in
 `data = yield from recv(socket, 4096)`.
 """
@@ -60,11 +61,13 @@ class TaskManager:
             for _ in range(len(ready)):
                 task, value = ready.popleft()
                 try:
-                    while value is not WAITING:
-                        start, argument = task.resume(value)
-                        value = start(task, argument)
+                    start, argument = task.resume(value)
                 except StopIteration:
-                    pass
+                    continue
+                value = start(task, argument)
+                if value is not WAITING:
+                    # Its next turn comes when all others that can run have had theirs.
+                    ready.append((task, value))
 
     def call_after(self, seconds, function):
         """Calls the function in so many seconds, unless the timer is cancelled."""

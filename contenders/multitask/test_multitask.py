@@ -64,6 +64,30 @@ def test_a_full_queue_holds_the_putter_back():
     assert len(queue) == 2
 
 
+def test_every_operation_ends_a_turn():
+    """Also where there is room, and where there is an item."""
+    manager, queue, seen = TaskManager(), Queue(), []
+
+    def putter(name):
+        for number in range(3):
+            yield queue.put(number)
+            seen.append(name)
+
+    def getter():
+        for _ in range(6):
+            yield queue.get()
+            seen.append("got")
+
+    manager.add(putter("a"))
+    manager.add(putter("b"))
+    manager.run()
+    assert seen == ["a", "b"] * 3
+    manager.add(getter())
+    manager.add(putter("c"))
+    manager.run()
+    assert seen[6:12] == ["got", "c"] * 3
+
+
 def test_waiting_tasks_are_served_in_turn():
     queue = Queue()
     got = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ _OF_THE_MACHINE = ("accounting", "cores-shared")
 @dataclass(frozen=True, slots=True)
 class OverviewColumn:
     """A run at the last of its points, which experiments give the largest work. `label`: the name of the
-    problem, or of the experiment where several have the same problem."""
+    problem; of the experiment, where two have the same problem."""
 
     label: str
     analysis: RunAnalysis
@@ -34,14 +33,14 @@ class Overview:
 
 def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     """The overview of some runs, at least one."""
-    problems = Counter(analysis.measurement.name for analysis in analyses)
-
-    def label(analysis: RunAnalysis) -> str:
-        problem = analysis.measurement.name
-        return problem if problems[problem] == 1 else analysis.experiment.name
-
+    problems = [analysis.measurement.name for analysis in analyses]
+    distinct = len(set(problems)) == len(problems)
+    labels = problems if distinct else [analysis.experiment.name for analysis in analyses]
     return Overview(
-        tuple(OverviewColumn(label(analysis), analysis, analysis.points[-1]) for analysis in analyses),
+        tuple(
+            OverviewColumn(label, analysis, analysis.points[-1])
+            for label, analysis in zip(labels, analyses, strict=True)
+        ),
         tuple(dict.fromkeys(name for analysis in analyses for name in analysis.names)),
     )
 

@@ -139,7 +139,8 @@ def _print_as_lists(table: TableData, console: Console) -> None:
     for row in table.rows:
         console.print(_text(row[0]))
         for column, cell in zip(table.columns[1:], row[1:], strict=True):
-            console.print(Text.assemble(f"  {one_line(column)}: ", _text(cell)))
+            if cell.text:
+                console.print(Text.assemble(f"  {one_line(column)}: ", _text(cell)))
 
 
 def _text(cell: TableCell) -> Text:

@@ -91,7 +91,7 @@ def reading_dominates(runs: Sequence[AnalysedRun]) -> Finding:
 
 
 def queue_is_full(runs: Sequence[AnalysedRun]) -> Finding:
-    """The time in which computing units waited for a place in the queue, over wall time and cores."""
+    """The time in which computing units waited for a place in the queue, of all their time."""
     return _share(runs, "wait_full_s", "units of go wait for a place in the queue for {} of their time")
 
 
@@ -104,18 +104,18 @@ def _share(runs: Sequence[AnalysedRun], metric: str, words: str) -> Finding:
     point = max(points, key=lambda point: (int(point["cores"]), int(point["cases"])))
     values = run.values(metric, "go", point)
     if metric == "wait_full_s":
-        walls = run.values("wall_s", "go", point)
+        computing = run.values("compute_s", "go", point)
         values = {
-            block: waited / (walls[block] * int(point["cores"]))
+            block: waited / (waited + computing[block])
             for block, waited in values.items()
-            if block in walls
+            if computing.get(block)
         }
     place = f"cases={point['cases']} cores={point['cores']}"
     return judge_values(
         run,
         values,
         _MOST,
-        lambda interval: f"{words.format(units.with_interval(interval, ''))} at {place}",
+        lambda interval: f"{words.format(units.ratio(interval))} at {place}",
     )
 
 

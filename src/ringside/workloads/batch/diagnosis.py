@@ -26,7 +26,7 @@ class _Shares:
 
 def bottleneck(contender: str, cores: int, figures: Mapping[str, Interval]) -> str | None:
     """A sentence on what holds the contender back; None where the figures lack a share."""
-    shares = _shares(figures, cores)
+    shares = _shares(figures)
     if shares is None:
         return None
     core = f"its {cores} cores are" if cores > 1 else "its core is"
@@ -53,12 +53,13 @@ def _conclusion(shares: _Shares, cores: int) -> str:
     return "neither explains it: units wait for each other, the disk, or a host that gives no CPU"
 
 
-def _shares(figures: Mapping[str, Interval], cores: int) -> _Shares | None:
+def _shares(figures: Mapping[str, Interval]) -> _Shares | None:
     def estimate(name: str) -> float | None:
         return figures[name].estimate if name in figures else None
 
     wall, read, write, busy = map(estimate, ("wall_s", "read_s", "write_s", "busy_share"))
     if not wall or read is None or write is None or busy is None:
         return None
-    full = (estimate("wait_full_s") or 0) / (wall * cores)
+    waited, computed = estimate("wait_full_s") or 0.0, estimate("compute_s") or 0.0
+    full = waited / (waited + computed) if waited else 0.0
     return _Shares(read / wall, write / wall, busy, full)
