@@ -182,10 +182,11 @@ def ratio_claim(
     applies: Callable[[Point], bool] = lambda point: True,
     where: str = "",
     beside: Sequence[str] = (),
+    note: str = "",
 ) -> Finding:
     """A claim of how many times a metric of one contender that of another is: the ratio inside blocks, over
     points its geometric mean. `where`: the points in words, `at kind=io`. `beside`: contenders whose ratio to
-    the denominator the sentence has as well, without deciding anything."""
+    the denominator the sentence has as well, without deciding anything. `note`: what else is to be known."""
     found = find(runs, experiment, workload, (numerator, denominator), applies)
     if found is None:
         place = f" {where}" if where else ""
@@ -209,7 +210,7 @@ def ratio_claim(
     )
     others = [(name, part(name).interval(run.confidence)) for name in beside if name in run.names]
     also = "".join(f"; {name} {units.ratio(interval)} times" for name, interval in others if interval)
-    return _with_sentence(finding, also)
+    return _with_sentence(finding, f"{also}; {note}" if note else also)
 
 
 def value_claim(
