@@ -38,6 +38,11 @@ def test_the_last_point_of_each_run_and_every_contender_once() -> None:
     assert len(set(found.names)) == len(found.names)
 
 
+def test_experiments_have_their_own_names_where_two_have_one_problem() -> None:
+    assert [column.label for column in overview([RING]).columns] == [RING.measurement.name]
+    assert [column.label for column in overview([RING, SERVICE]).columns] == ["ring-short", "service"]
+
+
 def test_how_far_behind_the_best() -> None:
     assert round(RING.behind_best[LARGE]["go"].estimate, 9) == 15.0
     assert round(RING.behind_best[LARGE]["erlang"].estimate, 9) == 30.0

@@ -50,6 +50,18 @@ def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:
     assert "  × erlang: 6.53" in printed(run, 40)
 
 
+def test_lists_leave_out_what_is_empty() -> None:
+    out = io.StringIO()
+    row = (TableCell("go", "text"), TableCell("12.3"), TableCell("", "quiet"), TableCell("–", "quiet"))
+    table = TableData("", ("contender", *(f"a column of some width {number}" for number in range(3))), (row,))
+    terminal.render(table, Console(file=out, width=40))
+    assert out.getvalue().splitlines() == [
+        "go",
+        "  a column of some width 0: 12.3",
+        "  a column of some width 2: –",
+    ]
+
+
 def test_diagnostics_stand_below() -> None:
     assert "Warning: The run was interrupted: its figures come" in printed(run_at(1), 120)
 
