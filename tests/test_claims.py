@@ -308,6 +308,20 @@ def test_too_few_blocks_answer_nothing(name: str) -> None:
     assert "5 blocks are too few for an interval" in found.sentence
 
 
+def test_failed_blocks_answer_nothing() -> None:
+    """As they have no verdict: those that are left may be the fast ones."""
+    name = "2007-ring-showdown/stackless-12-times"
+    place = points.point(WORKLOADS["ring"], **MILLION)
+    for failed, expected in ((0, CONFIRMED), (1, CONFIRMED), (2, INCONCLUSIVE)):
+        times: list[float | None] = [*(None for _ in range(failed)), *(12.0 for _ in range(15 - failed))]
+        values: dict[tuple[str, Point], dict[str, Sequence[float | None]]] = {
+            (PYPY, place): {"cpu_s": times},
+            (ERLANG, place): {"cpu_s": [1.0] * 15},
+        }
+        run = analysis(values, measurement=Planted(WORKLOADS["ring"]), name="ring-showdown")
+        assert finding(name, [run]).answer is expected, failed
+
+
 def test_other_runs_do_not_answer() -> None:
     """Points, contenders and workloads that the claim is not about."""
     name = "2007-ring-showdown/stackless-12-times"

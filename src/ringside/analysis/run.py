@@ -9,7 +9,13 @@ from functools import partial
 from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
 from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
 from ringside.analysis.diagnostics import diagnose, references
-from ringside.analysis.examination import Examination, Observations, nominal_confidence, replay
+from ringside.analysis.examination import (
+    MAX_FAILED_SHARE,
+    Examination,
+    Observations,
+    nominal_confidence,
+    replay,
+)
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
 from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
@@ -109,8 +115,12 @@ class RunAnalysis:
         return self.measurement.metric(name)
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
-        """A metric of a cell by block; empty where it has no figures."""
-        return self.cell(contender, point).by_block.get(metric, {})
+        """A metric of a cell by block; empty where it has no figures, or where so many blocks failed that
+        there are no verdicts."""
+        cell = Cell(contender, point)
+        if self.observations.failed_share(metric, cell) > MAX_FAILED_SHARE:
+            return {}
+        return self.cells[cell].by_block.get(metric, {})
 
     def comparison(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
         """The comparison of a pair that gets a verdict; None where the two share no block with figures."""

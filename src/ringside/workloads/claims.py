@@ -49,7 +49,7 @@ class AnalysedRun(Protocol):
     def metric(self, name: str) -> Metric: ...
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
-        """The metric of a cell by block; empty where it has no figures."""
+        """The metric of a cell by block; empty where it has no figures, or too many blocks failed."""
 
 
 ClaimTest = Callable[[Sequence[AnalysedRun]], Finding]
@@ -249,7 +249,7 @@ def judge_values(
 ) -> Finding:
     """The finding of a claim that the median of values, given by block, lies inside the band."""
     if not values:
-        return _undecided(run, "there are no figures")
+        return _undecided(run, "there are no figures, or more than a tenth of the blocks failed,")
     interval = median_interval(list(values.values()))
     finding = Finding(
         answer(interval, band), sentence(interval), run.experiment.name, (run.run.id,), interval, unit
@@ -275,7 +275,7 @@ def judge(
     error = (1 - run.confidence) / max(1, len(parts))
     intervals = [part.interval(run.confidence) for part in parts]
     if not intervals or any(interval is None for interval in intervals):
-        return _undecided(run, "there are no figures of both")
+        return _undecided(run, "there are no figures of both, or more than a tenth of the blocks failed,")
     known = [interval for interval in intervals if interval is not None]
     strict = [part.interval(1 - error) for part in parts]
     failing = [index for index, interval in enumerate(strict) if interval and band.fails(interval)]
