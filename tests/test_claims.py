@@ -220,7 +220,7 @@ CASES: dict[str, tuple[Runs, float, float, float]] = {
     "2011-go-c10k/go-takes-32-kb": (memory, 30, 10, 48),
     "2011-go-c10k/go-takes-less-memory-than-erlang": (feed("bytes_per_connection"), 0.7, 1.2, 0.9715),
     "2011-go-c10k/more-threads-than-cores": (threads, 3, 0.5, 1.03),
-    "2011-go-c10k/memory-settles-after-cpu": (settling, 5, 0.5, 1.02),
+    "2011-go-c10k/memory-settles-after-cpu": (settling, 5, 1, 1.5),
     "2011-go-c10k/go-computes-far-more-than-erlang": (feed("cpu_per_kchunk_s"), 3, 1, 2),
     "2011-go-code-jam/eight-cores-are-enough": (
         # Wall time falls to x from 8 cores to 16.

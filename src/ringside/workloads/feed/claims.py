@@ -29,6 +29,8 @@ _EXPERIMENT = "feed-c10k"
 _POSTS_CONNECTIONS = 10_000
 # Fewer connections say little of what one costs.
 _FEWEST = 1000
+# How much later is "long after".
+_LONG_AFTER = 1.5
 # How much more is "rather high" beside "practically nothing".
 _FAR_MORE = 2.0
 
@@ -77,7 +79,7 @@ def memory_settles_after_cpu(runs: Sequence[AnalysedRun]) -> Finding:
     return judge(
         run,
         [Part("go", log_ratio(memory, cpu))],
-        MORE,
+        at_least(_LONG_AFTER),
         lambda name, interval: (
             f"memory of {name} takes {units.ratio(interval)} times as long to settle as its CPU, in "
             f"{units.duration(int(point['seconds']))}"
