@@ -48,7 +48,9 @@ class FanOut(Gateway):
                     calls, timeout=self.tick_s, return_when=asyncio.FIRST_COMPLETED
                 )
                 self.write("".join(call.result() for call in done) or ".")
-                if calls:  # The last piece goes out with the end of the body.
+                # The last piece goes out with the end of the body, unless it is the first too: without a
+                # flush the body would have a length and no chunks.
+                if calls or not self._headers_written:
                     await self.flush()
 
     async def piece_of(self, upstream):
