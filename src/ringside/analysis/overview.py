@@ -22,6 +22,16 @@ class OverviewColumn:
     analysis: RunAnalysis
     point: Point
 
+    def behind(self, name: str) -> float | None:
+        """How many times worse a contender is than the best one; None where it has no figures there."""
+        ratio = self.analysis.behind_best[self.point].get(name)
+        if ratio is not None:
+            return ratio.estimate
+        headline = self.analysis.headline.name
+        is_best = name == self.analysis.rankings[headline, self.point].order[0]
+        has_figures = is_best and headline in self.analysis.cell(name, self.point).metrics
+        return 1.0 if has_figures else None
+
 
 @dataclass(frozen=True, slots=True)
 class Overview:

@@ -57,9 +57,9 @@ ClaimTest = Callable[[Sequence[AnalysedRun]], Finding]
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The values for which a claim holds, from `low` to `high`; `words` say so: `the claim holds` …. Below
-    `refuted_below` or above `refuted_above` it does not; between is undecided, which is nothing unless a
-    claim is of a direction."""
+    """The values for which a claim holds, from `low` to `high`; `words` say so: `the claim holds` …. It is
+    refuted below `refuted_below` and above `refuted_above`, which are `low` and `high` where they are None:
+    only claims of a direction have others."""
 
     low: float = 0.0
     high: float = math.inf
@@ -131,15 +131,15 @@ def find(
     """The run that tests a claim, and those of its points that `applies` accepts: a run of `experiment`, else
     the run of the workload with most such points, in which all of these contenders took part; None where
     there is none."""
-    found: list[tuple[bool, int, AnalysedRun, tuple[Point, ...]]] = []
+    candidates: list[tuple[bool, int, AnalysedRun, tuple[Point, ...]]] = []
     for run in runs:
         if run.experiment.workload == workload and set(contenders) <= set(run.names):
             points = tuple(point for point in run.points if _accepts(applies, point))
             if points:
-                found.append((run.experiment.name == experiment, len(points), run, points))
-    if not found:
+                candidates.append((run.experiment.name == experiment, len(points), run, points))
+    if not candidates:
         return None
-    *_, run, points = max(found, key=lambda each: each[:2])
+    *_, run, points = max(candidates, key=lambda each: each[:2])
     return run, points
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ringside import units
-from ringside.analysis.overview import Overview, OverviewColumn
+from ringside.analysis.overview import Overview
 from ringside.render.plots.spec import Panel, layer, layered, nominal, quantitative, tooltip
 
 _ROW = 26
@@ -25,7 +25,7 @@ def overview_panel(overview: Overview) -> Panel:
         }
         for column in overview.columns
         for name in overview.names
-        if (ratio := _behind(column, name)) is not None
+        if (ratio := column.behind(name)) is not None
     ]
     x = nominal("problem", sort=None, axis={"title": None, "orient": "top", "labelAngle": 0})
     y = nominal("contender", sort=None, axis={"title": None})
@@ -59,15 +59,3 @@ def overview_panel(overview: Overview) -> Panel:
     return Panel(
         "Times the best of each problem", layered([fields, texts], _ROW * len(names), {"rows": rows})
     )
-
-
-def _behind(column: OverviewColumn, name: str) -> float | None:
-    """How many times worse than the best of a problem; None where it has no figures there."""
-    analysis, point = column.analysis, column.point
-    if name not in analysis.names:
-        return None
-    if name in analysis.behind_best[point]:
-        return analysis.behind_best[point][name].estimate
-    ranking = analysis.rankings[analysis.headline.name, point]
-    is_best = name == ranking.order[0] and analysis.headline.name in analysis.cell(name, point).metrics
-    return 1.0 if is_best else None

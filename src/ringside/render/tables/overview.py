@@ -29,12 +29,12 @@ def _cell(column: OverviewColumn, name: str) -> TableCell:
         return TableCell("", "quiet")
     ranking = analysis.rankings[analysis.headline.name, point]
     rank = f" [{units.rank_interval(ranking.ranks[name])}]" if name in ranking.ranks else ""
-    if name in analysis.behind_best[point]:
-        ratio = analysis.behind_best[point][name].estimate
+    ratio = column.behind(name)
+    if ratio is not None and name == ranking.order[0]:
+        return TableCell(f"1{rank}", "faster")
+    if ratio is not None:
         kind = "faster" if name in ranking.ranks and ranking.ranks[name][0] == 1 else "number"
         return TableCell(f"{units.significant(ratio)}{rank}", kind)
-    if name == ranking.order[0] and analysis.cell(name, point).metrics.get(analysis.headline.name):
-        return TableCell(f"1{rank}", "faster")
     failed = next((each for each in analysis.cell(name, point).outcomes if each is not Outcome.OK), None)
     return TableCell(str(failed), "failed") if failed else cells.ABSENT
 

@@ -13,6 +13,7 @@ from ringside.workloads.claims import (
     LESS,
     MORE,
     AnalysedRun,
+    Band,
     ClaimTest,
     Part,
     about,
@@ -50,20 +51,27 @@ def _traced(trace: int) -> Callable[[Point], bool]:
 _many_deliveries = _traced(0)
 
 
-def stackless_12_times(runs: Sequence[AnalysedRun]) -> Finding:
-    """2007: CPU time of Stackless over Erlang, at a million deliveries or more."""
+def _stackless_over_erlang(
+    runs: Sequence[AnalysedRun], experiment: str, metric: str, band: Band, trace: int, where: str
+) -> Finding:
     return ratio_claim(
         runs,
-        "ring-showdown",
+        experiment,
         "ring",
-        "cpu_s",
+        metric,
         _STACKLESS,
         "erlang",
-        about(12),
-        applies=_many_deliveries,
-        where="at a million deliveries or more",
+        band,
+        applies=_traced(trace),
+        where=where,
         beside=(_GREENLET,),
     )
+
+
+def stackless_12_times(runs: Sequence[AnalysedRun]) -> Finding:
+    """2007: CPU time of Stackless over Erlang, at a million deliveries or more."""
+    where = "at a million deliveries or more"
+    return _stackless_over_erlang(runs, "ring-showdown", "cpu_s", about(12), 0, where)
 
 
 def multitask_40_times(runs: Sequence[AnalysedRun]) -> Finding:
@@ -131,34 +139,13 @@ def _quotient(numerator: Interval, denominator: Interval) -> Interval:
 
 def stackless_ahead_with_output(runs: Sequence[AnalysedRun]) -> Finding:
     """2009, first round: wall time of Stackless over Erlang with a line for each message."""
-    return ratio_claim(
-        runs,
-        "ring-fixed-nodes",
-        "ring",
-        "wall_s",
-        _STACKLESS,
-        "erlang",
-        LESS,
-        applies=_traced(1),
-        where="with a line for each message",
-        beside=(_GREENLET,),
-    )
+    where = "with a line for each message"
+    return _stackless_over_erlang(runs, "ring-fixed-nodes", "wall_s", LESS, 1, where)
 
 
 def erlang_ahead_without_output(runs: Sequence[AnalysedRun]) -> Finding:
     """2009, second round: without output Erlang is ahead, by less than twice."""
-    return ratio_claim(
-        runs,
-        "ring-fixed-nodes",
-        "ring",
-        "wall_s",
-        _STACKLESS,
-        "erlang",
-        between(1, 2),
-        applies=_traced(0),
-        where="without output",
-        beside=(_GREENLET,),
-    )
+    return _stackless_over_erlang(runs, "ring-fixed-nodes", "wall_s", between(1, 2), 0, "without output")
 
 
 def erlang_output_is_slow(runs: Sequence[AnalysedRun]) -> Finding:
