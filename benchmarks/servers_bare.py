@@ -1,7 +1,9 @@
-"""The bundled servers beside programs written after the posts' descriptions (benchmarks/bare), closed loop,
-through the same probe: answers per second and the server's CPU per answer, taking turns.
+"""The bundled servers beside programs written after the posts' descriptions (benchmarks/bare), through the
+same probe, taking turns: answers per second and the server's CPU per answer; of the feed the CPU per thousand
+chunks beside a loop that only sends.
 
-Target: each contender at least as fast. `servers_bare.py [ROUNDS]`.
+Targets: each contender within 5 % of its bare program; the feed's CPU at most 1.1 times the loop's.
+`servers_bare.py [ROUNDS] [WORKLOAD …]`.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ ROUNDS = 7
 FIB: dict[str, Level] = {"load": "hammer", "n": 1, "seconds": 2}
 IO: dict[str, Level] = {"kind": "io", "requests": 100, "concurrency": 20}
 SUM: dict[str, Level] = {"kind": "cpu", "requests": 100, "concurrency": 20}
+OPEN: dict[str, Level] = {"connections": 10000, "ramp": 2000, "seconds": 10}
 # Contender, workload, levels, and how the bare program is called: {runtime} and {build} are the contender's.
 PAIRS: list[tuple[str, str, dict[str, Level], list[str]]] = [
     ("python-sync", "fib", FIB | {"clients": 1}, ["{runtime}", "fib_sync.py"]),
@@ -45,31 +48,54 @@ PAIRS: list[tuple[str, str, dict[str, Level], list[str]]] = [
     ("tornado", "fanout", IO, ["{build}/venv/bin/python", "fanout_tornado.py"]),
     ("go", "fanout", SUM, ["{out}/fanout"]),
     ("tornado", "fanout", SUM, ["{build}/venv/bin/python", "fanout_tornado.py"]),
+    # Standard Rust cannot raise its own limit of open files.
+    ("limit", "feed", OPEN, ["sh", "-c", 'ulimit -n $(ulimit -Hn); exec "$0"', "{out}/feed"]),
 ]
+# What is compared of each workload: the metric, its unit here, and how many of those are one of the metric's.
+METRICS = {
+    "fib": [(RATE.name, "/s", 1.0), (CPU.name, "us CPU", 1e6)],
+    "fanout": [(RATE.name, "/s", 1.0), (CPU.name, "us CPU", 1e6)],
+    "feed": [("cpu_per_kchunk_s", "ms CPU per 1,000 chunks", 1e3)],
+}
+BUILDS = {
+    "feed": ["rustc", "--edition=2021", "-C", "opt-level=3", "-o", str(OUT / "feed"), "feed.rs"],
+}
 
 
 def main() -> int:
-    rounds = int(sys.argv[1]) if sys.argv[1:] else ROUNDS
+    arguments = sys.argv[1:]
+    rounds = int(arguments.pop(0)) if arguments and arguments[0].isdigit() else ROUNDS
     catalogue, toolchain = Catalogue([ROOT]), Toolchain(ROOT / ".ringside" / "builds")
     executor = LocalExecutor()
     OUT.mkdir(parents=True, exist_ok=True)
     for name, workload_name, levels, words in PAIRS:
+        if arguments and workload_name not in arguments:
+            continue
         ready = toolchain.prepare(catalogue.contender(name))
         if isinstance(ready, Unavailable):
             print(f"{name}: {ready.reason}; {ready.remedy}")
             continue
-        if words[0].startswith("{out}"):
-            build = [ready.receipt.executable, "build", "-o", str(OUT / workload_name), f"{workload_name}.go"]
-            subprocess.run(build, cwd=BARE, check=True)
+        if any(word.startswith("{out}") for word in words):
+            usual = [ready.receipt.executable, "build", "-o", str(OUT / workload_name), f"{workload_name}.go"]
+            subprocess.run(BUILDS.get(workload_name, usual), cwd=BARE, check=True)
         told = ", ".join(f"{key}={level}" for key, level in levels.items())
         print(f"{workload_name} ({told}), {rounds} rounds")
         cell, ours = request(executor, ready, workload_name, levels)
         requests = {name: ours, "bare": bare(ours, words, ready)}
-        cpu_us: dict[str, list[float]] = {side: [] for side in requests}
-        sides = {side: answers_per_s(executor, cell, one, cpu_us[side]) for side, one in requests.items()}
-        tell(take_turns(sides, rounds), "/s", "bare")
-        # The first of each is the warm-up of `take_turns`.
-        tell({side: dict(enumerate(found[1:])) for side, found in cpu_us.items()}, "us CPU", "bare")
+        seen: dict[str, list[dict[str, float]]] = {side: [] for side in requests}
+        metrics = METRICS[workload_name]
+        sides = {
+            side: figure(executor, cell, one, workload_name, metrics[0][0], seen[side])
+            for side, one in requests.items()
+        }
+        take_turns(sides, rounds)
+        for metric, unit, scale in metrics:
+            # The first of each is the warm-up of `take_turns`.
+            values = {
+                side: {n: scale * each[metric] for n, each in enumerate(found[1:])}
+                for side, found in seen.items()
+            }
+            tell(values, unit, "bare")
     return 0
 
 
@@ -103,16 +129,24 @@ def bare(ours: TrialRequest, words: Sequence[str], ready: Ready) -> TrialRequest
     return replace(ours, argv=(*expand(words, names), *arguments), cwd=str(BARE))
 
 
-def answers_per_s(
-    executor: LocalExecutor, cell: Cell, request: TrialRequest, cpu_us: list[float]
+def figure(
+    executor: LocalExecutor,
+    cell: Cell,
+    request: TrialRequest,
+    workload_name: str,
+    metric: str,
+    seen: list[dict[str, float]],
 ) -> Callable[[], float]:
+    """A trial's figure; all of them are added to `seen`."""
+
     def call() -> float:
         blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
         done = trial.with_messages(blank, executor.trial(request))
         assert done.outcome is Outcome.OK, f"{request.argv}: {done.detail} {done.report}"
-        found = server_figures(done, "measured")
-        cpu_us.append(1e6 * found[CPU.name])
-        return found[RATE.name]
+        found = workload(workload_name)
+        figures = found.figures(done) if workload_name == "feed" else server_figures(done, "measured")
+        seen.append(figures)
+        return figures[metric]
 
     return call
 

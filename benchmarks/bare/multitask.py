@@ -24,7 +24,7 @@ def last(messages, inbox, done):
 
 def main(manager, n, m):
     done = Queue()
-    queues = [Queue(1) for _ in range(n)]
+    queues = [Queue() for _ in range(n)]
     for i in range(1, n):
         manager.add(relay(i, m, queues[i - 1], queues[i]))
     manager.add(last(m, queues[-1], done))

@@ -18,7 +18,7 @@ async def last(messages, inbox):
 
 
 async def main(n, m):
-    queues = [asyncio.Queue(1) for _ in range(n)]
+    queues = [asyncio.Queue() for _ in range(n)]
     units = [asyncio.create_task(relay(i, m, queues[i - 1], queues[i])) for i in range(1, n)]
     units.append(asyncio.create_task(last(m, queues[-1])))
     await asyncio.sleep(0)

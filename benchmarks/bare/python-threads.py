@@ -20,7 +20,7 @@ def last(messages, inbox, done):
 
 n, m = int(sys.argv[1]), int(sys.argv[2])
 done = Queue()
-queues = [Queue(1) for _ in range(n)]
+queues = [Queue() for _ in range(n)]
 for i in range(1, n):
     Thread(target=relay, args=(i, m, queues[i - 1], queues[i]), daemon=True).start()
 Thread(target=last, args=(m, queues[-1], done), daemon=True).start()

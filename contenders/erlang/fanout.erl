@@ -1,5 +1,5 @@
-%% The fan-out gateway: a process for each connection, one for each upstream that
-%% it calls, and one for each sum.
+%% The fan-out gateway: a supervised process for each connection, a gen_server for
+%% each upstream that it calls, and a process for each sum.
 -module(fanout).
 -export([main/0]).
 
@@ -23,11 +23,15 @@ main() ->
                 Upstreams = settings:urls("upstreams", ?CALLS, Given),
                 Piece = piece(Kind, Work),
                 fun(Socket) ->
-                    Callers = [upstream:start_link(Upstream, Timeout, Piece) || Upstream <- Upstreams],
+                    Callers = [start(Upstream, Timeout, Piece) || Upstream <- Upstreams],
                     serve(Socket, fun(Out, Id) -> pieces(Out, Id, Callers, Tick) end)
                 end
         end,
     service:run(Given, [{packet, http_bin}], Serve).
+
+start(Upstream, Timeout, Piece) ->
+    {ok, Caller} = upstream:start_link(Upstream, Timeout, Piece),
+    Caller.
 
 %% Answers one connection's requests until its end. The exit takes along the
 %% processes that are linked.
@@ -104,21 +108,21 @@ piece("io", _) ->
 piece("mixed", Work) ->
     fun(Status) -> [integer_to_binary(Status), $:, integer_to_binary(sum(1, Work, 0)), $\n] end.
 
-%% kind=io and mixed: what each upstream's process sends, when it is there, and a
+%% kind=io and mixed: what each upstream's process replies, when it is there, and a
 %% dot for every tick in which nothing was written.
 pieces(Out, Id, Callers, Tick) ->
-    Call = make_ref(),
-    [Caller ! {call, self(), Call, Id} || Caller <- Callers],
-    pieces_of(Out, Call, Tick, ?CALLS).
+    Send = fun(Caller, Requests) -> upstream:send_request(Caller, Id, Requests) end,
+    pieces_of(Out, lists:foldl(Send, gen_server:reqids_new(), Callers), Tick).
 
-pieces_of(Out, Call, Tick, Missing) ->
-    receive
-        {Call, Piece} when Missing =:= 1 ->
-            end_body(Out, Piece);
-        {Call, Piece} ->
-            pieces_of(write(Out, Piece), Call, Tick, Missing - 1)
-    after Tick ->
-        pieces_of(write(Out, <<".">>), Call, Tick, Missing)
+pieces_of(Out, Requests, Tick) ->
+    case gen_server:wait_response(Requests, Tick, true) of
+        {{reply, Piece}, _, Missing} ->
+            case gen_server:reqids_size(Missing) of
+                0 -> end_body(Out, Piece);
+                _ -> pieces_of(write(Out, Piece), Missing, Tick)
+            end;
+        timeout ->
+            pieces_of(write(Out, <<".">>), Requests, Tick)
     end.
 
 %% kind=cpu: each sum when it is there.

@@ -4,8 +4,6 @@
 
 %% The digits that an ID may have.
 -define(LONGEST, 20).
-%% Processes that wait for a connection.
--define(ACCEPTORS, 16).
 
 -record(feed, {socket, id, start, interval}).
 
@@ -14,7 +12,7 @@ main() ->
     Interval = settings:whole_number("interval_ms", 1, 3600000, 1000, Given),
     % A send waits as soon as a dozen chunks or two are behind the kernel's buffer.
     Options = [{packet, http_bin}, {high_watermark, 512}, {low_watermark, 256}],
-    service:run(Given, ?ACCEPTORS, Options, fun(Socket) -> serve(Socket, Interval) end).
+    service:run_unsupervised(Given, Options, fun(Socket) -> serve(Socket, Interval) end).
 
 %% A connection has one request.
 serve(Socket, Interval) ->
@@ -113,4 +111,4 @@ send(Socket, Data) ->
 %% The last answer of a connection.
 refuse(Socket, Status, Headers) ->
     send(Socket, ["HTTP/1.1 ", Status, "\r\nContent-Length: 0\r\n", Headers, "Connection: close\r\n\r\n"]),
-    service:hang_up(Socket).
+    connection:hang_up(Socket).

@@ -22,7 +22,7 @@ answer(Socket) ->
                     end;
                 _ ->
                     _ = gen_tcp:send(Socket, io_lib:format("error: a line may have ~w bytes~n", [?LONGEST])),
-                    service:hang_up(Socket)
+                    connection:hang_up(Socket)
             end;
         {error, _} ->
             gone

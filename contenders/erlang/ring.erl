@@ -69,11 +69,11 @@ feed(token, First, R) ->
 relay(I, Terminator, Next, Name) ->
     receive
         Value when Value > Terminator ->
-            trace(": Proc: ~s, Seq#: ~w, Msg#: ~w ..~n", Name, [I, Value - Terminator]),
+            trace_message(Name, $:, I, Value - Terminator),
             Next ! Value + I,
             relay(I, Terminator, Next, Name);
         Terminator ->
-            trace("* Proc: ~s, Seq#: ~w, Msg#: terminate!~n", Name, [I]),
+            trace_end(Name, "* Proc: ~s, Seq#: ~w, Msg#: terminate!~n", I),
             Next ! Terminator + I
     end.
 
@@ -86,19 +86,23 @@ last_unit(N, Mode, Name, Feeder, Checksum, Order) ->
             NewOrder = (31 * Order + Value) rem ?MODULUS,
             case Value > Terminator of
                 true ->
-                    trace("> Proc: ~s, Seq#: ~w, Msg#: ~w ..~n", Name, [N, Value - Terminator]),
+                    trace_message(Name, $>, N, Value - Terminator),
                     acknowledge(Mode, Feeder),
                     last_unit(N, Mode, Name, Feeder, NewChecksum, NewOrder);
                 false ->
-                    trace("@ Proc: ~s, Seq#: ~w, ring terminated.~n", Name, [N]),
+                    trace_end(Name, "@ Proc: ~s, Seq#: ~w, ring terminated.~n", N),
                     acknowledge(Mode, Feeder),
                     Arrived = erlang:monotonic_time(nanosecond),
                     Feeder ! {ring_done, {Arrived, {NewChecksum, NewOrder}}}
             end
     end.
 
-trace(_, none, _) -> ok;
-trace(Format, Name, Values) -> io:format(Format, [Name | Values]).
+%% Without a list of values: it would be made for each message, traced or not.
+trace_message(none, _, _, _) -> ok;
+trace_message(Name, Sign, I, R) -> io:format("~c Proc: ~s, Seq#: ~w, Msg#: ~w ..~n", [Sign, Name, I, R]).
+
+trace_end(none, _, _) -> ok;
+trace_end(Name, Format, I) -> io:format(Format, [Name, I]).
 
 acknowledge(token, Feeder) -> Feeder ! arrived;
 acknowledge(pipelined, _) -> ok.

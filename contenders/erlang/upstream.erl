@@ -1,22 +1,32 @@
-%% A process that calls one upstream, one call at a time, and keeps its connection.
+%% Calls one upstream, one call at a time, and keeps its connection. While a call is
+%% under way the process waits in it: nobody else has a question.
 -module(upstream).
--export([start_link/3]).
+-behaviour(gen_server).
+-export([start_link/3, send_request/3]).
+-export([init/1, handle_call/3, handle_cast/2]).
 
 -record(response, {version, status, body = until_closed, keep = true}).
+-record(caller, {port, head, timeout, piece, kept = none}).
 
-%% Takes {call, From, Call, RequestId or none} and sends back {Call, Piece(Status)};
-%% 400 stands for any failure. Timeout is in milliseconds.
-start_link({Port, Target}, Timeout, Piece) ->
+%% Timeout is in milliseconds; Piece makes the reply of a status.
+start_link(Upstream, Timeout, Piece) ->
+    gen_server:start_link(?MODULE, {Upstream, Timeout, Piece}, []).
+
+%% Adds a call to a collection of requests. Its reply is Piece(Status), where 400
+%% stands for any failure. The id may be none.
+send_request(Caller, Id, Requests) ->
+    gen_server:send_request(Caller, {call, Id}, Caller, Requests).
+
+init({{Port, Target}, Timeout, Piece}) ->
     Head = iolist_to_binary(io_lib:format("GET ~s HTTP/1.1\r\nHost: 127.0.0.1:~w\r\n", [Target, Port])),
-    spawn_link(fun() -> wait(Port, Head, Timeout, Piece, none) end).
+    {ok, #caller{port = Port, head = Head, timeout = Timeout, piece = Piece}}.
 
-wait(Port, Head, Timeout, Piece, Kept) ->
-    receive
-        {call, From, Call, Id} ->
-            {Status, Socket} = call(Port, [Head, id(Id), "\r\n"], now_ms() + Timeout, Kept),
-            From ! {Call, Piece(Status)},
-            wait(Port, Head, Timeout, Piece, Socket)
-    end.
+handle_call({call, Id}, _From, #caller{port = Port, timeout = Timeout, piece = Piece} = Caller) ->
+    Request = [Caller#caller.head, id(Id), "\r\n"],
+    {Status, Kept} = call(Port, Request, now_ms() + Timeout, Caller#caller.kept),
+    {reply, Piece(Status), Caller#caller{kept = Kept}}.
+
+handle_cast(_, Caller) -> {noreply, Caller}.
 
 id(none) -> [];
 id(Id) -> ["X-Request-Id: ", Id, "\r\n"].

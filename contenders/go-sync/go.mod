@@ -1,3 +1,3 @@
 module ringside/contenders/go-sync
 
-go 1.19
+go 1.23.0

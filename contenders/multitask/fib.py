@@ -1,14 +1,11 @@
 """The fibonacci service on generators. It computes in the task of the connection."""
 
-import os
-import resource
-import select
-import signal
 import socket
-import sys
-import threading
 
+import arguments
+from arguments import refuse, report, whole_number
 from multitask import TaskManager, accept, recv, sendall, sleep
+from service import end_when_told, raise_file_limit
 
 LONGEST = 100  # bytes of a line, its newline included
 
@@ -55,25 +52,12 @@ def fib(n):
     return fib(n - 1) + fib(n - 2)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
-
-
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fib: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
 
 
 def listen(port):
@@ -83,36 +67,13 @@ def listen(port):
         refuse("port", "one that is free", str(port))
 
 
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, in the middle of a computation too: there is nothing to save.
-
-
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     listener = listen(given["port"])
     listener.setblocking(False)
     end_when_told()
-    print(f"::ready port={listener.getsockname()[1]}", flush=True)
+    report(f"::ready port={listener.getsockname()[1]}")
     manager = TaskManager()
     manager.add(serve(manager, listener))
     manager.run()

@@ -3,40 +3,15 @@
 import os
 import signal
 import sys
-import time
 from contextlib import suppress
 
+import arguments
+from arguments import complain, one_of, report, whole_number
+from heartbeat import Heart, clock
 from multitask import Queue, TaskManager, Timeout, readable, sleep
 
 MODULUS = 2147483647
 FACTOR = 48271
-BEAT_NS = 10_000_000
-
-clock = time.monotonic_ns
-
-
-class Heart:
-    """A heartbeat that is due every 10 ms. Who comes by makes it."""
-
-    def __init__(self, now):
-        self.beats = 0
-        self.gap_ns = 0  # the longest yet
-        self._last = now
-        self._due = now + BEAT_NS
-
-    def patience_s(self):
-        return max(0, self._due - clock()) / 1e9
-
-    def beat_if_due(self):
-        now = clock()
-        if now >= self._due:
-            self.beats += 1
-            self._due = now + BEAT_NS
-            self.look_back(now)
-            self._last = now
-
-    def look_back(self, now):
-        self.gap_ns = max(self.gap_ns, now - self._last)
 
 
 def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
@@ -127,12 +102,8 @@ def wait_for_line():
     sys.stdin.readline()
 
 
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     kind = one_of(given, "kind", "", ["sleep", "cpu", "noop"])
     duration_ms = whole_number(given, "duration_ms", "1000", 0, 3_600_000)
     rounds = whole_number(given, "rounds", "1000000", 1)
@@ -150,35 +121,15 @@ def settings(arguments):
     }
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, default, choices):
-    text = given.get(key, default)
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"jobs: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    given = settings(sys.argv[1:])
+    given = settings()
     manager = TaskManager()
     manager.add(run(manager, **given))
     try:
         manager.run()
     except OSError as error:
-        print(f"jobs: no answer can be written: {error.strerror}", file=sys.stderr, flush=True)
+        complain(f"no answer can be written: {error.strerror}")
         os._exit(1)  # At once, whatever is under way.
 
 

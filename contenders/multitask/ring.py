@@ -3,6 +3,8 @@
 import sys
 import time
 
+import arguments
+from arguments import one_of, report, whole_number
 from multitask import Queue, TaskManager, sleep
 
 MODULUS = 2147483647
@@ -83,53 +85,28 @@ def terminator_of(i):
     return i * (i - 1) // 2
 
 
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
-        "nodes": whole_number(given, "nodes", 2),
-        "messages": whole_number(given, "messages", 1),
+        "nodes": whole_number(given, "nodes", "", 2),
+        "messages": whole_number(given, "messages", "", 1),
         "capacity": capacity_of(given),
-        "token": one_of(given, "mode", "pipelined", "token") == "token",
-        "trace": one_of(given, "trace", "0", "1") == "1",
-        "hold": one_of(given, "hold", "0", "1") == "1",
-        "repeats": whole_number(given, "repeats", 1, 150, default="1"),
+        "token": one_of(given, "mode", "pipelined", ["pipelined", "token"]) == "token",
+        "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
+        "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 
 def capacity_of(given):
     """Places in a queue; 0, the library's default, is no bound."""
-    text = one_of(given, "capacity", "own", "1", "30", "1000", "unbounded")
+    text = one_of(given, "capacity", "own", ["own", "1", "30", "1000", "unbounded"])
     return 0 if text in ("own", "unbounded") else int(text)
-
-
-def whole_number(given, key, least, most=1_000_000_000, default=""):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, *choices):
-    """The first choice is the default."""
-    text = given.get(key, choices[0])
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"ring: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
 
 
 def main():
     manager = TaskManager()
-    manager.add(rings(manager, **settings(sys.argv[1:])))
+    manager.add(rings(manager, **settings()))
     manager.run()
 
 

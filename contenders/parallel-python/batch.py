@@ -7,6 +7,8 @@ from collections import deque
 
 import ppft
 
+import arguments
+from arguments import one_of, refuse, report, whole_number
 from workers import Workers
 
 MOST_SIZE = 1_000_000
@@ -162,13 +164,9 @@ def read_vector(file, number, size):
     return line
 
 
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
+def settings():
     """The path of the input, how many cores, and how many times. ppft has a queue of its own."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+    given = arguments.read()
     cores = whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own"])
     repeats = whole_number(given, "repeats", "1", 1, 150)
@@ -177,29 +175,9 @@ def settings(arguments):
     return given["input"], cores, repeats
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, default, choices):
-    text = given.get(key, default)
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"batch: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
 def main():
-    path, cores, repeats = settings(sys.argv[1:])
-    workers = Workers("batch")
+    path, cores, repeats = settings()
+    workers = Workers()
     try:
         batches(path, cores, workers, repeats)
     except InputError as error:

@@ -5,19 +5,17 @@ import atexit
 import os
 import pickle
 import signal
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 
 import ppft
 
+from arguments import complain
+
 
 class Workers:
-    """The name of the program begins the line that tells of an error."""
-
-    def __init__(self, program):
-        self._program = program
+    def __init__(self):
         self._server = None
         self._ending = threading.Lock()
         # Not in a handler, which runs in the main thread and when that comes to it.
@@ -49,7 +47,7 @@ class Workers:
         """Ends the program and its workers at once, whatever is under way."""
         self._ending.acquire()  # For good: who comes first has the last word.
         if why:
-            print(f"{self._program}: {why}", file=sys.stderr, flush=True)
+            complain(why)
         while pids := children():
             for pid in pids:
                 with suppress(ProcessLookupError):

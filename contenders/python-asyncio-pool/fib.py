@@ -4,12 +4,14 @@ import asyncio
 import functools
 import multiprocessing
 import os
-import resource
 import signal
-import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+
+import arguments
+from arguments import refuse, report, whole_number
+from service import raise_file_limit
 
 LONGEST = 100  # bytes of a line, its newline included
 
@@ -53,7 +55,7 @@ async def listen(port, workers):
         server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=1024, limit=LONGEST - 1)
     except OSError:
         refuse("port", "one that is free", str(port))
-    print(f"::ready port={server.sockets[0].getsockname()[1]}", flush=True)
+    report(f"::ready port={server.sockets[0].getsockname()[1]}")
     await ended.wait()
     end()
 
@@ -99,25 +101,12 @@ def fib(n):
     return fib(n - 1) + fib(n - 2)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
-
-
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fib: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
 
 
 def end():
@@ -137,9 +126,8 @@ def end_with_stdin():
 
 
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     # Before the loop and its sockets, of which they need no copies.
     workers = Workers(given["cores"])
     asyncio.run(listen(given["port"], workers))

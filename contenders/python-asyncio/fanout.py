@@ -1,24 +1,16 @@
-"""The gateway on asyncio's streams. The standard library has no HTTP for asyncio: the little of
-HTTP/1.1 that is needed stands here."""
+"""The gateway on asyncio's streams."""
 
 import asyncio
 import functools
-import os
 import re
-import resource
-import select
-import signal
-import sys
-import threading
 
-MOST_HEAD_BYTES = 16 * 1024
-PIECE_BYTES = 64 * 1024
+import arguments
+from arguments import refuse, report, whole_number
+from http1 import MOST_HEAD_BYTES, chunk, parse_request_line, parse_status_line, read_head, skip_body
+from service import end_when_told, raise_file_limit
+
 BAD_UPSTREAM = 400
 
-REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/1\.([01])")
-STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: [^\r\n\0]*)?")
-FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n\0]*?)[ \t]*")
-CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r\n")
 UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
 
 
@@ -28,7 +20,7 @@ async def listen(port, answer):
         server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=4096, limit=MOST_HEAD_BYTES)
     except OSError:
         refuse("port", "one that is free", str(port))
-    print(f"::ready port={server.sockets[0].getsockname()[1]}", flush=True)
+    report(f"::ready port={server.sockets[0].getsockname()[1]}")
     await server.serve_forever()
 
 
@@ -49,10 +41,10 @@ async def converse(reader, writer, answer):
 
 async def exchange(reader, writer, answer):
     """One request and its answer. True when the connection stays."""
-    request, fields = await read_head(reader, REQUEST_LINE)
-    method, target, minor = request.groups()
+    line, fields = await read_head(reader)
+    method, target, version = parse_request_line(line)
     # An HTTP/1.0 client knows no chunks: the end of its connection ends the body.
-    chunked = minor == b"1"
+    chunked = version == b"HTTP/1.1"
     keep = chunked and b"close" not in fields.get(b"connection", b"").lower()
     if target.partition(b"?")[0] != b"/":
         write_error(writer, b"404 Not Found", keep)
@@ -87,7 +79,7 @@ class Body:
     def write(self, data, last):
         head, self.head = self.head, b""
         end = b"0\r\n\r\n" if last else b""
-        self.writer.write(head + (b"%x\r\n%b\r\n%b" % (len(data), data, end) if self.chunked else data))
+        self.writer.write(head + (chunk(data) + end if self.chunked else data))
 
 
 async def fan_out(body, request_id, upstreams, piece, tick_s, timeout_s):
@@ -131,59 +123,13 @@ async def status_of(upstream, request_id):
         )
         status = 100
         while status < 200:  # Answers before the answer.
-            line, fields = await read_head(reader, STATUS_LINE)
-            status = int(line[1])
+            line, fields = await read_head(reader)
+            status = parse_status_line(line)
         if status not in (204, 304):
             await skip_body(reader, fields, length=None)
         return status
     finally:
         writer.close()
-
-
-async def read_head(reader, first_line):
-    """The match of the first line, and the fields by their names in lower case."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    first, *lines = head[:-4].split(b"\r\n")
-    return match(first_line, first), {
-        name.lower(): value for name, value in (match(FIELD, line).groups() for line in lines)
-    }
-
-
-def match(pattern, line):
-    matched = pattern.fullmatch(line)
-    if not matched:
-        raise ValueError(f"this is not HTTP: {line!r}")
-    return matched
-
-
-async def skip_body(reader, fields, length):
-    """Reads a body and forgets it. `length` is that of a body of which the head says nothing;
-    None: until the connection ends."""
-    if b"transfer-encoding" in fields:
-        if fields[b"transfer-encoding"].lower() != b"chunked":
-            raise ValueError("no other coding was asked for")
-        while size := int(match(CHUNK_SIZE, await reader.readuntil(b"\n"))[1], 16):
-            await skip(reader, size)
-            if await reader.readexactly(2) != b"\r\n":
-                raise ValueError("a chunk is longer than it said")
-        while await reader.readuntil(b"\n") != b"\r\n":
-            pass
-        return
-    if b"content-length" in fields:
-        length = int(match(re.compile(rb"[0-9]{1,18}"), fields[b"content-length"])[0])
-    if length is not None:
-        await skip(reader, length)
-    else:
-        while await reader.read(PIECE_BYTES):
-            pass
-
-
-async def skip(reader, length):
-    while length:
-        piece = await reader.read(min(length, PIECE_BYTES))
-        if not piece:
-            raise EOFError("the body is shorter than it said")
-        length -= len(piece)
 
 
 async def compute(body, _request_id, work):
@@ -203,9 +149,9 @@ def total(work):
     return result
 
 
-def settings(arguments):
+def settings():
     """The port, and what answers a request."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+    given = arguments.read()
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -235,46 +181,10 @@ def upstreams_of(text):
     return [(int(url[1]), (url[2] or "/").encode()) for url in urls]
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fanout: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # Not the loop's handler: that one would wait for a sum to be done. A plain one runs between two steps
-    # of Python; a signal just before a system call that waits would be missed: so it fills a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
 def main():
-    port, answer = settings(sys.argv[1:])
+    port, answer = settings()
     # A client is four connections.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_file_limit()
     end_when_told()
     asyncio.run(listen(port, answer))
 

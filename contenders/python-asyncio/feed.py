@@ -1,24 +1,17 @@
-"""The feed on asyncio's streams. The standard library has no HTTP for asyncio: the little of HTTP/1.1
-that is needed stands here."""
+"""The feed on asyncio's streams."""
 
 import asyncio
 import functools
 import itertools
-import os
-import re
-import resource
-import select
-import signal
 import socket
-import sys
-import threading
 from contextlib import suppress
 
-MOST_HEAD_BYTES = 16 * 1024
-PIECE_BYTES = 4096
+import arguments
+from arguments import refuse, report, whole_number
+from http1 import MOST_HEAD_BYTES, chunk, parse_request_line
+from service import end_when_told, raise_file_limit
 
-REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/1\.1\r\n")
-FEED = re.compile(rb"/test/([0-9]{1,20})")
+PIECE_BYTES = 4096
 
 
 async def listen(port, interval_s):
@@ -32,7 +25,7 @@ async def listen(port, interval_s):
     # Only now: start_server's backlog is also how often it tries to accept in one turn, even when no
     # descriptor is free.
     listener.listen(4096)
-    print(f"::ready port={listener.getsockname()[1]}", flush=True)
+    report(f"::ready port={listener.getsockname()[1]}")
     await server.serve_forever()
 
 
@@ -73,16 +66,20 @@ async def read_head(reader):
 def route(head):
     """The id of the feed that a request asks for, None where it asks for something else, and the head of
     the answer."""
-    request = REQUEST_LINE.match(head)
-    if not request:
+    line, _, _ = head.partition(b"\r\n")
+    try:
+        method, target, version = parse_request_line(line)
+    except ValueError:
         return None, refusal(b"400 Bad Request")
-    method, target = request.groups()
-    asked = FEED.fullmatch(target.partition(b"?")[0])
-    if not asked:
+    if version != b"HTTP/1.1":
+        return None, refusal(b"400 Bad Request")
+    path, _, _ = target.partition(b"?")
+    folder, _, feed_id = path.rpartition(b"/")
+    if folder != b"/test" or not feed_id.isdigit() or len(feed_id) > 20:
         return None, refusal(b"404 Not Found")
     if method != b"GET":
         return None, refusal(b"405 Method Not Allowed\r\nAllow: GET")
-    return asked[1], b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return feed_id, b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def refusal(status):
@@ -105,12 +102,8 @@ async def feed(writer, head, feed_id, interval_s):
             await writer.drain()
 
 
-def chunk(message):
-    return b"%x\r\n%b\r\n" % (len(message), message)
-
-
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
@@ -118,45 +111,9 @@ def settings(arguments):
     }
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"feed: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     # Not the loop's handler: that one would wait for its turn among ten thousand feeds.
     end_when_told()
     asyncio.run(listen(given["port"], given["interval_ms"] / 1000))

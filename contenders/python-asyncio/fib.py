@@ -1,12 +1,10 @@
 """The fibonacci service on asyncio's streams. It computes in the loop."""
 
 import asyncio
-import os
-import resource
-import select
-import signal
-import sys
-import threading
+
+import arguments
+from arguments import refuse, report, whole_number
+from service import end_when_told, raise_file_limit
 
 LONGEST = 100  # bytes of a line, its newline included
 
@@ -16,7 +14,7 @@ async def listen(port):
         server = await asyncio.start_server(converse, "127.0.0.1", port, backlog=1024, limit=LONGEST - 1)
     except OSError:
         refuse("port", "one that is free", str(port))
-    print(f"::ready port={server.sockets[0].getsockname()[1]}", flush=True)
+    report(f"::ready port={server.sockets[0].getsockname()[1]}")
     await server.serve_forever()
 
 
@@ -56,53 +54,17 @@ def fib(n):
     return fib(n - 1) + fib(n - 2)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fib: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, in the middle of a computation too: there is nothing to save.
-
-
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     # Not the loop's handler: that one would wait for a computation to be done.
     end_when_told()
     asyncio.run(listen(given["port"]))

@@ -2,16 +2,18 @@
 
 import multiprocessing
 import os
-import resource
 import signal
 import socket
-import sys
 import threading
 import time
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+
+import arguments
+from arguments import refuse, report, whole_number
+from service import raise_file_limit
 
 LONGEST = 100  # bytes of a line, its newline included
 
@@ -159,25 +161,12 @@ def fib(n):
     return fib(n - 1) + fib(n - 2)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
-
-
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fib: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
 
 
 def listen(port):
@@ -194,9 +183,8 @@ def end_with_stdin():
 
 
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     # Before the sockets, of which they need no copies.
     workers = Workers(given["cores"])
     listener = listen(given["port"])
@@ -206,7 +194,7 @@ def main():
     trampoline = Trampoline()
     trampoline.add(serve(listener, workers, trampoline))
     threading.Thread(target=end_with_stdin, daemon=True).start()
-    print(f"::ready port={listener.getsockname()[1]}", flush=True)
+    report(f"::ready port={listener.getsockname()[1]}")
     trampoline.run(lambda: signals)
     children = multiprocessing.active_children()
     for child in children:

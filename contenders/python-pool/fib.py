@@ -2,15 +2,17 @@
 
 import multiprocessing
 import os
-import resource
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+
+import arguments
+from arguments import refuse, report, whole_number
+from service import raise_file_limit
 
 LONGEST = 100  # bytes of a line, its newline included
 
@@ -98,25 +100,12 @@ def fib(n):
     return fib(n - 1) + fib(n - 2)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
-
-
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fib: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
 
 
 def listen(port):
@@ -145,14 +134,13 @@ def watch(told, workers):
 
 
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     # Before the socket, of which they need no copies.
     workers = Workers(given["cores"])
     listener = listen(given["port"])
     end_when_told(workers)
-    print(f"::ready port={listener.getsockname()[1]}", flush=True)
+    report(f"::ready port={listener.getsockname()[1]}")
     serve(listener, workers)
 
 

@@ -1,15 +1,16 @@
 """The batch on a pool of processes: the main process reads and writes, chunks of cases go to the workers."""
 
-import multiprocessing
 import operator
 import os
 import signal
 import sys
-import threading
 import time
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+
+import arguments
+import workers
+from arguments import complain, one_of, refuse, report, whole_number
 
 LEAST, MOST = -100_000, 100_000  # of a vector's numbers
 MOST_SIZE = 1_000_000
@@ -75,23 +76,14 @@ def batches(path, cores, repeats):
 
 def batch(path, cores):
     """Computes the input once, in a pool of its own. Returns the number of its cases."""
-    pool = ProcessPoolExecutor(
-        cores, mp_context=multiprocessing.get_context("fork"), initializer=end_with_the_program
-    )
+    pool = workers.start(cores)
     work = Batch(pool, CHUNKS_PER_CORE * cores)
     work.run(path)
     # Not `with`, which would wait for the workers when something has gone wrong, too.
-    shut_down(pool)
+    workers.shut_down(pool)
     for name, ns in work.ns.items():
         report(f"::phase name={name} ns={ns}")
     return work.cases
-
-
-def shut_down(pool):
-    workers = multiprocessing.active_children()
-    pool.shutdown()
-    for worker in workers:
-        worker.close()  # PyPy would keep its descriptors until the garbage is collected.
 
 
 def read_chunks(path):
@@ -114,16 +106,6 @@ def compute(chunk):
     begin = clock()
     answers = [smallest_product(*case) for case in chunk]
     return answers, clock() - begin
-
-
-def end_with_the_program():
-    """A worker's beginning. Nobody else tells it when the program is killed."""
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
-
-
-def wait_for_the_end():
-    multiprocessing.parent_process().join()
-    os._exit(1)
 
 
 def read_cases(path):
@@ -177,13 +159,9 @@ def sorted_numbers(number, size, text):
     return numbers
 
 
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
+def settings():
     """The path of the input, how many cores, and how many times. The pool has queues of its own."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+    given = arguments.read()
     cores = whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own"])
     repeats = whole_number(given, "repeats", "1", 1, 150)
@@ -192,39 +170,15 @@ def settings(arguments):
     return given["input"], cores, repeats
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, default, choices):
-    text = given.get(key, default)
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"batch: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
 def give_up(status, why):
-    print(f"batch: {why}", file=sys.stderr, flush=True)
-    workers = multiprocessing.active_children()
-    for worker in workers:
-        worker.kill()
-    for worker in workers:
-        worker.join()
+    complain(why)
+    workers.kill()
     os._exit(status)  # At once: what was not written yet is of no use.
 
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    path, cores, repeats = settings(sys.argv[1:])
+    path, cores, repeats = settings()
     try:
         batches(path, cores, repeats)
     except InputError as error:

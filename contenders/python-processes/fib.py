@@ -4,8 +4,10 @@ import os
 import select
 import signal
 import socket
-import sys
 import time
+
+import arguments
+from arguments import refuse, report, whole_number
 
 LONGEST = 100  # bytes of a line, its newline included
 
@@ -63,25 +65,12 @@ def fib(n):
     return fib(n - 1) + fib(n - 2)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
-
-
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fib: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
 
 
 def listen(port):
@@ -92,14 +81,14 @@ def listen(port):
 
 
 def main():
-    given = settings(sys.argv[1:])
+    given = settings()
     listener = listen(given["port"])
     # Not in a handler, which could come in the middle of a fork: the signal is something to wait for.
     told, telling = os.pipe()
     os.set_blocking(telling, False)
     signal.set_wakeup_fd(telling)
     signal.signal(signal.SIGTERM, lambda *_: None)
-    print(f"::ready port={listener.getsockname()[1]}", flush=True)
+    report(f"::ready port={listener.getsockname()[1]}")
     children = serve(listener, told)
     for child in children:
         os.kill(child, signal.SIGKILL)

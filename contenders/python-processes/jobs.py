@@ -1,48 +1,23 @@
 """The background jobs on a pool of processes. The heart beats in the main thread, between two looks."""
 
-import multiprocessing
 import os
 import select
 import signal
 import sys
-import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from concurrent.futures.process import BrokenProcessPool
 
+import arguments
+import workers
+from arguments import complain, one_of, report, whole_number
+from heartbeat import Heart, clock
+
 MODULUS = 2147483647
 FACTOR = 48271
-BEAT_NS = 10_000_000
-
-clock = time.monotonic_ns
 
 
-class Heart:
-    """A heartbeat that is due every 10 ms. Who comes by makes it."""
-
-    def __init__(self, now):
-        self.beats = 0
-        self.gap_ns = 0  # the longest yet
-        self._last = now
-        self._due = now + BEAT_NS
-
-    def patience_s(self):
-        return max(0, self._due - clock()) / 1e9
-
-    def beat_if_due(self):
-        now = clock()
-        if now >= self._due:
-            self.beats += 1
-            self._due = now + BEAT_NS
-            self.look_back(now)
-            self._last = now
-
-    def look_back(self, now):
-        self.gap_ns = max(self.gap_ns, now - self._last)
-
-
-def run(count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
+def run(count, sleep_s, rounds, processes, hold, trace, seed, alone, repeats):
     for _ in range(alone):
         begin = clock()
         work(seed, 0, sleep_s, rounds)
@@ -50,16 +25,14 @@ def run(count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
 
     order = beats = 0
     for _ in range(repeats):
-        order, beats = in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats)
+        order, beats = in_background(count, sleep_s, rounds, processes, hold, trace, seed, order, beats)
         hold = False  # It is meant for the first time only.
     report(f"::result answers={repeats * count} order={order} beats={beats}")
 
 
-def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, beats):
+def in_background(count, sleep_s, rounds, processes, hold, trace, seed, order, beats):
     """All jobs, once. Returns the order and the number of beats, which go on from those given."""
-    pool = ProcessPoolExecutor(
-        workers, mp_context=multiprocessing.get_context("fork"), initializer=end_with_the_program
-    )
+    pool = workers.start(processes)
     begin = clock()
     futures = [pool.submit(timed_work, seed, number, sleep_s, rounds, trace) for number in range(count)]
     submitted = clock()
@@ -70,7 +43,7 @@ def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, bea
     answers = [answer_of(future, heart) for future in futures]
     end = clock()
     heart.look_back(end)
-    shut_down(pool)
+    workers.shut_down(pool)
 
     report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
@@ -80,13 +53,6 @@ def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, bea
             unit, began, ended = span
             report(f"::span unit={unit} begin={began - begin} end={ended - begin}")
     return order, beats + heart.beats
-
-
-def shut_down(pool):
-    workers = multiprocessing.active_children()
-    pool.shutdown()
-    for worker in workers:
-        worker.close()  # PyPy would keep its descriptors until the garbage is collected.
 
 
 def answer_of(future, heart):
@@ -123,22 +89,8 @@ def wait_for_line(heart):
     sys.stdin.readline()
 
 
-def end_with_the_program():
-    """A worker's beginning. Nobody else tells it when the program is killed."""
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
-
-
-def wait_for_the_end():
-    multiprocessing.parent_process().join()
-    os._exit(1)
-
-
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     kind = one_of(given, "kind", "", ["sleep", "cpu", "noop"])
     duration_ms = whole_number(given, "duration_ms", "1000", 0, 3_600_000)
     rounds = whole_number(given, "rounds", "1000000", 1)
@@ -148,7 +100,7 @@ def settings(arguments):
         "sleep_s": duration_ms / 1000 if kind == "sleep" else None,
         "rounds": rounds if kind == "cpu" else 1,
         "alone": 5 if kind == "cpu" else 0,
-        "workers": whole_number(given, "workers", "", 1, 1024),
+        "processes": whole_number(given, "workers", "", 1, 1024),
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
@@ -156,39 +108,15 @@ def settings(arguments):
     }
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, default, choices):
-    text = given.get(key, default)
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"jobs: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
 def give_up(why):
-    print(f"jobs: {why}", file=sys.stderr, flush=True)
-    workers = multiprocessing.active_children()
-    for worker in workers:
-        worker.kill()
-    for worker in workers:
-        worker.join()
+    complain(why)
+    workers.kill()
     os._exit(1)  # At once, whatever is under way.
 
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    given = settings(sys.argv[1:])
+    given = settings()
     try:
         run(**given)
     except BrokenProcessPool:

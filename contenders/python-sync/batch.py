@@ -6,6 +6,9 @@ import signal
 import sys
 import time
 
+import arguments
+from arguments import complain, one_of, refuse, report, whole_number
+
 LEAST, MOST = -100_000, 100_000  # of a vector's numbers
 MOST_SIZE = 1_000_000
 COUNT_BYTES = 20  # of a line with one number, its newline included
@@ -101,13 +104,9 @@ def sorted_numbers(number, size, text):
     return numbers
 
 
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
+def settings():
     """The path of the input, and how many times. There is no queue, and one core is used."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+    given = arguments.read()
     whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own"])
     repeats = whole_number(given, "repeats", "1", 1, 150)
@@ -116,34 +115,14 @@ def settings(arguments):
     return given["input"], repeats
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, default, choices):
-    text = given.get(key, default)
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"batch: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
 def give_up(status, why):
-    print(f"batch: {why}", file=sys.stderr, flush=True)
+    complain(why)
     os._exit(status)  # At once: what was not written yet is of no use.
 
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    path, repeats = settings(sys.argv[1:])
+    path, repeats = settings()
     try:
         batches(path, repeats)
     except InputError as error:

@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, Full, Queue
 from typing import NamedTuple
 
+import arguments
+from arguments import complain, one_of, refuse, report, whole_number
+
 LEAST, MOST = -100_000, 100_000  # of a vector's numbers
 MOST_SIZE = 1_000_000
 COUNT_BYTES = 20  # of a line with one number, its newline included
@@ -216,12 +219,8 @@ def sorted_numbers(number, size, text):
     return numbers
 
 
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     cores = whole_number(given, "cores", "1", 1)
     capacity = CAPACITIES[one_of(given, "capacity", "own", CAPACITIES)]
     repeats = whole_number(given, "repeats", "1", 1, 150)
@@ -230,34 +229,14 @@ def settings(arguments):
     return given["input"], cores, capacity, repeats
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, default, choices):
-    text = given.get(key, default)
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"batch: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
 def give_up(status, why):
-    print(f"batch: {why}", file=sys.stderr, flush=True)
+    complain(why)
     os._exit(status)  # At once: what was not written yet is of no use.
 
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    path, cores, capacity, repeats = settings(sys.argv[1:])
+    path, cores, capacity, repeats = settings()
     try:
         batches(path, cores, capacity, repeats)
     except InputError as error:

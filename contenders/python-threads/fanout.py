@@ -1,16 +1,16 @@
 """The gateway on http.server's threads, with a pool of threads for the upstream calls."""
 
 import functools
-import os
 import re
-import resource
-import signal
 import sys
-import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import arguments
+from arguments import refuse, report, whole_number
+from service import end_when_told, raise_file_limit
 
 MOST_CALLS = 4096
 PIECE_BYTES = 64 * 1024
@@ -33,9 +33,9 @@ class Handler(BaseHTTPRequestHandler):
     # What is written goes out with a flush: the head with the first piece of the body, its end with the last.
     wbufsize = -1
 
-    def __init__(self, *arguments, answer):
+    def __init__(self, *args, answer):
         self.answer = answer
-        super().__init__(*arguments)
+        super().__init__(*args)
 
     def do_GET(self):
         self.skip_body()
@@ -177,9 +177,9 @@ def total(work):
     return result
 
 
-def settings(arguments):
+def settings():
     """The port, and what answers a request."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+    given = arguments.read()
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: one thread at a time runs Python.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -213,41 +213,16 @@ def upstreams_of(text):
     return [(int(url[1]), url[2] or "/") for url in urls]
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fanout: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
-def end_with_stdin():
-    while os.read(0, PIECE_BYTES):
-        pass
-    end()
-
-
 def main():
-    port, answer = settings(sys.argv[1:])
+    port, answer = settings()
     # A client is four connections.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    raise_file_limit()
     try:
         server = Server(("127.0.0.1", port), functools.partial(Handler, answer=answer))
     except OSError:
         refuse("port", "one that is free", str(port))
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=end_with_stdin, daemon=True).start()
-    print(f"::ready port={server.server_port}", flush=True)
+    end_when_told()
+    report(f"::ready port={server.server_port}")
     server.serve_forever()
 
 

@@ -2,15 +2,16 @@
 
 import itertools
 import math
-import os
 import re
-import resource
 import select
-import signal
 import socket
-import sys
 import threading
 import time
+
+import arguments
+from arguments import report, whole_number
+from connections import listen, serve
+from service import end_when_told, raise_file_limit
 
 MOST_HEAD_BYTES = 16 * 1024
 PIECE_BYTES = 4096
@@ -20,19 +21,6 @@ STACK_BYTES = 256 * 1024
 
 REQUEST = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/1\.1\r\n(?:.*\r\n)?\r\n", re.DOTALL)
 FEED = re.compile(rb"/test/([0-9]{1,20})")
-
-
-def serve(listener, interval_s):
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            time.sleep(0.01)  # No descriptor is free: some connection may end.
-            continue
-        try:
-            threading.Thread(target=converse, args=(connection, interval_s), daemon=True).start()
-        except RuntimeError:
-            connection.close()  # No thread can be had.
 
 
 def converse(connection, interval_s):
@@ -101,8 +89,8 @@ def chunk(message):
     return b"%x\r\n%b\r\n" % (len(message), message)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
@@ -110,57 +98,14 @@ def settings(arguments):
     }
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"feed: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def listen(port):
-    try:
-        return socket.create_server(("127.0.0.1", port), backlog=4096)
-    except OSError:
-        refuse("port", "one that is free", str(port))
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    listener = listen(given["port"])
+    given = settings()
+    raise_file_limit()
+    listener = listen(given["port"], backlog=4096)
     threading.stack_size(STACK_BYTES)
     end_when_told()
-    print(f"::ready port={listener.getsockname()[1]}", flush=True)
-    serve(listener, given["interval_ms"] / 1000)
+    report(f"::ready port={listener.getsockname()[1]}")
+    serve(listener, converse, given["interval_ms"] / 1000)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,13 @@
 """The feed on tasklets. The little of HTTP/1.1 that is needed stands here."""
 
 import itertools
-import os
 import re
-import resource
-import select
-import signal
 import socket
-import sys
-import threading
 import time
 
+import arguments
+from arguments import refuse, report, whole_number
+from service import end_when_told, raise_file_limit
 from sockets import dispatch, readable, receive, send_all, sleep
 from tasklets import tasklet
 
@@ -100,26 +97,13 @@ def chunk(message):
     return b"%x\r\n%b\r\n" % (len(message), message)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
         "interval_ms": whole_number(given, "interval_ms", "1000", 1, 3_600_000),
     }
-
-
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"feed: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
 
 
 def listen(port):
@@ -129,36 +113,13 @@ def listen(port):
         refuse("port", "one that is free", str(port))
 
 
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     listener = listen(given["port"])
     listener.setblocking(False)
     end_when_told()
-    print(f"::ready port={listener.getsockname()[1]}", flush=True)
+    report(f"::ready port={listener.getsockname()[1]}")
     tasklet(serve)(listener, given["interval_ms"] / 1000)
     dispatch()
 

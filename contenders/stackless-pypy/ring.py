@@ -5,6 +5,9 @@ import time
 
 from stackless import channel, getcurrent, run, schedule, tasklet
 
+import arguments
+from arguments import one_of, report, whole_number
+
 MODULUS = 2147483647
 
 
@@ -88,43 +91,18 @@ def name():
     return f"{id(getcurrent()):x}"
 
 
-def report(line):
-    print(line, flush=True)
-
-
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
-    one_of(given, "capacity", "own", "0")  # A channel has no place.
+def settings():
+    given = arguments.read()
+    one_of(given, "capacity", "own", ["own", "0"])  # A channel has no place.
     return {
-        "nodes": whole_number(given, "nodes", 2),
-        "messages": whole_number(given, "messages", 1),
-        "token": one_of(given, "mode", "pipelined", "token") == "token",
-        "trace": one_of(given, "trace", "0", "1") == "1",
-        "hold": one_of(given, "hold", "0", "1") == "1",
-        "repeats": whole_number(given, "repeats", 1, 150, default="1"),
+        "nodes": whole_number(given, "nodes", "", 2),
+        "messages": whole_number(given, "messages", "", 1),
+        "token": one_of(given, "mode", "pipelined", ["pipelined", "token"]) == "token",
+        "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
+        "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
+        "repeats": whole_number(given, "repeats", "1", 1, 150),
     }
 
 
-def whole_number(given, key, least, most=1_000_000_000, default=""):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def one_of(given, key, *choices):
-    """The first choice is the default."""
-    text = given.get(key, choices[0])
-    if text not in choices:
-        refuse(key, " or ".join(choices), text)
-    return text
-
-
-def refuse(key, wanted, text):
-    print(f"ring: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
 if __name__ == "__main__":
-    rings(**settings(sys.argv[1:]))
+    rings(**settings())

@@ -3,13 +3,7 @@
 import asyncio
 import functools
 import logging
-import os
 import re
-import resource
-import select
-import signal
-import sys
-import threading
 from contextlib import suppress
 
 from tornado import gen
@@ -19,6 +13,10 @@ from tornado.httputil import HTTPInputError
 from tornado.iostream import StreamClosedError
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
+
+import arguments
+from arguments import refuse, report, whole_number
+from service import end_when_told, raise_file_limit
 
 MOST_CALLS = 4096
 BAD_UPSTREAM = 400
@@ -108,13 +106,13 @@ async def listen(port, handler, options):
     except OSError:
         refuse("port", "one that is free", str(port))
     HTTPServer(application).add_sockets(sockets)
-    print(f"::ready port={sockets[0].getsockname()[1]}", flush=True)
+    report(f"::ready port={sockets[0].getsockname()[1]}")
     await asyncio.Event().wait()
 
 
-def settings(arguments):
+def settings():
     """The port, and the handler with its options."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+    given = arguments.read()
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -139,48 +137,12 @@ def upstreams_of(text):
     return urls
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fanout: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # Not the loop's handler: that one would wait for a sum to be done. A plain one runs between two steps
-    # of Python; a signal just before a system call that waits would be missed: so it fills a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
 def main():
-    port, handler, options = settings(sys.argv[1:])
-    # A client is four connections.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    port, handler, options = settings()
+    raise_file_limit()  # A client is four connections.
     # A warning for each upstream that refuses, or client that is gone, is one too many.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
+    # Not the loop's handler: that one would wait for a sum to be done.
     end_when_told()
     asyncio.run(listen(port, handler, options))
 

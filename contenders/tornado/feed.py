@@ -5,12 +5,6 @@ import errno
 import functools
 import itertools
 import logging
-import os
-import resource
-import select
-import signal
-import sys
-import threading
 from contextlib import suppress
 
 from tornado.httpserver import HTTPServer
@@ -18,6 +12,10 @@ from tornado.ioloop import IOLoop
 from tornado.iostream import StreamClosedError
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
+
+import arguments
+from arguments import refuse, report, whole_number
+from service import end_when_told, raise_file_limit
 
 ACCEPT_AGAIN_S = 0.1
 
@@ -64,7 +62,7 @@ async def listen(port, interval_s):
     server.add_sockets(sockets)
     on_error = functools.partial(handle_error, server=server, listener=sockets[0])
     asyncio.get_running_loop().set_exception_handler(on_error)
-    print(f"::ready port={sockets[0].getsockname()[1]}", flush=True)
+    report(f"::ready port={sockets[0].getsockname()[1]}")
     await asyncio.Event().wait()
 
 
@@ -78,8 +76,8 @@ def handle_error(loop, context, server, listener):
     loop.call_later(ACCEPT_AGAIN_S, server.add_socket, listener)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
@@ -87,45 +85,9 @@ def settings(arguments):
     }
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"feed: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     # A warning for each client that is gone, or speaks no HTTP, is one too many.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
     # Not the loop's handler: that one would wait for its turn among ten thousand feeds.

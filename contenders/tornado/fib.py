@@ -1,20 +1,16 @@
 """The fibonacci service on Tornado's TCP server. It computes in the loop."""
 
 import asyncio
-import os
-import resource
-import select
-import signal
-import sys
-import threading
 
 from tornado.iostream import StreamClosedError
 from tornado.netutil import bind_sockets
 from tornado.tcpserver import TCPServer
 
+import arguments
+from arguments import refuse, report, whole_number
+from service import end_when_told, raise_file_limit
+
 LONGEST = 100  # bytes of a line, its newline included
-# Not read_until with its max_bytes, which closes the connection without a word.
-LINE = rb"\n|[^\n]{%d}" % LONGEST
 
 
 class Server(TCPServer):
@@ -22,8 +18,7 @@ class Server(TCPServer):
         """Answers one client's requests until it closes."""
         try:
             stream.set_nodelay(True)
-            while (line := await read_line(stream)).endswith(b"\n"):
-                await stream.write(answer(line[:-1]))
+            await converse(stream)
             await stream.write(b"error: a line may have %d bytes\n" % LONGEST)
         except (StreamClosedError, OSError):
             pass  # The client went away.
@@ -31,12 +26,22 @@ class Server(TCPServer):
             stream.close()
 
 
-async def read_line(stream):
-    line = stream.read_until_regex(LINE)
-    if line.done():
-        # The await would not give way: a client that always has more to ask would keep the loop.
-        await asyncio.sleep(0)
-    return await line
+async def converse(stream):
+    """Answers requests until a line is too long. Not with `read_until(…, max_bytes)`, which then closes the
+    connection before anything can be said."""
+    buffer = bytearray()
+    while len(buffer) < LONGEST:
+        data = stream.read_bytes(LONGEST, partial=True)
+        at_once = data.done()
+        buffer += await data
+        while (end := buffer.find(b"\n", 0, LONGEST)) >= 0:
+            request = bytes(buffer[:end])
+            del buffer[: end + 1]
+            await stream.write(answer(request))
+        if at_once:
+            # No await gave way: a client that always has more to ask would keep the loop. Not before the
+            # answers are written: the loop may hear that the client has sent all, and closes the stream.
+            await asyncio.sleep(0)
 
 
 def answer(request):
@@ -51,47 +56,12 @@ def fib(n):
     return fib(n - 1) + fib(n - 2)
 
 
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
-
-
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fib: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, in the middle of a computation too: there is nothing to save.
 
 
 async def listen(port):
@@ -101,14 +71,13 @@ async def listen(port):
         refuse("port", "one that is free", str(port))
     server = Server()
     server.add_sockets(sockets)
-    print(f"::ready port={sockets[0].getsockname()[1]}", flush=True)
+    report(f"::ready port={sockets[0].getsockname()[1]}")
     await asyncio.Event().wait()
 
 
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    given = settings()
+    raise_file_limit()
     # Not the loop's handler: that one would wait for a computation to be done.
     end_when_told()
     asyncio.run(listen(given["port"]))

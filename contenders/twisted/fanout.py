@@ -1,24 +1,22 @@
 """The gateway on Twisted's web server and its HTTP client."""
 
 import functools
-import os
 import re
-import resource
-import select
-import signal
-import sys
-import threading
 import warnings
 from contextlib import suppress
 
 from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, inlineCallbacks
-from twisted.internet.error import CannotListenError
 from twisted.internet.task import deferLater
 from twisted.web.client import Agent, HTTPConnectionPool, PartialDownloadError, readBody
 from twisted.web.http_headers import Headers
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Site
+from twisted.web.server import NOT_DONE_YET
+
+import arguments
+from arguments import refuse, whole_number
+from serving import serve
+from sites import QuietSite
 
 MOST_KEPT = 4096
 BAD_UPSTREAM = 400
@@ -141,16 +139,9 @@ def total(work):
     return result
 
 
-class QuietSite(Site):
-    noisy = False
-
-    def log(self, request):
-        pass  # Else a line for each request is made, and kept until a log is opened.
-
-
-def settings(arguments):
+def settings():
     """The port, and what answers a request."""
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+    given = arguments.read()
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: the reactor has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -173,55 +164,11 @@ def upstreams_of(text):
     return [url.encode() for url in urls]
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"fanout: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # Not the loop's handler: that one would wait for a sum to be done. A plain one runs between two steps
-    # of Python; a signal just before a system call that waits would be missed: so it fills a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
 def main():
-    port, gateway = settings(sys.argv[1:])
-    # A client is four connections.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    try:
-        listening = reactor.listenTCP(port, QuietSite(gateway), backlog=4096, interface="127.0.0.1")
-    except CannotListenError:
-        refuse("port", "one that is free", str(port))
+    port, gateway = settings()
     # Meant for those who write transports, but said where a short body is all there already.
     warnings.filterwarnings("ignore", "Using readBody with a transport", DeprecationWarning)
-    end_when_told()
-    print(f"::ready port={listening.getHost().port}", flush=True)
-    reactor.run(installSignalHandlers=False)
+    serve(port, QuietSite(gateway), backlog=4096)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
 """The feed on Twisted's web server."""
 
-import os
 import re
-import resource
-import select
-import signal
-import sys
-import threading
 import time
 
 from twisted.internet import reactor
-from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IPushProducer
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Site
+from twisted.web.server import NOT_DONE_YET
 from zope.interface import implementer
+
+import arguments
+from arguments import whole_number
+from serving import serve
+from sites import QuietSite
 
 FULL_BYTES = 16  # Fewer than any message has.
 
@@ -84,15 +82,8 @@ class Feed:
             self.timer.cancel()
 
 
-class QuietSite(Site):
-    noisy = False
-
-    def log(self, request):
-        pass  # Else a line for each request is made, and kept until a log is opened.
-
-
-def settings(arguments):
-    given = dict(argument.partition("=")[::2] for argument in arguments)
+def settings():
+    given = arguments.read()
     return {
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
@@ -100,54 +91,9 @@ def settings(arguments):
     }
 
 
-def whole_number(given, key, default, least, most=1_000_000_000):
-    text = given.get(key, default)
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    if not digits or not least <= int(text) <= most:
-        refuse(key, f"a whole number from {least} to {most}", text)
-    return int(text)
-
-
-def refuse(key, wanted, text):
-    print(f"feed: {key} must be {wanted}, not {text!a}", file=sys.stderr)
-    sys.exit(2)
-
-
-def end_when_told():
-    """Ends the program on SIGTERM and at the end of stdin."""
-    told, telling = os.pipe()
-    os.set_blocking(telling, False)
-    # The handler runs between two steps of Python, in the main thread. A signal that comes just before
-    # a system call that waits would be missed: so it puts a byte into a pipe too.
-    signal.set_wakeup_fd(telling)
-    signal.signal(signal.SIGTERM, end)
-    threading.Thread(target=watch, args=(told,), daemon=True).start()
-
-
-def watch(told):
-    while True:
-        ready, _, _ = select.select([told, 0], [], [])
-        if told in ready or not os.read(0, 4096):
-            end()
-
-
-def end(*_):
-    os._exit(0)  # At once, whatever is under way: there is nothing to save.
-
-
 def main():
-    given = settings(sys.argv[1:])
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    site = QuietSite(Feeds(given["interval_ms"] / 1000))
-    try:
-        port = reactor.listenTCP(given["port"], site, backlog=4096, interface="127.0.0.1")
-    except CannotListenError:
-        refuse("port", "one that is free", str(given["port"]))
-    # Not the reactor's handler: that one would wait for its turn among ten thousand feeds.
-    end_when_told()
-    print(f"::ready port={port.getHost().port}", flush=True)
-    reactor.run(installSignalHandlers=False)
+    given = settings()
+    serve(given["port"], QuietSite(Feeds(given["interval_ms"] / 1000)), backlog=4096)
 
 
 if __name__ == "__main__":

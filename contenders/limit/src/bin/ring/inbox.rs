@@ -43,6 +43,22 @@ impl Inbox {
         self.length += 1;
     }
 
+    /// Moves so many messages to another queue, each with `add` added. The caller has checked that they are
+    /// there, and that there is room.
+    #[inline]
+    pub fn move_to(&mut self, other: &mut Inbox, count: usize, add: i64) {
+        let mut from = self.head as usize;
+        let mut to = wrap(other.head as usize + other.len());
+        for _ in 0..count {
+            other.places[to] = self.places[from] + add;
+            from = wrap(from + 1);
+            to = wrap(to + 1);
+        }
+        self.head = from as u32;
+        self.length -= count as u32;
+        other.length += count as u32;
+    }
+
     /// The caller has checked that there is a message.
     #[inline]
     pub fn pop(&mut self) -> i64 {
@@ -65,6 +81,26 @@ fn wrap(place: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_move_from_queue_to_queue() {
+        let (mut one, mut other) = (Inbox::new(), Inbox::new());
+        let (mut sent, mut received) = (0, 0);
+        for burst in (1..=PLACES).cycle().take(200) {
+            for _ in 0..burst {
+                one.push(sent);
+                sent += 1;
+            }
+            one.move_to(&mut other, burst / 2, 100);
+            one.move_to(&mut other, burst - burst / 2, 100);
+            assert!(one.is_empty());
+            while !other.is_empty() {
+                assert_eq!(other.pop(), received + 100);
+                received += 1;
+            }
+        }
+        assert_eq!(sent, received);
+    }
 
     #[test]
     fn values_leave_in_the_order_in_which_they_came() {

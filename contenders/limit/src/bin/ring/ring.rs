@@ -128,12 +128,15 @@ impl Ring {
     fn relay<const TRACE: bool>(&mut self, i: usize) -> io::Result<()> {
         let number = i as i64;
         let (unit, next) = pair(&mut self.units, i);
-        for _ in 0..unit.inbox.len().min(next.inbox.room()) {
-            let value = unit.inbox.pop();
-            if TRACE {
+        let count = unit.inbox.len().min(next.inbox.room());
+        if TRACE {
+            for _ in 0..count {
+                let value = unit.inbox.pop();
                 trace(&mut self.out, [':', '*'], number, value)?;
+                next.inbox.push(value + number);
             }
-            next.inbox.push(value + number);
+        } else {
+            unit.inbox.move_to(&mut next.inbox, count, number);
         }
         unit.state = if unit.inbox.is_empty() {
             State::NeedsMessage
