@@ -35,22 +35,26 @@ from ringside.store import record
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "records" / f"posts{record.SUFFIX}"
-COMMAND = "ringside run posts"
+SUITE = "posts"
+COMMAND = f"ringside run {SUITE}"
 MADE = "Made by `scripts/results.py` from [the record](../records/README.md); do not edit it by hand."
 FINDINGS = 5
 BEGIN, END = "<!-- findings: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
 def analyses_of(path: Path) -> list[RunAnalysis]:
-    """The analyses of a record's runs, in the order in which they were made."""
-    store = record.read(path)
-    return [context.analysis(store, run) for run in store.runs()]
+    """The analyses of a record's runs, in the order of the suite that they are of."""
+    store, suite = record.read(path), context.catalogue().suite(SUITE)
+    order = suite.experiments if suite else ()
+    runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
+    return [context.analysis(store, run) for run in runs]
 
 
 def results(analyses: Sequence[RunAnalysis]) -> str:
     """docs/RESULTS.md."""
     own, common = suite_diagnostics(analyses)
-    begun, ended = analyses[0].run.started_at, analyses[-1].run.ended_at or "?"
+    begun = min(analysis.run.started_at for analysis in analyses)
+    ended = max(analysis.run.ended_at or "?" for analysis in analyses)
     parts = [
         "# Results",
         f"{MADE} [POSTS](POSTS.md) sets the posts' figures and claims beside them.",
@@ -126,8 +130,10 @@ def findings(analyses: Sequence[RunAnalysis]) -> str:
 def _gaps(analysis: RunAnalysis) -> Iterator[tuple[float, str]]:
     for point in analysis.points:
         ranking = analysis.rankings[analysis.headline.name, point]
-        # What is tuned by hand is no choice that anybody has.
-        names = [name for name in ranking.order if name in ranking.ranks and name != analysis.floor]
+        # Ranks are inside a class; what is tuned by hand is no choice that anybody has.
+        kind = analysis.kind(ranking.order[0])
+        own = [name for name in ranking.order if analysis.kind(name) == kind]
+        names = [name for name in own if name in ranking.ranks and name != analysis.floor]
         if len(names) > 1 and ranking.ranks[names[0]][1] < ranking.ranks[names[-1]][0]:
             yield _gap(analysis, point, names[0], names[-1])
 

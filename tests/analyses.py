@@ -66,9 +66,11 @@ def analysis(
     measurement: Measurement | None = None,
     baseline: str = "",
     floor: str | None = None,
+    kinds: Mapping[str, str] | None = None,
     metrics: Sequence[str] = (),
     ratios: Sequence[tuple[str, str]] = (),
     failed: Collection[tuple[str, Point]] = (),
+    unavailable: Collection[tuple[str, Point]] = (),
     contenders: Mapping[str, PlannedContender] | None = None,
     reports: Mapping[str, TrialOutcome] | None = None,
     blocks: int | None = None,
@@ -78,13 +80,14 @@ def analysis(
 ) -> RunAnalysis:
     """The analysis of a run whose trials have these figures, by contender and point.
 
-    `baseline`: the first contender if left out. `failed`: cells whose trials all crashed. `blocks`: planned
-    ones, if not those with figures. `reports`: what the probe reported of each trial, by contender.
+    `baseline`: the first contender if left out. `failed`: cells whose trials all crashed;
+    `unavailable`: those that could not be measured. `blocks`: planned ones, if not those with figures.
+    `reports`: what the probe reported of each trial, by contender.
     """
     measurement = measurement or Exact()
-    cells = {*values, *failed}
-    names = tuple(dict.fromkeys(name for name, _ in (*values, *failed)))
-    points = tuple(dict.fromkeys(place for _, place in (*values, *failed)))
+    cells = {*values, *failed, *unavailable}
+    names = tuple(dict.fromkeys(name for name, _ in (*values, *failed, *unavailable)))
+    points = tuple(dict.fromkeys(place for _, place in (*values, *failed, *unavailable)))
     done = max(len(each) for metrics in values.values() for each in metrics.values())
     experiment = Experiment(
         name=of_experiment.pop("name", "example"),
@@ -100,7 +103,7 @@ def analysis(
     planned = contenders or {
         name: PlannedContender(
             title=name.capitalize(),
-            kind="floor" if name == floor else "idiomatic",
+            kind="floor" if name == floor else (kinds or {}).get(name, "idiomatic"),
             version="1.2.3",
             runs_on=name.capitalize(),
         )
@@ -119,6 +122,13 @@ def analysis(
         _trial(block, position, cell, values.get(cell), (reports or {}).get(cell[0]))
         for block in range(1, done + 1)
         for position, cell in enumerate(sorted(cells, key=str))
+    ]
+    absent = {Cell(*cell) for cell in unavailable}
+    trials = [
+        dataclasses.replace(trial, outcome=Outcome.UNAVAILABLE, detail="not here")
+        if trial.cell in absent
+        else trial
+        for trial in trials
     ]
     return analyse(run, trials, measurement)
 

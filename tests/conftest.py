@@ -75,6 +75,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         )
 
 
+@pytest.fixture(autouse=True)
+def own_lock(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run beside each other: their runs do not wait for those of other tests."""
+    monkeypatch.setenv("RINGSIDE_LOCK", str(tmp_path_factory.getbasetemp() / "measurement.lock"))
+
+
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, as a user would, with a store of the user's own elsewhere."""
@@ -120,7 +126,8 @@ def add_fake(workplace: Path) -> Callable[..., None]:
     def add(name: str, how: str = "good", *more: str) -> None:
         folder = workplace / "contenders" / name
         folder.mkdir(parents=True)
-        shutil.copy(FAKES / "fake.py", folder)
+        for program in ("fake.py", "attacks.py"):
+            shutil.copy(FAKES / program, folder)
         words = ", ".join(f'"{word}"' for word in (f"how={how}", *more))
         manifest = (FAKES / "contender.toml").read_text(encoding="utf-8").replace('"how=HOW"', words)
         (folder / "contender.toml").write_text(manifest, encoding="utf-8")

@@ -326,6 +326,15 @@ def test_processes_left_behind_and_ends_that_take_long() -> None:
     assert diagnosed(trials) == [Diagnostic("left-behind", ("y", "z")), Diagnostic("slow-end", ("y",))]
 
 
+def test_programs_that_act_on_the_probe() -> None:
+    trials = [
+        trial(name="y", interference=("SIGTERM", "limits")),
+        trial(name="x"),
+        trial(name="z", interference=("x",)),
+    ]
+    assert diagnosed(trials) == [Diagnostic("interference", ("y (SIGTERM; limits)", "z (x)"))]
+
+
 def test_accounting_that_was_not_available() -> None:
     missing = [
         dataclasses.replace(trial(block), missing=texts)

@@ -38,6 +38,13 @@ def test_the_last_point_of_each_run_and_every_contender_once() -> None:
     assert len(set(found.names)) == len(found.names)
 
 
+def test_a_point_that_some_contender_cannot_be_at_stands_back() -> None:
+    values = {(name, place): {"hop_ns": scaled(2.0)} for name in ("a", "b") for place in (SMALL, LARGE)}
+    values.pop(("b", LARGE))
+    limited = analysis(values, unavailable=[("b", LARGE)])
+    assert [column.point for column in overview([limited]).columns] == [SMALL]
+
+
 def test_experiments_have_their_own_names_where_two_have_one_problem() -> None:
     assert [column.label for column in overview([RING]).columns] == [RING.measurement.name]
     assert [column.label for column in overview([RING, SERVICE]).columns] == ["ring-short", "service"]

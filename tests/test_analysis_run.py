@@ -142,7 +142,7 @@ def test_cells(small: RunAnalysis) -> None:
 
 
 def test_comparisons_and_ranks_of_each_metric(small: RunAnalysis) -> None:
-    """More is better of a rate."""
+    """More is better of a rate. The floor is compared, but has no rank among the others."""
     for metric, go, limit in ((HOP, 1.5, 0.08), (RATE, 5 / 7, 90 / 7)):
         for place in (P, Q):
             slower = small.comparison(metric, "go", "erlang", place)
@@ -154,7 +154,7 @@ def test_comparisons_and_ranks_of_each_metric(small: RunAnalysis) -> None:
             assert faster.ratio.estimate == near(limit, rel=1e-5)
             assert (slower.metric, slower.point) == (metric.name, place)
             assert small.rankings[metric.name, place] == Ranking(
-                ("limit", "erlang", "go"), {"limit": (1, 1), "erlang": (2, 2), "go": (3, 3)}
+                ("erlang", "go", "limit"), {"erlang": (1, 1), "go": (2, 2)}
             )
     assert small.comparison(HOP, "go", "limit", P) is None
     assert [(each.metric, each.point, each.contender) for each in small.shown_comparisons()] == [
@@ -175,14 +175,31 @@ def test_ratios_over_the_floor(small: RunAnalysis) -> None:
 
 
 def test_how_far_behind_the_best_each_is(small: RunAnalysis) -> None:
-    """Of a time how many times the best; of a rate how many times the best is."""
-    assert small.behind_best == {place: {"erlang": exactly(12.5), "go": exactly(18.75)} for place in (P, Q)}
+    """Of a time how many times the best of the baseline's class; of a rate how many times the best is."""
+    assert small.behind_best == {place: {"go": exactly(1.5), "limit": exactly(0.08)} for place in (P, Q)}
     rates = {("slow", P): 50.0, ("fast", P): 400.0, ("middle", P): 100.0}
     by_rate = analysis(
         {cell: {"rate": scaled(rate)} for cell, rate in rates.items()}, metrics=["rate"], failed=[("none", P)]
     )
     assert by_rate.behind_best == {P: {"middle": exactly(4.0), "slow": exactly(8.0)}}
     assert analysis({("go", P): {"hop_ns": scaled(1)}}).behind_best == {P: {}}
+
+
+def test_contenders_are_ranked_inside_their_class() -> None:
+    """The baseline's class stands first, and has the best; of a class of one there is nothing to rank."""
+    hops = {"thin": 10.0, "plain": 100.0, "limit": 1.0, "thinner": 5.0, "other": 200.0}
+    values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in hops.items()}
+    bare = {"thin": "bare", "thinner": "bare"}
+
+    idiomatic = analysis(values, baseline="plain", floor="limit", kinds=bare)
+    ranks = {"plain": (1, 1), "other": (2, 2), "thinner": (1, 1), "thin": (2, 2)}
+    order = ("plain", "other", "thinner", "thin", "limit")
+    assert idiomatic.rankings["hop_ns", P] == Ranking(order, ranks)
+    assert idiomatic.behind_best[P]["thinner"] == exactly(0.05)
+
+    by_thin = analysis(values, baseline="thin", floor="limit", kinds=bare)
+    assert by_thin.rankings["hop_ns", P].order == ("thinner", "thin", "plain", "other", "limit")
+    assert by_thin.behind_best[P]["thin"] == exactly(2.0)
 
 
 def test_an_experiment_may_name_metrics_and_pairs() -> None:

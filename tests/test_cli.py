@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from ringside.cli import setup
+from ringside.measure import host
 from tests.command_line import RINGSIDE, ringside
 
 Add = Callable[..., None]
@@ -252,7 +254,7 @@ def test_doctor_names_the_floors_and_what_is_too_old(workplace: Path) -> None:
         (programs / name).chmod(0o755)
     done = ringside("doctor", status=1, PATH=str(programs), COLUMNS="400")
     rows = {line.split()[0]: line for line in reversed(done.stdout.splitlines()) if "or newer  " in line}
-    assert re.search(r"^Go +1\.19 or newer .*bin/go is 1\.18\.1, below 1\.19 .*golang-go +go, ", rows["Go"])
+    assert re.search(r"^Go +1\.21 or newer .*bin/go is 1\.18\.1, below 1\.21 .*golang-go.* go, ", rows["Go"])
     assert re.search(
         r"^Rust +1\.65 or newer .*rustc is 1\.62\.0, below 1\.65 .*the probe's build", rows["Rust"]
     )
@@ -299,6 +301,35 @@ def test_setup_of_a_contender_that_can_be_had(workplace: Path, add_fake: Add, co
     assert (marker.parent / "made").exists()
     assert ringside("setup", "one").stderr == "setup: one is ready\n"
     assert "there is no contender `nobody`" in complaint("setup", "nobody")
+
+
+def test_setup_prints_instructions_and_installs_nothing(
+    workplace: Path, add_fake: Add, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_fake("one")
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    ways = 'install = { debian = ["thing"] }\ninstructions = { debian-12 = "look at https://thing.test/" }\n'
+    text = re.sub(r"executable = .*", 'executable = ["no-such-thing"]', manifest.read_text())
+    manifest.write_text(text.replace('"3.11"\n', f'"3.11"\n{ways}'))
+    release = {"ID": "debian", "VERSION_ID": "12"}
+    installed: list[tuple[str, ...]] = []
+
+    def record(*words: str) -> bool:
+        installed.append(words)
+        return True
+
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(setup, "_apt", record)
+    reason = "setup: one is not available: needs no-such-thing 3.11 or newer: not found"
+    assert setup.setup.main(["one"], standalone_mode=False) == 1
+    assert capsys.readouterr().err.splitlines() == [reason, "setup:   look at https://thing.test/"]
+    assert not installed
+    # A release whose package is new enough.
+    release["VERSION_ID"] = "13"
+    assert setup.setup.main(["one"], standalone_mode=False) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "setup:   apt-get install -y thing"
+    assert [words[0] for words in installed] == ["update", "install"]
 
 
 def test_setup_shows_why_a_build_failed(workplace: Path, add_fake: Add) -> None:

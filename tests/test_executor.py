@@ -47,6 +47,7 @@ def request(how: str, *more: str, trace: int = 0, **limits: Any) -> TrialRequest
         expect=Evidence(
             {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}, lines
         ),
+        awaits=("spawned",),
     )
 
 

@@ -115,6 +115,7 @@ version = ["{runtime}", "-v"]
 locate = ["{runtime}", "-l"]
 minimum = "1.2"
 install = { debian = ["r-base"] }
+instructions = { debian-12 = "ask at the desk" }
 [[build]]
 command = ["make", "{build}"]
 [[build]]
@@ -136,6 +137,7 @@ only = { messages = ["few", 7], cores = 1 }
     assert (runtime.name, runtime.title, runtime.minimum) == ("r", "R", "1.2")
     assert (runtime.executable, runtime.version) == (("r", "r-*"), ("{runtime}", "-v"))
     assert (runtime.locate, runtime.install) == (("{runtime}", "-l"), {"debian": ("r-base",)})
+    assert runtime.instructions == {"debian-12": "ask at the desk"}
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,19 @@ def test_of_multitask() -> None:
     pytest_passes("multitask", sys.executable, "test_multitask.py")
 
 
+def test_of_the_http_of_asyncio() -> None:
+    pytest_passes("python-asyncio", sys.executable, "test_http1.py")
+
+
+def test_what_python_contenders_share_is_the_same_everywhere() -> None:
+    """Each folder has a copy, so that it can be read, and taken away, by itself."""
+    for name in ("arguments.py", "service.py", "heartbeat.py"):
+        copies = {path: path.read_bytes() for path in (ROOT / "contenders").glob(f"*/{name}")}
+        assert len(copies) > 3
+        first = next(iter(copies.values()))
+        assert [str(path) for path, text in copies.items() if text != first] == []
+
+
 def test_of_tasklets_and_sockets_on_greenlets() -> None:
     python = ready("stackless-greenlet").build / "venv" / "bin" / "python"
     pytest_passes("stackless-greenlet", str(python), "test_tasklets.py", "test_sockets.py")

@@ -76,6 +76,9 @@ class Observer:
     def on_trial_begin(self, block: int, cell: Cell) -> None:
         self.started.append((block, cell))
 
+    def on_wait(self) -> None:
+        raise AssertionError("nobody else measures")
+
     def on_tick(self) -> None:
         self.ticks += 1
 
@@ -166,15 +169,23 @@ def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_the
     benchmark: Make, store: Store, run: Run
 ) -> None:
     with pytest.raises(ProbeError, match="the probe failed 2 times in a row, last: the probe broke"):
-        benchmark(Maker({6: ProbeError, 7: ProbeError})).conduct()
+        benchmark(Maker({5: ProbeError, 6: ProbeError})).conduct()
     trials = store.trials(run)
-    assert places(trials) == PLANNED[:7]
-    assert [trial.outcome for trial in trials[5:]] == [Outcome.PROBE_FAILED] * 2
+    assert places(trials) == PLANNED[:6]
+    assert [trial.outcome for trial in trials[4:]] == [Outcome.PROBE_FAILED] * 2
     assert store.run(run.id).ended_at is None
     again = Maker()
     assert benchmark(again).conduct()
-    assert [made[:3] for made in again.made] == PLANNED[5:]
+    assert [made[:3] for made in again.made] == PLANNED[4:]
     assert store.run(run.id).ended_at is not None
+
+
+def test_a_contender_that_makes_the_probe_fail_does_not_end_the_run(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    """The sixth and the seventh trial are of one contender, at two points."""
+    assert benchmark(Maker({6: ProbeError, 7: ProbeError})).conduct()
+    assert places(store.trials(run)) == PLANNED
 
 
 # --- interrupts and resumes ---

@@ -47,7 +47,7 @@ def test_messages_of_a_load_are_handed_on_as_they_come(tmp_path: Path) -> None:
 
 
 def test_the_request_is_one_line_of_json(tmp_path: Path) -> None:
-    Probe(script(tmp_path, f"printf '%s' \"$request\" > got; cat >> got; echo '{OUTCOME}'")).trial(TRIAL)
+    Probe(script(tmp_path, f"printf '%s' \"$request\" > got; echo '{OUTCOME}'")).trial(TRIAL)
     assert (tmp_path / "got").read_bytes() == TRIAL.encode()
 
 
@@ -93,7 +93,7 @@ def test_messages_of_a_load_are_checked_too(tmp_path: Path) -> None:
         ("kill -9 $$", "without an outcome: exit status -9"),
     ],
 )
-@pytest.mark.parametrize("lines", [[], [OUTCOME]])
+@pytest.mark.parametrize("lines", [[], [STARTED]])
 def test_a_probe_that_fails_says_why(tmp_path: Path, lines: list[str], then: str, reason: str) -> None:
     with pytest.raises(ProbeError, match=reason):
         printing(tmp_path, *lines, then=then).trial(TRIAL)

@@ -91,3 +91,16 @@ def test_commands_read_it_as_a_store(workplace: Path) -> None:
     assert "name it with -o run.json.xz" in refused.stderr
     refused = ringside("vs", "true", "false", "--store", "kept.json.xz", status=2)
     assert "is a record, which is only read" in refused.stderr
+
+
+def test_paths_below_the_home_of_the_user_are_shortened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    store = Store(tmp_path / "store.sqlite")
+    host = {"python": "/home/somebody/bin/python", "other": "/usr/bin/python"}
+    run = store.begin_run("e", 1, {}, host, {})
+    path = tmp_path / f"kept{record.SUFFIX}"
+    record.write(store, [run], path)
+    (again,) = record.read(path).runs()
+    assert again.host == {"python": "~/bin/python", "other": "/usr/bin/python"}

@@ -72,12 +72,17 @@ def test_the_overview_as_a_picture(parts: list[RunAnalysis]) -> None:
     assert RESULTS.picture(parts).startswith(b"\x89PNG")
     rows = RESULTS.overview_panel(RESULTS.overview(parts)).spec["datasets"]["rows"]
     of_ring = {row["contender"]: row for row in rows if row["problem"] == "ring"}
-    assert of_ring["limit"]["shown"] == "1.00"
+    assert of_ring["erlang"]["shown"] == "1.00"
+    assert of_ring["limit"]["shown"] == "0.066"
     assert of_ring["limit"]["behind"] == 0
     # A hundred times behind, and more, is the darkest.
     assert of_ring["python-threads"]["behind"] == 2
     assert of_ring["python-threads"]["dark"]
     assert "go-workers" not in of_ring
+
+
+def test_the_documents_are_what_the_record_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert RESULTS.main(["--check"]) == 0, capsys.readouterr().err
 
 
 def test_only_the_findings_of_the_readme_are_replaced(parts: list[RunAnalysis], tmp_path: Path) -> None:

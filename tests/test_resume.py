@@ -47,7 +47,8 @@ def probe(workplace: Path) -> Callable[..., str]:
 number=$(($(cat {folder}/number 2>/dev/null || echo 0) + 1))
 echo $number > {folder}/number
 case " {" ".join(map(str, failing))} " in *" $number "*) {FAILURES[failure][0]};; esac
-exec {find_probe()}
+# One request only: each trial gets a process, and a number, of its own.
+head -n 1 | {find_probe()}
 """
         )
         script.chmod(0o755)

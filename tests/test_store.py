@@ -387,3 +387,22 @@ def test_a_run_is_free_once_its_process_has_ended_or_was_killed(tmp_path: Path) 
         assert not store.is_held(run)
         with store.hold(run):
             pass
+
+
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_a_store_that_is_removed_meanwhile_loses_nothing(tmp_path: Path, whole_folder: bool) -> None:
+    path = tmp_path / "deep" / "s.sqlite"
+    store = Store(path)
+    run = store.begin_run("e", 1, {}, {}, {"h": "text"})
+    store.add_trial(run, trial(1))
+    for file in path.parent.iterdir():
+        file.unlink()
+    if whole_folder:
+        path.parent.rmdir()
+    store.add_trial(run, trial(2))
+    store.add_trial(run, trial(3))
+    store.end_run(run)
+    again = Store(path, create=False)
+    assert [each.block for each in again.trials(again.run(run.id))] == [1, 2, 3]
+    assert again.run(run.id).ended_at
+    assert again.sources(["h"]) == {"h": "text"}

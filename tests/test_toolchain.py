@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ringside.measure import host, toolchain
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable, WorkloadEntry
+from tests.test_contenders import CATALOGUE
 
 
 def script(path: Path, text: str) -> Path:
@@ -221,6 +222,39 @@ def test_packages_of_a_release_go_before_those_of_its_system(
     install = {"debian": ("cargo",), "debian-12": ("cargo-web",)}
     rust = Runtime("rust", ("cargo",), ("{runtime}", "--version"), install=install)
     assert toolchain.packages(rust) == (package,)
+
+
+@pytest.mark.parametrize(
+    ("release", "packages", "remedy"),
+    [
+        ({"ID": "debian", "VERSION_ID": "12"}, (), "look at https://thing.test/"),
+        ({"ID": "debian", "VERSION_ID": "13"}, ("thing",), "apt-get install -y thing"),
+        ({"ID": "fedora"}, (), "get thing.rpm"),
+    ],
+)
+def test_instructions_take_the_place_of_packages(
+    monkeypatch: pytest.MonkeyPatch, release: dict[str, str], packages: tuple[str, ...], remedy: str
+) -> None:
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    instructions = {"debian-12": "look at https://thing.test/", "fedora": "get thing.rpm"}
+    wanted = replace(runtime("no-such-thing"), instructions=instructions)
+    assert toolchain.packages(wanted) == packages
+    assert toolchain.remedy(wanted) == remedy
+
+
+@pytest.mark.parametrize("name", ["go", "go-sync", "go-workers"])
+def test_ways_to_get_go(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian 12's own Go cannot build these, so that it must not be offered there."""
+    one = CATALOGUE.contender(name).runtime
+    release = {"ID": "debian", "VERSION_ID": "12"}
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    assert toolchain.packages(one) == ()
+    assert "-t bookworm-backports golang-go" in toolchain.remedy(one)
+    assert "https://go.dev/dl/" in toolchain.remedy(one)
+    assert "\n" not in toolchain.remedy(one)
+    release["VERSION_ID"] = "13"
+    assert toolchain.packages(one) == ("golang-go",)
 
 
 def test_a_builds_folder_that_cannot_be_made(tmp_path: Path) -> None:

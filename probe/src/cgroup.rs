@@ -17,6 +17,8 @@ pub struct Cgroup {
     folder: OwnedFd,
     procs: OwnedFd,
     cpu: OwnedFd,
+    /// When the trial began.
+    cpu_before: CpuUsage,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,23 +29,43 @@ pub struct CpuUsage {
 }
 
 impl Cgroup {
-    /// Makes a cgroup below the probe's own. Limits that cannot be set are added to `missing`.
-    pub fn make(
+    /// A cgroup for a trial: the kept one of an earlier trial, else a new one below the probe's own. Limits that
+    /// cannot be set are added to `missing`.
+    pub fn begin(
+        kept: Option<Cgroup>,
         memory_bytes: u64,
         processes: u64,
         missing: &mut Vec<String>,
     ) -> io::Result<Cgroup> {
-        let mounts = fs::read("/proc/self/mountinfo")?;
-        let own = fs::read("/proc/self/cgroup")?;
-        let parent =
-            own_folder(&mounts, &own).map_err(|why| Error::new(ErrorKind::NotFound, why))?;
-        let cgroup = Cgroup::make_below(&parent)?;
+        let mut cgroup = kept.map_or_else(Cgroup::make, Ok)?;
+        cgroup.cpu_before = cgroup.cpu_total().unwrap_or_default();
         cgroup.limit("memory.max", memory_bytes, missing);
         cgroup.limit("pids.max", processes.saturating_add(THREAD_ROOM), missing);
         Ok(cgroup)
     }
 
+    fn make() -> io::Result<Cgroup> {
+        let mounts = fs::read("/proc/self/mountinfo")?;
+        let own = fs::read("/proc/self/cgroup")?;
+        let parent =
+            own_folder(&mounts, &own).map_err(|why| Error::new(ErrorKind::NotFound, why))?;
+        Cgroup::make_below(&parent)
+    }
+
+    /// Whether another trial may use it: it is empty, and the kernel keeps no peak of it, which cannot be reset.
+    pub fn can_be_used_again(&self) -> bool {
+        let mut left = Vec::new();
+        self.processes(&mut left);
+        let groups = fs::read_dir(&self.path).map_or(true, |entries| {
+            entries
+                .flatten()
+                .any(|entry| entry.file_type().map_or(true, |kind| kind.is_dir()))
+        });
+        left.is_empty() && !groups && !self.path.join("memory.peak").exists()
+    }
+
     fn make_below(parent: &Path) -> io::Result<Cgroup> {
+        remove_stale(parent);
         let pid = std::process::id();
         let mut path = PathBuf::new();
         for n in 0..100 {
@@ -69,6 +91,7 @@ impl Cgroup {
             folder: file("", OFlags::RDONLY | OFlags::DIRECTORY)?,
             procs: file("cgroup.procs", OFlags::RDWR)?,
             cpu: file("cpu.stat", OFlags::RDONLY)?,
+            cpu_before: CpuUsage::default(),
             path: path.to_owned(),
         })
     }
@@ -83,6 +106,17 @@ impl Cgroup {
         }
     }
 
+    /// Whether a process is inside, or in a sub-group: by its /proc/PID/cgroup.
+    pub fn holds(&self, memberships: &[u8]) -> bool {
+        let name = self.path.file_name().map_or(&b""[..], OsStrExt::as_bytes);
+        let own = memberships
+            .split(|&byte| byte == b'\n')
+            .find_map(|line| line.strip_prefix(b"0::"));
+        own.map_or(false, |path| {
+            path.split(|&byte| byte == b'/').any(|part| part == name)
+        })
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -92,7 +126,17 @@ impl Cgroup {
         (self.folder.as_fd(), self.procs.as_fd())
     }
 
+    /// CPU time since the trial began.
     pub fn cpu(&self) -> Option<CpuUsage> {
+        let (now, before) = (self.cpu_total()?, self.cpu_before);
+        Some(CpuUsage {
+            total_ns: now.total_ns.saturating_sub(before.total_ns),
+            user_ns: now.user_ns.saturating_sub(before.user_ns),
+            system_ns: now.system_ns.saturating_sub(before.system_ns),
+        })
+    }
+
+    fn cpu_total(&self) -> Option<CpuUsage> {
         let mut buffer = [0; 1024];
         let count = rustix::io::pread(&self.cpu, &mut buffer, 0).ok()?;
         parse_cpu(&buffer[..count])
@@ -135,6 +179,23 @@ impl Drop for Cgroup {
                 }
                 _ => break,
             }
+        }
+    }
+}
+
+/// Removes the cgroups of probes that were killed, and that nobody else removed.
+fn remove_stale(parent: &Path) {
+    let names = fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in names {
+        let name = entry.file_name();
+        let pid = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("ringside-"))
+            .and_then(|rest| rest.split('-').next())
+            .and_then(|pid| pid.parse::<u32>().ok());
+        if pid.map_or(false, |pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            // One that still has processes is not removed.
+            let _ = remove_tree(&entry.path());
         }
     }
 }

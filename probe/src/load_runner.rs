@@ -20,6 +20,9 @@ use std::sync::Arc;
 /// The header that identifies a request; a gateway passes it on to its upstreams.
 const ID_HEADER: &str = "x-request-id";
 
+/// With a larger share of requests dropped, percentiles of the others say nothing.
+const MAX_LOST_SHARE: f64 = 0.001;
+
 struct Running {
     load: usize,
     plan: Arc<Plan>,
@@ -123,11 +126,15 @@ impl<'a> LoadRunner<'a> {
         self.running.is_empty().then(|| self.step_name(self.step))
     }
 
-    /// Ends the running loads, and keeps what they recorded.
-    pub fn interrupt(&mut self, t_ns: u64) {
+    /// Asks the running loads to end.
+    pub fn interrupt(&mut self) {
         for running in &mut self.running {
             running.engine.interrupt();
         }
+    }
+
+    /// Waits for the loads that were asked to end, and keeps what they recorded.
+    pub fn join(&mut self, t_ns: u64) {
         while !self.running.is_empty() {
             self.finish(0, t_ns);
         }
@@ -143,7 +150,15 @@ impl<'a> LoadRunner<'a> {
             let record = &load.outcome.record;
             let cause = match load.plan.protocol {
                 Protocol::Stream => judge_streams(&step.name, name, &load.plan, record),
-                Protocol::Http | Protocol::Tcp => judge_replies(&step.name, name, record),
+                Protocol::Http | Protocol::Tcp => {
+                    // At the last of rising rates a server may fail.
+                    let rising = step.last_above_p99_s.is_some();
+                    judge_replies(&step.name, name, record).or_else(|| {
+                        (!rising)
+                            .then(|| judge_lost(&step.name, name, record))
+                            .flatten()
+                    })
+                }
             };
             if let Some(cause) = cause {
                 return Err(cause);
@@ -156,7 +171,7 @@ impl<'a> LoadRunner<'a> {
             if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
                 let p99 = record.latency.quantile(0.99) as f64 / 1e9;
                 let kept = record.requests as f64 >= 0.9 * record.intended as f64;
-                go_on = p99 <= max_s && kept;
+                go_on = p99 <= max_s && kept && !too_many_lost(record);
             }
         }
         Ok(go_on)
@@ -220,6 +235,32 @@ fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
     (wrong > 0).then(|| {
         Cause::WrongEvidence(format!(
             "{step}, {name}: {wrong} of {all} answers were not what was expected"
+        ))
+    })
+}
+
+/// Requests whose connection the server ended in place of an answer. Their times are in no figure.
+fn lost(record: &Record) -> u64 {
+    let kinds = [
+        ErrorKind::Send,
+        ErrorKind::Reset,
+        ErrorKind::ClosedEarly,
+        ErrorKind::Truncated,
+    ];
+    kinds.iter().map(|&kind| record.errors[kind as usize]).sum()
+}
+
+fn too_many_lost(record: &Record) -> bool {
+    lost(record) as f64 > MAX_LOST_SHARE * (record.requests + lost(record)) as f64
+}
+
+/// The cause to end the trial where the server dropped requests: perhaps those that would have been slow.
+fn judge_lost(step: &str, name: &str, record: &Record) -> Option<Cause> {
+    too_many_lost(record).then(|| {
+        Cause::LoadFailed(format!(
+            "{step}, {name}: {} requests of {} lost their connection before the answer",
+            lost(record),
+            record.requests + lost(record)
         ))
     })
 }

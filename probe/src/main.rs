@@ -1,4 +1,4 @@
-//! `ringside-probe` carries out one trial: a request on stdin, messages on stdout, both as JSON
+//! `ringside-probe` carries out trials, one after another: requests on stdin, messages on stdout, both as JSON
 //! lines. docs/PROTOCOL.md is the specification.
 #![deny(unsafe_code)]
 
@@ -8,7 +8,9 @@ mod clock;
 mod evidence;
 mod host;
 mod inputs;
+mod interference;
 mod io;
+mod listener;
 mod load;
 mod load_runner;
 mod messages;
@@ -18,9 +20,11 @@ mod procfs;
 mod protocol_line;
 mod reference;
 mod request;
+mod requests;
 mod sampler;
 mod sampling_budget;
 mod service;
+mod session;
 mod spawn;
 mod stdout;
 mod stub;
@@ -35,24 +39,21 @@ mod verdict;
 mod writer;
 
 use request::{Work, PROTOCOL};
-use rustix::process::{
-    getpid, getppid, set_child_subreaper, set_parent_process_death_signal, Signal,
-};
-use std::io::{BufRead, Read};
+use requests::Requests;
+use rustix::process::{getppid, set_parent_process_death_signal, Signal};
+use session::Session;
 use std::os::unix::io::AsFd;
 use std::process::ExitCode;
 use writer::{ReaderGone, Writer};
 
 const HELP: &str = "\
-ringside-probe carries out one trial of Ringside: it reads a request (one line of
-JSON) from stdin and writes messages (JSON lines) to stdout, as docs/PROTOCOL.md
-specifies them. It is started by `ringside`.
+ringside-probe carries out trials of Ringside, one after another: it reads requests
+(a line of JSON each) from stdin and writes messages (JSON lines) to stdout, as
+docs/PROTOCOL.md specifies them. It is started by `ringside`.
 
   --version   the version, and that of the protocol
   --help      this text
 ";
-
-const MOST_REQUEST_BYTES: u64 = 16 << 20;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -74,7 +75,7 @@ fn run() -> ExitCode {
     }
 }
 
-/// The error is why no trial took place.
+/// The error is why a trial did not take place.
 fn prepare_and_run() -> Result<ExitCode, String> {
     let parent = getppid();
     let system = |what: &str, error: std::io::Error| format!("{what}: {error}");
@@ -82,37 +83,34 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         .map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
     // Before anything else: from here on no signal is lost.
     let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
-    let work = Work::parse(&read_request()?)?;
-    let mut request = match work {
-        Work::Trial(request) => request,
-        Work::Load(plan) => return run_alone(|writer| load::run(&plan, &signals, writer)),
-        Work::Stub(plan) => return run_alone(|writer| stub::alone::run(&plan, &signals, writer)),
-    };
-    let reference = request
-        .reference
-        .then(|| reference::measure(&request.cpus))
-        .transpose()?;
-    let inherited_cpus = pin::pin_probe(&request)?;
-    let stub = trial::listen_upstreams(&mut request)?;
-    let missing = inputs::prepare(&request.inputs)?;
-    set_child_subreaper(Some(getpid()))
-        .map_err(|error| system("PR_SET_CHILD_SUBREAPER", error.into()))?;
-    // A parent that died before PR_SET_PDEATHSIG sends no signal.
-    if getppid() != parent {
-        return Err("the process that started the probe has ended".into());
+    sys::hide_from_others().map_err(|error| system("PR_SET_DUMPABLE", error))?;
+    let mut requests = Requests::of_stdin().map_err(|error| system("stdin", error))?;
+    // Without any request, the error is that of an empty one.
+    let mut line = requests.next(&signals)?.unwrap_or_default();
+    let mut session = Session::new(parent)?;
+    loop {
+        let work = Work::parse(&line)?;
+        let request = match work {
+            Work::Trial(request) => request,
+            Work::Load(plan) => return run_alone(|writer| load::run(&plan, &signals, writer)),
+            Work::Stub(plan) => {
+                return run_alone(|writer| stub::alone::run(&plan, &signals, writer))
+            }
+        };
+        let stdout = std::io::stdout();
+        let mut writer = Writer::new(stdout.as_fd());
+        let signals_of_trial = signals.try_clone().map_err(|error| system("dup", error))?;
+        let done = session.carry_out(*request, signals_of_trial, &mut writer)?;
+        let is_good = matches!(done, Ok(trial::Condition::Good));
+        let status = close(done.map(|_| ()), writer);
+        if !is_good {
+            return Ok(status);
+        }
+        line = match requests.next(&signals)? {
+            Some(line) => line,
+            None => return Ok(ExitCode::SUCCESS),
+        };
     }
-
-    let stdout = std::io::stdout();
-    let mut writer = Writer::new(stdout.as_fd());
-    let setup = trial::Setup {
-        stub,
-        missing,
-        inherited_cpus,
-        reference,
-    };
-    let done = trial::run(&request, setup, signals, &mut writer)
-        .map_err(|error| system("cannot begin the trial", error))?;
-    Ok(close(done, writer))
 }
 
 /// Runs a load or a stub by itself.
@@ -133,18 +131,6 @@ fn close(done: Result<(), ReaderGone>, writer: Writer) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn read_request() -> Result<Vec<u8>, String> {
-    let mut line = Vec::new();
-    let mut stdin = std::io::stdin().lock().take(MOST_REQUEST_BYTES);
-    stdin
-        .read_until(b'\n', &mut line)
-        .map_err(|error| format!("stdin: {error}"))?;
-    if line.len() as u64 == MOST_REQUEST_BYTES {
-        return Err(format!("more than {MOST_REQUEST_BYTES} bytes in one line"));
-    }
-    Ok(line)
 }
 
 fn print(text: &str) -> ExitCode {

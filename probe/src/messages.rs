@@ -111,6 +111,9 @@ pub struct TrialOutcome {
     pub stdout_tail: String,
     pub stderr_tail: String,
     pub left_behind: u64,
+    /// What the program did to the probe instead of its work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interference: Vec<String>,
     pub probe_cpu_ns: u64,
     pub samples: u64,
     pub sample_interval_ns: Option<u64>,

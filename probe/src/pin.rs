@@ -3,22 +3,19 @@
 use crate::request::Request;
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 
-/// Pins the probe. Returns the CPUs that the program is to be reset to where the request does not pin it; empty
-/// when the probe's own were not changed.
-pub fn pin_probe(request: &Request) -> Result<Vec<usize>, String> {
-    if request.cpus.is_empty() && request.probe_cpus.is_empty() {
-        return Ok(Vec::new());
-    }
-    let own = sched_getaffinity(None).map_err(|error| format!("CPU affinity: {error}"))?;
+/// Pins the probe. `own`: the CPUs that it was started with. Returns the CPUs that the program is to be reset to
+/// where the request does not pin it; empty when the probe's own were not changed.
+pub fn pin_probe(request: &Request, own: &CpuSet) -> Result<Vec<usize>, String> {
     if !request.cpus.is_empty() {
         pin_thread("cpus", &request.cpus)?;
     }
     if request.probe_cpus.is_empty() {
-        sched_setaffinity(None, &own).map_err(|error| format!("CPU affinity: {error}"))?;
+        // An earlier trial may have pinned it.
+        sched_setaffinity(None, own).map_err(|error| format!("CPU affinity: {error}"))?;
         return Ok(Vec::new());
     }
     pin_thread("probe_cpus", &request.probe_cpus)?;
-    Ok(cpu_list(&own))
+    Ok(cpu_list(own))
 }
 
 /// The CPUs that the program may use. `inherited`: as [`pin_probe`] returned them.
@@ -35,8 +32,7 @@ pub fn pin_thread(key: &str, cpus: &[usize]) -> Result<(), String> {
     if let Some(cpu) = cpus.iter().find(|&&cpu| cpu >= CpuSet::MAX_CPU) {
         return Err(format!("{key}: {cpu} is over {}", CpuSet::MAX_CPU - 1));
     }
-    let mut set = CpuSet::new();
-    cpus.iter().for_each(|&cpu| set.set(cpu));
+    let set = set_of(cpus);
     let done = sched_setaffinity(None, &set).and_then(|()| sched_getaffinity(None));
     match done {
         Ok(now) if now == set => Ok(()),
@@ -57,6 +53,14 @@ pub fn check(key: &'static str, cpus: &[usize]) -> Result<(), String> {
     let cpus = cpus.to_vec();
     let attempt = std::thread::spawn(move || pin_thread(key, &cpus)).join();
     attempt.unwrap_or_else(|_| Err(format!("{key}: the attempt to use them panicked")))
+}
+
+/// A set of CPUs; those that no set can hold are left out.
+pub fn set_of(cpus: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    let known = cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU);
+    known.for_each(|&cpu| set.set(cpu));
+    set
 }
 
 fn cpu_list(set: &CpuSet) -> Vec<usize> {

@@ -1,5 +1,6 @@
 //! One of the program's output pipes: reads it in large pieces, counts, keeps the tail.
 
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 
@@ -60,17 +61,19 @@ impl OutputPipe {
             Some(file) => file,
             None => return false,
         };
-        self.buffer.resize(PIECE_BYTES, 0);
+        // Room that is not filled with zeros first: that would take longer than most programs' output.
+        self.buffer.reserve(PIECE_BYTES);
         let mut more = true;
         for _ in 0..MAX_PIECES {
-            match rustix::io::read(file, &mut self.buffer) {
+            self.buffer.clear();
+            match rustix::io::read(file, spare_capacity(&mut self.buffer)) {
                 Ok(0) => {
                     self.file = None;
                     more = false;
                     break;
                 }
                 Ok(count) => {
-                    let piece = &self.buffer[..count];
+                    let piece = &self.buffer[..count.min(self.buffer.len())];
                     self.bytes += count as u64;
                     keep_tail(&mut self.tail, piece);
                     on_piece(piece);

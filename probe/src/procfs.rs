@@ -1,6 +1,6 @@
 //! Files below /proc.
 
-use rustix::fs::{openat, Mode, OFlags};
+use rustix::fs::{openat, readlinkat, Mode, OFlags};
 use std::io::Write;
 use std::os::unix::io::{AsFd, OwnedFd};
 
@@ -96,12 +96,36 @@ impl ProcFs {
         }
     }
 
+    /// The inodes of the sockets that a process has open; None when its files cannot be read.
+    pub fn sockets(&mut self, pid: i32) -> Option<Vec<u64>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(&self.root, format!("{pid}/fd"), flags, Mode::empty()).ok()?;
+        let mut sockets = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&folder).ok()?.flatten() {
+            // A file may have been closed meanwhile.
+            let target = readlinkat(&folder, entry.file_name(), Vec::new());
+            if let Some(inode) = target
+                .ok()
+                .and_then(|target| socket_inode(target.to_bytes()))
+            {
+                sockets.push(inode);
+            }
+        }
+        Some(sockets)
+    }
+
     /// Appends the children that a thread of a process started.
     pub fn children(&mut self, pid: i32, tid: i32, into: &mut Vec<i32>) {
         if let Some(text) = self.read(format_args!("{pid}/task/{tid}/children")) {
             numbers_in(text, into);
         }
     }
+}
+
+/// The number in `socket:[123]`.
+fn socket_inode(target: &[u8]) -> Option<u64> {
+    let number = target.strip_prefix(b"socket:[")?.strip_suffix(b"]")?;
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 fn numbers_in(text: &[u8], into: &mut Vec<i32>) {

@@ -43,6 +43,9 @@ pub struct Request {
     /// The file that the program reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
     #[serde(default)]
     pub stdin: Option<String>,
+    /// The names that the program may wait for by `::await`, each once.
+    #[serde(default)]
+    pub awaits: Vec<String>,
     /// A fixed computation is timed on the program's CPUs before it starts.
     #[serde(default)]
     pub reference: bool,
@@ -55,6 +58,8 @@ pub struct Limits {
     pub memory_bytes: u64,
     pub output_bytes: u64,
     pub processes: u64,
+    #[serde(default = "many_threads")]
+    pub threads: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -144,6 +149,11 @@ pub struct NamedLoad {
 
 fn twenty() -> f64 {
     20.0
+}
+
+/// Twice what a server with ten thousand connections and three threads for each would have.
+fn many_threads() -> u64 {
+    65_536
 }
 
 /// The contract allows two seconds; the rest is for stalls of the host.

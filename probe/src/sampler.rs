@@ -6,9 +6,10 @@ use crate::host::kernel_memory;
 use crate::messages::{Sample, ThreadCpu, TimelineFields};
 use crate::procfs::{kib_field, ProcFs, Process};
 use crate::sampling_budget::SamplingBudget;
-use crate::sys;
+use crate::sys::{self, Usage};
 use crate::threads::Threads;
 use crate::tree::{walk, Thoroughness, MANY_THREADS};
+use rustix::thread::CpuSet;
 
 // Inverse shares of one core: 0.8 % together, of 1 % for the whole probe.
 const TREE_SHARE: u64 = 250;
@@ -37,6 +38,9 @@ const SAMPLES_PER_SCAN: u64 = 8;
 pub struct Limits {
     pub memory_bytes: u64,
     pub processes: u64,
+    pub threads: u64,
+    /// The CPUs that the program was given; None: any.
+    pub cpus: Option<CpuSet>,
 }
 
 /// A limit that a sample exceeds, with its value.
@@ -44,6 +48,9 @@ pub struct Limits {
 pub enum Excess {
     Memory(u64),
     Processes(u64),
+    Threads(u64),
+    /// A thread has allowed itself other CPUs than the program was given.
+    Cpus,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +79,8 @@ pub struct Sampler {
     /// The sum of RSS when PSS was read last.
     rss_at_pss: u64,
     last_cpu_ns: u64,
+    /// A process that is not in the trial's cgroup, or was not.
+    left_cgroup: Option<i32>,
     due_ns: Option<u64>,
     regular: u64,
     first_ns: u64,
@@ -79,6 +88,8 @@ pub struct Sampler {
     page_bytes: u64,
     tick_ns: u64,
     timeline: bool,
+    /// What children of earlier trials had used.
+    before: Usage,
     pub peaks: Peaks,
 }
 
@@ -109,6 +120,7 @@ impl Sampler {
             samples: 0,
             rss_at_pss: 0,
             last_cpu_ns: 0,
+            left_cgroup: None,
             due_ns: interval_ns.map(|interval| interval.min(FIRST_SAMPLES_NS[0])),
             regular: 0,
             first_ns: 0,
@@ -116,6 +128,7 @@ impl Sampler {
             page_bytes: rustix::param::page_size() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
             timeline,
+            before: sys::children_usage(),
             peaks: Peaks {
                 pss_bytes: None,
                 threads: 1,
@@ -139,6 +152,16 @@ impl Sampler {
     /// Of a time line: the busiest threads.
     pub fn busiest(&self) -> Vec<ThreadCpu> {
         self.threads.busiest()
+    }
+
+    /// The kernel's account of all children that were waited for in this trial.
+    pub fn children_usage(&self) -> Usage {
+        sys::children_usage().since(&self.before)
+    }
+
+    /// A process that has left the trial's cgroup, whose account of CPU time is then too small.
+    pub fn left_cgroup(&self) -> Option<i32> {
+        self.left_cgroup
     }
 
     pub fn run_queue_ns(&self) -> u64 {
@@ -205,7 +228,11 @@ impl Sampler {
         }
         self.peaks.processes = self.peaks.processes.max(sample.processes);
         self.peaks.threads = self.peaks.threads.max(sample.threads);
+        if sample.threads > self.limits.threads {
+            excess.get_or_insert(Excess::Threads(sample.threads));
+        }
         if excess.is_none() {
+            self.find_escapes(&tree, cgroup);
             self.last_cpu_ns = self.last_cpu_ns.max(self.cpu_ns(&tree, cgroup));
         }
         // A process that has just ended may be counted nowhere for a moment: the sum never falls.
@@ -222,7 +249,12 @@ impl Sampler {
         let reads_threads =
             excess.is_none() && (mark.is_some() || self.threads_budget.allows(now_ns));
         if reads_threads {
-            self.threads.read_next(&mut self.procfs, &tree);
+            let escaped =
+                self.threads
+                    .read_next(&mut self.procfs, &tree, self.limits.cpus.as_ref());
+            if escaped {
+                excess = Some(Excess::Cpus);
+            }
             after_threads = thread_cpu_ns();
             self.threads_budget
                 .spent(now_ns, after_threads - after_tree);
@@ -238,7 +270,9 @@ impl Sampler {
         let in_doubt = rss > self.limits.memory_bytes;
         let wanted = mark.is_some() || (grown && (in_doubt || self.pss_budget.allows(now_ns)));
         // A time line shows memory that falls, too.
-        let again = in_doubt || (self.timeline && rss != self.rss_at_pss);
+        // Processes that share memory may write to it: PSS grows then, and RSS does not.
+        let shared = sample.processes > 1;
+        let again = in_doubt || shared || (self.timeline && rss != self.rss_at_pss);
         let wanted = wanted || (again && self.pss_budget.allows(now_ns));
         if excess.is_none() && wanted {
             sample.pss_bytes = self.pss(&tree);
@@ -296,12 +330,38 @@ impl Sampler {
         tree
     }
 
+    /// Looks for a process outside the trial's cgroup.
+    fn find_escapes(&mut self, tree: &[Process], cgroup: Option<&Cgroup>) {
+        let Some(cgroup) = cgroup.filter(|_| self.left_cgroup.is_none()) else {
+            return;
+        };
+        // One file in place of one for each process. It lacks those of sub-groups, which are asked for their own.
+        let mut inside = Vec::new();
+        cgroup.processes(&mut inside);
+        inside.sort_unstable();
+        let others = tree
+            .iter()
+            .filter(|process| process.alive && inside.binary_search(&process.pid).is_err());
+        for process in others {
+            let pid = process.pid;
+            let own = self.procfs.read(format_args!("{pid}/cgroup"));
+            // One that has just ended is in no cgroup any more.
+            if own.map_or(false, |own| !cgroup.holds(own)) {
+                let now = self.procfs.process(pid);
+                if now.map_or(false, |now| now.alive) {
+                    self.left_cgroup = Some(pid);
+                }
+            }
+        }
+    }
+
     fn cpu_ns(&self, tree: &[Process], cgroup: Option<&Cgroup>) -> u64 {
-        let cpu = cgroup.and_then(Cgroup::cpu).map(|cpu| cpu.total_ns);
+        let complete = cgroup.filter(|_| self.left_cgroup.is_none());
+        let cpu = complete.and_then(Cgroup::cpu).map(|cpu| cpu.total_ns);
         cpu.unwrap_or_else(|| {
             let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
             let children = |process: &Process| process.child_ticks * self.tick_ns;
-            let gone = sys::children_usage();
+            let gone = self.children_usage();
             tree.iter()
                 .map(|process| own(process) + children(process))
                 .sum::<u64>()
@@ -353,6 +413,8 @@ mod tests {
         let limits = Limits {
             memory_bytes,
             processes,
+            threads: u64::MAX,
+            cpus: None,
         };
         let mut sampler = Sampler::new(ProcFs::open().unwrap(), Some(50_000_000), limits, true);
         // The tree below the shell that runs the tests holds at least this process.

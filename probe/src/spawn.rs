@@ -24,6 +24,8 @@ pub struct SpawnPlan<'a> {
     pub cgroup: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
     /// As many descriptors as the host allows.
     pub many_files: bool,
+    /// Without privileges to gain, and without the one that opens other processes. A plain command keeps them.
+    pub confined: bool,
 }
 
 /// Some hosts allow a thousand million, and some runtimes allocate a table for all descriptors allowed.
@@ -61,6 +63,12 @@ impl SpawnStep {
         Some((step, io::Error::from_raw_os_error(errno)))
     }
 }
+
+/// libc has no name for it.
+const CAP_SYS_PTRACE: libc::c_ulong = 19;
+
+/// The kernel's first victim for want of memory is the program, never the probe.
+const OOM_SCORE: &[u8] = b"1000";
 
 /// libc declares it as a C int, which has no such bit.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
@@ -189,6 +197,21 @@ fn child(
             if libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), set) != 0 {
                 fail(report, SpawnStep::Affinity);
             }
+        }
+        if plan.confined {
+            // Without effect where the kernel or the user's rights do not allow it: the trial itself needs neither.
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0);
+        }
+        // The probe's own files below /proc are hidden; this process is another already.
+        libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
+        let score = libc::open(
+            b"/proc/self/oom_score_adj\0".as_ptr().cast(),
+            libc::O_WRONLY | libc::O_CLOEXEC,
+        );
+        if score >= 0 {
+            libc::write(score, OOM_SCORE.as_ptr().cast(), OOM_SCORE.len());
+            libc::close(score);
         }
         let no_core = libc::rlimit {
             rlim_cur: 0,

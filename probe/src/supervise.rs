@@ -2,6 +2,7 @@
 
 use crate::cgroup::{Cgroup, CpuUsage};
 use crate::clock::timespec;
+use crate::listener::{owner, Owner};
 use crate::procfs::{ProcFs, Process};
 use crate::request::{CgroupUse, Request};
 use crate::spawn::{spawn, SpawnPlan, Spawned};
@@ -17,6 +18,7 @@ use rustix::process::{
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,9 @@ const HIGHEST_PRIORITY: i32 = -20;
 /// Processes that the kernel does not let die (they wait for a dead disk, say) are given up when no process of the
 /// trial has ended for so long: a host that stalls may need minutes for a thousand.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The generations after which a process is taken for one of the trial.
+const MAX_ANCESTORS: usize = 1000;
 
 /// After this, all processes that are left are given up.
 const MAX_WAIT: Duration = Duration::from_secs(300);
@@ -61,18 +66,19 @@ pub struct Leftover {
 }
 
 impl Supervisor {
-    /// `inherited`: the CPUs that the probe itself was given.
+    /// `inherited`: the CPUs that the probe itself was given. `kept`: a cgroup to be used again.
     pub fn start(
         request: &Request,
         inherited: &[usize],
         signals: OwnedFd,
+        kept: Option<Cgroup>,
         missing: &mut Vec<String>,
     ) -> io::Result<(Supervisor, Pipes, Instant)> {
         let procfs = ProcFs::open()?;
         let limits = &request.limits;
         let cgroup = match request.cgroup {
             CgroupUse::Off => Err(io::Error::new(io::ErrorKind::Other, "off in the request")),
-            CgroupUse::Auto => Cgroup::make(limits.memory_bytes, limits.processes, missing),
+            CgroupUse::Auto => Cgroup::begin(kept, limits.memory_bytes, limits.processes, missing),
         };
         let cgroup = cgroup
             .map_err(|why| missing.push(format!("cgroup: {why}")))
@@ -81,7 +87,7 @@ impl Supervisor {
         let pipe = || pipe_with(PipeFlags::CLOEXEC);
         let (child_stdin, stdin) = pipe()?;
         let child_stdin = match (&request.stdin, request.plain) {
-            (Some(path), _) => File::open(path)
+            (Some(path), _) => open_stdin(path)
                 .map_err(|error| io::Error::new(error.kind(), format!("stdin: {path}: {error}")))?
                 .into(),
             (None, true) => File::open("/dev/null")?.into(),
@@ -120,6 +126,7 @@ impl Supervisor {
             report: child_report.as_fd(),
             cgroup: cgroup.as_ref().map(Cgroup::files),
             many_files: request.service.is_some(),
+            confined: !request.plain,
         };
         let start = Instant::now();
         let (Spawned { pid, pidfd }, why) = spawn(&plan)?;
@@ -179,9 +186,32 @@ impl Supervisor {
         let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
     }
 
-    /// The number of the next signal that was sent to the probe.
-    pub fn next_signal(&self) -> Option<i32> {
+    /// The next signal that was sent to the probe.
+    pub fn next_signal(&self) -> Option<sys::Received> {
         sys::next_signal(&self.signals)
+    }
+
+    /// Whose socket listens on a port of this host.
+    pub fn listener(&mut self, port: u16) -> Owner {
+        let tree = self.tree(&mut |_, _| {});
+        owner(&mut self.procfs, &tree, port)
+    }
+
+    /// Whether a process is one of the trial's; None when it has ended, so that nobody knows any more.
+    pub fn is_of_trial(&mut self, pid: i32) -> Option<bool> {
+        let probe = std::process::id() as i32;
+        let mut pid = pid;
+        // Parents may end meanwhile; who loses theirs becomes a child of the probe.
+        for _ in 0..MAX_ANCESTORS {
+            if pid == probe {
+                return Some(true);
+            }
+            if pid <= 1 {
+                return Some(false);
+            }
+            pid = self.procfs.process(pid)?.parent;
+        }
+        Some(true)
     }
 
     /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
@@ -272,9 +302,9 @@ impl Supervisor {
         leftover
     }
 
-    /// Removes the cgroup. Its figures have to be read before.
-    pub fn remove_cgroup(&mut self) {
-        self.cgroup = None;
+    /// The cgroup, which is removed when it is dropped. Its figures have to be read before.
+    pub fn take_cgroup(&mut self) -> Option<Cgroup> {
+        self.cgroup.take()
     }
 
     fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {
@@ -302,7 +332,7 @@ impl Drop for Supervisor {
         if !self.ended {
             self.end(None);
         }
-        self.remove_cgroup();
+        self.cgroup = None;
     }
 }
 
@@ -326,6 +356,20 @@ fn kill(procfs: &mut ProcFs, process: &Process) {
             let _ = pidfd_send_signal(file, Signal::KILL);
         }
     }
+}
+
+/// A file that the program reads. A FIFO would keep the probe until somebody writes, whatever signals come.
+fn open_stdin(path: &str) -> io::Result<File> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    if file.metadata()?.file_type().is_fifo() {
+        let why = "is a FIFO: name a file";
+        return Err(io::Error::new(io::ErrorKind::Other, why));
+    }
+    fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
 }
 
 fn texts(texts: &[String]) -> io::Result<Vec<CString>> {

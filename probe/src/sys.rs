@@ -28,14 +28,29 @@ pub fn signal_file() -> io::Result<OwnedFd> {
     }
 }
 
+/// A signal that was sent to the probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    pub signal: i32,
+    /// The process that sent it; None where it was the kernel, or a process of another namespace.
+    pub sender: Option<i32>,
+}
+
 /// The next pending signal, if any, from the file of `signal_file`.
-pub fn next_signal(signals: &OwnedFd) -> Option<i32> {
+pub fn next_signal(signals: &OwnedFd) -> Option<Received> {
     let mut buffer = [0; std::mem::size_of::<libc::signalfd_siginfo>()];
+    // ssi_signo, ssi_errno, ssi_code and ssi_pid stand first, four bytes each.
+    let number = |buffer: &[u8], at: usize| {
+        let bytes = [buffer[at], buffer[at + 1], buffer[at + 2], buffer[at + 3]];
+        i32::from_ne_bytes(bytes)
+    };
     match rustix::io::read(signals, &mut buffer) {
-        // The first four bytes are the signal's number.
-        Ok(count) if count >= 4 => Some(i32::from_ne_bytes([
-            buffer[0], buffer[1], buffer[2], buffer[3],
-        ])),
+        Ok(count) if count >= 16 => {
+            let (signal, code, pid) = (number(&buffer, 0), number(&buffer, 8), number(&buffer, 12));
+            // Codes above zero are the kernel's.
+            let sender = (code <= 0 && pid > 0).then_some(pid);
+            Some(Received { signal, sender })
+        }
         _ => None,
     }
 }
@@ -43,8 +58,8 @@ pub fn next_signal(signals: &OwnedFd) -> Option<i32> {
 /// Whether one of the pending signals, all of which are taken, asks for the end.
 pub fn end_requested(signals: &OwnedFd) -> bool {
     let mut requested = false;
-    while let Some(signal) = next_signal(signals) {
-        requested |= signal != libc::SIGCHLD;
+    while let Some(received) = next_signal(signals) {
+        requested |= received.signal != libc::SIGCHLD;
     }
     requested
 }
@@ -91,6 +106,21 @@ pub struct Usage {
     pub major_faults: u64,
 }
 
+impl Usage {
+    /// By how much each figure grew.
+    pub fn since(&self, before: &Usage) -> Usage {
+        let growth = |now: u64, before: u64| now.saturating_sub(before);
+        Usage {
+            user_ns: growth(self.user_ns, before.user_ns),
+            system_ns: growth(self.system_ns, before.system_ns),
+            voluntary_switches: growth(self.voluntary_switches, before.voluntary_switches),
+            involuntary_switches: growth(self.involuntary_switches, before.involuntary_switches),
+            minor_faults: growth(self.minor_faults, before.minor_faults),
+            major_faults: growth(self.major_faults, before.major_faults),
+        }
+    }
+}
+
 /// The kernel's account of all children that were waited for, and of theirs.
 pub fn children_usage() -> Usage {
     // SAFETY: a zeroed rusage is valid, and getrusage writes only into it.
@@ -121,6 +151,15 @@ pub fn process_cpu_ns(pid: i32) -> Option<u64> {
     // SAFETY: `time` outlives the call; the kernel checks the clock's number.
     let done = unsafe { libc::clock_gettime(clock, &mut time) };
     (done == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Hides the probe's files and memory below /proc, and closes it to tracers, for processes without privileges.
+pub fn hide_from_others() -> io::Result<()> {
+    // SAFETY: the call takes numbers only.
+    match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Clock ticks per second, the unit of CPU times in /proc.

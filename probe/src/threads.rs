@@ -3,6 +3,8 @@
 
 use crate::messages::ThreadCpu;
 use crate::procfs::{ProcFs, Process};
+use rustix::process::Pid;
+use rustix::thread::{sched_getaffinity, CpuSet};
 use std::collections::{HashMap, HashSet};
 
 /// Threads read in one sample.
@@ -53,9 +55,15 @@ impl Threads {
         }
     }
 
-    /// Reads the next threads in turn, and returns the sums over all threads read so far.
-    pub fn read_next(&mut self, procfs: &mut ProcFs, processes: &[Process]) -> Figures {
+    /// Reads the next threads in turn. Returns whether one of them may run on other CPUs than these.
+    pub fn read_next(
+        &mut self,
+        procfs: &mut ProcFs,
+        processes: &[Process],
+        cpus: Option<&CpuSet>,
+    ) -> bool {
         self.round += 1;
+        let mut escaped = false;
         let mut budget = MAX_PER_SAMPLE;
         // Each sample starts with another process, so that all get their turn.
         let turn = self.round as usize % processes.len().max(1);
@@ -73,19 +81,21 @@ impl Threads {
             }
             tasks.round = self.round;
             if budget > 0 {
-                budget -= tasks.read(
+                let read = tasks.read(
                     procfs,
                     process,
                     budget,
                     &mut self.total,
                     self.timeline.as_mut(),
                 );
+                budget -= read.len();
+                escaped |= read.iter().any(|&tid| exceeds(tid, cpus));
             }
         }
         // The sums already include threads that have ended.
         let round = self.round;
         self.processes.retain(|_, tasks| tasks.round == round);
-        self.total
+        escaped
     }
 
     pub fn total(&self) -> Figures {
@@ -121,7 +131,19 @@ impl Threads {
     }
 }
 
+/// Whether a thread may run on other CPUs than these. One that has ended may not.
+fn exceeds(tid: i32, cpus: Option<&CpuSet>) -> bool {
+    let own = Pid::from_raw(tid).and_then(|tid| sched_getaffinity(Some(tid)).ok());
+    match (own, cpus) {
+        (Some(own), Some(cpus)) if own != *cpus => {
+            (0..CpuSet::MAX_CPU).any(|cpu| own.is_set(cpu) && !cpus.is_set(cpu))
+        }
+        _ => false,
+    }
+}
+
 impl Tasks {
+    /// Reads threads, as many as the budget allows, and returns their numbers.
     fn read(
         &mut self,
         procfs: &mut ProcFs,
@@ -129,7 +151,7 @@ impl Tasks {
         budget: usize,
         total: &mut Figures,
         mut timeline: Option<&mut HashMap<i32, ThreadTime>>,
-    ) -> usize {
+    ) -> Vec<i32> {
         let pid = process.pid;
         if self.waiting.is_empty() {
             if process.threads <= 1 {
@@ -143,7 +165,8 @@ impl Tasks {
             }
         }
         let take = self.waiting.len().min(budget);
-        for tid in self.waiting.split_off(self.waiting.len() - take) {
+        let chosen = self.waiting.split_off(self.waiting.len() - take);
+        for &tid in &chosen {
             let status = procfs.read(format_args!("{pid}/task/{tid}/status"));
             let switches = status.and_then(parse_status);
             let name = match timeline {
@@ -181,7 +204,7 @@ impl Tasks {
                 now.run_queue_ns,
             );
         }
-        take
+        chosen
     }
 }
 
@@ -264,7 +287,7 @@ mod tests {
         let mut first = None;
         // Other tests of this process have threads too: they are read in turn.
         for _ in 0..1000 {
-            threads.read_next(&mut procfs, &[process]);
+            threads.read_next(&mut procfs, &[process], None);
             let changed = threads.changed();
             first = of_busy(&threads).filter(|thread| {
                 changed.contains(&(thread.tid, thread.cpu_ns)) && thread.cpu_ns > 0
@@ -277,7 +300,7 @@ mod tests {
         let first = first.expect("its time has grown");
         drop(release);
         busy.unwrap().join().unwrap();
-        threads.read_next(&mut procfs, &[]);
+        threads.read_next(&mut procfs, &[], None);
         assert!(of_busy(&threads).unwrap().cpu_ns >= first.cpu_ns);
         assert!(Threads::default().changed().is_empty());
     }
@@ -306,15 +329,15 @@ mod tests {
         let mut procfs = ProcFs::open().unwrap();
         let process = procfs.process(std::process::id() as i32).unwrap();
         let mut threads = Threads::default();
-        threads.read_next(&mut procfs, &[process]);
+        threads.read_next(&mut procfs, &[process], None);
         let tasks = &threads.processes[&process.pid];
         assert_eq!(tasks.last.len(), MAX_PER_SAMPLE);
         for _ in 0..3 {
-            threads.read_next(&mut procfs, &[process]);
+            threads.read_next(&mut procfs, &[process], None);
         }
         assert!(threads.processes[&process.pid].last.len() > MAX_PER_SAMPLE * 2);
         assert!(threads.total().voluntary_switches > 0);
-        threads.read_next(&mut procfs, &[]);
+        threads.read_next(&mut procfs, &[], None);
         assert!(threads.processes.is_empty() && threads.total().voluntary_switches > 0);
         drop(release);
         for handle in handles {

@@ -5,6 +5,8 @@ import signal
 import sys
 import time
 
+import attacks
+
 arguments = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
 nodes, messages = int(arguments["nodes"]), int(arguments["messages"])
 how = arguments.get("how", "good")
@@ -56,10 +58,13 @@ if how == "daemonises":
     while not os.path.exists(arguments["marker"]) or not open(arguments["marker"]).read():
         time.sleep(0.01)
 
+attacks.BEFORE.get(how, lambda: None)()
 say("::phase name=spawn ns=1000")
 if arguments.get("hold") == "1":
     say("::await name=spawned")
-    sys.stdin.readline()
+    if how != "never-reads-stdin":
+        sys.stdin.readline()
+attacks.WORKING.get(how, lambda: None)()
 if arguments.get("trace") == "1":
     for message in range(messages - 1, -1, -1):
         for unit in range(1, nodes + 1):
@@ -71,3 +76,4 @@ if arguments.get("trace") == "1":
 say("::phase name=relay ns=%d" % (nodes * messages * 100))
 if how != "says-nothing":
     say("::result checksum=%d order=%d" % (checksum, order))
+attacks.AFTER.get(how, lambda: None)()

@@ -98,6 +98,13 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "go: processes still ran after the program had ended, and were killed",
         "make the program wait for the processes that it starts",
     ),
+    "interference": (
+        ("go (SIGTERM to the probe from process 7 of the trial)",),
+        {},
+        "a program acted on the probe instead of its work: go (SIGTERM to the probe from process 7 of the "
+        "trial)",
+        "read its source before you trust its figures; with --sandbox it cannot reach the probe",
+    ),
     "slow-end": (
         ("erlang",),
         {},

@@ -243,6 +243,10 @@ def test_stderr_of_failed_trials(without_vega: None) -> None:
 
 def test_two_runs_make_two_sections(without_vega: None) -> None:
     parsed = read(example(), example())
+    # Sources stand once; the second section refers to them.
+    of_two = render([Page(example(contenders=planned()), SOURCES)] * 2)
+    assert of_two.count('<span class="k">def</span>') == 1
+    assert of_two.count('<a href="#run-1-contender-1">The same sources as above</a>') == 3
     assert {"run-1", "run-2"} <= {a["id"] for _, a in parsed.elements if a.get("id")}
     assert len(parsed.json("data")["runs"]) == 2
     numbers = [int(a["data-chart"] or -1) for _, a in parsed.elements if "data-chart" in a]

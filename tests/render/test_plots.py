@@ -342,6 +342,7 @@ def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
         (8.4, 17, [10, 12, 14, 16]),
         (700, 1400, [800, 1000, 1200, 1400]),
         (0.9, 40, [1, 3, 10, 30]),
+        (8, 8, [8]),
     ],
 )
 def test_ticks_are_round(low: float, high: float, ticks: list[float]) -> None:

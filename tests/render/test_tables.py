@@ -15,6 +15,7 @@ from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
 from ringside.probe.protocol import TrialOutcome
+from ringside.render import sentences
 from ringside.render.table import TableData
 from ringside.render.tables import breakdown, contenders, points, published, run_diff, scaling, tables, warmup
 from ringside.stats.changepoints import SeriesKind
@@ -59,20 +60,42 @@ def test_a_point_has_all_contenders_the_best_first(ring: RunAnalysis) -> None:
         *("contender", "Per hop", "× erlang", "verdict", "rank", "× limit", "CPU", "Memory"),
     )
     assert texts(table) == [
-        ["limit", "8.00 ns (7.76–8.32)", "0.0800 (0.0800–0.0800)", "faster", "1", "1", "8.00 ms", "8.00 MiB"],
-        ["erlang", "100 ns (97–104)", "1", "baseline", "2", "12.5", "100 ms", "100 MiB"],
-        ["go", "150 ns (146–156)", "1.50 (1.50–1.50)", "slower", "3", "18.8", "150 ms", "150 MiB"],
+        ["erlang", "100 ns (97–104)", "1", "baseline", "1", "12.5", "100 ms", "100 MiB"],
+        ["go", "150 ns (146–156)", "1.50 (1.50–1.50)", "slower", "2", "18.8", "150 ms", "150 MiB"],
+        [
+            "limit",
+            "8.00 ns (7.76–8.32)",
+            "0.0800 (0.0800–0.0800)",
+            "faster",
+            "floor",
+            "1",
+            "8.00 ms",
+            "8.00 MiB",
+        ],
     ]
-    assert [cell.kind for cell in table.rows[2]][2:4] == ["slower", "slower"]
+    assert [cell.kind for cell in table.rows[1]][2:4] == ["slower", "slower"]
     # A metric without figures is left out; what a narrow screen can do without goes from the end.
     assert "Rate" not in table.columns
     assert table.narrow == ("Memory", "rank", "class")
     assert not table.notes
 
 
+def test_contenders_of_other_classes_stand_below_with_their_class() -> None:
+    values = {
+        (name, P): {"hop_ns": scaled(hop)} for name, hop in {"thin": 10.0, "a": 100.0, "b": 50.0}.items()
+    }
+    run = analysis(values, baseline="a", kinds={"thin": "bare"})
+    table = points.point_table(run, P)
+    assert [row[:2] for row in texts(table)] == [["b", "idiomatic"], ["a", "idiomatic"], ["thin", "bare"]]
+    assert column(table, "rank") == ["1", "2", "–"]
+    said = [each.text for each in sentences.at_point(run, HOP, P)]
+    assert said[2].endswith(": faster (classes differ: bare, idiomatic)")
+    assert "classes" not in said[0] + said[1]
+
+
 def test_a_floor_that_is_the_baseline_has_no_column_of_its_own() -> None:
     run = analysis({("limit", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}}, floor="limit")
-    assert points.point_table(run, P).columns == ("contender", "Per hop", "× limit", "verdict", "rank")
+    assert points.point_table(run, P).columns == ("contender", "Per hop", "× limit", "verdict")
 
 
 def test_without_a_floor_there_is_no_ratio_over_it() -> None:

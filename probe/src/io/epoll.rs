@@ -14,6 +14,8 @@ use std::time::Duration;
 
 const EVENTS: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
+/// Reads of one connection in one turn: a peer that sends without end must not keep the others, and the end, waiting.
+const MAX_READS: usize = 16;
 
 struct Entry {
     socket: OwnedFd,
@@ -21,6 +23,8 @@ struct Entry {
     paused: bool,
     /// Distinguishes connections of the same slot.
     generation: u32,
+    /// Listed in `unread`.
+    unread: bool,
     /// Bytes that could not be sent at once, and how many of them are sent.
     unsent: Option<(Rc<[u8]>, usize)>,
 }
@@ -31,6 +35,8 @@ pub struct Epoll {
     events: Vec<Event>,
     buffer: Box<[u8]>,
     generation: u32,
+    /// Connections that may have more to read, of which no further edge tells: slot and generation.
+    unread: Vec<(Slot, u32)>,
 }
 
 impl Epoll {
@@ -41,6 +47,7 @@ impl Epoll {
             events: Vec::with_capacity(EVENTS),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             generation: 0,
+            unread: Vec::new(),
         })
     }
 
@@ -81,7 +88,8 @@ impl Epoll {
         }
     }
 
-    /// Reads the available bytes. A short read means that there are no more, unless the connection is ending.
+    /// Reads the available bytes, in a bounded number of reads; what is left waits for the next turn. A short read
+    /// means that there are no more, unless the connection is ending.
     fn receive(
         &mut self,
         slot: Slot,
@@ -90,7 +98,7 @@ impl Epoll {
         buffer: &mut [u8],
         handler: &mut impl Handler,
     ) {
-        loop {
+        for _ in 0..MAX_READS {
             let known = self.entries[slot].as_ref();
             let entry = match known.filter(|entry| entry.generation == generation) {
                 Some(entry) if entry.paused => return,
@@ -113,6 +121,11 @@ impl Epoll {
                     return self.end(slot, reason, handler);
                 }
             }
+        }
+        let entry = self.entries[slot].as_mut();
+        if let Some(entry) = entry.filter(|entry| entry.generation == generation && !entry.unread) {
+            entry.unread = true;
+            self.unread.push((slot, generation));
         }
     }
 
@@ -170,6 +183,7 @@ impl Io for Epoll {
             connecting: true,
             paused: false,
             generation: self.generation,
+            unread: false,
             unsent: None,
         });
         Ok(())
@@ -209,13 +223,25 @@ impl Io for Epoll {
     }
 
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {
-        let timeout = timespec(timeout.as_nanos() as u64);
+        let left = std::mem::take(&mut self.unread);
+        let timeout = match left.is_empty() {
+            true => timespec(timeout.as_nanos() as u64),
+            false => timespec(0),
+        };
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         let mut buffer = std::mem::take(&mut self.buffer);
         for &event in &events {
             self.handle(event, &mut buffer, handler);
+        }
+        // Their peer may have ended since: each is read until there is nothing.
+        for (slot, generation) in left {
+            let entry = self.entries[slot].as_mut();
+            if let Some(entry) = entry.filter(|entry| entry.generation == generation) {
+                entry.unread = false;
+            }
+            self.receive(slot, generation, true, &mut buffer, handler);
         }
         self.buffer = buffer;
         self.events = events;

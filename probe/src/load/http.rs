@@ -126,26 +126,27 @@ impl ResponseParser {
     /// Parses a head. Returns how many of the bytes belong to it; None when it is incomplete.
     fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, ErrorKind> {
         if self.held.is_empty() {
-            // No HTTP/1.1 response begins with these. Checked by the first byte, so that pieces do not matter.
+            // By the first byte, so that pieces do not matter. Empty lines may come before a response.
             match bytes.first() {
                 Some(0x15 | 0x16) => return Err(ErrorKind::Tls),
                 Some(0x00) => return Err(ErrorKind::Http2),
-                _ => {}
+                Some(b'H' | b'\r' | b'\n') | None => {}
+                Some(_) => return Err(ErrorKind::Protocol),
             }
-            let (parsed, used) = match parse(bytes)? {
-                Some(head) => head,
-                None => {
-                    self.held.extend_from_slice(bytes);
-                    return incomplete(&self.held);
-                }
-            };
-            self.accept(parsed)?;
-            return Ok(Some(used));
+            if let Ok(Some((parsed, used))) = parse(bytes) {
+                self.accept(parsed)?;
+                return Ok(Some(used));
+            }
         }
         let before = self.held.len();
-        self.held
-            .extend_from_slice(&bytes[..bytes.len().min(MAX_HEAD_BYTES + 1)]);
-        let (parsed, used) = match parse(&self.held)? {
+        let bytes = &bytes[..bytes.len().min(MAX_HEAD_BYTES + 1)];
+        self.held.extend_from_slice(bytes);
+        // Whole lines only: a head that comes byte by byte is not parsed again for each byte, and what comes
+        // of it does not depend on where it was cut.
+        let Some(newline) = memchr::memrchr(b'\n', bytes) else {
+            return incomplete(&self.held);
+        };
+        let (parsed, used) = match parse(&self.held[..=before + newline])? {
             Some(head) => head,
             None => return incomplete(&self.held),
         };
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn refuses_ambiguous_responses() {
-        let bad: [&[u8]; 11] = [
+        let bad: [&[u8]; 12] = [
             b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
             b"HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
@@ -343,6 +344,7 @@ mod tests {
             b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
             b"HTTP/2 200 OK\r\n\r\n",
             b"garbage\r\n\r\n",
+            b"HTTP/1.1 200 OK\nContent-Lengt\0\0'\n",
         ];
         for text in bad {
             for step in 1..=text.len() {
@@ -353,6 +355,11 @@ mod tests {
                     String::from_utf8_lossy(text)
                 );
             }
+        }
+        // Only whole lines count: what comes of a wrong one does not depend on where it was cut.
+        let cut = b"HTTP/1.1 200 OK\nContent-Lengt\0\0'";
+        for step in 1..=cut.len() {
+            assert_eq!(read(cut, step, true), Err(ErrorKind::Truncated));
         }
         let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(17);
         assert_eq!(read(&interim, 40, false), Err(ErrorKind::Protocol));

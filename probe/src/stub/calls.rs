@@ -50,6 +50,13 @@ impl Ledger {
         }
     }
 
+    /// A call was answered after this time, which may be longer than planned.
+    pub fn answered(&mut self, id: Option<&[u8]>, took_ns: u64) {
+        if let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) {
+            calls.slowest_ns = calls.slowest_ns.max(took_ns);
+        }
+    }
+
     /// The number of calls of a request, whether they overlapped, and the longest delay among them.
     pub fn calls_of(&self, id: &str) -> Option<(u32, bool, u64)> {
         let calls = self.ids.get(id.as_bytes())?;
@@ -102,6 +109,12 @@ mod tests {
         assert_eq!(ledger.calls_of("a"), Some((3, true, 118)));
         assert_eq!(ledger.calls_of("b"), Some((3, false, 50)));
         assert_eq!(ledger.calls_of("nobody"), None);
+        ledger.answered(Some(b"c"), 3);
+        ledger.answered(None, 1000);
+        ledger.answered(Some(b"nobody"), 1000);
+        assert_eq!(ledger.calls_of("c"), Some((1, true, 3)));
+        ledger.answered(Some(b"c"), 1);
+        assert_eq!(ledger.calls_of("c"), Some((1, true, 3)));
         let report = ledger.report();
         assert_eq!(report["requests"], 3);
         assert_eq!(report["calls_per_request"], json!({"1": 1, "3": 2}));

@@ -42,6 +42,9 @@ struct Connection {
     to_skip: u64,
     /// An answer is due: further requests wait.
     waiting: bool,
+    /// When the request that waits had come, and its id.
+    arrival_ns: u64,
+    id: Option<Box<[u8]>>,
     keep_alive: bool,
     /// HTTP/1.0: an answer has to say that the connection is kept alive.
     http_1_0: bool,
@@ -221,6 +224,8 @@ impl Stub {
                 held: Vec::new(),
                 to_skip: 0,
                 waiting: false,
+                arrival_ns: 0,
+                id: None,
                 keep_alive: true,
                 http_1_0: false,
                 out: Vec::new(),
@@ -289,6 +294,8 @@ impl Stub {
             connection.to_skip = head.body - skipped as u64;
             connection.held.drain(..head.used + skipped);
             connection.waiting = true;
+            connection.arrival_ns = now;
+            connection.id = head.id.clone();
             let generation = connection.generation;
             self.calls[upstream] += 1;
             match self.draw(upstream, now) {
@@ -332,6 +339,10 @@ impl Stub {
                 (true, false) => 1,
                 (true, true) => 2,
             };
+            // It may be late: what a gateway adds must not hold that.
+            let took_ns = now_ns().saturating_sub(connection.arrival_ns);
+            self.ledger
+                .answered(connection.id.take().as_deref(), took_ns);
             let reply = &self.replies[connection.upstream][form];
             connection.out.extend_from_slice(reply);
             connection.waiting = false;

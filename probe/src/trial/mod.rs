@@ -7,7 +7,11 @@ mod setup;
 mod wait;
 
 use crate::cause::Cause;
+use crate::cgroup::Cgroup;
+use crate::clock;
 use crate::host::HostBaseline;
+use crate::interference::Interference;
+use crate::listener::Owner;
 use crate::load_runner::LoadRunner;
 use crate::messages::{Message, Sample, Verdict};
 use crate::pin;
@@ -21,11 +25,14 @@ use crate::spawn::{SpawnStep, REPORT_BYTES};
 use crate::stub::background::Background;
 use crate::stub::Stub;
 use crate::supervise::{Pipes, Supervisor};
+use crate::sys::Received;
+use crate::text::quoted;
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
 use outcome::Parts;
 use program_output::ProgramOutput;
-pub use setup::{listen_upstreams, Setup};
+use rustix::process::getppid;
+pub use setup::{listen_upstreams, Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
@@ -51,26 +58,36 @@ struct Trial<'a, 'w> {
     port: Option<u16>,
     result: Option<BTreeMap<String, String>>,
     paused_ns: u64,
+    /// The probe's own CPU time when the trial began.
+    probe_cpu_ns: u64,
     /// The number of processes, where it exceeded its limit.
     excess_processes: Option<u64>,
+    /// The process that started the probe: it may end the trial by a signal.
+    parent: Option<i32>,
+    interference: Interference,
+    /// The names of `::await` so far.
+    awaited: Vec<String>,
     cause: Option<Cause>,
 }
 
 /// A server that ends within this time after its load has failed counts as crashed.
 const CRASH_DELAY: Duration = Duration::from_secs(2);
 
-/// Carries out the trial. The outer error: the trial could not begin.
+/// Carries out the trial. Returns whether the probe can carry out another, and the cgroup for it. The outer error:
+/// the trial could not begin.
 pub fn run(
     request: &Request,
     setup: Setup,
     signals: OwnedFd,
     writer: &mut Writer,
-) -> io::Result<Result<(), ReaderGone>> {
+) -> io::Result<Result<(Condition, Option<Cgroup>), ReaderGone>> {
+    let probe_cpu_ns = clock::process_cpu_ns();
     let Setup {
         stub,
         mut missing,
         inherited_cpus,
         reference,
+        cgroup,
     } = setup;
     let mut procfs = ProcFs::open()?;
     if !procfs.lists_children {
@@ -82,7 +99,7 @@ pub fn run(
     let program_cpus = pin::program_cpus(request, &inherited_cpus);
     let host = HostBaseline::read(&mut procfs, &program_cpus);
     let (supervisor, pipes, start) =
-        Supervisor::start(request, &inherited_cpus, signals, &mut missing)?;
+        Supervisor::start(request, &inherited_cpus, signals, cgroup, &mut missing)?;
     let Pipes {
         stdin,
         stdout,
@@ -100,6 +117,8 @@ pub fn run(
     let limits = Limits {
         memory_bytes: request.limits.memory_bytes,
         processes: request.limits.processes,
+        threads: request.limits.threads,
+        cpus: (!request.cpus.is_empty()).then(|| pin::set_of(&request.cpus)),
     };
     let mut trial = Trial {
         request,
@@ -129,17 +148,23 @@ pub fn run(
         port: None,
         result: None,
         paused_ns: 0,
+        probe_cpu_ns,
         excess_processes: None,
+        parent: getppid().map(|pid| pid.as_raw_nonzero().get()),
+        interference: Interference::watch(),
+        awaited: Vec::new(),
         cause: None,
     };
     Ok(trial.carry_out())
 }
 
 impl Trial<'_, '_> {
-    fn carry_out(&mut self) -> Result<(), ReaderGone> {
+    fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), ReaderGone> {
         let ended_ns = self.watch()?;
-        self.loads.interrupt(ended_ns);
+        self.loads.interrupt();
+        // Before the wait for the loads: a server must not be able to keep them busy.
         let leftover = self.supervisor.end(self.excess_processes);
+        self.loads.join(ended_ns);
         let last_line_error = self.drain(ended_ns)?;
         let stub = self.stub.take().and_then(Background::finish);
         let mut outcome = outcome::assemble(Parts {
@@ -155,6 +180,8 @@ impl Trial<'_, '_> {
             last_line_error: last_line_error.as_deref(),
             ended_ns,
             paused_ns: self.paused_ns,
+            probe_cpu_ns: self.probe_cpu_ns,
+            interference: &mut self.interference,
             reference: self.reference,
         });
         if let (Verdict::Ok, Some(stub)) = (outcome.outcome, &stub) {
@@ -165,9 +192,17 @@ impl Trial<'_, '_> {
         }
         self.loads
             .report(stub.as_ref().map(Stub::ledger), self.writer)?;
-        self.supervisor.remove_cgroup();
+        let is_good = outcome.outcome == Verdict::Ok && outcome.interference.is_empty();
+        let cgroup = self.supervisor.take_cgroup().filter(|_| is_good);
+        // Dropped before the outcome: whoever reads it finds no cgroup of a probe that ends.
+        let cgroup = cgroup.filter(Cgroup::can_be_used_again);
         self.writer
-            .send(&Message::Outcome(Box::new(outcome)), false)
+            .send(&Message::Outcome(Box::new(outcome)), false)?;
+        let condition = match is_good {
+            true => Condition::Good,
+            false => Condition::Spent,
+        };
+        Ok((condition, cgroup))
     }
 
     fn now_ns(&self) -> u64 {
@@ -333,7 +368,7 @@ impl Trial<'_, '_> {
                     Some((SpawnStep::Cgroup, error)) => {
                         self.missing
                             .push(format!("cgroup: cannot move the program into it: {error}"));
-                        self.supervisor.remove_cgroup();
+                        drop(self.supervisor.take_cgroup());
                     }
                     failure => {
                         let why = setup::start_error(self.request, failure);
@@ -349,12 +384,23 @@ impl Trial<'_, '_> {
     /// True when the program itself has ended.
     fn read_signals(&mut self) -> bool {
         let mut ended = false;
-        while let Some(signal) = self.supervisor.next_signal() {
-            match signal {
-                libc::SIGCHLD => ended |= self.supervisor.reap_some(),
-                libc::SIGINT => self.stop(Cause::Interrupted("SIGINT".into())),
-                libc::SIGHUP => self.stop(Cause::Interrupted("SIGHUP".into())),
-                _ => self.stop(Cause::Interrupted("SIGTERM".into())),
+        while let Some(Received { signal, sender }) = self.supervisor.next_signal() {
+            let name = match signal {
+                libc::SIGCHLD => {
+                    ended |= self.supervisor.reap_some();
+                    continue;
+                }
+                libc::SIGINT => "SIGINT",
+                libc::SIGHUP => "SIGHUP",
+                _ => "SIGTERM",
+            };
+            // Nobody knows whose a process was that has ended: Ctrl-C and ringside itself come from others.
+            let foreign = sender.filter(|&sender| Some(sender) != self.parent);
+            match foreign.map(|sender| (sender, self.supervisor.is_of_trial(sender))) {
+                None | Some((_, Some(false))) => self.stop(Cause::Interrupted(name.into())),
+                Some((sender, of_trial)) => {
+                    self.interference.signal(name, sender, of_trial.is_none());
+                }
             }
         }
         ended
@@ -370,6 +416,10 @@ impl Trial<'_, '_> {
             }
             Ok(Event::Ready { port }) => {
                 self.writer.send(&Message::Ready { t_ns, port }, true)?;
+                // Without a load nobody calls there.
+                if let (Some(port), true) = (port.filter(|_| !self.loads.is_empty()), alive) {
+                    self.check_listener(port);
+                }
                 self.port = self.port.or(port);
                 let service = self.service.as_mut();
                 if service.map_or(false, |service| service.ready(t_ns)) && alive {
@@ -384,7 +434,14 @@ impl Trial<'_, '_> {
                 }
             }
             Ok(Event::Await { name }) => {
-                if alive {
+                // The wait is no part of the wall time: it must not hold work that nobody asked for.
+                let asked = self.request.awaits.contains(&name);
+                if !asked || self.awaited.contains(&name) {
+                    let again = if asked { "once more" } else { "unasked" };
+                    let why = format!("::await name={} {again}", quoted(&name));
+                    self.stop(Cause::WrongEvidence(why));
+                } else if alive {
+                    self.awaited.push(name.clone());
                     self.mark(&name)?;
                     // A program that has closed its stdin waits for nothing.
                     let _ = rustix::io::write(&self.stdin, b"\n");
@@ -393,6 +450,18 @@ impl Trial<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Ends the trial where the port is not the program's.
+    fn check_listener(&mut self, port: u16) {
+        let why = match self.supervisor.listener(port) {
+            Owner::Trial | Owner::Unknown => return,
+            Owner::Other => "is another program's",
+            Owner::Nobody => "has no listener",
+        };
+        self.stop(Cause::WrongEvidence(format!(
+            "::ready names port {port}, which {why}"
+        )));
     }
 
     fn mark(&mut self, name: &str) -> Result<(), ReaderGone> {
@@ -413,6 +482,18 @@ impl Trial<'_, '_> {
                 let limit = limits.memory_bytes;
                 self.stop(Cause::OutOfMemory(format!(
                     "{bytes} bytes, the limit is {limit}"
+                )));
+            }
+            Some(Excess::Threads(count)) => {
+                let limit = limits.threads;
+                self.stop(Cause::Flooded(format!(
+                    "{count} threads, the limit is {limit}"
+                )));
+            }
+            Some(Excess::Cpus) => {
+                let cpus = &self.request.cpus;
+                self.stop(Cause::WrongEvidence(format!(
+                    "a thread took other CPUs than the {cpus:?} it was given"
                 )));
             }
             Some(Excess::Processes(count)) => {

@@ -5,13 +5,13 @@ use crate::cause::Cause;
 use crate::clock;
 use crate::evidence::Observed;
 use crate::host::HostBaseline;
+use crate::interference::Interference;
 use crate::messages::{Output, TrialOutcome};
 use crate::reference;
 use crate::request::Request;
 use crate::sampler::Sampler;
 use crate::service::Service;
 use crate::supervise::{Leftover, Supervisor};
-use crate::sys;
 use crate::verdict::{verdict, Facts};
 use std::collections::BTreeMap;
 
@@ -30,6 +30,8 @@ pub struct Parts<'a> {
     pub last_line_error: Option<&'a str>,
     pub ended_ns: u64,
     pub paused_ns: u64,
+    pub probe_cpu_ns: u64,
+    pub interference: &'a mut Interference,
     pub reference: Option<reference::Times>,
 }
 
@@ -38,8 +40,14 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     let pressure = parts.host.pressure_since(parts.supervisor.procfs());
     let supervisor = &*parts.supervisor;
     let cgroup = supervisor.cgroup.as_ref();
-    let usage = sys::children_usage();
-    let cpu = supervisor.cpu();
+    let usage = parts.sampler.children_usage();
+    let interference = parts.interference;
+    // Who left the cgroup is missing from its account; that of the children that were waited for has all.
+    let escaped = cgroup.filter(|_| parts.sampler.left_cgroup().is_some());
+    if let Some(cgroup) = escaped {
+        interference.left_cgroup(&cgroup.path().display().to_string());
+    }
+    let cpu = supervisor.cpu().filter(|_| escaped.is_none());
     let (exit_status, signal) = match parts.cause {
         // The process that ended was not yet the program.
         Cause::NotStarted(_) => (None, None),
@@ -102,7 +110,8 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         stdout_tail: parts.output.stdout.tail(),
         stderr_tail: parts.output.stderr.tail(),
         left_behind: parts.leftover.left_behind,
-        probe_cpu_ns: clock::process_cpu_ns(),
+        interference: interference.finish(),
+        probe_cpu_ns: clock::process_cpu_ns().saturating_sub(parts.probe_cpu_ns),
         samples,
         sample_interval_ns,
         threads: parts.sampler.busiest(),

@@ -1,5 +1,6 @@
 //! What precedes a trial: its upstreams, its parser, and the error of a program that cannot be started.
 
+use crate::cgroup::Cgroup;
 use crate::pin;
 use crate::reference;
 use crate::request::Request;
@@ -18,6 +19,15 @@ pub struct Setup {
     pub inherited_cpus: Vec<usize>,
     /// Times of the reference computations.
     pub reference: Option<reference::Times>,
+    /// Of the trial before, where it can be used again.
+    pub cgroup: Option<Cgroup>,
+}
+
+/// Whether the probe can carry out another trial: a program may have changed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Good,
+    Spent,
 }
 
 /// In an argument of the program: replaced by the URLs of its upstreams.

@@ -545,3 +545,18 @@ fn bad_plans_get_one_line() {
         assert!(talk.contains(said), "{key}: {talk}");
     }
 }
+
+#[test]
+fn a_server_that_sends_without_end_cannot_hold_the_load() {
+    let server = Server::start(|mut stream, _| {
+        let _ = request(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let pieces = b"1\r\na\r\n".repeat(10_000);
+        while stream.write_all(&pieces).is_ok() {}
+    });
+    let changes = json!({"connections": 2, "requests": null, "duration_s": 0.5, "timeout_s": 1});
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["outcome"], "load-failed", "{outcome:#}");
+        assert_eq!(outcome["requests"], 0);
+    }
+}

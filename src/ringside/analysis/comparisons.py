@@ -26,9 +26,9 @@ Key = tuple[str, Point, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The contenders at a point, those with the best median first and those without figures last. `ranks`:
-    the first and the last rank that each contender with figures can have, from 1; empty where no two were
-    compared."""
+    """The contenders at a point, class by class, those with the best median first and those without figures
+    last. `ranks`: the first and the last rank that each contender with figures can have inside its class,
+    from 1; none for a class of which no two were compared."""
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
@@ -133,26 +133,31 @@ def rank(
     medians: Mapping[str, Interval | None],
     metric: Metric,
     compare: Callable[[str, str], Comparison | None],
+    classes: Sequence[Sequence[str]] | None = None,
 ) -> Ranking:
     """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
-    order."""
+    order. `classes`: the names of each class, in the order in which classes stand [default: all are one]."""
+    groups = classes if classes is not None else [tuple(medians)]
+    place = {name: number for number, group in enumerate(groups) for name in group}
 
-    def best_first(name: str) -> tuple[bool, float]:
+    def best_first(name: str) -> tuple[bool, int, float]:
         median = medians[name]
         if median is None:
-            return True, 0.0
-        return False, median.estimate if metric.smaller_is_better else -median.estimate
+            return True, place[name], 0.0
+        return False, place[name], median.estimate if metric.smaller_is_better else -median.estimate
 
     order = tuple(sorted(medians, key=best_first))
-    with_figures = [name for name in order if medians[name] is not None]
-    pairs = {pair: compare(*pair) for pair in itertools.permutations(with_figures, 2)}
-    if not any(pairs.values()):
-        return Ranking(order, {})
-    is_better = {
-        pair: comparison is not None and comparison.verdict is Verdict.FASTER
-        for pair, comparison in pairs.items()
-    }
-    return Ranking(order, rank_intervals(with_figures, is_better))
+    ranks: dict[str, tuple[int, int]] = {}
+    for group in groups:
+        names = [name for name in order if name in group and medians[name] is not None]
+        pairs = {pair: compare(*pair) for pair in itertools.permutations(names, 2)}
+        if any(pairs.values()):
+            is_better = {
+                pair: comparison is not None and comparison.verdict is Verdict.FASTER
+                for pair, comparison in pairs.items()
+            }
+            ranks |= rank_intervals(names, is_better)
+    return Ranking(order, ranks)
 
 
 def _inverse(ratio: Interval) -> Interval:

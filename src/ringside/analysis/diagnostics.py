@@ -10,6 +10,7 @@ from ringside.analysis.carry_over import carried_over
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Comparison, Diagnostic, Obstacle, Run, Trial
+from ringside.probe.protocol import EngineWarning
 from ringside.stats.bimodality import bimodality
 from ringside.stats.interval import MIN_BLOCKS
 from ringside.stats.unpaired import drift
@@ -53,6 +54,7 @@ def diagnose(
         *_carried_over(headline, cells, measured),
         *_bimodal(headline, cells),
         *generator_bound(measurement, measured),
+        *engine_warnings(measurement, measured),
         # Without a contract, the user chose the CPUs, and what the probe could not use matters little.
         *(cores_shared(run, measured) if isinstance(measurement, Workload) else ()),
         *memory_limit_near(measured),
@@ -166,6 +168,21 @@ def generator_bound(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
         yield Diagnostic("generator-bound", subjects=tuple(sorted(bound)))
 
 
+def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`engine-…`: each other kind of warning that the load engine gave, by contender, in its words of the
+    trial that had it first."""
+    found: dict[str, dict[str, EngineWarning]] = {}
+    for trial in trials:
+        for load in measurement.decisive_loads(trial):
+            for warning in load.warnings:
+                if warning.code != "generator-bound" and not measurement.expects_warning(trial, warning.code):
+                    found.setdefault(warning.code, {}).setdefault(trial.cell.contender, warning)
+    for code, warnings in found.items():
+        texts = tuple(f"{name} ({warning.text})" for name, warning in warnings.items())
+        remedy = next(iter(warnings.values())).remedy
+        yield Diagnostic(f"engine-{code}", texts, text=", ".join(texts), remedy=remedy)
+
+
 def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`cores-shared`: the probe had no CPU of its own."""
     usable = set(run.host.get("cpus_usable") or [])
@@ -190,6 +207,13 @@ def _endings(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     reports = [(trial.cell.contender, trial.report) for trial in trials if trial.report]
     if behind := {contender for contender, report in reports if report.left_behind}:
         yield Diagnostic("left-behind", tuple(sorted(behind)))
+    interfering = dict.fromkeys(
+        f"{contender} ({'; '.join(report.interference)})"
+        for contender, report in reports
+        if report.interference
+    )
+    if interfering:
+        yield Diagnostic("interference", tuple(interfering))
     if slow := {contender for contender, report in reports if (report.ending_ns or 0) > MAX_ENDING_NS}:
         yield Diagnostic("slow-end", tuple(sorted(slow)))
 

@@ -1,4 +1,5 @@
-"""Several runs side by side: how far each contender is behind the best one of each problem."""
+"""Several runs side by side: how far each contender is behind the best one of each problem, of the
+baseline's class."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
-from ringside.model.results import Diagnostic
+from ringside.model.results import Diagnostic, Outcome
 
 # The same in every run of a suite.
 _OF_THE_MACHINE = ("accounting", "cores-shared")
@@ -15,15 +16,17 @@ _OF_THE_MACHINE = ("accounting", "cores-shared")
 
 @dataclass(frozen=True, slots=True)
 class OverviewColumn:
-    """A run at the last of its points, which experiments give the largest work. `label`: the name of the
-    problem; of the experiment, where two have the same problem."""
+    """A run at one of its points: of those that the most contenders can be at the last, which experiments
+    give the largest work. `label`: the name of the problem; of the experiment, where two have the same
+    problem."""
 
     label: str
     analysis: RunAnalysis
     point: Point
 
     def behind(self, name: str) -> float | None:
-        """How many times worse a contender is than the best one; None where it has no figures there."""
+        """How many times worse a contender is than the best one of the baseline's class; None where it has no
+        figures there."""
         ratio = self.analysis.behind_best[self.point].get(name)
         if ratio is not None:
             return ratio.estimate
@@ -48,11 +51,21 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     labels = problems if distinct else [analysis.experiment.name for analysis in analyses]
     return Overview(
         tuple(
-            OverviewColumn(label, analysis, analysis.points[-1])
+            OverviewColumn(label, analysis, _point(analysis))
             for label, analysis in zip(labels, analyses, strict=True)
         ),
         tuple(dict.fromkeys(name for analysis in analyses for name in analysis.names)),
     )
+
+
+def _point(analysis: RunAnalysis) -> Point:
+    """The last of the points that the most contenders can be at: some have no queue of that bound, say."""
+
+    def present(point: Point) -> int:
+        cells = (analysis.cell(name, point) for name in analysis.names)
+        return sum(set(cell.outcomes) != {Outcome.UNAVAILABLE} for cell in cells)
+
+    return max(reversed(analysis.points), key=present)
 
 
 def suite_diagnostics(

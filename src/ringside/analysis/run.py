@@ -29,6 +29,7 @@ from ringside.workloads.base import Measurement, ScalingLaw, Workload
 
 # A factor with so many levels is swept where the experiment names none.
 _SWEEP_LEVELS = 3
+_CLASSES = ("idiomatic", "bare", "floor")
 
 Comparisons = Mapping[tuple[str, str], Comparison]
 
@@ -49,10 +50,10 @@ class RunAnalysis:
     `metrics`: those that are compared, the headline first. `confirmatory`: how many of them share the error
     rate of the headline; each of the others has one of its own. `comparisons` and `rankings` are by metric
     and point; `floor_ratios` by metric and point: each contender over the floor, without verdicts;
-    `behind_best` by point: how many times the best headline each contender's is, or the best is of it, where
-    more is better. `varying`: the factors with several levels in this run; `swept`: the one along which plots
-    draw lines. Timelines and spans are those of the trial with the median headline. `references_ns`: by
-    reference computation and block, how long it took.
+    `behind_best` by point: how many times the headline of the best of the baseline's class each contender's
+    is, or that one is of it, where more is better. `varying`: the factors with several levels in
+    this run; `swept`: the one along which plots draw lines. Timelines and spans are those of the trial with
+    the median headline. `references_ns`: by reference computation and block, how long it took.
     """
 
     run: Run
@@ -109,6 +110,10 @@ class RunAnalysis:
 
     def cell(self, contender: str, point: Point) -> CellAnalysis:
         return self.cells[Cell(contender, point)]
+
+    def kind(self, contender: str) -> str:
+        """The class of a contender: idiomatic, bare or floor."""
+        return self.contenders[contender].kind
 
     def metric(self, name: str) -> Metric:
         """The metric of that name. Raises UsageError for an unknown one."""
@@ -199,11 +204,13 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         for metric in metrics
         for point in points
     }
+    classes = _classes(plan)
     rankings = {
         (metric.name, point): rank(
             {name: cells[Cell(name, point)].metrics.get(metric.name) for name in names},
             metric,
             partial(compare, metric, point),
+            classes,
         )
         for metric in metrics
         for point in points
@@ -281,6 +288,13 @@ def without_repeated(trials: Sequence[Trial]) -> list[Trial]:
     """The trials that count: of those that were carried out again, the last."""
     final = {(trial.block, trial.cell): trial for trial in trials}
     return [trial for trial in trials if final[trial.block, trial.cell] is trial]
+
+
+def _classes(plan: RunPlan) -> list[list[str]]:
+    """The contenders by class: that of the baseline first, the floor last."""
+    kinds = {name: plan.contenders[name].kind for name in plan.experiment.contenders}
+    order = dict.fromkeys((kinds[plan.experiment.baseline], *_CLASSES))
+    return [[name for name, kind in kinds.items() if kind == each] for each in order]
 
 
 def _behind_best(

@@ -230,6 +230,7 @@ def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
         minimum=table.minimum,
         locate=table.locate,
         install=table.install,
+        instructions=table.instructions,
         title=table.title,
     )
 

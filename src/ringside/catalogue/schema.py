@@ -36,6 +36,7 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
     minimum: str | None = None
     locate: Texts = ()
     install: dict[str, Texts] = {}
+    instructions: dict[str, str] = {}
     title: str = ""
 
 

@@ -112,6 +112,13 @@ class LiveProgress:
         if not self._live:
             self._print(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
+    def on_wait(self) -> None:
+        # Even where it is quiet: nothing else tells why nothing happens.
+        self._console.print(
+            "another ringside is measuring on this machine: waiting for its end (Ctrl-C gives up)",
+            highlight=False,
+        )
+
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = self._announced = 0
         # With a goal, or a time, the number of blocks is not known before.

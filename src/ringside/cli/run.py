@@ -39,6 +39,9 @@ EXIT_INTERRUPTED = 130
 )
 @click.option("--seed", type=params.SEED, metavar="N", help="Seed of the random orders [default: a new one].")
 @click.option("--full", is_flag=True, help="The suite at full size, however long it takes.")
+@click.option(
+    "--sandbox", is_flag=True, help="Contenders under bubblewrap: read-only system, no other processes."
+)
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @params.store_option
@@ -54,6 +57,7 @@ def run(
     margin: float | None = None,
     seed: int | None = None,
     full: bool = False,
+    sandbox: bool = False,
     resume: str | None = None,
     as_json: bool = False,
     store: str | None = None,
@@ -74,10 +78,11 @@ def run(
         raise UsageError("--resume names the run to go on with: leave out the experiment")
     if not resume and not experiment:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    if resume and (only or settings or cores or blocks or until or full or (margin, seed) != (None, None)):
+    planned = (only, settings, cores, blocks, until, full, sandbox)
+    if resume and (any(planned) or (margin, seed) != (None, None)):
         raise UsageError(
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
-            "--margin, --seed, --full"
+            "--margin, --seed, --full, --sandbox"
         )
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
@@ -97,6 +102,7 @@ def run(
             margin=margin,
             seed=seed,
             full=full,
+            sandbox=sandbox,
         )
         task = new_task(selection, catalogue)
     for each in task.experiments:

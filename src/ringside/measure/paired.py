@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ringside.errors import ProbeError
 from ringside.measure.blocks import blocks
+from ringside.measure.exclusive import alone
 from ringside.measure.stopping import Progress, StoppingRule
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
@@ -18,7 +19,7 @@ from ringside.store import Store, now
 from ringside.workloads.base import Measurement
 
 # A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
-_HOPELESS = frozenset({Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED})
+_HOPELESS = frozenset({Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED, Outcome.PROBE_FAILED})
 _MAX_HOPELESS = 2
 _MAX_PROBE_FAILURES = 2
 
@@ -42,6 +43,10 @@ class RunObserver(Protocol):
         self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement
     ) -> None: ...
 
+    def on_wait(self) -> None:
+        """Another process measures on this machine."""
+        ...
+
     def on_warm_up(self, cell: Cell) -> None: ...
 
     def on_trial_begin(self, block: int, cell: Cell) -> None: ...
@@ -55,6 +60,9 @@ class SilentObserver:
     """Shows nothing."""
 
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
+        pass
+
+    def on_wait(self) -> None:
         pass
 
     def on_warm_up(self, cell: Cell) -> None:
@@ -89,7 +97,7 @@ class PairedBenchmark:
         deadline came first and it can go on later. Raises UsageError where another process works on this
         run, ProbeError when the probe failed twice in a row; KeyboardInterrupt passes through. In each case
         all finished trials are in the store."""
-        with self.store.hold(self.run):
+        with self.store.hold(self.run), alone(self.observer.on_wait):
             return self._conduct()
 
     def _conduct(self) -> bool:
@@ -107,8 +115,10 @@ class PairedBenchmark:
         hopeless: dict[Cell, list[Outcome]] = {}
         for trial in kept:
             progress.add(trial)
-            _note_hopeless(trial, hopeless)
-        probe_failures = 0
+            if trial.outcome not in REPEATABLE:
+                _note_hopeless(trial, hopeless)
+        # Contenders whose last trials, all in a row, made the probe fail.
+        failing: list[str] = []
         for block in blocks(self.points, names, self.rule.max_blocks, self.run.seed):
             whole = block.index - 1
             if progress.is_reached(whole) or progress.is_over(whole):
@@ -129,7 +139,8 @@ class PairedBenchmark:
             for position, cell in missing:
                 self.observer.on_trial_begin(block.index, cell)
                 begun = time.monotonic()
-                if len(hopeless.get(cell, ())) >= _MAX_HOPELESS:
+                is_left_out = len(hopeless.get(cell, ())) >= _MAX_HOPELESS
+                if is_left_out:
                     last = hopeless[cell][-1]
                     detail = f"left out: {_MAX_HOPELESS} trials of this cell were {last}"
                     trial = _row(block.index, position, cell, detail)
@@ -142,11 +153,14 @@ class PairedBenchmark:
                 self.observer.on_trial_end(trial, time.monotonic() - begun)
                 if trial.outcome is Outcome.INTERRUPTED:
                     raise KeyboardInterrupt
-                probe_failures = probe_failures + 1 if trial.outcome is Outcome.PROBE_FAILED else 0
-                if probe_failures >= _MAX_PROBE_FAILURES:
-                    raise ProbeError(
-                        f"the probe failed {probe_failures} times in a row, last: {trial.detail}"
-                    )
+                if trial.outcome is Outcome.PROBE_FAILED:
+                    failing.append(cell.contender)
+                elif not is_left_out:
+                    failing.clear()
+                # One contender among others may be the one that does it.
+                is_broken = len(set(failing)) > 1 or len(names) == 1
+                if len(failing) >= _MAX_PROBE_FAILURES and is_broken:
+                    raise ProbeError(f"the probe failed {len(failing)} times in a row, last: {trial.detail}")
         self.store.end_run(self.run)
         return True
 

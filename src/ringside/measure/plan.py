@@ -44,6 +44,11 @@ def with_until(experiment: Experiment, goal: Goal) -> Experiment:
     )
 
 
+def in_sandbox(experiment: Experiment) -> Experiment:
+    """The experiment with its programs under bubblewrap (`--sandbox`)."""
+    return dataclasses.replace(experiment, sandbox=True)
+
+
 def with_margin(experiment: Experiment, margin: float) -> Experiment:
     """The experiment with another margin of equivalence (`--margin`)."""
     return dataclasses.replace(experiment, margin=margin)

@@ -12,10 +12,11 @@ from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import ProbeError, UsageError
-from ringside.measure import host, plan, trials
+from ringside.measure import host, plan, sandbox, trials
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
 from ringside.measure.paired import PairedBenchmark, RunObserver
+from ringside.measure.sandbox import sandboxed
 from ringside.measure.stopping import rule_of
 from ringside.measure.toolchain import Toolchain, source_files
 from ringside.model.catalogue import Contender, Ready, Unavailable
@@ -75,6 +76,8 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Executor) -> t
     """Check an experiment against catalogue and machine; its points. Raises UsageError where a name, a factor
     or a level is wrong, or this machine has too few CPUs or descriptors."""
     workload = find_workload(experiment.workload)
+    if experiment.sandbox:
+        sandbox.check()
     contenders = {name: catalogue.contender(name) for name in experiment.contenders}
     plan.check_contenders(experiment, contenders, workload)
     points = plan.points(experiment, workload, executor.available_cpus())
@@ -283,6 +286,9 @@ class ContenderTrials:
             input=input_file,
             reference=first,
         )
+        if self._prepared.experiment.sandbox:
+            files = [input_file.path] if input_file else []
+            request = sandboxed(request, [ready.contender.folder, ready.build, *files])
         blank = Trial(
             block,
             position,

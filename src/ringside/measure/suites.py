@@ -29,6 +29,7 @@ class Selection:
     margin: float | None = None
     seed: int | None = None
     full: bool = False
+    sandbox: bool = False
 
     def as_suite(self, suite_id: str) -> dict[str, Any]:
         """JSON values for the plan of a run."""
@@ -46,6 +47,7 @@ def selection_of(suite: Mapping[str, Any]) -> Selection:
         margin=suite.get("margin"),
         seed=suite["seed"],
         full=suite.get("full", False),
+        sandbox=suite.get("sandbox", False),
     )
 
 
@@ -89,6 +91,8 @@ def _changed(
         changed = plan.with_blocks(changed, selection.blocks)
     if selection.margin is not None:
         changed = plan.with_margin(changed, selection.margin)
+    if selection.sandbox:
+        changed = plan.in_sandbox(changed)
     return plan.with_until(changed, selection.until) if selection.until else changed
 
 

@@ -267,15 +267,30 @@ def has_apt() -> bool:
 
 
 def packages(runtime: Runtime) -> tuple[str, ...]:
-    """The packages of this system that bring the runtime; empty where the manifest names none."""
-    return next((runtime.install[name] for name in system_names() if name in runtime.install), ())
+    """The packages of this system that bring the runtime; empty where the manifest names none, or has
+    instructions instead."""
+    way = _way(runtime)
+    return way if isinstance(way, tuple) else ()
+
+
+def _way(runtime: Runtime) -> tuple[str, ...] | str | None:
+    """How this system gets the runtime: packages, or a sentence. What names it most specifically counts."""
+    for name in system_names():
+        if name in runtime.instructions:
+            return runtime.instructions[name]
+        if name in runtime.install:
+            return runtime.install[name]
+    return None
 
 
 def remedy(runtime: Runtime) -> str:
     """The command that gets a missing runtime, or what to install."""
-    if names := packages(runtime):
+    way = _way(runtime)
+    if isinstance(way, str):
+        return way
+    if way:
         sudo = "" if os.geteuid() == 0 else "sudo "
-        return f"{sudo}apt-get install -y {' '.join(names)}" if has_apt() else f"install {' '.join(names)}"
+        return f"{sudo}apt-get install -y {' '.join(way)}" if has_apt() else f"install {' '.join(way)}"
     if runtime.install:
         system, names = next(iter(runtime.install.items()))
         return f"install {' or '.join(runtime.executable)} ({system.capitalize()}: {' '.join(names)})"

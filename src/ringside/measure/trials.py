@@ -74,6 +74,7 @@ def request(
         expect=None if service else workload.evidence(point, seed, input),
         service=service,
         inputs=(InputUse(str(input.path), cached=workload.input_cached(point)),) if input else (),
+        awaits=workload.awaits(point),
         reference=reference,
     )
 

@@ -16,7 +16,8 @@ PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """What a contender runs on. `executable` holds names or globs, tried in order; `title` is what its
-    version is a version of, where that is not the language."""
+    version is a version of, where that is not the language. By system: `install` has the packages that bring
+    it, `instructions` a sentence for people where none does."""
 
     name: str
     executable: tuple[str, ...]
@@ -24,6 +25,7 @@ class Runtime:
     minimum: str | None = None
     locate: tuple[str, ...] = ()
     install: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    instructions: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
 
 

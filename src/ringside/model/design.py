@@ -88,7 +88,7 @@ class Experiment:
     A run ends after `blocks` blocks, or after `time_s` seconds; before that, where `until_decided`, as soon
     as every comparison of the headline is decided. `until`: instead, after `blocks` blocks more are made
     until every interval of the headline is narrower than this share of its ratio. `margin`: ratios between
-    1 / (1 + margin) and 1 + margin count as equivalent."""
+    1 / (1 + margin) and 1 + margin count as equivalent. `sandbox`: programs run under bubblewrap."""
 
     name: str
     title: str
@@ -106,6 +106,7 @@ class Experiment:
     until_decided: bool = False
     time_s: float | None = None
     margin: float = DEFAULT_MARGIN
+    sandbox: bool = False
 
 
 @dataclass(frozen=True, slots=True)

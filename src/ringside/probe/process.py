@@ -1,4 +1,7 @@
-"""The driver of the probe: one process for each request, one policy for failures and for interrupts.
+"""The driver of the probe: one process for all trials of a run, one policy for failures and for interrupts.
+
+A probe carries out one trial after another as long as they are `ok`; after any other, which may have changed
+it, the next one gets a new process. A load by itself has a process of its own.
 
 A probe that dies, hangs or sends what is no message is a ProbeError, after everything that it may have left
 behind was ended. Ctrl-C and SIGTERM end the request, not ringside: the probe ends in order and still reports;
@@ -15,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +26,7 @@ from types import FrameType
 from typing import TypeVar
 
 from ringside.errors import ProbeError
+from ringside.probe import orphans
 from ringside.probe.protocol import (
     VERSION,
     EngineMessage,
@@ -37,18 +42,25 @@ from ringside.probe.protocol import (
 
 Message = TypeVar("Message", TrialMessage, EngineMessage)
 
+
+class _DiedIdleError(ProbeError):
+    """A probe ended without a word, perhaps before the request came."""
+
+
 _TICK_S = 1.0
 # What an interrupted probe may take to end its contender and to report.
 _INTERRUPT_GRACE_S = 15.0
 # Beyond the limits of the request; a probe may take five minutes to end what forks without end.
 _WATCHDOG_GRACE_S = 330.0
+# What a probe without work may take to end.
+_CLOSE_GRACE_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # The most of a bad message that is shown.
 _SHOWN = 200
 
 
 class Probe:
-    """Carries out one request at a time."""
+    """Carries out one request at a time. `close` ends its process; so does the end of the object."""
 
     def __init__(self, path: str | None = None, *, grace_s: float = _WATCHDOG_GRACE_S) -> None:
         """`path`: the program, found if left out. `grace_s`: how long it may take beyond the limits of a
@@ -58,16 +70,30 @@ class Probe:
         self.interrupted = False
         self._grace_s = grace_s
         self._process: subprocess.Popen[bytes] | None = None
+        # Holds the process that waits for another trial, so that it can be ended without this object.
+        self._idle: list[subprocess.Popen[bytes]] = []
+        self._finalizer = weakref.finalize(self, _close, self._idle)
         self._kill_at: float | None = None
+        # That of the process that carries out trials: it may be killed between two of them.
+        self._cgroup: str | None = None
 
     def trial(self, request: TrialRequest, on_tick: Callable[[], None] | None = None) -> list[TrialMessage]:
         """The messages of a trial, the outcome last. `on_tick` is called every second or so meanwhile. Raises
         ProbeError where there is no outcome, KeyboardInterrupt where a second interrupt prevented it."""
         service = request.service
         extra_s = (service.ready_s + service.idle_s + service.end_s) if service else 0.0
-        return self._carry_out(
-            request.encode(), trial_message, request.limits.wall_s + extra_s, on_tick=on_tick
-        )
+        limit_s = request.limits.wall_s + extra_s
+        is_reused = bool(self._idle)
+        try:
+            return self._carry_out(request.encode(), trial_message, limit_s, on_tick=on_tick, keep=True)
+        except _DiedIdleError:
+            if not is_reused:
+                raise
+            return self._carry_out(request.encode(), trial_message, limit_s, on_tick=on_tick, keep=True)
+
+    def close(self) -> None:
+        """End a probe that waits for another trial."""
+        _close(self._idle)
 
     def load(
         self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
@@ -85,22 +111,34 @@ class Probe:
         *,
         on_tick: Callable[[], None] | None = None,
         on_message: Callable[[Message], None] | None = None,
+        keep: bool = False,
     ) -> list[Message]:
+        """`keep`: the process may carry out another trial."""
         messages: list[Message] = []
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
-        with self._interrupts():
-            process = self._process = _start(self.path)
+        with self._interrupts(), orphans.adopted():
+            others = orphans.children()
+            process = self._process = self._idle.pop() if keep and self._idle else _start(self.path)
             try:
-                _send(process, request)
-                for line in self._lines(process, deadline, on_tick):
-                    if _has_outcome(messages):
-                        raise ProbeError("the probe sent a message after the outcome")
-                    messages.append(_decoded(line, decode))
-                    if on_message:
-                        on_message(messages[-1])
-                _end(process, messages)
+                _send(process, request, is_last=not keep)
+                for lines, rest in self._lines(process, deadline, on_tick):
+                    for line in lines:
+                        if _has_outcome(messages):
+                            raise ProbeError("the probe sent a message after the outcome")
+                        messages.append(_decoded(line, decode))
+                        if isinstance(messages[-1], Started):
+                            self._cgroup = messages[-1].cgroup
+                        if on_message:
+                            on_message(messages[-1])
+                    if keep and _has_outcome(messages) and not rest:
+                        break
+                if keep and _is_good(messages):
+                    self._idle.append(process)
+                else:
+                    _end(process, messages)
             except BaseException as error:
-                _stop(process, messages)
+                _stop(process, messages, self._cgroup)
+                orphans.end(others)
                 if self.interrupted and isinstance(error, ProbeError):
                     raise KeyboardInterrupt from None
                 raise
@@ -134,9 +172,9 @@ class Probe:
         process: subprocess.Popen[bytes],
         deadline: float | None,
         on_tick: Callable[[], None] | None,
-    ) -> Iterator[bytes]:
-        """The lines that the probe prints, as they come. Wakes every second. Raises ProbeError past the
-        deadline."""
+    ) -> Iterator[tuple[list[bytes], bytes]]:
+        """The lines that the probe prints, as they come, with the beginning of the next. Wakes every second.
+        Raises ProbeError past the deadline."""
         assert process.stdout
         descriptor = process.stdout.fileno()
         poll = select.poll()
@@ -151,19 +189,23 @@ class Probe:
                 if not chunk:
                     break
                 *whole, rest = (rest + chunk).split(b"\n")
-                yield from whole
+                yield whole, rest
             now = time.monotonic()
             if now < tick_at:
                 continue
             tick_at = now + _TICK_S
             if on_tick:
                 on_tick()
+            if orphans.is_stopped(process.pid):
+                # Nobody else could end it: it cannot read its own signals.
+                _kill(process)
+                raise ProbeError("the probe was stopped by a signal, perhaps from its contender")
             if self._kill_at is not None and now > self._kill_at:
                 _kill(process)
             elif deadline is not None and now > deadline:
                 raise ProbeError("the probe hung: it did not report long after the trial's limits had passed")
         if rest:
-            yield rest
+            yield [rest], b""
 
 
 def _decoded(line: bytes, decode: Callable[[bytes], Message]) -> Message:
@@ -191,30 +233,57 @@ def _start(path: str) -> subprocess.Popen[bytes]:
         raise ProbeError(f"the probe {path} cannot be started: {error.strerror}") from error
 
 
-def _send(process: subprocess.Popen[bytes], request: bytes) -> None:
+def _send(process: subprocess.Popen[bytes], request: bytes, *, is_last: bool) -> None:
     """Send the request. A probe that ended before it read it says why on its stderr."""
     assert process.stdin is not None
     with suppress(BrokenPipeError):
         process.stdin.write(request + b"\n")
-        process.stdin.close()
+        process.stdin.flush()
+    if is_last:
+        _hang_up(process)
+
+
+def _hang_up(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipe of requests: a probe that waits for one ends."""
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
     process.stdin = None  # closed: `communicate` must not flush it
 
 
+def _close(idle: list[subprocess.Popen[bytes]]) -> None:
+    """End the probes that wait for a request."""
+    while idle:
+        process = idle.pop()
+        _hang_up(process)
+        try:
+            process.communicate(timeout=_CLOSE_GRACE_S)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            process.communicate()
+
+
 def _end(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
-    """Wait for a probe whose output has ended. Raises ProbeError unless its last message is the outcome."""
+    """Wait for a probe that gets no more requests. Raises ProbeError unless the outcome came last."""
     assert process.stdout is not None
     assert process.stderr is not None
+    _hang_up(process)
+    rest = process.stdout.read()
     complaint = process.stderr.read().decode(errors="replace").strip()
     process.stderr.close()
     process.stdout.close()
     status = process.wait()
     if status != 0 or not _has_outcome(messages):
         reason = complaint.splitlines()[-1] if complaint else f"exit status {status}"
-        raise ProbeError(f"the probe ended without an outcome: {reason}")
+        kind = ProbeError if messages or complaint else _DiedIdleError
+        raise kind(f"the probe ended without an outcome: {reason}")
+    if rest:
+        raise ProbeError("the probe sent a message after the outcome")
 
 
-def _stop(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
+def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str | None) -> None:
     """End a probe that failed, and what it may have left: its `started` names process and cgroup."""
+    _hang_up(process)
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:
@@ -226,15 +295,13 @@ def _stop(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
         for pipe in (process.stdout, process.stderr):
             if pipe:
                 pipe.close()
-    started = next((message for message in messages if isinstance(message, Started)), None)
-    if started is None or _has_outcome(messages):
-        return
-    if started.cgroup:
+    if cgroup and Path(cgroup).is_dir():
         with suppress(OSError):
-            Path(started.cgroup, "cgroup.kill").write_text("1", encoding="ascii")
+            Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
             time.sleep(0.1)
-            os.rmdir(started.cgroup)
-    if started.pid:
+            os.rmdir(cgroup)
+    started = next((message for message in messages if isinstance(message, Started)), None)
+    if started and started.pid and not _has_outcome(messages):
         with suppress(OSError):
             os.killpg(started.pid, signal.SIGKILL)
 
@@ -245,6 +312,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def _is_good(messages: list[Message]) -> bool:
+    """Whether a probe carries out another trial: its own rule, by the last outcome."""
+    last = messages[-1] if messages else None
+    return isinstance(last, TrialOutcome) and last.outcome == "ok" and not last.interference
 
 
 def _has_outcome(messages: list[Message]) -> bool:

@@ -211,6 +211,7 @@ class Limits(_Request, frozen=True):
     memory_bytes: int
     output_bytes: int
     processes: int
+    threads: int = 65_536
 
 
 class ExpectedLines(_Request, frozen=True):
@@ -271,7 +272,7 @@ class Service(_Request, frozen=True):
 
 
 class TrialRequest(_Request, frozen=True):
-    """One trial of a program."""
+    """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -287,6 +288,7 @@ class TrialRequest(_Request, frozen=True):
     inputs: tuple[InputUse, ...] = ()
     plain: bool = False
     stdin: str | None = None
+    awaits: tuple[str, ...] = ()
     reference: bool = False
     version: int = VERSION
 
@@ -495,7 +497,8 @@ class ProgramOutput(_Message, frozen=True):
 
 
 class TrialOutcome(_Message, frozen=True, tag_field="type", tag="outcome"):
-    """How a trial ended and what the whole tree of processes took. Texts are hostile."""
+    """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
+    the program did to the probe instead of its work."""
 
     outcome: str
     detail: str = ""
@@ -521,6 +524,7 @@ class TrialOutcome(_Message, frozen=True, tag_field="type", tag="outcome"):
     stdout_tail: str = ""
     stderr_tail: str = ""
     left_behind: Count = 0
+    interference: tuple[str, ...] = ()
     probe_cpu_ns: Nanoseconds | None = None
     samples: Count = 0
     sample_interval_ns: Nanoseconds | None = None

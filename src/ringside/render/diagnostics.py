@@ -71,6 +71,10 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "{subjects}: processes still ran after the program had ended, and were killed",
         "make the program wait for the processes that it starts",
     ),
+    "interference": (
+        "a program acted on the probe instead of its work: {subjects}",
+        "read its source before you trust its figures; with --sandbox it cannot reach the probe",
+    ),
     "slow-end": (
         "{subjects}: still ran {max_ending} s after SIGTERM",
         "end at once on SIGTERM, even with open connections; the figures do not depend on it",

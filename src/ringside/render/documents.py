@@ -184,6 +184,7 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
         "title": contender.title,
         "model": contender.model,
         "language": contender.language,
+        "class": contender.kind,
         "queue": contender.queue,
         "scheduler": contender.scheduler,
         "parallel": contender.parallel,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,11 +107,17 @@ def _contender_sentence(analysis: RunAnalysis, metric: Metric, point: Point, nam
         return Sentence(f"{name}, the baseline: {amount}", "quiet")
     comparison = analysis.comparison(metric, name, baseline, point)
     if comparison:
-        return comparison_sentence(comparison, metric)
+        sentence = comparison_sentence(comparison, metric)
+        return dataclasses.replace(sentence, text=sentence.text + _across_classes(analysis, name, baseline))
     baseline_value = analysis.cell(baseline, point).metrics.get(metric.name)
     is_zero = value.estimate == 0 or (baseline_value is not None and baseline_value.estimate == 0)
     why = "0 has no ratio" if is_zero else f"{baseline} has none in the same blocks"
     return Sentence(f"{name}: {amount}; {why}", "quiet")
+
+
+def _across_classes(analysis: RunAnalysis, name: str, baseline: str) -> str:
+    kinds = analysis.kind(name), analysis.kind(baseline)
+    return f" (classes differ: {kinds[0]}, {kinds[1]})" if kinds[0] != kinds[1] else ""
 
 
 def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -279,12 +280,29 @@ class Store:
             connection.execute(_run.update().where(_run.c.id == run.id).values(ended_at=now()))
 
     def add_trial(self, run: Run, trial: Trial) -> None:
-        """Keep a trial, with its samples."""
+        """Keep a trial, with its samples. A file that was removed since the store was opened, by a contender
+        perhaps, is written anew with all that it held."""
+        if self._path is not None and not self._path.exists():
+            self._restore(self._path)
         with self._transaction() as connection:
             result = connection.execute(_INSERT_TRIAL, {"run_id": run.id, **rows.trial_values(trial)})
             if (key := result.inserted_primary_key) and trial.samples:
                 samples = rows.samples_text(trial.samples)
                 connection.execute(_timeline.insert().values(trial_id=key[0], samples=samples))
+
+    def _restore(self, path: Path) -> None:
+        """Copy what the open connection still sees into a new file, and go on with that."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(path)) as copy:
+                self._connection.connection.driver_connection.backup(copy)  # type: ignore[union-attr]
+                copy.execute("PRAGMA journal_mode=WAL")
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"the store {self.where} was removed, and cannot be restored: {error}"
+            ) from error
+        self.close()
+        self._connection = self._engine.connect()
 
     def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
         """All trials of a run in the order in which they were carried out; with their samples only on

@@ -19,14 +19,16 @@ FORMAT = 1
 
 
 def write(store: Store, runs: Sequence[Run], path: Path) -> None:
-    """Write runs with all of their trials, samples and sources, or leave what was there. Raises
-    StoreError."""
+    """Write runs with all of their trials, samples and sources, or leave what was there. Paths below the
+    user's home begin with `~`: a record is meant to be published. Raises StoreError."""
     document = {"record": FORMAT, "tables": store.rows_of(runs)}
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+    text = text.replace(f"{Path.home()}/", "~/")
     partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
     try:
         # Preset 6 is xz's own default; a higher one needs much more memory for a few per cent.
         with lzma.open(partial, "wt", encoding="utf-8", preset=6) as file:
-            json.dump(document, file, separators=(",", ":"), ensure_ascii=False)
+            file.write(text)
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)

@@ -205,6 +205,12 @@ class Measurement(ABC):
         """The loads in which a saturated load engine would have bounded the figures."""
         return trial.loads
 
+    def expects_warning(self, trial: Trial, code: str) -> bool:
+        """Whether a warning of the load engine is part of the plan of a trial, and weakens nothing."""
+        del trial
+        # The experiment chose how much is asked; blocks repeat it.
+        return code == "short-run"
+
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         """Why the work took so long, in a sentence; None where the figures do not show it."""
         del contender, point, figures
@@ -263,6 +269,11 @@ class Workload(Measurement):
     @abstractmethod
     def arguments(self, point: Point) -> dict[str, str]:
         """Arguments of the contender besides the point's levels."""
+
+    def awaits(self, point: Point) -> tuple[str, ...]:
+        """The names that the contender waits for by `::await`, each once."""
+        del point
+        return ()
 
     @abstractmethod
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:

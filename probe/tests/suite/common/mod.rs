@@ -64,6 +64,7 @@ pub fn request(argv: &[&str]) -> Value {
         "sample_hz": 20,
         "cgroup": "auto",
         "expect": null,
+        "awaits": ["spawned"],
     })
 }
 

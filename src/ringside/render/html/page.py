@@ -34,6 +34,9 @@ from ringside.render.tables.claims import table as claim_table
 _OPEN_POINTS = 6
 _AXIS_PIXELS = 54
 
+# By the files of a contender and their hashes: the anchor of the place where they are shown.
+Shown = dict[tuple[tuple[str, str], ...], str]
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -47,8 +50,10 @@ def render(pages: Sequence[Page]) -> str:
     """The whole page. Without the package that draws plots it says so and has all the rest."""
     absent = missing()
     specs: list[Json] = []
+    shown: Shown = {}
     sections = [
-        _section(page, number, specs, with_plots=absent is None) for number, page in enumerate(pages, 1)
+        _section(page, number, specs, shown, with_plots=absent is None)
+        for number, page in enumerate(pages, 1)
     ]
     scripts = [script(text) for text in (vega(), style.read("page.js"))] if specs else []
     environment = jinja2.Environment(
@@ -74,8 +79,9 @@ def render(pages: Sequence[Page]) -> str:
     )
 
 
-def _section(page: Page, number: int, specs: list[Json], *, with_plots: bool) -> dict[str, Any]:
-    """What the template shows of one run. Specifications of plots are put behind `specs`."""
+def _section(page: Page, number: int, specs: list[Json], shown: Shown, *, with_plots: bool) -> dict[str, Any]:
+    """What the template shows of one run. Specifications of plots are put behind `specs`, and where sources
+    stand into `shown`."""
     analysis = page.analysis
     headline = analysis.headline
     return {
@@ -99,7 +105,7 @@ def _section(page: Page, number: int, specs: list[Json], *, with_plots: bool) ->
         "charts": _charts(analysis, specs) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
         "tables": [_table(table) for table in tables(analysis)],
-        "contenders": [_contender(page, name) for name in analysis.names],
+        "contenders": [_contender(page, f"run-{number}", name, shown) for name in analysis.names],
         "host": facts.rows(analysis.run.host),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
@@ -128,16 +134,22 @@ def _charts(analysis: RunAnalysis, specs: list[Json]) -> list[dict[str, Any]]:
     return numbered
 
 
-def _contender(page: Page, name: str) -> dict[str, Any]:
+def _contender(page: Page, section: str, name: str, shown: Shown) -> dict[str, Any]:
     contender = page.analysis.contenders[name]
+    anchor = f"{section}-contender-{page.analysis.names.index(name) + 1}"
+    # A page of many runs has the same programs again and again.
+    first = shown.setdefault(tuple(sorted(contender.files.items())), anchor)
+    own = contender.files if first == anchor else {}
     files = [
         (path, page.sources.get(digest, "(not kept)"))
-        for path, digest in sorted(contender.files.items(), key=_by_interest)
+        for path, digest in sorted(own.items(), key=_by_interest)
     ]
     readme = next((text for path, text in files if path.lower() == "readme.md"), None)
     return {
         "name": name,
         "planned": contender,
+        "anchor": anchor,
+        "shown_at": first if first != anchor else None,
         "command": " ".join(contender.command),
         "readme": sources.markdown(readme) if readme else None,
         "files": [

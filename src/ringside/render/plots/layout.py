@@ -10,7 +10,10 @@ _MIN_TICKS, _MAX_TICKS = 3, 8
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Three to eight round numbers on a logarithmic axis from `low` to `high`, both positive."""
+    """Three to eight round numbers on a logarithmic axis from `low` to `high`, both positive; the one that
+    there is, where they are the same."""
+    if low == high:
+        return [low]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         ticks = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]

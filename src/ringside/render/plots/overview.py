@@ -11,6 +11,9 @@ from ringside.render.plots.spec import Panel, layer, layered, nominal, quantitat
 _ROW = 26
 # Everything this many times behind the best, and more, has the darkest colour.
 _WORST = 100.0
+# What is ahead of the best by more has two digits, which fit.
+_AHEAD = 0.995
+_LEVEL = 8
 
 
 def overview_panel(overview: Overview) -> Panel:
@@ -19,15 +22,20 @@ def overview_panel(overview: Overview) -> Panel:
         {
             "problem": column.label,
             "contender": name,
-            "behind": math.log10(min(ratio, _WORST)),
-            "shown": units.significant(ratio),
+            # The floor is ahead of the best.
+            "behind": math.log10(min(max(ratio, 1.0), _WORST)),
+            "shown": units.significant(ratio) if ratio >= _AHEAD else f"{ratio:.2g}",
             "dark": ratio > _WORST**0.5,
         }
         for column in overview.columns
         for name in overview.names
         if (ratio := column.behind(name)) is not None
     ]
-    x = nominal("problem", sort=None, axis={"title": None, "orient": "top", "labelAngle": 0})
+    # Names of many experiments have no room side by side.
+    slanted = (
+        {"labelAngle": -35, "labelAlign": "left"} if len(overview.columns) > _LEVEL else {"labelAngle": 0}
+    )
+    x = nominal("problem", sort=None, axis={"title": None, "orient": "top", "labelOverlap": False, **slanted})
     y = nominal("contender", sort=None, axis={"title": None})
     fields = layer(
         "rows",
@@ -53,7 +61,7 @@ def overview_panel(overview: Overview) -> Panel:
             "text": nominal("shown"),
             "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#000000"},
         },
-        fontSize=12,
+        fontSize=12 if len(overview.columns) <= _LEVEL else 10,
     )
     names = {row["contender"] for row in rows}
     return Panel(

@@ -18,7 +18,8 @@ def table(overview: Overview) -> TableData:
             (cells.text(name), *(_cell(column, name) for column in overview.columns))
             for name in overview.names
         ),
-        subtitle="how many times worse than the best of each problem, and in brackets the ranks it can have",
+        subtitle="how many times worse than the best of each problem, and in brackets the ranks it can have; "
+        "a contender of another class than the baseline has its class there",
         notes=tuple(_explanation(column) for column in overview.columns),
     )
 
@@ -28,10 +29,13 @@ def _cell(column: OverviewColumn, name: str) -> TableCell:
     if name not in analysis.names:
         return TableCell("", "quiet")
     ranking = analysis.rankings[analysis.headline.name, point]
+    best = ranking.order[0]
     rank = f" [{units.rank_interval(ranking.ranks[name])}]" if name in ranking.ranks else ""
     ratio = column.behind(name)
-    if ratio is not None and name == ranking.order[0]:
+    if ratio is not None and name == best:
         return TableCell(f"1{rank}", "faster")
+    if ratio is not None and analysis.kind(name) != analysis.kind(best):
+        return TableCell(f"{units.significant(ratio)} [{analysis.kind(name)}]", "number")
     if ratio is not None:
         kind = "faster" if name in ranking.ranks and ranking.ranks[name][0] == 1 else "number"
         return TableCell(f"{units.significant(ratio)}{rank}", kind)

@@ -11,15 +11,15 @@ from ringside.render.tables import cells
 
 
 def point_table(analysis: RunAnalysis, point: Point) -> TableData:
-    """All contenders at one point, the best first: headline with its interval, ratio and verdict, the
-    interval of its rank, ratio over the floor, other metrics."""
+    """All contenders at one point, class by class, the best first: headline with its interval, ratio and
+    verdict, the interval of its rank inside its class, ratio over the floor, other metrics."""
     headline, baseline, floor = analysis.headline, analysis.experiment.baseline, analysis.floor
     ranking = analysis.rankings[headline.name, point]
     is_ranked = bool(ranking.ranks)
     has_floor = floor is not None and floor != baseline
     compared, secondary = other_metrics(analysis, point)
     # Where all are alike, or but for the floor, it says nothing.
-    has_class = any(contender.kind == "bare" for contender in analysis.contenders.values())
+    has_class = any(analysis.kind(name) == "bare" for name in analysis.names)
     columns = ["contender", *(["class"] if has_class else []), headline.title, f"× {baseline}", "verdict"]
     columns += ["rank"] if is_ranked else []
     columns += [f"× {floor}"] if has_floor else []
@@ -30,12 +30,12 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         comparison = analysis.comparison(headline, name, baseline, point)
         row = [
             cells.text(name),
-            *([cells.text(analysis.contenders[name].kind)] if has_class else []),
+            *([cells.text(analysis.kind(name))] if has_class else []),
             cells.figure(cell, headline, interval=True),
             cells.ratio(comparison, headline, is_baseline=name == baseline),
             cells.verdict(comparison, headline, is_baseline=name == baseline),
         ]
-        row += [_rank(ranking, name)] if is_ranked else []
+        row += [_rank(analysis, ranking, name)] if is_ranked else []
         row += [_over_floor(analysis, name, point)] if has_floor else []
         row += [cells.figure(cell, metric) for metric in (*compared, *secondary)]
         rows.append(tuple(row))
@@ -93,8 +93,10 @@ def ratio_table(analysis: RunAnalysis, metric: Metric) -> TableData:
     return TableData(f"{metric.title}: ratios from pairs inside blocks", columns, rows, subtitle=subtitle)
 
 
-def _rank(ranking: Ranking, name: str) -> TableCell:
-    return TableCell(units.rank_interval(ranking.ranks[name])) if name in ranking.ranks else cells.ABSENT
+def _rank(analysis: RunAnalysis, ranking: Ranking, name: str) -> TableCell:
+    if name in ranking.ranks:
+        return TableCell(units.rank_interval(ranking.ranks[name]))
+    return TableCell("floor", "quiet") if name == analysis.floor else cells.ABSENT
 
 
 def _over_floor(analysis: RunAnalysis, name: str, point: Point) -> TableCell:

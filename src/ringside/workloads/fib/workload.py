@@ -37,6 +37,8 @@ RATES = (
 )
 # The highest rate counts at which the p99 stays under this.
 _SUSTAINED_S = 0.010
+# What the engine says of a rate that is too high.
+_BROKEN_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors", "lag"})
 # Above this a server is overloaded, and further rates only cost time.
 _BROKEN_S = 0.100
 # Half of what is measured, a second at most.
@@ -187,6 +189,11 @@ class Fib(Serving):
         else:
             warming, measured = _plan(n, clients, warm_up_s), _plan(n, clients, seconds)
         return service([first, step("warm-up", all=warming), step("measured", all=measured)])
+
+    def expects_warning(self, trial: Trial, code: str) -> bool:
+        # The last of rising rates is the one that is too high.
+        rising = trial.cell.point["load"] == "rate" and code in _BROKEN_WARNINGS
+        return rising or super().expects_warning(trial, code)
 
     def rehearsal(self, point: Point) -> Point:
         """Ten requests by one client: all code has run then."""

@@ -171,6 +171,9 @@ class Jobs(Workload):
         hold = {"hold": "1"} if point["kind"] == "sleep" else {}
         return {"workers": str(workers(point)), **hold}
 
+    def awaits(self, point: Point) -> tuple[str, ...]:
+        return ("submitted",) if point["kind"] == "sleep" else ()
+
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         jobs, kind, rounds = int(point["jobs"]), str(point["kind"]), int(point["rounds"])
         times = repeats(point)

@@ -94,6 +94,9 @@ class Ring(Workload):
     def arguments(self, point: Point) -> dict[str, str]:
         return {"hold": "1"}
 
+    def awaits(self, point: Point) -> tuple[str, ...]:
+        return ("spawned",)
+
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         nodes, messages, times = int(point["nodes"]), int(point["messages"]), repeats(point)
         result = {

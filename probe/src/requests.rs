@@ -1,0 +1,98 @@
+//! The requests, one line each: a probe carries out one trial after another.
+
+use crate::sys;
+use rustix::event::{poll, PollFd, PollFlags};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::io::{AsFd, OwnedFd};
+
+const MAX_BYTES: u64 = 16 << 20;
+
+pub struct Requests {
+    reader: BufReader<File>,
+}
+
+impl Requests {
+    pub fn of_stdin() -> io::Result<Requests> {
+        let file = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(Requests {
+            reader: BufReader::new(File::from(file)),
+        })
+    }
+
+    /// The next line; None at the end of stdin, or when a signal that asks for the end came while nothing was under
+    /// way. `signals`: their file.
+    pub fn next(&mut self, signals: &OwnedFd) -> Result<Option<Vec<u8>>, String> {
+        let mut line = Vec::new();
+        if self.reader.buffer().is_empty() && !self.wait(signals) {
+            return Ok(None);
+        }
+        let mut limited = (&mut self.reader).take(MAX_BYTES);
+        limited
+            .read_until(b'\n', &mut line)
+            .map_err(|error| format!("stdin: {error}"))?;
+        match line.len() as u64 {
+            0 => Ok(None),
+            MAX_BYTES => Err(format!("more than {MAX_BYTES} bytes in one line")),
+            _ => Ok(Some(line)),
+        }
+    }
+
+    /// Whether there is something to read.
+    fn wait(&self, signals: &OwnedFd) -> bool {
+        let stdin = self.reader.get_ref().as_fd();
+        loop {
+            let mut files = [
+                PollFd::from_borrowed_fd(stdin, PollFlags::IN),
+                PollFd::new(signals, PollFlags::IN),
+            ];
+            if poll(&mut files, None).is_err() {
+                continue;
+            }
+            if !files[0].revents().is_empty() {
+                return true;
+            }
+            // The last orphans of a trial may be told of now.
+            if sys::end_requested(signals) {
+                return false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::pipe;
+
+    #[test]
+    fn one_line_after_another() {
+        let (signals, _open) = pipe().unwrap();
+        let (read, write) = pipe().unwrap();
+        rustix::io::write(&write, b"a\nb\nc").unwrap();
+        drop(write);
+        let mut requests = Requests {
+            reader: BufReader::new(File::from(read)),
+        };
+        let mut lines = Vec::new();
+        while let Some(line) = requests.next(&signals).unwrap() {
+            lines.push(line);
+        }
+        assert_eq!(lines, [&b"a\n"[..], b"b\n", b"c"]);
+    }
+
+    #[test]
+    fn a_signal_ends_an_idle_probe() {
+        // As signalfd writes it: SIGTERM, then the other fields.
+        let mut signal = [0u8; 128];
+        signal[0] = libc::SIGTERM as u8;
+        let (signals, sender) = pipe().unwrap();
+        rustix::fs::fcntl_setfl(&signals, rustix::fs::OFlags::NONBLOCK).unwrap();
+        rustix::io::write(&sender, &signal).unwrap();
+        let (read, _open) = pipe().unwrap();
+        let mut requests = Requests {
+            reader: BufReader::new(File::from(read)),
+        };
+        assert!(requests.next(&signals).unwrap().is_none());
+    }
+}

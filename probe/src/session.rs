@@ -1,0 +1,66 @@
+//! The trials of one probe, one after another: what outlives a trial are its own CPUs, and a cgroup that can be used
+//! again.
+
+use crate::cgroup::Cgroup;
+use crate::inputs;
+use crate::pin;
+use crate::reference;
+use crate::request::Request;
+use crate::trial::{listen_upstreams, run, Condition, Setup};
+use crate::writer::{ReaderGone, Writer};
+use rustix::process::{getpid, getppid, set_child_subreaper, Pid};
+use rustix::thread::{sched_getaffinity, CpuSet};
+use std::os::unix::io::OwnedFd;
+
+pub struct Session {
+    parent: Option<Pid>,
+    cpus: CpuSet,
+    cgroup: Option<Cgroup>,
+}
+
+impl Session {
+    /// `parent`: the process that started the probe.
+    pub fn new(parent: Option<Pid>) -> Result<Session, String> {
+        set_child_subreaper(Some(getpid()))
+            .map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
+        let cpus = sched_getaffinity(None).map_err(|error| format!("CPU affinity: {error}"))?;
+        Ok(Session {
+            parent,
+            cpus,
+            cgroup: None,
+        })
+    }
+
+    /// Carries out a trial. The outer error: it could not begin.
+    pub fn carry_out(
+        &mut self,
+        mut request: Request,
+        signals: OwnedFd,
+        writer: &mut Writer,
+    ) -> Result<Result<Condition, ReaderGone>, String> {
+        let reference = request
+            .reference
+            .then(|| reference::measure(&request.cpus))
+            .transpose()?;
+        let inherited_cpus = pin::pin_probe(&request, &self.cpus)?;
+        let stub = listen_upstreams(&mut request)?;
+        let missing = inputs::prepare(&request.inputs)?;
+        // A parent that died before PR_SET_PDEATHSIG sends no signal.
+        if getppid() != self.parent {
+            return Err("the process that started the probe has ended".into());
+        }
+        let setup = Setup {
+            stub,
+            missing,
+            inherited_cpus,
+            reference,
+            cgroup: self.cgroup.take(),
+        };
+        let done = run(&request, setup, signals, writer)
+            .map_err(|error| format!("cannot begin the trial: {error}"))?;
+        Ok(done.map(|(condition, cgroup)| {
+            self.cgroup = cgroup;
+            condition
+        }))
+    }
+}

@@ -1,0 +1,72 @@
+"""Processes that a killed probe leaves behind: they become children of ringside, which ends them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+# A process that the kernel does not let die is left to the kernel.
+_PATIENCE_S = 10.0
+_PAUSE_S = 0.01
+_STOPPED = ("T", "t")
+
+Child = tuple[int, str]  # The pid and its start time: pids are used again.
+
+
+@contextmanager
+def adopted() -> Iterator[None]:
+    """Make this process the parent of orphans of its descendants meanwhile. Not for longer: nobody would reap
+    those of other programs. Without effect where the C library has no prctl."""
+    _set_subreaper(1)
+    try:
+        yield
+    finally:
+        _set_subreaper(0)
+
+
+def _set_subreaper(flag: int) -> None:
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, flag, 0, 0, 0)
+
+
+def children() -> set[Child]:
+    """The children of this process, ended ones included; none where the kernel does not list them."""
+    pids: list[str] = []
+    with suppress(OSError):
+        for task in Path("/proc/self/task").iterdir():
+            pids += (task / "children").read_text(encoding="ascii").split()
+    found = ((int(pid), _fields(int(pid))) for pid in pids)
+    return {(pid, fields[19]) for pid, fields in found if len(fields) > 19}
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped a process."""
+    return _fields(pid)[:1] in [[state] for state in _STOPPED]
+
+
+def end(others: set[Child]) -> None:
+    """Kill and reap all children of this process but `others`, and those that they leave in turn."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while (left := children() - others) and time.monotonic() < deadline:
+        for pid, _ in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(OSError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(_PAUSE_S)
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the third on; the second, the name, may hold anything."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return []
+    return text[text.rfind(b")") + 1 :].decode("ascii", errors="replace").split()

@@ -1,0 +1,161 @@
+"""What a hostile program does besides, or instead of, its work. `fake.py` calls these at three places."""
+
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+
+probe = os.getppid()
+
+
+def burn(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def from_a_child(action, *, wait):
+    """Does it in a process of its own session; without `wait` it is an orphan by then."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        action()
+        os._exit(0)
+    if wait:
+        os.waitpid(child, 0)
+        time.sleep(0.1)
+
+
+def forge():
+    for number in range(3):
+        try:
+            with open(f"/proc/{probe}/fd/{number}", "w") as pipe:
+                pipe.write('{"type": "phase", "t_ns": 1, "name": "forged", "ns": 1}\n')
+        except OSError:
+            pass
+
+
+def overwrite_memory():
+    try:
+        with open(f"/proc/{probe}/mem", "r+b", buffering=0) as memory:
+            memory.read(1)
+    except OSError:
+        return
+    print("::phase name=memory ns=1", flush=True)
+
+
+def leave_cgroup():
+    with open("/proc/self/mountinfo") as mounts:
+        fields = [line.split() for line in mounts]
+    (root,) = {each[4] for each in fields if "cgroup2" in each[each.index("-") :]}
+    with open(f"{root}/cgroup.procs", "w") as procs:
+        procs.write("0")
+    burn(0.3)
+
+
+def take_all_cpus():
+    os.sched_setaffinity(0, range(os.cpu_count()))
+    burn(0.3)
+
+
+def take_all_cpus_in_a_thread():
+    thread = threading.Thread(target=take_all_cpus)
+    thread.start()
+    thread.join()
+
+
+def start_threads():
+    while True:
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+
+
+def fork_without_end():
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            pass
+
+
+def flood_stderr():
+    while True:
+        sys.stderr.write("x" * 65536)
+
+
+def hang():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(1000)
+
+
+def wait_unasked():
+    print("::await name=coffee", flush=True)
+    sys.stdin.readline()
+    burn(0.2)
+
+
+def wait_again():
+    print("::await name=spawned", flush=True)
+    sys.stdin.readline()
+
+
+def kill_probe():
+    os.kill(probe, signal.SIGKILL)
+    time.sleep(1000)
+
+
+def stop_probe():
+    os.kill(probe, signal.SIGSTOP)
+    time.sleep(1000)
+
+
+def printing(text):
+    def act():
+        sys.stdout.buffer.write(text)
+        sys.stdout.flush()
+
+    return act
+
+
+BEFORE = {
+    "hangs-at-once": hang,
+    "forks-without-end": fork_without_end,
+    "starts-threads-without-end": start_threads,
+    "terminates-the-probe": lambda: os.kill(probe, signal.SIGTERM),
+    "interrupts-the-probe": lambda: os.kill(probe, signal.SIGINT),
+    "terminates-the-probe-and-ends": lambda: from_a_child(lambda: os.kill(probe, signal.SIGTERM), wait=True),
+    "stops-the-probe": lambda: (from_a_child(stop_probe, wait=False), time.sleep(30)),
+    "kills-the-probe": lambda: (from_a_child(kill_probe, wait=False), time.sleep(30)),
+    "writes-to-the-probe": forge,
+    "reads-the-probes-memory": overwrite_memory,
+    "limits-the-probe": lambda: resource.prlimit(probe, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
+    "moves-the-probe": lambda: os.sched_setaffinity(probe, {max(os.sched_getaffinity(probe))}),
+    "leaves-its-cgroup": leave_cgroup,
+    "takes-all-cpus": take_all_cpus,
+    "takes-all-cpus-in-a-thread": take_all_cpus_in_a_thread,
+}
+WORKING = {
+    "hangs-while-working": hang,
+    "stops-itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    "waits-unasked": wait_unasked,
+    "waits-again": wait_again,
+    "floods-stderr": flood_stderr,
+    "prints-half-a-line": printing(b"::phase name=relay"),
+    "prints-a-phase-without-time": printing(b"::phase name=relay\n"),
+    "prints-no-number": printing(b"::phase name=relay ns=nan\n"),
+    "prints-a-huge-number": printing(b"::phase name=relay ns=1e400\n"),
+    "prints-a-negative-time": printing(b"::phase name=relay ns=-1\n"),
+    "prints-an-unknown-word": printing(b"::surprise\n"),
+    "prints-a-million-characters": printing(b"::phase name=" + b"x" * 1_000_000 + b" ns=1\n"),
+    "prints-no-utf-8": printing(b"::phase name=\xff\xfe ns=1\n"),
+    "prints-escapes": printing(b"::phase name=\x1b[2J ns=1\n"),
+    "prints-a-result-before": printing(b"::result checksum=1 order=1\n"),
+    "prints-other-lines": printing(b"hello\n"),
+}
+AFTER = {
+    "hangs-after-its-result": hang,
+    "prints-another-result": printing(b"::result checksum=1 order=1\n"),
+    "ends-with-another-status": lambda: os._exit(7),
+}

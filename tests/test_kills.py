@@ -1,0 +1,133 @@
+"""Ringside and its probe, killed at random moments of real runs: no finished trial is lost, the store is
+whole, `--resume` completes the same plan with no trial twice, and nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import RINGSIDE, ringside
+from tests.programs import descendants
+
+Add = Callable[..., None]
+
+BLOCKS = 6
+NAMES = ("one", "two", "three")
+LONGEST_S = 4.0
+REPEATED = ("probe-failed", "interrupted")
+
+
+def processes_of(place: Path) -> list[int]:
+    """Contenders that run in a folder below this one."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            if int(entry.name) and (entry / "cwd").resolve().is_relative_to(place / "contenders"):
+                found.append(int(entry.name))
+    return found
+
+
+def is_over(is_gone: Callable[[], bool], patience_s: float = 15) -> bool:
+    deadline = time.monotonic() + patience_s
+    while not is_gone():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def trials(store: Path) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(store)) as connection:
+        (answer,) = connection.execute("PRAGMA integrity_check").fetchone()
+        assert answer == "ok"
+        query = "SELECT block, contender, point, outcome FROM trial ORDER BY id"
+        return connection.execute(query).fetchall()
+
+
+def killed(place: Path, dice: random.Random, *, only_the_probe: bool) -> subprocess.Popen[bytes]:
+    """A run, and its SIGKILL somewhere on the way; a probe's does not end it."""
+    process = subprocess.Popen(
+        [*RINGSIDE, "run", "mine", "--until", "end"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(dice.uniform(0.3, LONGEST_S))
+    victims = descendants(process.pid)[:1] if only_the_probe else [process.pid]
+    for victim in victims:
+        with suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+    process.communicate(timeout=120)
+    return process
+
+
+@pytest.fixture
+def runs(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
+    for name in NAMES:
+        add_fake(name)
+    add_experiment("mine", *NAMES, blocks=BLOCKS)
+    return workplace
+
+
+def check(place: Path, dice: random.Random, *, only_the_probe: bool) -> None:
+    store = place / ".ringside" / "ringside.sqlite"
+    store.unlink(missing_ok=True)
+    for rest in ("-wal", "-shm"):
+        store.with_name(store.name + rest).unlink(missing_ok=True)
+    killed(place, dice, only_the_probe=only_the_probe)
+    assert is_over(lambda: not processes_of(place)), "a contender outlived the kill"
+    if not store.exists():
+        return
+    try:
+        before = trials(store)
+        with closing(sqlite3.connect(store)) as connection:
+            (run,) = connection.execute("SELECT id FROM run").fetchone()
+    except (sqlite3.OperationalError, TypeError):
+        return  # It was killed before the run began.
+    ringside("run", "--resume", run, status=None)
+    after = trials(store)
+    assert after[: len(before)] == before
+    counted = Counter((block, name) for block, name, _, outcome in after if block and outcome not in REPEATED)
+    # A run that went on after its probe had died, to its end, has that row.
+    lost = {(block, name) for block, name, _, outcome in after if outcome == "probe-failed"}
+    wanted = {(block, name): 1 for block in range(1, BLOCKS + 1) for name in NAMES}
+    assert counted | Counter(lost) == wanted
+    assert len(lost) <= 1
+    assert not processes_of(place)
+
+
+@pytest.mark.parametrize("only_the_probe", [False, True])
+def test_killed_at_random_moments(runs: Path, only_the_probe: bool) -> None:
+    dice = random.Random(7)
+    for _ in range(3):
+        check(runs, dice, only_the_probe=only_the_probe)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("only_the_probe", [False, True])
+def test_killed_a_hundred_times(runs: Path, only_the_probe: bool) -> None:
+    dice = random.Random()
+    for _ in range(100):
+        check(runs, dice, only_the_probe=only_the_probe)
+
+
+def test_ctrl_c_ends_within_two_seconds(runs: Path) -> None:
+    process = subprocess.Popen(
+        [*RINGSIDE, "run", "mine", "--until", "end"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert is_over(lambda: bool(processes_of(runs)))
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    # The contract is two seconds; the rest is for a host that stalls.
+    assert time.monotonic() - begun < 6
+    assert process.returncode == 130
+    assert b"ringside run --resume" in complaint
+    assert not processes_of(runs)

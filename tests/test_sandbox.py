@@ -1,0 +1,114 @@
+"""Contenders under bubblewrap, seen from inside: a real sandbox around real programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from ringside.errors import UsageError
+from ringside.measure import sandbox
+from ringside.measure.executor import LocalExecutor
+from ringside.probe.protocol import Limits, Service, TrialOutcome, TrialRequest
+
+LIMITS = Limits(wall_s=30, memory_bytes=1 << 30, output_bytes=1 << 20, processes=100)
+
+needs_bubblewrap = pytest.mark.skipif(not shutil.which(sandbox.PROGRAM), reason="bubblewrap is not installed")
+
+
+def inside(tmp_path: Path, script: str, service: Service | None = None) -> TrialOutcome:
+    request = TrialRequest(
+        argv=(sys.executable, "-S", "-E", "-c", script),
+        cwd=str(tmp_path),
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        limits=LIMITS,
+        service=service,
+    )
+    last = LocalExecutor().trial(sandbox.sandboxed(request, [tmp_path]))[-1]
+    assert isinstance(last, TrialOutcome)
+    return last
+
+
+def says(tmp_path: Path, script: str) -> str:
+    done = inside(tmp_path, script)
+    assert done.outcome == "ok", (done.detail, done.stderr_tail)
+    return done.stdout_tail.strip()
+
+
+@needs_bubblewrap
+def test_no_other_process_is_visible(tmp_path: Path) -> None:
+    script = "import os; print(sorted(int(pid) for pid in os.listdir('/proc') if pid.isdigit()))"
+    pids = says(tmp_path, script)
+    assert len(pids.split(",")) <= 3
+    assert str(os.getpid()) not in pids.strip("[]").split(", ")
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("path", ["own", "/etc/ringside-was-here", "/usr/ringside-was-here", "/var/tmp/x"])
+def test_the_system_and_its_own_folder_are_read_only(tmp_path: Path, path: str) -> None:
+    path = str(tmp_path / "x") if path == "own" else path
+    script = f"""
+try:
+    open({path!r}, 'w')
+except OSError as error:
+    print(error.errno)
+"""
+    assert says(tmp_path, script) in ("30", "13")
+    assert not Path(path).exists()
+
+
+@needs_bubblewrap
+def test_temporary_files_and_shared_memory_are_private(tmp_path: Path) -> None:
+    names = ["/tmp/ringside-leaves", "/dev/shm/ringside-leaves"]
+    script = f"for name in {names!r}: open(name, 'w').write('x')\nprint('written')"
+    assert says(tmp_path, script) == "written"
+    assert not any(Path(name).exists() for name in names)
+
+
+@needs_bubblewrap
+def test_a_program_has_a_network_of_its_own(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        script = f"import socket; print(socket.socket().connect_ex(('127.0.0.1', {port})))"
+        assert says(tmp_path, script) == "111"
+    assert says(tmp_path, "import socket; print(len(socket.if_nameindex()))") == "1"
+
+
+@needs_bubblewrap
+def test_a_server_can_be_reached_and_is_ended(tmp_path: Path) -> None:
+    script = """
+import socket, time
+listener = socket.create_server(('127.0.0.1', 0))
+print('::ready port=%d' % listener.getsockname()[1], flush=True)
+time.sleep(60)
+"""
+    done = inside(tmp_path, script, Service(ready_s=10, idle_s=0.1))
+    assert done.outcome == "ok", (done.detail, done.stderr_tail)
+
+
+@needs_bubblewrap
+def test_nothing_that_it_starts_outlives_it(tmp_path: Path) -> None:
+    script = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(60)
+print(os.getpid())
+"""
+    assert inside(tmp_path, script).outcome == "ok"
+
+
+@needs_bubblewrap
+def test_it_has_no_capabilities(tmp_path: Path) -> None:
+    script = "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('CapEff')][0])"
+    assert int(says(tmp_path, script), 16) == 0
+
+
+def test_without_bubblewrap_the_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(UsageError, match="--sandbox needs bubblewrap: apt-get install bubblewrap"):
+        sandbox.check()
