@@ -22,6 +22,7 @@ mod reference;
 mod request;
 mod requests;
 mod sampler;
+mod sampling;
 mod sampling_budget;
 mod service;
 mod session;

@@ -359,9 +359,10 @@ impl Sampler {
         let complete = cgroup.filter(|_| self.left_cgroup.is_none());
         let cpu = complete.and_then(Cgroup::cpu).map(|cpu| cpu.total_ns);
         cpu.unwrap_or_else(|| {
+            // Before the others: one that is waited for meanwhile must not count twice.
+            let gone = self.children_usage();
             let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
             let children = |process: &Process| process.child_ticks * self.tick_ns;
-            let gone = self.children_usage();
             tree.iter()
                 .map(|process| own(process) + children(process))
                 .sum::<u64>()

@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A larger pipe lets a program that prints much run on while the probe counts.
@@ -48,7 +49,7 @@ pub struct Pipes {
 pub struct Supervisor {
     pid: i32,
     pidfd: OwnedFd,
-    pub cgroup: Option<Cgroup>,
+    pub cgroup: Option<Arc<Cgroup>>,
     signals: OwnedFd,
     procfs: ProcFs,
     /// The wait status of the program itself.
@@ -82,6 +83,7 @@ impl Supervisor {
         };
         let cgroup = cgroup
             .map_err(|why| missing.push(format!("cgroup: {why}")))
+            .map(Arc::new)
             .ok();
 
         let pipe = || pipe_with(PipeFlags::CLOEXEC);
@@ -124,7 +126,7 @@ impl Supervisor {
             stdout: child_stdout.as_fd(),
             stderr: child_stderr.as_fd(),
             report: child_report.as_fd(),
-            cgroup: cgroup.as_ref().map(Cgroup::files),
+            cgroup: cgroup.as_deref().map(Cgroup::files),
             many_files: request.service.is_some(),
             confined: !request.plain,
         };
@@ -175,7 +177,7 @@ impl Supervisor {
     }
 
     pub fn cpu(&self) -> Option<CpuUsage> {
-        self.cgroup.as_ref().and_then(Cgroup::cpu)
+        self.cgroup.as_deref().and_then(Cgroup::cpu)
     }
 
     pub fn procfs(&mut self) -> &mut ProcFs {
@@ -302,9 +304,12 @@ impl Supervisor {
         leftover
     }
 
-    /// The cgroup, which is removed when it is dropped. Its figures have to be read before.
+    /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None, too, while somebody
+    /// else still holds it.
     pub fn take_cgroup(&mut self) -> Option<Cgroup> {
-        self.cgroup.take()
+        self.cgroup
+            .take()
+            .and_then(|cgroup| Arc::try_unwrap(cgroup).ok())
     }
 
     fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {

@@ -1,8 +1,11 @@
 //! One trial: a loop on one thread that waits for the program's end, its output, signals and
 //! the time, until one of them ends the trial.
 
+mod events;
 mod outcome;
 mod program_output;
+mod samples;
+mod serving;
 mod setup;
 mod wait;
 
@@ -11,22 +14,20 @@ use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::host::HostBaseline;
 use crate::interference::Interference;
-use crate::listener::Owner;
 use crate::load_runner::LoadRunner;
-use crate::messages::{Message, Sample, Verdict};
+use crate::messages::{Message, Verdict};
 use crate::pin;
 use crate::procfs::ProcFs;
-use crate::protocol_line::{Event, Parsed};
 use crate::reference;
 use crate::request::{Request, PROTOCOL};
-use crate::sampler::{Excess, Limits, Sampler};
-use crate::service::{self, Service};
+use crate::sampler::{Limits, Sampler};
+use crate::sampling::Sampling;
+use crate::service::Service;
 use crate::spawn::{SpawnStep, REPORT_BYTES};
 use crate::stub::background::Background;
 use crate::stub::Stub;
 use crate::supervise::{Pipes, Supervisor};
 use crate::sys::Received;
-use crate::text::quoted;
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
 use outcome::Parts;
@@ -36,14 +37,14 @@ pub use setup::{listen_upstreams, Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use wait::{Files, Ready};
 
 struct Trial<'a, 'w> {
     request: &'a Request,
     writer: &'a mut Writer<'w>,
     supervisor: Supervisor,
-    sampler: Sampler,
+    sampling: Sampling,
     start: Instant,
     missing: Vec<String>,
     stdin: OwnedFd,
@@ -70,11 +71,8 @@ struct Trial<'a, 'w> {
     cause: Option<Cause>,
 }
 
-/// A server that ends within this time after its load has failed counts as crashed.
-const CRASH_DELAY: Duration = Duration::from_secs(2);
-
 /// Carries out the trial. Returns whether the probe can carry out another, and the cgroup for it. The outer error:
-/// the trial could not begin.
+/// the trial could not begin, or the probe itself has failed.
 pub fn run(
     request: &Request,
     setup: Setup,
@@ -124,12 +122,12 @@ pub fn run(
         request,
         writer,
         supervisor,
-        sampler: Sampler::new(
+        sampling: Sampling::new(Sampler::new(
             procfs,
             interval.map(|interval| interval.as_nanos() as u64),
             limits,
             request.timeline,
-        ),
+        )),
         start,
         missing,
         stdin,
@@ -155,16 +153,37 @@ pub fn run(
         awaited: Vec::new(),
         cause: None,
     };
-    Ok(trial.carry_out())
+    match trial.carry_out() {
+        Ok(done) => Ok(Ok(done)),
+        Err(Abort::ReaderGone) => Ok(Err(ReaderGone)),
+        Err(Abort::Failed(why)) => Err(why),
+    }
+}
+
+/// Why a trial has no outcome.
+enum Abort {
+    ReaderGone,
+    Failed(io::Error),
+}
+
+impl From<ReaderGone> for Abort {
+    fn from(_: ReaderGone) -> Abort {
+        Abort::ReaderGone
+    }
 }
 
 impl Trial<'_, '_> {
-    fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), ReaderGone> {
+    fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
         let ended_ns = self.watch()?;
         self.loads.interrupt();
-        // Before the wait for the loads: a server must not be able to keep them busy.
+        self.sampling.stop();
+        // Before the wait for the loads and for a sample: a program must not be able to keep them busy.
         let leftover = self.supervisor.end(self.excess_processes);
         self.loads.join(ended_ns);
+        let (sampler, last_samples) = self.sampling.finish();
+        for taken in last_samples {
+            self.write_sample(taken)?;
+        }
         let last_line_error = self.drain(ended_ns)?;
         let stub = self.stub.take().and_then(Background::finish);
         let mut outcome = outcome::assemble(Parts {
@@ -172,7 +191,7 @@ impl Trial<'_, '_> {
             cause: self.cause.as_ref().unwrap_or(&Cause::Exited),
             supervisor: &mut self.supervisor,
             leftover: &leftover,
-            sampler: &self.sampler,
+            sampler: &sampler,
             host: &self.host,
             service: self.service.as_ref(),
             output: &self.output,
@@ -210,7 +229,7 @@ impl Trial<'_, '_> {
     }
 
     /// Runs until something ends the trial; returns the time at which that was observed.
-    fn watch(&mut self) -> Result<u64, ReaderGone> {
+    fn watch(&mut self) -> Result<u64, Abort> {
         let wall_ns = nanoseconds(self.request.limits.wall_s);
         loop {
             let now = self.now_ns();
@@ -223,16 +242,14 @@ impl Trial<'_, '_> {
                 self.loads.mark_taken();
                 self.mark(name)?;
             }
-            let due = self.sampler.due_ns().filter(|_| self.report.is_none());
-            if due.map_or(false, |due| now >= due) {
-                let sample = self.sampler.regular(now, self.supervisor.cgroup.as_ref());
-                self.write_sample(sample)?;
+            if self.sampling_due_ns().map_or(false, |due| now >= due) {
+                self.begin_sampling()?;
             }
             if self.cause.is_some() {
                 return Ok(now);
             }
 
-            let due = self.sampler.due_ns().filter(|_| self.report.is_none());
+            let due = self.sampling_due_ns();
             let service = self.service.as_ref().map(Service::due_ns);
             let mark = self.loads.next_mark().map(|(due, _)| due);
             let times = [due, service, mark].into_iter().flatten();
@@ -242,7 +259,7 @@ impl Trial<'_, '_> {
             let now = self.now_ns();
 
             if ready.reader_gone {
-                return Err(ReaderGone);
+                return Err(ReaderGone.into());
             }
             if ready.report {
                 self.read_report(now)?;
@@ -254,6 +271,11 @@ impl Trial<'_, '_> {
             }
             for index in ready.loads {
                 self.load_ended(index, now)?;
+            }
+            if ready.samples {
+                for taken in self.sampling.taken() {
+                    self.write_sample(taken)?;
+                }
             }
             if ready.stdout {
                 for event in self.output.read_stdout(now).0 {
@@ -278,6 +300,7 @@ impl Trial<'_, '_> {
             program: self.supervisor.pidfd(),
             messages: self.writer.file(),
             report: self.report.as_ref().map(AsFd::as_fd),
+            samples: self.sampling.file(),
             stdout: self.output.stdout.waiting(now_ns),
             stderr: self.output.stderr.waiting(now_ns),
         };
@@ -285,65 +308,8 @@ impl Trial<'_, '_> {
         wait::wait(&files, self.loads.files(), timeout_ns)
     }
 
-    fn serve(&mut self, now_ns: u64) -> Result<(), ReaderGone> {
-        let step = self.service.as_mut().map(|service| service.step(now_ns));
-        match step {
-            None | Some(service::Step::Wait) => {}
-            Some(service::Step::GiveUp(cause)) => self.stop(cause),
-            Some(service::Step::Terminate) => {
-                if self.loads.is_empty() {
-                    self.mark("idle")?;
-                }
-                self.supervisor.terminate();
-            }
-            Some(service::Step::Drive(step)) => {
-                if step == 0 {
-                    self.mark("idle")?;
-                }
-                self.drive(step)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn drive(&mut self, step: usize) -> Result<(), ReaderGone> {
-        let Some(port) = self.port else {
-            self.stop(Cause::WrongEvidence("::ready names no port".into()));
-            return Ok(());
-        };
-        self.mark(&format!("begin {}", self.loads.step_name(step)))?;
-        let now = self.now_ns();
-        if let Err(why) = self.loads.begin(step, port, now) {
-            self.stop(Cause::LoadFailed(why));
-        }
-        Ok(())
-    }
-
-    fn load_ended(&mut self, index: usize, now_ns: u64) -> Result<(), ReaderGone> {
-        let Some(step) = self.loads.finish(index, now_ns) else {
-            return Ok(());
-        };
-        let mark = format!("end {step}");
-        self.mark(&mark)?;
-        match self.loads.judge() {
-            Err(cause) => {
-                // A server that crashes closes its connections some time before its process has ended.
-                let crashed = matches!(cause, Cause::LoadFailed(_))
-                    && self.supervisor.ends_within(CRASH_DELAY);
-                self.stop(if crashed { Cause::Exited } else { cause });
-            }
-            Ok(go_on) => {
-                let now = self.now_ns();
-                if let Some(service) = &mut self.service {
-                    service.driven(now, go_on);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The pipe for reports: its end means that the program has been executed.
-    fn read_report(&mut self, now_ns: u64) -> Result<(), ReaderGone> {
+    fn read_report(&mut self, now_ns: u64) -> Result<(), Abort> {
         let Some(file) = &self.report else {
             return Ok(());
         };
@@ -360,7 +326,7 @@ impl Trial<'_, '_> {
                     cgroup: cgroup.as_deref(),
                     missing: &self.missing,
                 };
-                self.writer.send(&started, true)
+                Ok(self.writer.send(&started, true)?)
             }
             Ok(count) => {
                 match SpawnStep::parse(&buffer[..count]) {
@@ -404,137 +370,5 @@ impl Trial<'_, '_> {
             }
         }
         ended
-    }
-
-    fn handle(&mut self, event: Parsed, t_ns: u64, alive: bool) -> Result<(), ReaderGone> {
-        match event {
-            Err(why) => self.stop(Cause::WrongEvidence(why)),
-            Ok(Event::Phase { name, ns }) => {
-                let name = name.as_str();
-                self.writer
-                    .send(&Message::Phase { t_ns, name, ns }, false)?;
-            }
-            Ok(Event::Ready { port }) => {
-                self.writer.send(&Message::Ready { t_ns, port }, true)?;
-                // Without a load nobody calls there.
-                if let (Some(port), true) = (port.filter(|_| !self.loads.is_empty()), alive) {
-                    self.check_listener(port);
-                }
-                self.port = self.port.or(port);
-                let service = self.service.as_mut();
-                if service.map_or(false, |service| service.ready(t_ns)) && alive {
-                    self.mark("ready")?;
-                }
-            }
-            Ok(Event::Span(span)) => self.writer.send(&Message::Span(span), false)?,
-            Ok(Event::Result(pairs)) => {
-                self.result = Some(pairs);
-                if alive {
-                    self.mark("result")?;
-                }
-            }
-            Ok(Event::Await { name }) => {
-                // The wait is no part of the wall time: it must not hold work that nobody asked for.
-                let asked = self.request.awaits.contains(&name);
-                if !asked || self.awaited.contains(&name) {
-                    let again = if asked { "once more" } else { "unasked" };
-                    let why = format!("::await name={} {again}", quoted(&name));
-                    self.stop(Cause::WrongEvidence(why));
-                } else if alive {
-                    self.awaited.push(name.clone());
-                    self.mark(&name)?;
-                    // A program that has closed its stdin waits for nothing.
-                    let _ = rustix::io::write(&self.stdin, b"\n");
-                    self.paused_ns += self.now_ns() - t_ns;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the trial where the port is not the program's.
-    fn check_listener(&mut self, port: u16) {
-        let why = match self.supervisor.listener(port) {
-            Owner::Trial | Owner::Unknown => return,
-            Owner::Other => "is another program's",
-            Owner::Nobody => "has no listener",
-        };
-        self.stop(Cause::WrongEvidence(format!(
-            "::ready names port {port}, which {why}"
-        )));
-    }
-
-    fn mark(&mut self, name: &str) -> Result<(), ReaderGone> {
-        let now = self.now_ns();
-        let cgroup = self.supervisor.cgroup.as_ref();
-        let sample = self.sampler.mark(now, name, cgroup);
-        self.write_sample(sample)
-    }
-
-    fn write_sample(
-        &mut self,
-        (sample, excess): (Sample, Option<Excess>),
-    ) -> Result<(), ReaderGone> {
-        let limits = &self.request.limits;
-        match excess {
-            None => {}
-            Some(Excess::Memory(bytes)) => {
-                let limit = limits.memory_bytes;
-                self.stop(Cause::OutOfMemory(format!(
-                    "{bytes} bytes, the limit is {limit}"
-                )));
-            }
-            Some(Excess::Threads(count)) => {
-                let limit = limits.threads;
-                self.stop(Cause::Flooded(format!(
-                    "{count} threads, the limit is {limit}"
-                )));
-            }
-            Some(Excess::Cpus) => {
-                let cpus = &self.request.cpus;
-                self.stop(Cause::WrongEvidence(format!(
-                    "a thread took other CPUs than the {cpus:?} it was given"
-                )));
-            }
-            Some(Excess::Processes(count)) => {
-                let limit = limits.processes;
-                self.excess_processes = Some(count);
-                self.stop(Cause::Flooded(format!(
-                    "{count} processes, the limit is {limit}"
-                )));
-            }
-        }
-        self.writer.send(&Message::Sample(&sample), false)
-    }
-
-    fn check_output(&mut self) {
-        if self.output.exceeds_limit() {
-            let limit = self.request.limits.output_bytes;
-            self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
-        }
-    }
-
-    /// Reads what the program wrote before its end. Returns the error of a last line that has no newline, which
-    /// matters only when the program ended by itself.
-    fn drain(&mut self, now_ns: u64) -> Result<Option<String>, ReaderGone> {
-        if self.cause == Some(Cause::Exited) {
-            // What was written before the end counts as if it had been read before it.
-            self.cause = None;
-        }
-        let (events, last) = self.output.drain(now_ns);
-        for event in events {
-            self.handle(event, now_ns, false)?;
-        }
-        self.check_output();
-        let mut last_line_error = None;
-        match last {
-            Some(Err(why)) => {
-                last_line_error = Some(format!("{why} (the last line has no newline)"));
-            }
-            Some(event) => self.handle(event, now_ns, false)?,
-            None => {}
-        }
-        self.stop(Cause::Exited);
-        Ok(last_line_error)
     }
 }

@@ -39,7 +39,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     let cpus = parts.host.cpus_since(parts.supervisor.procfs());
     let pressure = parts.host.pressure_since(parts.supervisor.procfs());
     let supervisor = &*parts.supervisor;
-    let cgroup = supervisor.cgroup.as_ref();
+    let cgroup = supervisor.cgroup.as_deref();
     let usage = parts.sampler.children_usage();
     let interference = parts.interference;
     // Who left the cgroup is missing from its account; that of the children that were waited for has all.

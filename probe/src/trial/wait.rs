@@ -12,6 +12,7 @@ pub struct Files<'a> {
     pub messages: BorrowedFd<'a>,
     /// None: not polled.
     pub report: Option<BorrowedFd<'a>>,
+    pub samples: Option<BorrowedFd<'a>>,
     pub stdout: Option<BorrowedFd<'a>>,
     pub stderr: Option<BorrowedFd<'a>>,
 }
@@ -22,6 +23,7 @@ pub struct Ready {
     pub exited: bool,
     pub reader_gone: bool,
     pub report: bool,
+    pub samples: bool,
     pub stdout: bool,
     pub stderr: bool,
     /// Indices of the loads that have ended, in descending order.
@@ -44,6 +46,7 @@ pub fn wait<'a>(
         PollFd::from_borrowed_fd(files.program, PollFlags::IN),
         PollFd::from_borrowed_fd(files.messages, PollFlags::empty()),
         optional(files.report),
+        optional(files.samples),
         optional(files.stdout),
         optional(files.stderr),
     ];
@@ -61,8 +64,9 @@ pub fn wait<'a>(
         exited: fixed[1],
         reader_gone: fixed[2],
         report: fixed[3],
-        stdout: fixed[4],
-        stderr: fixed[5],
+        samples: fixed[4],
+        stdout: fixed[5],
+        stderr: fixed[6],
         loads: (0..loads.len()).rev().filter(|&load| loads[load]).collect(),
     }
 }

@@ -1,0 +1,236 @@
+//! Samples on a thread of their own: the end of the program and its lines are seen at once, whatever a sample of a
+//! large tree takes. A program that ends before the first sample is due costs no thread.
+
+use crate::cgroup::Cgroup;
+use crate::messages::Sample;
+use crate::sampler::{Excess, Sampler};
+use rustix::event::{eventfd, EventfdFlags};
+use std::io;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::resume_unwind;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A sample, and the limit that it exceeds.
+pub type Taken = (Sample, Option<Excess>);
+
+/// The name of a mark whose sample is to be taken at once.
+type Order = String;
+
+pub enum Sampling {
+    /// Until the first sample is due.
+    Idle(Box<Sampler>),
+    Running(Running),
+    /// Between two states only.
+    Moved,
+}
+
+pub struct Running {
+    thread: JoinHandle<Box<Sampler>>,
+    /// None: the thread has been told to end.
+    orders: Option<Sender<Order>>,
+    taken: Receiver<Taken>,
+    /// Readable when there are samples.
+    ready: Arc<OwnedFd>,
+}
+
+impl Sampling {
+    pub fn new(sampler: Sampler) -> Sampling {
+        Sampling::Idle(Box::new(sampler))
+    }
+
+    /// When the thread has to begin; None once it runs.
+    pub fn due_ns(&self) -> Option<u64> {
+        match self {
+            Sampling::Idle(sampler) => sampler.due_ns(),
+            _ => None,
+        }
+    }
+
+    /// Starts the thread where it does not run. `start`: the zero of all times.
+    pub fn begin(&mut self, cgroup: Option<&Arc<Cgroup>>, start: Instant) -> io::Result<()> {
+        let mut sampler = match std::mem::replace(self, Sampling::Moved) {
+            Sampling::Idle(sampler) => sampler,
+            other => {
+                *self = other;
+                return Ok(());
+            }
+        };
+        let ready = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (orders, ordered) = channel();
+        let (give, taken) = channel();
+        let (cgroup, wake) = (cgroup.cloned(), Arc::clone(&ready));
+        let thread = Builder::new().name("samples".into()).spawn(move || {
+            take_samples(
+                &mut sampler,
+                cgroup.as_deref(),
+                start,
+                &ordered,
+                &give,
+                &wake,
+            );
+            sampler
+        })?;
+        *self = Sampling::Running(Running {
+            thread,
+            orders: Some(orders),
+            taken,
+            ready,
+        });
+        Ok(())
+    }
+
+    /// Readable when samples have been taken.
+    pub fn file(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Sampling::Running(running) => Some(running.ready.as_fd()),
+            _ => None,
+        }
+    }
+
+    /// Orders the sample of a mark. The thread must run.
+    pub fn order(&self, name: &str) {
+        if let Sampling::Running(Running {
+            orders: Some(orders),
+            ..
+        }) = self
+        {
+            // The thread is there until it is told to end, or panics: its end is handled in `finish`.
+            let _ = orders.send(name.to_owned());
+        }
+    }
+
+    /// The samples that were taken since the last call.
+    pub fn taken(&self) -> Vec<Taken> {
+        match self {
+            Sampling::Running(running) => {
+                let _ = rustix::io::read(&running.ready, &mut [0; 8]);
+                running.taken.try_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The next sample, when it has been taken; None when the thread does not run.
+    pub fn next(&self) -> Option<Taken> {
+        match self {
+            Sampling::Running(running) => running.taken.recv().ok(),
+            _ => None,
+        }
+    }
+
+    /// Takes no more samples.
+    pub fn stop(&mut self) {
+        if let Sampling::Running(running) = self {
+            running.orders = None;
+        }
+    }
+
+    /// The sampler with what it has found, and the samples that nobody has taken yet.
+    pub fn finish(&mut self) -> (Box<Sampler>, Vec<Taken>) {
+        self.stop();
+        match std::mem::replace(self, Sampling::Moved) {
+            Sampling::Idle(sampler) => (sampler, Vec::new()),
+            Sampling::Running(running) => match running.thread.join() {
+                Ok(sampler) => (sampler, running.taken.try_iter().collect()),
+                Err(panic) => resume_unwind(panic),
+            },
+            Sampling::Moved => unreachable!("finished once"),
+        }
+    }
+}
+
+/// Until the sender of orders is dropped.
+fn take_samples(
+    sampler: &mut Sampler,
+    cgroup: Option<&Cgroup>,
+    start: Instant,
+    ordered: &Receiver<Order>,
+    give: &Sender<Taken>,
+    wake: &OwnedFd,
+) {
+    let now_ns = || start.elapsed().as_nanos() as u64;
+    loop {
+        let order = match sampler.due_ns() {
+            Some(due) => ordered.recv_timeout(Duration::from_nanos(due.saturating_sub(now_ns()))),
+            None => ordered.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        let taken = match order {
+            Ok(mark) => sampler.mark(now_ns(), &mark, cgroup),
+            Err(RecvTimeoutError::Timeout) => sampler.regular(now_ns(), cgroup),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if give.send(taken).is_err() {
+            return;
+        }
+        // It cannot be full: the counter is read before it has counted to 2^64.
+        let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::procfs::ProcFs;
+    use crate::sampler::Limits;
+    use rustix::event::{poll, PollFd, PollFlags};
+
+    fn sampling(interval_ns: Option<u64>) -> Sampling {
+        let limits = Limits {
+            memory_bytes: u64::MAX,
+            processes: 10_000,
+            threads: u64::MAX,
+            cpus: None,
+        };
+        Sampling::new(Sampler::new(
+            ProcFs::open().unwrap(),
+            interval_ns,
+            limits,
+            false,
+        ))
+    }
+
+    #[test]
+    fn samples_are_taken_in_the_background_until_the_end() {
+        let mut sampling = sampling(Some(1_000_000));
+        assert_eq!(sampling.due_ns(), Some(1_000_000));
+        assert!(sampling.file().is_none() && sampling.next().is_none());
+        sampling.begin(None, Instant::now()).unwrap();
+        assert_eq!(sampling.due_ns(), None);
+        let file = sampling.file().unwrap();
+        let mut ready = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
+        poll(&mut ready, None).unwrap();
+        let mut times: Vec<u64> = sampling
+            .taken()
+            .iter()
+            .map(|(sample, _)| sample.t_ns)
+            .collect();
+        assert!(!times.is_empty());
+        times.push(sampling.next().unwrap().0.t_ns);
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
+        let count = times.len() as u64;
+        let (sampler, left) = sampling.finish();
+        assert_eq!(sampler.regular_samples().0, count + left.len() as u64);
+    }
+
+    #[test]
+    fn marks_are_taken_in_their_order() {
+        let mut sampling = sampling(None);
+        sampling.begin(None, Instant::now()).unwrap();
+        sampling.order("idle");
+        sampling.order("begin");
+        let name = |taken: Taken| taken.0.mark.unwrap();
+        assert_eq!(name(sampling.next().unwrap()), "idle");
+        assert_eq!(name(sampling.next().unwrap()), "begin");
+        assert_eq!(sampling.finish().0.regular_samples(), (0, None));
+    }
+
+    #[test]
+    fn without_a_sample_there_is_no_thread() {
+        let mut sampling = sampling(Some(1_000_000));
+        let (sampler, left) = sampling.finish();
+        assert_eq!((sampler.regular_samples().0, left.len()), (0, 0));
+    }
+}

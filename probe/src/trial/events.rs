@@ -1,0 +1,99 @@
+//! What the program's lines bring about.
+
+use super::{Abort, Trial};
+use crate::cause::Cause;
+use crate::listener::Owner;
+use crate::messages::Message;
+use crate::protocol_line::{Event, Parsed};
+use crate::text::quoted;
+
+impl Trial<'_, '_> {
+    pub(super) fn handle(&mut self, event: Parsed, t_ns: u64, alive: bool) -> Result<(), Abort> {
+        match event {
+            Err(why) => self.stop(Cause::WrongEvidence(why)),
+            Ok(Event::Phase { name, ns }) => {
+                let name = name.as_str();
+                self.writer
+                    .send(&Message::Phase { t_ns, name, ns }, false)?;
+            }
+            Ok(Event::Ready { port }) => {
+                self.writer.send(&Message::Ready { t_ns, port }, true)?;
+                // Without a load nobody calls there.
+                if let (Some(port), true) = (port.filter(|_| !self.loads.is_empty()), alive) {
+                    self.check_listener(port);
+                }
+                self.port = self.port.or(port);
+                let service = self.service.as_mut();
+                if service.map_or(false, |service| service.ready(t_ns)) && alive {
+                    self.mark("ready")?;
+                }
+            }
+            Ok(Event::Span(span)) => self.writer.send(&Message::Span(span), false)?,
+            Ok(Event::Result(pairs)) => {
+                self.result = Some(pairs);
+                if alive {
+                    self.mark("result")?;
+                }
+            }
+            Ok(Event::Await { name }) => {
+                // The wait is no part of the wall time: it must not hold work that nobody asked for.
+                let asked = self.request.awaits.contains(&name);
+                if !asked || self.awaited.contains(&name) {
+                    let again = if asked { "once more" } else { "unasked" };
+                    let why = format!("::await name={} {again}", quoted(&name));
+                    self.stop(Cause::WrongEvidence(why));
+                } else if alive {
+                    self.awaited.push(name.clone());
+                    self.mark_and_wait(&name)?;
+                    // A program that has closed its stdin waits for nothing.
+                    let _ = rustix::io::write(&self.stdin, b"\n");
+                    self.paused_ns += self.now_ns() - t_ns;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the trial where the port is not the program's.
+    fn check_listener(&mut self, port: u16) {
+        let why = match self.supervisor.listener(port) {
+            Owner::Trial | Owner::Unknown => return,
+            Owner::Other => "is another program's",
+            Owner::Nobody => "has no listener",
+        };
+        self.stop(Cause::WrongEvidence(format!(
+            "::ready names port {port}, which {why}"
+        )));
+    }
+
+    pub(super) fn check_output(&mut self) {
+        if self.output.exceeds_limit() {
+            let limit = self.request.limits.output_bytes;
+            self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
+        }
+    }
+
+    /// Reads what the program wrote before its end. Returns the error of a last line that has no newline, which
+    /// matters only when the program ended by itself.
+    pub(super) fn drain(&mut self, now_ns: u64) -> Result<Option<String>, Abort> {
+        if self.cause == Some(Cause::Exited) {
+            // What was written before the end counts as if it had been read before it.
+            self.cause = None;
+        }
+        let (events, last) = self.output.drain(now_ns);
+        for event in events {
+            self.handle(event, now_ns, false)?;
+        }
+        self.check_output();
+        let mut last_line_error = None;
+        match last {
+            Some(Err(why)) => {
+                last_line_error = Some(format!("{why} (the last line has no newline)"));
+            }
+            Some(event) => self.handle(event, now_ns, false)?,
+            None => {}
+        }
+        self.stop(Cause::Exited);
+        Ok(last_line_error)
+    }
+}
