@@ -59,7 +59,8 @@ def freezing(period_s: float, freeze_s: float, rate: int, seconds: int, io: str)
             f"  {name:<6}{law * 1e3:9.2f} ms {seen / 1e6:10.2f} ms {ns / 1e6:10.2f} ms "
             f"{(ns - seen) / 1e6:12.2f} ms"
         )
-    print(f"  largest lag of the engine itself {found['largest_lag_ns'] / 1e6:.1f} ms")
+    error = found["histograms"]["schedule_error"]
+    print(f"  schedule error: p99 {error['p99_ns'] / 1e6:.2f} ms, at most {error['max_ns'] / 1e6:.1f} ms")
 
 
 def witnessed(answers: Sequence[int], start_ns: int, rate: int) -> list[int]:

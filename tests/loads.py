@@ -39,7 +39,6 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "unfinished": 0,
         "errors": {},
         "statuses": {"200": 98, "302": 2},
-        "largest_lag_ns": 3 * MS,
         "bytes_in": 4096,
         "bytes_out": 2048,
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},
@@ -56,7 +55,12 @@ def outcome(**changed: Any) -> dict[str, Any]:
         ],
         "streams": None,
         "warnings": [],
-        "histograms": {"latency": histogram(), "service": histogram(2 * MS), "connect": histogram(MS // 2)},
+        "histograms": {
+            "latency": histogram(),
+            "service": histogram(2 * MS),
+            "connect": histogram(MS // 2),
+            "schedule_error": histogram(MS // 100),
+        },
     } | changed
 
 

@@ -29,7 +29,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "PROTOCOL.md").read_text(encoding="
 
 def test_a_result_has_figures_counts_and_how_the_engine_began() -> None:
     whole = load_result()
-    assert (whole.figures.requests, whole.figures.largest_lag_ns) == (100, 3 * MS)
+    assert (whole.figures.requests, whole.figures.concurrency) == (100, 12.5)
     assert whole.counts == {"latency": ((MS, 90), (7 * MS, 10)), "service": ((2 * MS, 100),)}
     assert whole.started is not None
     assert (whole.started.io, whole.started.threads) == ("epoll", 2)
@@ -115,7 +115,7 @@ def test_a_document() -> None:
         "queue_ms": None,
         "connect_ms": {name: value / 2 for name, value in milliseconds.items()},
         "first_byte_ms": None,
-        "largest_lag_ms": 3,
+        "schedule_error_ms": {name: value / 100 for name, value in milliseconds.items()},
         "bytes_in": 4096,
         "bytes_out": 2048,
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},

@@ -103,10 +103,10 @@ def test_an_unknown_outcome_is_an_error_of_the_probe(tmp_path: Path) -> None:
 
 
 def test_all_figures_of_a_load_come_into_the_message() -> None:
-    outcome = LoadOutcome("ok", "fine", requests=3, errors={"reset": 1}, largest_lag_ns=5)
+    outcome = LoadOutcome("ok", "fine", requests=3, errors={"reset": 1}, late_requests=5)
     message = load_message(outcome, Started(1, io="uring"))
     assert (message.step, message.name, message.io) == (STEP, LOAD, "uring")
-    for name in ("outcome", "detail", "requests", "errors", "largest_lag_ns"):
+    for name in ("outcome", "detail", "requests", "errors", "late_requests"):
         assert getattr(message, name) == getattr(outcome, name)
     assert load_message(outcome, None).io == ""
 

@@ -2,7 +2,7 @@
 //! request written without another call.
 
 use super::{CloseReason, Handler, Io, Next, Slot};
-use crate::clock::timespec;
+use crate::clock::{now_ns, timespec};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -193,6 +193,7 @@ impl Io for Epoll {
         if let Some(entry) = &mut self.entries[slot] {
             debug_assert!(entry.unsent.is_none());
             entry.unsent = Some((bytes, 0));
+            handler.sending(slot, now_ns());
             self.send_rest(slot, handler);
         }
     }
@@ -231,6 +232,7 @@ impl Io for Epoll {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
+        handler.woken(now_ns());
         let mut buffer = std::mem::take(&mut self.buffer);
         for &event in &events {
             self.handle(event, &mut buffer, handler);

@@ -40,6 +40,10 @@ pub enum CloseReason {
 pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
     fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next;
+    /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
+    fn sending(&mut self, slot: Slot, now_ns: u64);
+    /// A wait has ended; what had arrived meanwhile is handed over next.
+    fn woken(&mut self, now_ns: u64);
     /// The connection is closed already.
     fn closed(&mut self, slot: Slot, reason: CloseReason);
 }

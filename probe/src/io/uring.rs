@@ -5,6 +5,7 @@
 
 use super::buffers::{Buffers, GROUP};
 use super::{CloseReason, Handler, Io, Next, Slot};
+use crate::clock::now_ns;
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{cqueue, opcode, squeue, IoUring};
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 
 const SUBMISSIONS: u32 = 4096;
 const COMPLETIONS: u32 = 65_536;
+/// IORING_ENTER_GETEVENTS of linux/io_uring.h.
+const ENTER_GETEVENTS: u32 = 1;
 /// The longest wait for pending operations when the ring is dropped.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
@@ -48,6 +51,9 @@ pub struct Uring {
     free: Vec<u32>,
     slots: Vec<Option<u32>>,
     completed: Vec<(u64, i32, u32)>,
+    /// Sends in the submission queue, and sends that went to the kernel since the last turn.
+    queued: Vec<Slot>,
+    submitted: Vec<(Slot, u64)>,
 }
 
 impl Uring {
@@ -56,6 +62,7 @@ impl Uring {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
+            .setup_taskrun_flag()
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)?;
         // A slot that is opened again may have an earlier entry with pending operations.
@@ -69,6 +76,8 @@ impl Uring {
             free: (0..entries as u32).rev().collect(),
             slots: vec![None; slots],
             completed: Vec::with_capacity(COMPLETIONS as usize),
+            queued: Vec::with_capacity(SUBMISSIONS as usize),
+            submitted: Vec::with_capacity(SUBMISSIONS as usize),
         })
     }
 
@@ -76,6 +85,7 @@ impl Uring {
         let operation = operation.user_data(u64::from(index) << 2 | kind);
         // SAFETY: the entry owns the memory that the operation points to, until the operation has completed.
         while unsafe { self.ring.submission().push(&operation) }.is_err() {
+            self.stamp_sends();
             self.ring.submit()?;
         }
         if let Some(entry) = &mut self.entries[index as usize] {
@@ -93,14 +103,27 @@ impl Uring {
     }
 
     fn push_send(&mut self, index: u32) -> io::Result<()> {
-        let out = self.entries[index as usize].as_ref();
-        if let Some((bytes, sent)) = out.and_then(|entry| entry.out.as_ref()) {
+        let entry = self.entries[index as usize].as_ref();
+        if let Some((entry, (bytes, sent))) =
+            entry.and_then(|entry| Some((entry, entry.out.as_ref()?)))
+        {
             let rest = &bytes[*sent..];
+            let first = entry.slot.filter(|_| *sent == 0);
             let send = opcode::Send::new(Fixed(index), rest.as_ptr(), rest.len() as u32);
             let send = send.flags(libc::MSG_NOSIGNAL).build();
             self.push(index, SEND, send)?;
+            self.queued.extend(first);
         }
         Ok(())
+    }
+
+    /// The queued sends go to the kernel now.
+    fn stamp_sends(&mut self) {
+        if !self.queued.is_empty() {
+            let now = now_ns();
+            let queued = self.queued.drain(..);
+            self.submitted.extend(queued.map(|slot| (slot, now)));
+        }
     }
 
     /// Closes an entry; where operations are pending they are cancelled first.
@@ -281,23 +304,47 @@ impl Uring {
         Ok(())
     }
 
+    /// Submits operations and lets the kernel complete what is ready; without a system call where there is neither.
+    fn submit(&mut self) -> io::Result<()> {
+        let queue = self.ring.submission();
+        let count = queue.len() as u32;
+        if count == 0 && !queue.taskrun() && !queue.cq_overflow() {
+            return Ok(());
+        }
+        drop(queue);
+        // SAFETY: without a signal mask no memory is passed.
+        let done = unsafe {
+            let submitter = self.ring.submitter();
+            submitter.enter::<libc::sigset_t>(count, 0, ENTER_GETEVENTS, None)
+        };
+        soft_errors(done)
+    }
+
     /// Submits operations, and waits for a completion.
-    fn submit_and_wait(&self, timeout: Duration) -> io::Result<()> {
+    fn submit_and_wait(&mut self, timeout: Duration) -> io::Result<()> {
+        if timeout.is_zero() {
+            return self.submit();
+        }
         let time = Timespec::from(timeout);
         let arguments = SubmitArgs::new().timespec(&time);
-        match self.ring.submitter().submit_with_args(1, &arguments) {
-            Ok(_) => Ok(()),
-            Err(error) => match error.raw_os_error() {
-                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
-                _ => Err(error),
-            },
-        }
+        soft_errors(self.ring.submitter().submit_with_args(1, &arguments))
     }
 
     fn slot_of(&self, index: u32) -> Option<Slot> {
         self.entries[index as usize]
             .as_ref()
             .and_then(|entry| entry.slot)
+    }
+}
+
+/// What ends a wait early, or is tried again at the next turn.
+fn soft_errors(result: io::Result<usize>) -> io::Result<()> {
+    match result {
+        Ok(_) => Ok(()),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
+            _ => Err(error),
+        },
     }
 }
 
@@ -380,7 +427,12 @@ impl Io for Uring {
     }
 
     fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {
+        self.stamp_sends();
+        for (slot, at_ns) in self.submitted.drain(..) {
+            handler.sending(slot, at_ns);
+        }
         self.submit_and_wait(timeout)?;
+        handler.woken(now_ns());
         let mut completed = std::mem::take(&mut self.completed);
         completed.clear();
         let queue = self.ring.completion();
@@ -421,6 +473,8 @@ mod tests {
         fn received(&mut self, _: Slot, _: &[u8]) -> Next {
             Next::Wait
         }
+        fn sending(&mut self, _: Slot, _: u64) {}
+        fn woken(&mut self, _: u64) {}
         fn closed(&mut self, _: Slot, _: CloseReason) {}
     }
 

@@ -35,21 +35,21 @@ impl Outcome {
         self.duration_ns as f64 / 1e9
     }
 
-    pub fn per_s(&self, count: u64) -> f64 {
+    pub fn per_s(&self, count: f64) -> f64 {
         match self.duration_ns {
             0 => 0.0,
-            _ => count as f64 / self.seconds(),
+            _ => count / self.seconds(),
         }
     }
 
     /// The busiest thread's share of a core.
     pub fn cpu_share(&self) -> f64 {
-        self.per_s(self.record.max_thread_cpu_ns) / 1e9
+        self.per_s(self.record.max_thread_cpu_ns as f64) / 1e9
     }
 
     /// The same without busy-polling.
     pub fn busy_share(&self) -> f64 {
-        self.per_s(self.record.max_thread_busy_ns) / 1e9
+        self.per_s(self.record.max_thread_busy_ns as f64) / 1e9
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Record {
     pub connect: Histogram,
     pub first_byte: Histogram,
     pub lateness: Histogram,
+    /// How much later than it could a request was sent, or a part of a stream was read at most.
+    pub schedule_error: Histogram,
     /// By kind.
     pub errors: [u64; ErrorKind::NAMES.len()],
     pub statuses: BTreeMap<u16, u64>,
@@ -29,7 +31,8 @@ pub struct Record {
     pub requests: u64,
     pub late_requests: u64,
     pub unfinished: u64,
-    pub largest_lag_ns: u64,
+    /// The shares of late requests that were served before the end.
+    pub late_shares: f64,
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub opened: u64,
@@ -72,7 +75,7 @@ impl Record {
     }
 
     /// Histograms by their names.
-    pub fn histograms(&self) -> [(&'static str, &Histogram); 6] {
+    pub fn histograms(&self) -> [(&'static str, &Histogram); 7] {
         [
             ("latency", &self.latency),
             ("service", &self.service),
@@ -80,6 +83,7 @@ impl Record {
             ("connect", &self.connect),
             ("first_byte", &self.first_byte),
             ("lateness", &self.lateness),
+            ("schedule_error", &self.schedule_error),
         ]
     }
 
@@ -92,6 +96,7 @@ impl Record {
             &mut self.connect,
             &mut self.first_byte,
             &mut self.lateness,
+            &mut self.schedule_error,
         ];
         for (own, (_, others)) in own.into_iter().zip(other.histograms()) {
             own.merge(others);
@@ -106,7 +111,7 @@ impl Record {
         self.requests += other.requests;
         self.late_requests += other.late_requests;
         self.unfinished += other.unfinished;
-        self.largest_lag_ns = self.largest_lag_ns.max(other.largest_lag_ns);
+        self.late_shares += other.late_shares;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
         self.opened += other.opened;
@@ -165,7 +170,7 @@ mod tests {
             record.errors[ErrorKind::Timeout as usize] = shard;
             record.statuses.insert(200, shard);
             record.second(shard * 1_000_000_000).requests = 1;
-            record.largest_lag_ns = shard;
+            record.late_shares = shard as f64 / 4.0;
             all.merge(&record);
         }
         assert_eq!(all.requests, 6);
@@ -173,7 +178,7 @@ mod tests {
         assert_eq!(all.errors[ErrorKind::Timeout as usize], 6);
         assert_eq!(all.statuses[&200], 6);
         assert_eq!(all.series.len(), 4);
-        assert_eq!(all.largest_lag_ns, 3);
+        assert_eq!(all.late_shares, 1.5);
     }
 
     /// A record in which every figure differs; `scale` is 1 or more.
@@ -183,7 +188,7 @@ mod tests {
             requests: 2 * scale,
             late_requests: 3 * scale,
             unfinished: 4 * scale,
-            largest_lag_ns: 5 * scale,
+            late_shares: scale as f64 / 2.0,
             bytes_in: 6 * scale,
             bytes_out: 7 * scale,
             opened: 8 * scale,
@@ -215,6 +220,7 @@ mod tests {
             &mut record.connect,
             &mut record.first_byte,
             &mut record.lateness,
+            &mut record.schedule_error,
         ]
         .into_iter()
         .enumerate()
@@ -262,7 +268,6 @@ mod tests {
             assert_eq!(sum, 5 * factor);
         }
         let maxima = [
-            (merged.largest_lag_ns, 5),
             (merged.sweeps, 20),
             (merged.max_thread_cpu_ns, 22),
             (merged.max_thread_busy_ns, 23),
@@ -277,6 +282,7 @@ mod tests {
             open: 5 * 31,
         };
         assert_eq!(merged.series, [SecondStats::default(), second]);
+        assert_eq!(merged.late_shares, 2.5);
         assert_eq!(merged.numbered, [(1, 24), (4, 24)]);
         assert_eq!(merged.concurrency(), 5.0 * 19.0 / 80.0);
         let names = [
@@ -286,6 +292,7 @@ mod tests {
             "connect",
             "first_byte",
             "lateness",
+            "schedule_error",
         ];
         for (number, (name, histogram)) in merged.histograms().into_iter().enumerate() {
             let factor = number as u64 + 1;

@@ -13,6 +13,8 @@ pub struct Warning {
 
 /// A thread that is busy for more than this share of the time probably limits the load.
 const BUSY_SHARE: f64 = 0.9;
+/// An open loop whose schedule error is a larger share of the mean latency measures the engine.
+const LATE_SHARE: f64 = 0.5;
 /// An open loop with a lower share of its requests answered was not the intended load.
 const RATE_KEPT: f64 = 0.99;
 /// A stall in a closed loop: the maximum service time, and its ratio to the median.
@@ -36,8 +38,20 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         );
     }
     let open_loop = plan.open_loop();
+    let (error, latency) = (&record.schedule_error, &record.latency);
+    let late_share = error.mean() / latency.mean().max(1.0);
+    if open_loop && share <= BUSY_SHARE && late_share > LATE_SHARE {
+        warn(
+            "generator-bound",
+            format!(
+                "the engine's own delay is {:.0} % of the mean latency",
+                late_share.min(1.0) * 100.0
+            ),
+            "give it CPUs of its own, or a lower rate",
+        );
+    }
     if open_loop && record.intended > 0 {
-        let kept = record.requests as f64 / record.intended as f64;
+        let kept = (record.requests as f64 + record.late_shares) / record.intended as f64;
         if kept < RATE_KEPT {
             warn(
                 "rate-not-kept",
@@ -49,12 +63,13 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             );
         }
     }
-    if open_loop && record.largest_lag_ns > LAG_NS {
+    let largest_lag_ns = record.schedule_error.max();
+    if open_loop && largest_lag_ns > LAG_NS {
         warn(
             "lag",
             format!(
                 "the engine itself was up to {:.0} ms behind its schedule: latencies include that",
-                record.largest_lag_ns as f64 / 1e6
+                largest_lag_ns as f64 / 1e6
             ),
             "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
         );
@@ -164,12 +179,19 @@ mod tests {
             ..Record::default()
         };
         assert!(codes(open, fine()).is_empty());
-        let late = || Record {
-            largest_lag_ns: LAG_NS + 1,
-            ..fine()
+        let late = || {
+            let mut record = fine();
+            record.schedule_error.add(LAG_NS + 1);
+            record
         };
-        assert_eq!(codes(open, late()), ["lag"]);
+        assert_eq!(codes(open, late()), ["generator-bound", "lag"]);
         assert!(codes(closed, late()).is_empty());
+        let slow = || {
+            let mut record = late();
+            record.latency.add(3 * LAG_NS);
+            record
+        };
+        assert_eq!(codes(open, slow()), ["lag"]);
         let busy = Record {
             max_thread_cpu_ns: 1_900_000_000,
             max_thread_busy_ns: 1_900_000_000,

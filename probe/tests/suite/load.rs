@@ -52,6 +52,52 @@ fn an_open_loop_keeps_the_schedule_and_the_count() {
 }
 
 #[test]
+fn every_request_has_its_schedule_error() {
+    let server = Server::replying(OK, false);
+    let open = json!({"pacing": {"kind": "constant", "rate_per_s": 200}, "requests": null, "duration_s": 1});
+    for outcome in both(&plan(&server, open)) {
+        let (histograms, late) = (&outcome["histograms"], &outcome["late_requests"]);
+        let sent = outcome["requests"].as_u64().unwrap() + late.as_u64().unwrap();
+        assert!(histograms["schedule_error"]["count"].as_u64().unwrap() >= sent);
+        assert!(
+            histograms["schedule_error"]["max_ns"].as_u64()
+                <= histograms["latency"]["max_ns"].as_u64(),
+            "{outcome:#}"
+        );
+    }
+    for outcome in both(&plan(&server, json!({"requests": 50, "connections": 2}))) {
+        let histograms = &outcome["histograms"];
+        assert_eq!(histograms["schedule_error"]["count"], 50);
+        // Both begin when the request goes to the kernel.
+        assert_eq!(histograms["service"], histograms["latency"], "{outcome:#}");
+    }
+}
+
+#[test]
+fn replies_after_the_end_count_by_their_share() {
+    let server = Server::start(|mut stream, _| {
+        while request(&mut stream).is_some() {
+            std::thread::sleep(Duration::from_millis(700));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let changes = json!({"connections": 10, "requests": null, "duration_s": 1});
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["requests"], 10, "{outcome:#}");
+        assert_eq!(outcome["late_requests"], 10);
+        // Little's law: ten requests are in flight all the time. Without the shares it were seven.
+        let service_s = outcome["histograms"]["service"]["mean_ns"]
+            .as_f64()
+            .unwrap()
+            / 1e9;
+        let in_flight = outcome["achieved_rate_per_s"].as_f64().unwrap() * service_s;
+        assert!((9.0..10.5).contains(&in_flight), "{outcome:#}");
+    }
+}
+
+#[test]
 fn busy_polling_is_not_work() {
     let server = Server::replying(OK, false);
     let changes = json!({

@@ -39,6 +39,7 @@ def as_document(target: Target, plan: LoadPlan, result: LoadResult) -> dict[str,
         "queue_ms": milliseconds(figures.latency("queue")),
         "connect_ms": milliseconds(figures.latency("connect")),
         "first_byte_ms": milliseconds(figures.latency("first_byte")),
+        "schedule_error_ms": milliseconds(figures.latency("schedule_error")),
     }
     if target.protocol == "stream":
         document |= {
@@ -47,7 +48,6 @@ def as_document(target: Target, plan: LoadPlan, result: LoadResult) -> dict[str,
             "sequence": figures.sequence,
         }
     return document | {
-        "largest_lag_ms": figures.largest_lag_ns / 1e6,
         "bytes_in": figures.bytes_in,
         "bytes_out": figures.bytes_out,
         "connections": figures.connections,

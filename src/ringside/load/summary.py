@@ -57,6 +57,7 @@ _ROWS = {
     "connect": "connect",
     "first_byte": "first byte",
     "lateness": "lateness",
+    "schedule_error": "schedule error",
 }
 _COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 _BARS = 16
@@ -194,8 +195,6 @@ def _engine(result: LoadResult) -> str:
         parts.append(f"{numbers.quantity(figures.cpu_ns / transfers, 'ns')} of CPU per {unit}")
     if figures.peak_memory_bytes:
         parts.append(numbers.quantity(figures.peak_memory_bytes, "B"))
-    if result.is_open_loop:
-        parts.append(f"at most {numbers.quantity(figures.largest_lag_ns, 'ns')} behind its schedule")
     return ", ".join(parts)
 
 

@@ -428,7 +428,6 @@ class LoadFigures(_Message, frozen=True):
     errors: dict[str, Count] = {}
     statuses: dict[str, Count] = {}
     histograms: dict[str, LatencySummary] = {}
-    largest_lag_ns: Nanoseconds = 0
     bytes_in: Bytes = 0
     bytes_out: Bytes = 0
     connections: dict[str, Count] = {}

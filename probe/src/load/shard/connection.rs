@@ -24,7 +24,11 @@ pub struct Connection {
     /// The intended instant of a request that waits for the connect.
     pub pending_ns: Option<u64>,
     pub intended_ns: u64,
+    /// When the request could have been sent: its intended instant, but not before the connection was free.
+    pub ready_ns: u64,
     pub sent_ns: u64,
+    /// By how much the engine was late to open the connection of this request.
+    pub open_late_ns: u64,
     /// The number of the request.
     pub number: u64,
     /// The first byte of the reply has arrived.

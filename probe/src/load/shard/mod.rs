@@ -6,6 +6,7 @@ mod config;
 mod connection;
 mod dialer;
 mod faults;
+mod lookout;
 mod recorder;
 mod state;
 mod wait;

@@ -36,13 +36,14 @@ impl Recorder {
         self.interval.intended += 1;
     }
 
-    /// A right reply. `late`: after the end of the load. `number`: of a numbered request.
+    /// A right reply. `late_share`: of one after the end of the load, the share of its service before it. `number`: of
+    /// a numbered request.
     pub fn reply(
         &mut self,
         now_ns: u64,
         latency_ns: u64,
         service_ns: u64,
-        late: bool,
+        late_share: Option<f64>,
         number: Option<u64>,
     ) {
         self.record.latency.add(latency_ns);
@@ -50,8 +51,9 @@ impl Recorder {
         self.interval.add(latency_ns);
         let numbered = number.map(|number| (number, service_ns));
         self.record.numbered.extend(numbered);
-        if late {
+        if let Some(share) = late_share {
             self.record.late_requests += 1;
+            self.record.late_shares += share;
             return;
         }
         self.record.requests += 1;

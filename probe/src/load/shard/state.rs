@@ -6,6 +6,7 @@ use super::config::ShardConfig;
 use super::connection::{Connection, Stage};
 use super::dialer::{connect_error, Dialer};
 use super::faults::{Fault, FaultSchedule};
+use super::lookout::Lookout;
 use super::recorder::Recorder;
 use super::wait::Activity;
 use crate::clock::now_ns;
@@ -38,6 +39,7 @@ pub struct Shard {
     stopping: bool,
     /// The last time at which bytes arrived, or a request was given up.
     last_event_ns: u64,
+    lookout: Lookout,
 }
 
 impl Shard {
@@ -58,6 +60,7 @@ impl Shard {
             sent: 0,
             stopping: false,
             last_event_ns: config.start_ns,
+            lookout: Lookout::new(config.start_ns),
             config,
         }
     }
@@ -151,13 +154,12 @@ impl Shard {
             let Some(intended) = self.arrivals.take_due(now) else {
                 return;
             };
-            let lag = now - intended.max(connection.since_ns).min(now);
-            let largest = &mut self.recorder.record.largest_lag_ns;
-            *largest = lag.max(*largest);
+            let ready = intended.max(connection.since_ns).min(now);
             if closes {
                 connection.pending_ns = Some(intended);
+                connection.open_late_ns = now - ready;
                 self.dialer.enqueue(slot);
-            } else if let Next::Send(bytes) = self.start(slot, intended, now) {
+            } else if let Next::Send(bytes) = self.start(slot, intended, ready, now) {
                 io.send(slot, bytes, self);
             }
         }
@@ -168,10 +170,10 @@ impl Shard {
         if !self.stopping {
             if self.streams() {
                 let since = self.connections[slot].since_ns;
-                return self.start(slot, since, now);
+                return self.start(slot, since, now, now);
             }
             if let Some(intended) = self.arrivals.take_due(now) {
-                return self.start(slot, intended, now);
+                return self.start(slot, intended, now, now);
             }
         }
         let connection = &mut self.connections[slot];
@@ -183,7 +185,8 @@ impl Shard {
         Next::Wait
     }
 
-    fn start(&mut self, slot: Slot, intended: u64, now: u64) -> Next {
+    /// Begins a request that could be sent at `ready`.
+    fn start(&mut self, slot: Slot, intended: u64, ready: u64, now: u64) -> Next {
         let id = self.config.connection_id(slot);
         let number = self.config.request_number(self.sent);
         self.sent += 1;
@@ -191,6 +194,7 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Busy;
         connection.intended_ns = intended;
+        connection.ready_ns = ready;
         connection.sent_ns = now;
         connection.number = number;
         connection.since_ns = now;
@@ -200,9 +204,6 @@ impl Shard {
         self.recorder.record.bytes_out += bytes.len() as u64;
         if !self.streams() {
             self.recorder.intended();
-            if !self.arrivals.is_closed_loop() {
-                self.recorder.record.queue.add(now - intended);
-            }
         }
         Next::Send(bytes)
     }
@@ -223,8 +224,11 @@ impl Shard {
             Err(kind) => self.recorder.error(now, kind),
             Ok(()) => {
                 let number = self.codec.numbered().then_some(connection.number);
-                let late = self.arrivals.end_ns().map_or(false, |end| now > end);
-                self.recorder.reply(now, latency, service, late, number);
+                let end = self.arrivals.end_ns().filter(|&end| now > end);
+                let before = end.map(|end| end.saturating_sub(now - service));
+                let late_share = before.map(|before| before as f64 / service.max(1) as f64);
+                self.recorder
+                    .reply(now, latency, service, late_share, number);
             }
         }
         if keep {
@@ -441,6 +445,10 @@ impl Activity for Shard {
     fn last_event_ns(&self) -> u64 {
         self.last_event_ns
     }
+
+    fn wait_begins(&mut self, now_ns: u64) {
+        self.lookout.wait_begins(now_ns);
+    }
 }
 
 impl Handler for Shard {
@@ -454,7 +462,7 @@ impl Handler for Shard {
         let connection = &mut self.connections[slot];
         record.connect.add(now - connection.since_ns);
         match connection.pending_ns.take() {
-            Some(intended) => self.start(slot, intended, now),
+            Some(intended) => self.start(slot, intended, now, now),
             None => self.next(slot, now),
         }
     }
@@ -477,6 +485,8 @@ impl Handler for Shard {
         }
         if self.codec.streams() {
             connection.since_ns = now;
+            let late_ns = self.lookout.late_ns(now);
+            self.recorder.record.schedule_error.add(late_ns);
         }
         let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
         let was_paused = connection.was_paused;
@@ -496,6 +506,33 @@ impl Handler for Shard {
                 Next::Close
             }
         }
+    }
+
+    fn sending(&mut self, slot: Slot, now: u64) {
+        let streams = self.codec.streams();
+        let connection = &mut self.connections[slot];
+        if connection.stage != Stage::Busy {
+            return;
+        }
+        connection.sent_ns = now;
+        connection.since_ns = now;
+        if streams {
+            return;
+        }
+        let late_ns = now - connection.ready_ns + std::mem::take(&mut connection.open_late_ns);
+        let record = &mut self.recorder.record;
+        record.schedule_error.add(late_ns);
+        if self.arrivals.is_closed_loop() {
+            connection.intended_ns = now;
+        } else {
+            record
+                .queue
+                .add(connection.ready_ns - connection.intended_ns);
+        }
+    }
+
+    fn woken(&mut self, now: u64) {
+        self.lookout.woken(now);
     }
 
     fn closed(&mut self, slot: Slot, reason: CloseReason) {

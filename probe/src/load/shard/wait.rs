@@ -15,6 +15,8 @@ const MAX_POLL_NS: u64 = 10_000;
 /// A handler that knows when its last event was.
 pub trait Activity: Handler {
     fn last_event_ns(&self) -> u64;
+    /// The next turn of the back-end begins now.
+    fn wait_begins(&mut self, now_ns: u64);
 }
 
 #[derive(Default)]
@@ -52,6 +54,7 @@ impl Waiter {
             return self.busy_poll(wake_ns, begin_ns, io, handler);
         }
         let event_ns = handler.last_event_ns();
+        handler.wait_begins(begin_ns);
         io.turn(wait, handler)?;
         let mut now = now_ns();
         let woken_ns = match handler.last_event_ns() {
@@ -64,12 +67,15 @@ impl Waiter {
             return Ok(());
         }
         self.latency.observe(wait, took_ns);
-        let spin_ns = now;
+        if handler.last_event_ns() != event_ns {
+            // What the event brought about must not wait in a queue of the back-end while this thread spins.
+            return Ok(());
+        }
         while now < wake_ns && self.latency.is_near(wake_ns - now) {
             std::hint::spin_loop();
-            now = now_ns();
+            let before_ns = std::mem::replace(&mut now, now_ns());
+            self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
         }
-        self.busy_poll_ns += now - spin_ns;
         Ok(())
     }
 
@@ -83,6 +89,7 @@ impl Waiter {
     ) -> io::Result<()> {
         let event_ns = handler.last_event_ns();
         while begin_ns < wake_ns {
+            handler.wait_begins(begin_ns);
             io.turn(Duration::ZERO, handler)?;
             if handler.last_event_ns() != event_ns {
                 break;
