@@ -3,22 +3,50 @@
 use crate::request::Request;
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 
-/// Pins the probe. `own`: the CPUs that it was started with. Returns the CPUs that the program is to be reset to
-/// where the request does not pin it; empty when the probe's own were not changed.
-pub fn pin_probe(request: &Request, own: &CpuSet) -> Result<Vec<usize>, String> {
-    if !request.cpus.is_empty() {
-        pin_thread("cpus", &request.cpus)?;
-    }
-    if request.probe_cpus.is_empty() {
-        // An earlier trial may have pinned it.
-        sched_setaffinity(None, own).map_err(|error| format!("CPU affinity: {error}"))?;
-        return Ok(Vec::new());
-    }
-    pin_thread("probe_cpus", &request.probe_cpus)?;
-    Ok(cpu_list(own))
+/// The CPUs of a probe that carries out one trial after another.
+pub struct ProbeCpus {
+    /// Those that it was started with.
+    own: CpuSet,
+    /// Those that programs were found to be able to have. To try them moves the probe there and back, which takes as
+    /// long as a short program.
+    usable: Vec<usize>,
+    /// Those that the probe has been pinned to.
+    pinned: Vec<usize>,
 }
 
-/// The CPUs that the program may use. `inherited`: as [`pin_probe`] returned them.
+impl ProbeCpus {
+    pub fn inherited() -> Result<ProbeCpus, String> {
+        let own = sched_getaffinity(None).map_err(|error| format!("CPU affinity: {error}"))?;
+        Ok(ProbeCpus {
+            own,
+            usable: Vec::new(),
+            pinned: Vec::new(),
+        })
+    }
+
+    /// Pins the probe, unless it is pinned already. Returns the CPUs that the program is to be reset to where the
+    /// request does not pin it; empty when the probe's own were not changed.
+    pub fn pin(&mut self, request: &Request) -> Result<Vec<usize>, String> {
+        if !request.cpus.is_empty() && request.cpus != self.usable {
+            pin_thread("cpus", &request.cpus)?;
+            self.usable = request.cpus.clone();
+        }
+        if request.probe_cpus.is_empty() {
+            // An earlier trial may have pinned it.
+            sched_setaffinity(None, &self.own).map_err(|error| format!("CPU affinity: {error}"))?;
+            return Ok(Vec::new());
+        }
+        let pinned = request.probe_cpus == self.pinned;
+        // Something else may have moved it since.
+        if !pinned || sched_getaffinity(None) != Ok(set_of(&self.pinned)) {
+            pin_thread("probe_cpus", &request.probe_cpus)?;
+            self.pinned = request.probe_cpus.clone();
+        }
+        Ok(cpu_list(&self.own))
+    }
+}
+
+/// The CPUs that the program may use. `inherited`: as [`ProbeCpus::pin`] returned them.
 pub fn program_cpus(request: &Request, inherited: &[usize]) -> Vec<usize> {
     match (request.cpus.is_empty(), inherited.is_empty()) {
         (false, _) => request.cpus.clone(),
@@ -79,5 +107,32 @@ mod tests {
         assert!(error.starts_with("cpus: [1023]"), "{error}");
         let error = pin_thread("cpus", &[CpuSet::MAX_CPU]).unwrap_err();
         assert!(error.starts_with("cpus: 1024 is over 1023"), "{error}");
+    }
+
+    #[test]
+    fn a_probe_is_pinned_again_where_something_moved_it() {
+        let moved = std::thread::spawn(|| {
+            let mut cpus = ProbeCpus::inherited().unwrap();
+            let all = cpu_list(&cpus.own);
+            let request = |probe_cpus: &[usize]| -> Request {
+                let request = serde_json::json!({
+                    "version": 1, "argv": ["true"], "cwd": "/", "env": {}, "probe_cpus": probe_cpus,
+                    "limits": {"wall_s": 1, "memory_bytes": 1, "output_bytes": 1, "processes": 1},
+                });
+                Request::parse(request.to_string().as_bytes()).unwrap()
+            };
+            let first = request(&all[..1]);
+            for _ in 0..2 {
+                assert_eq!(cpus.pin(&first).unwrap(), all);
+                assert_eq!(sched_getaffinity(None).unwrap(), set_of(&all[..1]));
+            }
+            sched_setaffinity(None, &set_of(&all)).unwrap();
+            assert_eq!(cpus.pin(&first).unwrap(), all);
+            assert_eq!(sched_getaffinity(None).unwrap(), set_of(&all[..1]));
+            assert!(cpus.pin(&request(&[])).unwrap().is_empty());
+            assert_eq!(sched_getaffinity(None).unwrap(), cpus.own);
+            assert!(cpus.pin(&request(&[CpuSet::MAX_CPU])).is_err());
+        });
+        moved.join().unwrap();
     }
 }

@@ -3,18 +3,17 @@
 
 use crate::cgroup::Cgroup;
 use crate::inputs;
-use crate::pin;
+use crate::pin::ProbeCpus;
 use crate::reference;
 use crate::request::Request;
 use crate::trial::{listen_upstreams, run, Condition, Setup};
 use crate::writer::{ReaderGone, Writer};
 use rustix::process::{getpid, getppid, set_child_subreaper, Pid};
-use rustix::thread::{sched_getaffinity, CpuSet};
 use std::os::unix::io::OwnedFd;
 
 pub struct Session {
     parent: Option<Pid>,
-    cpus: CpuSet,
+    cpus: ProbeCpus,
     cgroup: Option<Cgroup>,
 }
 
@@ -23,10 +22,9 @@ impl Session {
     pub fn new(parent: Option<Pid>) -> Result<Session, String> {
         set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
-        let cpus = sched_getaffinity(None).map_err(|error| format!("CPU affinity: {error}"))?;
         Ok(Session {
             parent,
-            cpus,
+            cpus: ProbeCpus::inherited()?,
             cgroup: None,
         })
     }
@@ -42,7 +40,7 @@ impl Session {
             .reference
             .then(|| reference::measure(&request.cpus))
             .transpose()?;
-        let inherited_cpus = pin::pin_probe(&request, &self.cpus)?;
+        let inherited_cpus = self.cpus.pin(&request)?;
         let stub = listen_upstreams(&mut request)?;
         let missing = inputs::prepare(&request.inputs)?;
         // A parent that died before PR_SET_PDEATHSIG sends no signal.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from functools import cache
 
 _PR_SET_CHILD_SUBREAPER = 36
 # A process that the kernel does not let die is left to the kernel.
@@ -30,18 +30,24 @@ def adopted() -> Iterator[None]:
 
 
 def _set_subreaper(flag: int) -> None:
+    with suppress(OSError, AttributeError):
+        _prctl()(_PR_SET_CHILD_SUBREAPER, flag, 0, 0, 0)
+
+
+@cache
+def _prctl() -> Callable[..., int]:
     import ctypes
 
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, flag, 0, 0, 0)
+    prctl: Callable[..., int] = ctypes.CDLL(None).prctl
+    return prctl
 
 
 def children() -> set[Child]:
     """The children of this process, ended ones included; none where the kernel does not list them."""
-    pids: list[str] = []
+    pids: list[bytes] = []
     with suppress(OSError):
-        for task in Path("/proc/self/task").iterdir():
-            pids += (task / "children").read_text(encoding="ascii").split()
+        for task in os.listdir("/proc/self/task"):
+            pids += _read(f"/proc/self/task/{task}/children").split()
     found = ((int(pid), _fields(int(pid))) for pid in pids)
     return {(pid, fields[19]) for pid, fields in found if len(fields) > 19}
 
@@ -66,7 +72,19 @@ def end(others: set[Child]) -> None:
 def _fields(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the third on; the second, the name, may hold anything."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_bytes()
+        text = _read(f"/proc/{pid}/stat")
     except OSError:
         return []
     return text[text.rfind(b")") + 1 :].decode("ascii", errors="replace").split()
+
+
+def _read(path: str) -> bytes:
+    """A file of /proc, without the buffers that are dear before each trial."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(descriptor, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)

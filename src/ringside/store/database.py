@@ -87,6 +87,7 @@ _timeline = sa.Table(
 
 # Made once: with the values in it, it would be compiled again for each trial.
 _INSERT_TRIAL = _trial.insert()
+_INSERT_TIMELINE = _timeline.insert()
 
 
 def now() -> str:
@@ -288,7 +289,7 @@ class Store:
             result = connection.execute(_INSERT_TRIAL, {"run_id": run.id, **rows.trial_values(trial)})
             if (key := result.inserted_primary_key) and trial.samples:
                 samples = rows.samples_text(trial.samples)
-                connection.execute(_timeline.insert().values(trial_id=key[0], samples=samples))
+                connection.execute(_INSERT_TIMELINE, {"trial_id": key[0], "samples": samples})
 
     def _restore(self, path: Path) -> None:
         """Copy what the open connection still sees into a new file, and go on with that."""
