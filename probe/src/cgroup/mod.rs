@@ -1,6 +1,8 @@
 //! A cgroup v2 of the trial's own, where one can be made. It kills and accounts the whole tree at once; where it is
 //! missing, the slower ways of the other modules remain.
 
+mod place;
+
 use rustix::fs::{open, Mode, OFlags};
 use std::fs;
 use std::io::{self, Error, ErrorKind};
@@ -29,7 +31,7 @@ pub struct CpuUsage {
 }
 
 impl Cgroup {
-    /// A cgroup for a trial: the kept one of an earlier trial, else a new one below the probe's own. Limits that
+    /// A cgroup for a trial: the kept one of an earlier trial, else a new one, see [`place`]. Limits that
     /// cannot be set are added to `missing`.
     pub fn begin(
         kept: Option<Cgroup>,
@@ -45,11 +47,7 @@ impl Cgroup {
     }
 
     fn make() -> io::Result<Cgroup> {
-        let mounts = fs::read("/proc/self/mountinfo")?;
-        let own = fs::read("/proc/self/cgroup")?;
-        let parent =
-            own_folder(&mounts, &own).map_err(|why| Error::new(ErrorKind::NotFound, why))?;
-        Cgroup::make_below(&parent)
+        Cgroup::make_below(&place::parent_of_trials()?)
     }
 
     /// Whether another trial may use it: it is empty, and the kernel keeps no peak of it, which cannot be reset.
@@ -222,55 +220,6 @@ fn with_path(what: &str, path: &Path, error: Error) -> Error {
     )
 }
 
-/// The folder of the probe's own cgroup v2.
-fn own_folder(mountinfo: &[u8], own: &[u8]) -> Result<PathBuf, &'static str> {
-    let own = own
-        .split(|&byte| byte == b'\n')
-        .find_map(|line| line.strip_prefix(b"0::"))
-        .ok_or("this process is in no cgroup v2")?;
-    let (root, mount) = mountinfo
-        .split(|&byte| byte == b'\n')
-        .find_map(cgroup2_mount)
-        .ok_or("no cgroup v2 is mounted")?;
-    let own = Path::new(std::ffi::OsStr::from_bytes(own));
-    // In a container the mount may show only a part of the tree.
-    let below = own
-        .strip_prefix(&root)
-        .map_err(|_| "the mount of cgroup v2 does not show this process's own")?;
-    if below
-        .components()
-        .any(|part| part == std::path::Component::ParentDir)
-    {
-        return Err("this process's cgroup is outside the cgroup namespace");
-    }
-    Ok(mount.join(below))
-}
-
-/// Root and mount point of a line of mountinfo, when it is a cgroup v2.
-fn cgroup2_mount(line: &[u8]) -> Option<(PathBuf, PathBuf)> {
-    let fields: Vec<&[u8]> = line.split(|&byte| byte == b' ').collect();
-    let dash = fields.iter().position(|&field| field == b"-")?;
-    if *fields.get(dash + 1)? != b"cgroup2" || dash < 6 {
-        return None;
-    }
-    Some((unescaped(fields[3]), unescaped(fields[4])))
-}
-
-/// mountinfo writes white space and backslashes as three octal digits.
-fn unescaped(field: &[u8]) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&first, after)) = rest.split_first() {
-        let octal = after
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(octal.unwrap_or(first));
-        rest = if octal.is_some() { &after[3..] } else { after };
-    }
-    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
-}
-
 fn parse_cpu(text: &[u8]) -> Option<CpuUsage> {
     let ns = |key| value(text, key).and_then(|us| us.checked_mul(1000));
     Some(CpuUsage {
@@ -290,39 +239,6 @@ fn value(text: &[u8], key: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const UNIFIED: &[u8] =
-        b"25 30 0:23 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
-    const HYBRID: &[u8] = b"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
-        35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
-        41 31 0:38 / /sys/fs/cgroup/uni\\040fied rw - cgroup2 cgroup2 rw\n";
-
-    #[test]
-    fn finds_the_folder_of_the_own_cgroup() {
-        let folder = own_folder(UNIFIED, b"0::/user.slice/a b\n").unwrap();
-        assert_eq!(folder, Path::new("/sys/fs/cgroup/user.slice/a b"));
-        let folder = own_folder(HYBRID, b"4:memory:/x\n0::/\n").unwrap();
-        assert_eq!(folder, Path::new("/sys/fs/cgroup/uni fied"));
-        let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(
-            own_folder(part, b"0::/docker/1/a\n").unwrap(),
-            Path::new("/cg/a")
-        );
-    }
-
-    #[test]
-    fn reports_why_there_is_no_cgroup() {
-        assert!(own_folder(UNIFIED, b"4:memory:/x\n")
-            .unwrap_err()
-            .contains("no cgroup v2"));
-        assert!(own_folder(b"", b"0::/\n").unwrap_err().contains("mounted"));
-        assert!(own_folder(UNIFIED, b"0::/../other\n")
-            .unwrap_err()
-            .contains("namespace"));
-        let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
-        assert!(own_folder(part, b"0::/other\n").is_err());
-        assert!(own_folder(b"a - cgroup2\n - \n-\n", b"0::/\n").is_err());
-    }
 
     #[test]
     fn reads_cpu_stat() {
