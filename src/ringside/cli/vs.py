@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import string
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import click
 
 from ringside.cli import params
 from ringside.cli.vs_command import VsCommand, option
-from ringside.errors import UsageError
+from ringside.errors import RingsideError, UsageError
 from ringside.model.design import DEFAULT_MARGIN
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _MAX_BLOCKS = 100_000
 _MEMORY_SHARE = 0.9
 # A command alone, as hyperfine does: there is no verdict that could end it.
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0
+_HINT = " (--ignore-failure includes failed runs)"
 _RUNS = click.IntRange(1, _MAX_BLOCKS)
 _UNITS = {"second": "s", "millisecond": "ms", "microsecond": "µs", "s": "s", "ms": "ms", "us": "µs"}
 _ALL = ("all-non-zero", "")
@@ -254,18 +256,23 @@ def _conduct(options: _Options) -> int:
     run = command_trials.begin(commands, experiment, execution, seed, storage, points)
     trials = command_trials.CommandTrials(commands, execution, seed, LocalExecutor(), points)
     status = 0
+    is_whole = True
     try:
         _measure(run, experiment, points, rule, trials, storage)
     except command_trials.CommandFailedError as error:
-        what = "is compared" if len(commands) > 1 else "was measured"
-        print(f"ringside: {error}; nothing {what} (--ignore-failure includes failed runs)", file=sys.stderr)
-        status = EXIT_FAILED
+        hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
+        what = "is compared" if len(commands) > 1 else "is shown"
+        print(f"ringside: {error}; nothing {what}{hint}", file=sys.stderr)
+        status, is_whole = EXIT_FAILED, False
     except KeyboardInterrupt:
         # What was measured until then is shown.
         status = EXIT_INTERRUPTED
+    finally:
+        if not _clean_up(trials):
+            status = status or EXIT_FAILED
     analysis = context.analysis(storage, storage.run(run.id))
     if analysis.trial_count:
-        if status != EXIT_FAILED:
+        if is_whole:
             vs_output.show(analysis, _facts(options, rule, execution, run), form)
         # A failure late in a long run leaves what was measured before it.
         vs_output.export(analysis, exports, form)
@@ -284,20 +291,21 @@ def _measure(
 ) -> None:
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
-    from ringside.measure.command_trials import CommandFailedError
     from ringside.measure.paired import PairedBenchmark
     from ringside.workloads.command import COMMAND
 
     with LiveProgress(context.talk(), quiet=True) as progress:
-        try:
-            PairedBenchmark(run, experiment, COMMAND, points, rule, trials, store, progress).conduct()
-        except BaseException:
-            try:
-                trials.clean_up()
-            except CommandFailedError as error:
-                print(f"ringside: {error}", file=sys.stderr)
-            raise
+        PairedBenchmark(run, experiment, COMMAND, points, rule, trials, store, progress).conduct()
+
+
+def _clean_up(trials: CommandTrials) -> bool:
+    """Whether it could be done. What was measured is worth showing in any case."""
+    try:
         trials.clean_up()
+    except RingsideError as error:
+        print(f"ringside: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _form(options: _Options) -> Form:
@@ -355,6 +363,8 @@ def _commands(options: _Options, points: Sequence[Point]) -> tuple[Command, ...]
     if len(names) > len(texts):
         raise UsageError(f"{len(names)} names for {len(texts)} commands: at most one -n for each")
     if options.reference is not None:
+        # The other commands keep their letters.
+        names += string.ascii_uppercase[len(names) : len(texts)]
         texts.insert(0, options.reference)
         names.insert(0, options.reference_name or "reference")
     return parse_commands(

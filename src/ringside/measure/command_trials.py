@@ -38,7 +38,11 @@ _PROCESSES = 4096
 
 
 class CommandFailedError(RingsideError):
-    """A command, or what prepares it, failed: which one and why, in one line."""
+    """A command failed: which one and why, in one line."""
+
+
+class HookFailedError(CommandFailedError):
+    """What is executed around a command failed: which one and why, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +135,17 @@ class CommandTrials:
                     raise KeyboardInterrupt
 
     def clean_up(self) -> None:
-        """Undo what each command's `--setup` did, after the last block or a failure. Raises
-        CommandFailedError."""
-        while self._set_up:
-            cell = self._set_up.pop()
-            self._hook("--cleanup", self._commands[cell.contender].cleanup, cell)
+        """Execute each command's `--cleanup`, after the last block or a failure. Raises the first error of
+        RingsideError's after all of them."""
+        first: RingsideError | None = None
+        for cell in self._set_up:
+            try:
+                self._hook("--cleanup", self._commands[cell.contender].cleanup, cell)
+            except RingsideError as error:
+                first = first or error
+        self._set_up.clear()
+        if first:
+            raise first
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
         """One execution, samples apart. Raises CommandFailedError where it failed and failures do not count,
@@ -224,6 +234,6 @@ class CommandTrials:
             raise UsageError(f"{option} {line}: {error.strerror}") from error
         if done.returncode:
             last = one_line(done.stderr.decode(errors="replace").strip().rpartition("\n")[2], 200)
-            raise CommandFailedError(
+            raise HookFailedError(
                 f"{option} {line} failed with exit status {done.returncode}" + (f": {last}" if last else "")
             )
