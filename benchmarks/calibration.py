@@ -100,7 +100,7 @@ def planted(rounds: int, go_ring: Path | None) -> list[Duel]:
 
 def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: LocalExecutor) -> str:
     """The verdict of `ringside vs`."""
-    pair = parse_commands([duel.one, duel.other], [], [], None)
+    pair = parse_commands([duel.one, duel.other])
     options = ExecutionOptions(folder, dict(os.environ))
     experiment = command_trials.experiment_of(pair, rule)
     store = Store(folder / "calibration.sqlite")
@@ -139,7 +139,7 @@ def pyperf(duel: Duel, folder: Path) -> str:
         # A process of pyperf's for each value, as it makes them by default, fewer of them.
         made = [sys.executable, "-m", "pyperf", "command", "-q", "--name", "x", "-o", str(file)]
         made += ["--processes", "5", "--values", "2", "--warmups", "1", "--loops", "1", "--"]
-        words = parse_commands([command, command], [], [], None)[0].argv
+        words = parse_commands([command, command])[0].argv(POINT)
         subprocess.run([*made, *words], cwd=folder, check=True, capture_output=True)
         files.append(str(file))
     said = subprocess.run(

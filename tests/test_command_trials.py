@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.measure import command_trials
 from ringside.measure.command_trials import POINT, CommandFailedError, CommandTrials, ExecutionOptions
-from ringside.measure.commands import parse_commands, readable
+from ringside.measure.commands import Hooks, parse_commands, readable, split_shell
 from ringside.measure.paired import PairedBenchmark, SilentObserver
 from ringside.measure.stopping import StoppingRule
 from ringside.model.design import Cell
@@ -49,7 +51,7 @@ class FakeExecutor:
 def made(
     executor: FakeExecutor, folder: Path, prepares: list[str] | None = None, **options: Any
 ) -> CommandTrials:
-    commands = parse_commands(["true", "cat -"], [], prepares or [], None)
+    commands = parse_commands(["true", "cat -"], hooks=Hooks(prepares=tuple(prepares or ())))
     return CommandTrials(commands, ExecutionOptions(folder, {"PATH": "/bin"}, **options), 7, executor)
 
 
@@ -70,7 +72,7 @@ def test_the_request_is_the_command_as_it_is(tmp_path: Path) -> None:
     assert request.plain
     assert request.limits == Limits(3.0, 1 << 20, 1 << 34, 4096)
     assert (request.expect, request.service) == (None, None)
-    assert request.env.keys() == {"PATH", "RINGSIDE_PADDING"}
+    assert request.env.keys() == {"PATH", "RINGSIDE_PADDING", "HYPERFINE_ITERATION"}
     assert (trial.outcome, trial.report, trial.cpus, trial.cell) == (Outcome.OK, OK, (1,), Cell("B", POINT))
     assert trial.started_at
 
@@ -134,7 +136,7 @@ def test_a_command_that_fails_ends_the_comparison_in_one_line(tmp_path: Path) ->
     "outcome", [FAILED, TrialOutcome("crashed", "killed by signal 11", signal=11, wall_ns=9)]
 )
 def test_failures_count_where_they_are_to_be_ignored(tmp_path: Path, outcome: TrialOutcome) -> None:
-    trial = execute(made(FakeExecutor(cat=outcome), tmp_path, ignore_failure=True))
+    trial = execute(made(FakeExecutor(cat=outcome), tmp_path, ignored="all"))
     assert (trial.outcome, trial.detail, trial.report) == (Outcome.OK, outcome.detail, outcome)
 
 
@@ -142,14 +144,14 @@ def test_failures_count_where_they_are_to_be_ignored(tmp_path: Path, outcome: Tr
 def test_what_hit_a_limit_is_no_failure_that_could_be_ignored(tmp_path: Path, outcome: str) -> None:
     limited = TrialOutcome(outcome, "3 s have passed", signal=9)
     with pytest.raises(CommandFailedError, match=f"B .cat -. {outcome}: 3 s have passed"):
-        execute(made(FakeExecutor(cat=limited), tmp_path, ignore_failure=True))
+        execute(made(FakeExecutor(cat=limited), tmp_path, ignored="all"))
 
 
-@pytest.mark.parametrize("ignore_failure", [True, False])
-def test_a_command_that_cannot_be_started_is_wrong_use(tmp_path: Path, ignore_failure: bool) -> None:
+@pytest.mark.parametrize("ignored", ["all", frozenset({1})])
+def test_a_command_that_cannot_be_started_is_wrong_use(tmp_path: Path, ignored: Any) -> None:
     missing = TrialOutcome("crashed", "cat: Permission denied")
     with pytest.raises(UsageError, match="cat: Permission denied"):
-        execute(made(FakeExecutor(cat=missing), tmp_path, ignore_failure=ignore_failure))
+        execute(made(FakeExecutor(cat=missing), tmp_path, ignored=ignored))
 
 
 def test_what_prepares_a_command_runs_before_each_execution_of_it(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_what_prepares_a_command_runs_before_each_execution_of_it(tmp_path: Path
 
 def test_what_prepares_a_command_may_not_fail(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    failing = made(executor, tmp_path, ["sh -c 'echo no >&2; exit 4'"], ignore_failure=True)
+    failing = made(executor, tmp_path, ["sh -c 'echo no >&2; exit 4'"], ignored="all")
     with pytest.raises(CommandFailedError, match="--prepare sh -c .* failed with exit status 4: no$"):
         execute(failing)
     gone = made(executor, tmp_path / "gone", ["true"])
@@ -178,7 +180,7 @@ def test_what_prepares_a_command_may_not_fail(tmp_path: Path) -> None:
 def begun(
     folder: Path, executor: FakeExecutor, rule: StoppingRule = RULE
 ) -> tuple[PairedBenchmark, Store, Run]:
-    commands = parse_commands(["true", "cat -"], ["plain"], [], None)
+    commands = parse_commands(["true", "cat -"], ["plain"])
     options = ExecutionOptions(folder, {"PATH": "/bin"}, cpus=(1,))
     store = Store(folder / "s.sqlite")
     experiment = command_trials.experiment_of(commands, rule)
@@ -235,7 +237,7 @@ def test_a_failure_leaves_the_earlier_trials_in_the_store(tmp_path: Path) -> Non
     ],
 )
 def test_a_run_keeps_its_rule(rule: StoppingRule) -> None:
-    commands = parse_commands(["true", "cat"], [], [], None)
+    commands = parse_commands(["true", "cat"])
     experiment = command_trials.experiment_of(commands, rule, 0.03)
     assert experiment.title == "true / cat"
     assert (experiment.blocks, experiment.time_s) == (rule.max_blocks, rule.time_s)
@@ -272,39 +274,92 @@ def test_output_that_changes_is_a_weak_point() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "names", "prepares", "shell", "word"),
+    ("texts", "names", "prepares", "word"),
     [
-        (["true"], [], [], None, "2 to 26 commands"),
-        (["true"] * 27, [], [], None, "2 to 26 commands"),
-        (["true", ""], [], [], None, "empty"),
-        (["true", "no-such-program-anywhere -x"], [], [], None, "no program no-such-program-anywhere"),
-        (["true", "no-such | wc"], [], [], None, "add --shell"),
-        (["true", "echo 'x"], [], [], None, "quot"),
-        (["true", "/etc/passwd"], [], [], None, "chmod"),
-        (["true", "cat"], ["x", "x"], [], None, "differ"),
-        (["true", "cat"], ["B"], [], None, "differ"),
-        (["true", "cat"], [""], [], None, "not be empty"),
-        (["true", "cat"], ["a", "b", "c"], [], None, "3 names"),
-        (["true", "cat", "ls"], [], ["true", "true"], None, "--prepare"),
-        (["true", "a\0b"], [], [], None, "NUL"),
+        ([], [], [], "1 to 26 commands"),
+        (["true"] * 27, [], [], "1 to 26 commands"),
+        (["true", ""], [], [], "empty"),
+        (["true", "no-such-program-anywhere -x"], [], [], "no program no-such-program-anywhere"),
+        (["true", "no-such | wc"], [], [], "`|` needs a shell: add -S"),
+        (["true", "echo 'x"], [], [], "quot"),
+        (["true", "/etc/passwd"], [], [], "chmod"),
+        (["true", "cat"], ["x", "x"], [], "differ"),
+        (["true", "cat"], ["B"], [], "differ"),
+        (["true", "cat"], [""], [], "not be empty"),
+        (["true", "cat"], ["a", "b", "c"], [], "3 names"),
+        (["true", "cat", "ls"], [], ["true", "true"], "--prepare"),
+        (["true", "a\0b"], [], [], "NUL"),
+        (["true"], [], ["true; true"], "`;` needs a shell"),
     ],
 )
-def test_what_cannot_be_compared(
-    texts: list[str], names: list[str], prepares: list[str], shell: str | None, word: str
-) -> None:
-    with pytest.raises(UsageError, match=word) as refused:
-        parse_commands(texts, names, prepares, shell)
+def test_what_cannot_be_compared(texts: list[str], names: list[str], prepares: list[str], word: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(word)) as refused:
+        parse_commands(texts, names, Hooks(prepares=tuple(prepares)))
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("echo a && sleep 1", "`&&`"),
+        ("echo a||true", "`||`"),
+        ("echo a;echo b", "`;`"),
+        ("cat <in >out", "`<`"),
+        ("sleep 1 &", "`&`"),
+        ("echo $HOME", "`$H`"),
+        ('echo "$(date)"', "`$(`"),
+        ("echo `date`", "```"),
+        ("echo a\necho b", "a new line"),
+        ("FOO=1 env", "`FOO=1` is a variable"),
+        ("exit 1", "`exit` is a command of the shell"),
+    ],
+)
+def test_what_only_a_shell_understands_is_refused_unless_it_is_meant(text: str, found: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(found)) as refused:
+        parse_commands([text])
+    assert "add -S" in str(refused.value)
+    assert parse_commands([text], shell=("sh",))[0].argv(POINT) == ("sh", "-c", text)
+    if text.startswith(("echo", "cat", "sleep")):
+        assert parse_commands([text], is_literal=True)[0].argv(POINT)[0] in ("echo", "cat", "sleep")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo 'a && b | c; $HOME'",
+        'echo "a && b"',
+        r"find . -exec true {} \;",
+        r"echo \$HOME it\'s",
+        "awk '{print $1}'",
+        "echo --sum='1 & 2' a#b *.txt",
+    ],
+)
+def test_what_is_quoted_is_no_operator(text: str) -> None:
+    assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
+
+
 def test_commands_are_split_as_a_shell_would_or_given_to_one() -> None:
-    first, second = parse_commands(["cat 'a b' c", "true"], [], ["sync"], None)
+    first, second = parse_commands(["cat 'a b' c", "true"], [], Hooks(prepares=("sync",)))
     assert (first.name, second.name) == ("A", "B")
-    assert first.argv == ("cat", "a b", "c")
-    assert first.prepare == second.prepare == ("sync",)
-    first, second = parse_commands(["cat < x | wc", "true"], ["first"], ["", "sync"], "sh -e")
-    assert (first.name, first.argv) == ("first", ("sh", "-e", "-c", "cat < x | wc"))
-    assert (first.prepare, second.prepare) == (None, ("sh", "-e", "-c", "sync"))
+    assert first.argv(POINT) == ("cat", "a b", "c")
+    assert first.prepare == second.prepare == "sync"
+    hooks = Hooks(prepares=("", "sync"))
+    first, second = parse_commands(["cat < x | wc", "true"], ["first"], hooks, split_shell("sh -e"))
+    assert (first.name, first.argv(POINT)) == ("first", ("sh", "-e", "-c", "cat < x | wc"))
+    assert (first.prepare, second.prepare) == (None, "sync")
+
+
+def test_names_of_shells() -> None:
+    assert split_shell("none") is None
+    assert split_shell("default") == split_shell("") == ("sh",)
+    assert split_shell("bash --norc") == ("bash", "--norc")
+
+
+def test_a_program_that_setup_makes_need_not_be_there_yet() -> None:
+    (command,) = parse_commands(["./not-yet"], hooks=Hooks(setup="make"))
+    assert command.argv(POINT) == ("./not-yet",)
+    with pytest.raises(UsageError, match="no program"):
+        parse_commands(["./not-yet"])
 
 
 def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,10 +156,14 @@ def test_text_and_markdown_on_a_narrow_screen(workplace: Path) -> None:
         (("vs", "true", "true", "--margin", "5"), "write '5' as a share from 0 to 100 %, like 5%"),
         (("vs", "true", "true", "--margin", "-1%"), "write '-1%' as a share from 0 to 100 %, like 5%"),
         (("vs", "true", "true", "--margin", "nan%"), "like 5%"),
-        (("vs", "true", "true", "-N", "--shell", "sh"), "exclude"),
+        (("vs", "true", "true", "-N", "--shell=sh"), "exclude"),
         (("vs", "true", "true", "--input", "not-there"), "No such file"),
         (("vs", "true", "true", "--cpus", "9999"), "9999"),
-        (("vs", "true"), "2 to 26"),
+        (("vs",), "name a command"),
+        (("vs", "true", "true", "--json", "--markdown"), "--json and --markdown exclude each other"),
+        (("vs", "-S", "bash", "echo a"), "write --shell='bash'"),
+        (("vs", "--shell", "bash -e", "echo a"), "write --shell='bash -e'"),
+        (("vs", "echo a && sleep 1", "echo b"), "`&&` needs a shell: add -S"),
     ],
 )
 def test_wrong_use_is_one_line(words: tuple[str, ...], hint: str, workplace: Path) -> None:

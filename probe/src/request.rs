@@ -43,6 +43,11 @@ pub struct Request {
     /// The file that the program reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
     #[serde(default)]
     pub stdin: Option<String>,
+    /// Files that exist, to which a plain command writes in place of the probe's pipes.
+    #[serde(default)]
+    pub stdout: Option<String>,
+    #[serde(default)]
+    pub stderr: Option<String>,
     /// The names that the program may wait for by `::await`, each once.
     #[serde(default)]
     pub awaits: Vec<String>,
@@ -267,10 +272,18 @@ impl Request {
         if self.cwd.is_empty() {
             return Err("cwd: name a folder".into());
         }
-        if let Some(stdin) = &self.stdin {
-            if stdin.is_empty() || stdin.contains('\0') {
-                return Err("stdin: name a file".into());
+        let files = [
+            ("stdin", &self.stdin),
+            ("stdout", &self.stdout),
+            ("stderr", &self.stderr),
+        ];
+        for (key, path) in files {
+            if matches!(path, Some(path) if path.is_empty() || path.contains('\0')) {
+                return Err(format!("{key}: name a file"));
             }
+        }
+        if !self.plain && (self.stdout.is_some() || self.stderr.is_some()) {
+            return Err("stdout, stderr: only a plain command may write elsewhere".into());
         }
         if self.plain && (self.expect.is_some() || self.service.is_some()) {
             return Err("plain: a plain command shows no evidence and is no service".into());

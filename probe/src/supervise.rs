@@ -97,6 +97,8 @@ impl Supervisor {
         };
         let (stdout, child_stdout) = pipe()?;
         let (stderr, child_stderr) = pipe()?;
+        let child_stdout = elsewhere("stdout", &request.stdout, child_stdout)?;
+        let child_stderr = elsewhere("stderr", &request.stderr, child_stderr)?;
         let (report, child_report) = pipe()?;
         for file in [&stdin, &stdout, &stderr, &report] {
             fcntl_setfl(file, OFlags::NONBLOCK)?;
@@ -375,6 +377,21 @@ fn open_stdin(path: &str) -> io::Result<File> {
     }
     fcntl_setfl(&file, OFlags::empty())?;
     Ok(file)
+}
+
+/// The file to which the program writes, if the request names one, else the pipe. What is there stays.
+fn elsewhere(key: &str, path: &Option<String>, pipe: OwnedFd) -> io::Result<OwnedFd> {
+    let Some(path) = path else {
+        return Ok(pipe);
+    };
+    // Not waiting: a FIFO that nobody reads would keep the probe.
+    let file = File::options()
+        .append(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("{key}: {path}: {error}")))?;
+    fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file.into())
 }
 
 fn texts(texts: &[String]) -> io::Result<Vec<CString>> {

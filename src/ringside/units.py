@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from ringside.model.design import Metric
 from ringside.model.results import Interval, Verdict
@@ -13,6 +16,9 @@ _SCALES = {
     "B": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
 }
 _DIGITS = 3
+# The unit of all times in seconds that are written now; None: the one that suits each.
+_TIME_UNIT: ContextVar[tuple[float, str] | None] = ContextVar("time_unit", default=None)
+TIME_UNITS = {name: factor for factor, name in _SCALES["s"]}
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
 # How a verdict looks (render/table.py).
@@ -20,6 +26,16 @@ _KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.EQUIVALENT
 # Smaller and larger, by unit; other units have the last pair.
 _SIZES = {"ns": ("faster", "slower"), "s": ("faster", "slower"), "B": ("less", "more")}
 _OTHER_SIZES = ("lower", "higher")
+
+
+@contextmanager
+def time_unit(name: str | None) -> Iterator[None]:
+    """Within it every time in seconds is written in this unit: s, ms, µs; None: in the one that suits it."""
+    token = _TIME_UNIT.set((TIME_UNITS[name], name) if name else None)
+    try:
+        yield
+    finally:
+        _TIME_UNIT.reset(token)
 
 
 def kind(verdict: Verdict) -> str:
@@ -79,6 +95,8 @@ def quantity(value: float, unit: str) -> str:
 
 def scale(value: float, unit: str) -> tuple[float, str]:
     """The unit in which a value reads well, as (how many of `unit` it is, its name): 1e6, "ms" of ns."""
+    if unit == "s" and (fixed := _TIME_UNIT.get()):
+        return fixed
     scales = _SCALES.get(unit, ((1.0, unit),))
     return next(((f, n) for f, n in scales if abs(value) >= f), scales[-1])
 
@@ -115,6 +133,17 @@ def ratio_parts(value: Interval) -> tuple[str, str]:
 def metric_estimate(value: Interval, metric: Metric) -> str:
     """The estimate alone, with its unit."""
     return quantity(value.estimate, metric.unit)
+
+
+def at_place_of(value: float, other: float) -> str:
+    """A value with as many decimals as `other` has at three significant digits; with digits of its own where
+    those would make it 0."""
+    return _end(value, _last_place(other, _DIGITS))
+
+
+def digits_between(width: float) -> int:
+    """The number of decimals at which values so far apart look different."""
+    return max(0, 1 - math.floor(math.log10(width))) if width > 0 else _DIGITS
 
 
 def _ends(value: Interval, factor: float, place: int) -> str:

@@ -20,7 +20,7 @@ from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
 from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
 from ringside.analysis.warmup import WarmUp, analyse_warm_ups
-from ringside.model.design import Cell, Experiment, Level, Metric, Point
+from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial
 from ringside.stats.ratio import paired_ratio
 from ringside.store.plans import PlannedContender, RunPlan, read_plan
@@ -374,6 +374,6 @@ def _swept(experiment: Experiment, points: Sequence[Point], varying: Sequence[st
     own = experiment.show.sweep
     if own and len(levels(own)) > 1:
         return own
-    numeric = [name for name in varying if all(isinstance(level, int) for level in levels(name))]
+    numeric = [name for name in varying if all(map(is_number, levels(name)))]
     most = max(numeric, key=lambda name: len(levels(name)), default=None)
     return most if most and len(levels(most)) >= _SWEEP_LEVELS else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -81,10 +82,16 @@ def inputs() -> Inputs:
     return Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or FOLDER / "inputs"))
 
 
-def out() -> Console:
-    """stdout, for data. rich honours NO_COLOR and COLUMNS."""
-    console = _Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
+def out(*, colours: bool | None = None) -> Console:
+    """stdout, for data. rich honours NO_COLOR and COLUMNS. `colours`: with or without, wherever it goes."""
+    console = _Console(
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_terminal=True if colours else None,
+        no_color=None if colours is None else not colours,
+    )
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
         console.width = _PIPE_WIDTH
     return console
 

@@ -3,21 +3,25 @@ out."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host, trials
 from ringside.measure.blocks import padding_bytes
-from ringside.measure.commands import Command
+from ringside.measure.commands import Command, words
 from ringside.measure.executor import Executor
+from ringside.measure.outputs import Output
 from ringside.measure.paired import RunObserver
+from ringside.measure.scans import filled_in
 from ringside.measure.stopping import StoppingRule
-from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Point
+from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
@@ -25,7 +29,7 @@ from ringside.store.plans import PlannedContender, plan_values
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND
 
-# All commands of a run are at one point without factors.
+# Where commands have no parameters, all of a run are at one point without factors.
 POINT = Point(())
 # The reference computations are timed again after this time.
 _REFERENCE_S = 2.0
@@ -34,12 +38,17 @@ _PROCESSES = 4096
 
 
 class CommandFailedError(RingsideError):
-    """A command, or what prepares it, failed: which one and why, in one line."""
+    """A command failed: which one and why, in one line."""
+
+
+class HookFailedError(CommandFailedError):
+    """What is executed around a command failed: which one and why, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
-    """How each command is executed. `folder`: where; `input`: the file that it reads as stdin."""
+    """How each command is executed. `folder`: where; `input`: the file that it reads as stdin; `ignored`: the
+    exit statuses that count as success, `all` with ends by a signal too."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -48,20 +57,24 @@ class ExecutionOptions:
     memory_bytes: int = 1 << 40
     input: Path | None = None
     cpus: tuple[int, ...] = ()
-    ignore_failure: bool = False
+    ignored: frozenset[int] | Literal["all"] = frozenset()
 
 
 def experiment_of(
-    commands: Sequence[Command], rule: StoppingRule, margin: float = DEFAULT_MARGIN
+    commands: Sequence[Command],
+    rule: StoppingRule,
+    margin: float = DEFAULT_MARGIN,
+    factors: Mapping[str, tuple[Level, ...]] | None = None,
 ) -> Experiment:
-    """The experiment of which these commands are the contenders, the first the baseline."""
+    """The experiment of which these commands are the contenders, the first the baseline, and their parameters
+    the factors."""
     names = tuple(command.name for command in commands)
     return Experiment(
         name="vs",
         title=" / ".join(one_line(command.text, 80) for command in commands),
         workload=COMMAND.name,
         contenders=names,
-        factors={},
+        factors=dict(factors or {}),
         baseline=names[0],
         blocks=rule.max_blocks,
         until=rule.until,
@@ -72,68 +85,114 @@ def experiment_of(
 
 
 def begin(
-    commands: Sequence[Command], experiment: Experiment, options: ExecutionOptions, seed: int, store: Store
+    commands: Sequence[Command],
+    experiment: Experiment,
+    options: ExecutionOptions,
+    seed: int,
+    store: Store,
+    points: Sequence[Point] = (POINT,),
 ) -> Run:
-    """A new run of these commands in the store."""
+    """A new run of these commands in the store. The plan has their words with parameters as placeholders."""
     contenders = {
-        command.name: PlannedContender(title=command.text, command=command.argv) for command in commands
+        command.name: PlannedContender(title=command.text, command=command.argv(POINT))
+        for command in commands
     }
     facts = host.facts(options.folder)
     if options.cpus:
         facts["cpus_usable"] = list(options.cpus)
-    return store.begin_run(experiment.name, seed, plan_values(experiment, [POINT], contenders), facts, {})
+    return store.begin_run(experiment.name, seed, plan_values(experiment, points, contenders), facts, {})
 
 
 class CommandTrials:
     """Carries out trials of commands."""
 
     def __init__(
-        self, commands: Sequence[Command], options: ExecutionOptions, seed: int, executor: Executor
+        self,
+        commands: Sequence[Command],
+        options: ExecutionOptions,
+        seed: int,
+        executor: Executor,
+        points: Sequence[Point] = (POINT,),
     ) -> None:
         self._commands = {command.name: command for command in commands}
+        self._cells = [Cell(command.name, point) for point in points for command in commands]
         self._options = options
         self._seed = seed
         self._executor = executor
         self._referenced = -_REFERENCE_S
+        self._set_up: list[Cell] = []
 
     def warm_up(self, observer: RunObserver) -> None:
-        """Each command as often as the options say. Raises CommandFailedError."""
-        for _ in range(self._options.warmups):
-            for name in self._commands:
-                cell = Cell(name, POINT)
+        """Set up each command, and execute each as often as the options say. Raises CommandFailedError."""
+        for cell in self._cells:
+            self._set_up.append(cell)
+            self._hook("--setup", self._commands[cell.contender].setup, cell)
+        for number in range(self._options.warmups):
+            for cell in self._cells:
                 observer.on_warm_up(cell)
-                trial = self.trial(0, 0, cell, first=False, tick=observer.on_tick)
+                trial = self._execution(0, 0, cell, observer.on_tick, f"warmup-{number}")
                 if trial.outcome is Outcome.INTERRUPTED:
                     raise KeyboardInterrupt
+
+    def clean_up(self) -> None:
+        """Execute each command's `--cleanup`, after the last block or a failure. Raises the first error of
+        RingsideError's after all of them."""
+        first: RingsideError | None = None
+        for cell in self._set_up:
+            try:
+                self._hook("--cleanup", self._commands[cell.contender].cleanup, cell)
+            except RingsideError as error:
+                first = first or error
+        self._set_up.clear()
+        if first:
+            raise first
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
         """One execution, samples apart. Raises CommandFailedError where it failed and failures do not count,
         UsageError where it could not be started."""
+        return self._execution(block, position, cell, tick, str(block - 1))
+
+    def _execution(
+        self, block: int, position: int, cell: Cell, tick: Callable[[], None], iteration: str
+    ) -> Trial:
         command = self._commands[cell.contender]
-        if command.prepare:
-            self._prepare(command)
+        self._hook("--prepare", command.prepare, cell)
         reference = time.monotonic() - self._referenced >= _REFERENCE_S
         blank = Trial(
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
         )
-        request = self._request(block, position, command, reference=reference)
-        trial = trials.with_messages(blank, self._executor.trial(request, tick))
-        if reference:
-            self._referenced = time.monotonic()
-        # What was observed in the middle of it serves no figure.
-        return dataclasses.replace(self._checked(command, trial), samples=(), marks={})
+        try:
+            with Output(command.output, self._options.folder) as output:
+                request = self._request(block, position, cell, iteration, output, reference=reference)
+                trial = trials.with_messages(blank, self._executor.trial(request, tick))
+            if reference:
+                self._referenced = time.monotonic()
+            # What was observed in the middle of it serves no figure.
+            checked = dataclasses.replace(self._checked(command, trial), samples=(), marks={})
+        except BaseException:
+            # What --prepare started is ended in any case; why the command failed is more important.
+            with contextlib.suppress(RingsideError):
+                self._hook("--conclude", command.conclude, cell)
+            raise
+        self._hook("--conclude", command.conclude, cell)
+        return checked
 
-    def _request(self, block: int, position: int, command: Command, *, reference: bool) -> TrialRequest:
+    def _request(
+        self, block: int, position: int, cell: Cell, iteration: str, output: Output, *, reference: bool
+    ) -> TrialRequest:
         options = self._options
         padding = "." * padding_bytes(self._seed, block, position)
         return TrialRequest(
-            argv=command.argv,
+            argv=self._commands[cell.contender].argv(cell.point),
             cwd=str(options.folder),
-            env={**options.environment, "RINGSIDE_PADDING": padding},
+            # Scripts that were written for hyperfine name files by this variable.
+            env={**options.environment, "RINGSIDE_PADDING": padding, "HYPERFINE_ITERATION": iteration},
             cpus=options.cpus,
             limits=Limits(options.timeout_s, options.memory_bytes, _OUTPUT_BYTES, _PROCESSES),
             plain=True,
             stdin=None if options.input is None else str(options.input),
+            stdout=output.stdout,
+            stderr=output.stderr,
             reference=reference,
         )
 
@@ -144,22 +203,26 @@ class CommandTrials:
         crashed = trial.outcome is Outcome.CRASHED
         if crashed and report and report.exit_status is None and report.signal is None:
             raise UsageError(trial.detail)
-        if crashed and self._options.ignore_failure:
+        ignored = self._options.ignored
+        if crashed and (ignored == "all" or (report and report.exit_status in ignored)):
             # It counts; its detail still says how it ended.
             return dataclasses.replace(trial, outcome=Outcome.OK)
         stderr = report.stderr_tail.strip().rpartition("\n")[2] if report else ""
         last = one_line(stderr, 200)
         raise CommandFailedError(
-            f"{command.name} ({one_line(command.text, 80)}) {trial.outcome}: {trial.detail}"
+            f"{command.name} ({one_line(command.line(trial.cell.point), 80)}) {trial.outcome}: {trial.detail}"
             + (f": {last}" if last else "")
         )
 
-    def _prepare(self, command: Command) -> None:
-        assert command.prepare
-        text = one_line(" ".join(command.prepare), 80)
+    def _hook(self, option: str, text: str | None, cell: Cell) -> None:
+        """Execute what stands around the measured commands, if anything does."""
+        if text is None or not text.strip():
+            return
+        argv = words(filled_in(text, cell.point), self._commands[cell.contender].shell)
+        line = one_line(filled_in(text, cell.point), 80)
         try:
             done = subprocess.run(
-                command.prepare,
+                argv,
                 cwd=self._options.folder,
                 env=dict(self._options.environment),
                 stdin=subprocess.DEVNULL,
@@ -168,9 +231,9 @@ class CommandTrials:
                 check=False,
             )
         except OSError as error:
-            raise UsageError(f"--prepare {text}: {error.strerror}") from error
+            raise UsageError(f"{option} {line}: {error.strerror}") from error
         if done.returncode:
             last = one_line(done.stderr.decode(errors="replace").strip().rpartition("\n")[2], 200)
-            raise CommandFailedError(
-                f"--prepare {text} failed with exit status {done.returncode}" + (f": {last}" if last else "")
+            raise HookFailedError(
+                f"{option} {line} failed with exit status {done.returncode}" + (f": {last}" if last else "")
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import string
@@ -11,51 +12,132 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringside.errors import UsageError
+from ringside.measure.scans import filled_in
+from ringside.model.design import Point
 from ringside.text import one_line
 
 # One letter for each command where they are not named.
 MAX_COMMANDS = len(string.ascii_uppercase)
+DEFAULT_SHELL = ("sh",)
+
+# Parts of a line that a shell takes as they are, and those in which it expands variables only.
+_QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_OPERATOR = re.compile(r"&&|\|\||[|;<>&()]|\n")
+_EXPANSION = re.compile(r"\$[A-Za-z_{(?$!@*#0-9]|`")
+# Commands of POSIX shells that are no programs, or that as programs could not do what they are for.
+_BUILTINS = {
+    *(
+        ".",
+        ":",
+        "!",
+        "{",
+        "if",
+        "for",
+        "while",
+        "until",
+        "case",
+        "cd",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "read",
+    ),
+    *("set", "shift", "source", "times", "trap", "type", "ulimit", "umask", "unset", "wait", "alias", "jobs"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Commands around the measured ones, as they were written: `setup` before the first block and `cleanup`
+    after the last one, once for each command; `prepares` and `concludes` around each execution, one for all
+    commands or one for each. None of them is timed."""
+
+    setup: str | None = None
+    prepares: tuple[str, ...] = ()
+    concludes: tuple[str, ...] = ()
+    cleanup: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its name, as it was written, and as it is started. `prepare` runs before each execution,
-    untimed."""
+    """A command: its name, and as it was written, where `{VAR}` stands for the level of a parameter. `shell`:
+    the words that start a shell for it and for its hooks; None: it is started by itself. `output`: where its
+    output goes, `None` for a pipe that is read and hashed."""
 
     name: str
     text: str
-    argv: tuple[str, ...]
-    prepare: tuple[str, ...] | None = None
+    shell: tuple[str, ...] | None = None
+    setup: str | None = None
+    prepare: str | None = None
+    conclude: str | None = None
+    cleanup: str | None = None
+    output: str | None = None
+
+    def line(self, point: Point) -> str:
+        """The command line at a point, with its parameters filled in."""
+        return filled_in(self.text, point)
+
+    def argv(self, point: Point) -> tuple[str, ...]:
+        """The words that are executed. Raises UsageError where the line cannot be split."""
+        return words(self.line(point), self.shell)
 
 
 def parse_commands(
-    texts: Sequence[str], names: Sequence[str], prepares: Sequence[str], shell: str | None
+    texts: Sequence[str],
+    names: Sequence[str] = (),
+    hooks: Hooks | None = None,
+    shell: Sequence[str] | None = None,
+    *,
+    points: Sequence[Point] = (Point(()),),
+    outputs: Sequence[str | None] = (),
+    is_literal: bool = False,
 ) -> tuple[Command, ...]:
-    """The commands; those without a name are A, B, C …. One `prepare` is for all of them, else there is one
-    for each. Raises UsageError with what is wrong."""
-    if not 2 <= len(texts) <= MAX_COMMANDS:
+    """The commands, which can be executed at all points; those without a name are A, B, C …. `outputs`: one
+    for all commands, or one for each. `is_literal`: words that mean something to a shell alone are meant for
+    the program. Raises UsageError with what is wrong."""
+    hooks = hooks or Hooks()
+    if not 1 <= len(texts) <= MAX_COMMANDS:
         raise UsageError(
-            f"name 2 to {MAX_COMMANDS} commands, each quoted as one argument: "
+            f"name 1 to {MAX_COMMANDS} commands, each quoted as one argument: "
             "ringside vs 'sleep 0.1' 'sleep 0.2'"
         )
-    if len(names) > len(texts):
-        raise UsageError(f"{len(names)} names for {len(texts)} commands: at most one -n for each")
-    own_names = [one_line(name, 60) for name in names]
-    all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
-    if len(set(all_names)) != len(all_names) or not all(all_names):
-        raise UsageError(f"names must differ and not be empty: {', '.join(all_names)}")
-    if len(prepares) not in (0, 1, len(texts)):
-        raise UsageError(f"give --prepare once for all commands, or once for each of the {len(texts)}")
-    before = list(prepares) if len(prepares) == len(texts) else list(prepares) * len(texts)
-    return tuple(
+    prepares = _for_each(hooks.prepares, len(texts), "--prepare")
+    concludes = _for_each(hooks.concludes, len(texts), "--conclude")
+    each_output = _for_each(outputs, len(texts), "--output")
+    commands = tuple(
         Command(
             name,
             text,
-            _argv(text, shell),
-            _argv(before[i], shell) if before and before[i].strip() else None,
+            tuple(shell) if shell else None,
+            hooks.setup or None,
+            prepares[i] or None,
+            concludes[i] or None,
+            hooks.cleanup or None,
+            each_output[i],
         )
-        for i, (name, text) in enumerate(zip(all_names, texts, strict=True))
+        for i, (name, text) in enumerate(zip(_names(texts, names), texts, strict=True))
     )
+    for command in commands:
+        _check(command, points, is_literal=is_literal)
+    return commands
+
+
+def split_shell(text: str) -> tuple[str, ...] | None:
+    """The words of `--shell=TEXT`: `default` is sh, `none` is no shell. Raises UsageError."""
+    if text == "none":
+        return None
+    return DEFAULT_SHELL if text in ("", "default") else tuple(_split(text))
+
+
+def words(text: str, shell: Sequence[str] | None) -> tuple[str, ...]:
+    """The words of a command line; through a shell they are the shell's. Raises UsageError."""
+    if "\0" in text:
+        raise UsageError("a command cannot hold a NUL character")
+    found = [*shell, "-c", text] if shell else _split(text)
+    if not found or not found[0] or not text.strip():
+        raise UsageError("a command is empty: quote it as one argument, 'sleep 0.1'")
+    return tuple(found)
 
 
 def readable(path: Path | None) -> Path | None:
@@ -69,19 +151,70 @@ def readable(path: Path | None) -> Path | None:
         raise UsageError(f"--input {path}: {error.strerror}") from error
 
 
-def _argv(text: str, shell: str | None) -> tuple[str, ...]:
-    if "\0" in text:
-        raise UsageError("a command cannot hold a NUL character")
-    words = [*_split(shell), "-c", text] if shell else _split(text)
-    if not words or not words[0]:
-        raise UsageError("a command is empty: quote it as one argument, 'sleep 0.1'")
-    program = words[0]
-    if shutil.which(program) is None:
-        if os.sep in program and Path(program).exists():
-            raise UsageError(f"{program} is no program that can be run: chmod +x it, or name its interpreter")
-        hint = "" if shell else _shell_hint(text)
-        raise UsageError(f"there is no program {one_line(program, 80)}{hint}")
-    return tuple(words)
+def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    if len(names) > len(texts):
+        raise UsageError(f"{len(names)} names for {len(texts)} commands: at most one -n for each")
+    own_names = [one_line(name, 60) for name in names]
+    all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
+    if len(set(all_names)) != len(all_names) or not all(all_names):
+        raise UsageError(f"names must differ and not be empty: {', '.join(all_names)}")
+    return all_names
+
+
+def _for_each(given: Sequence[str | None], commands: int, option: str) -> list[str | None]:
+    if len(given) not in (0, 1, commands):
+        raise UsageError(f"give {option} once for all commands, or once for each of the {commands}")
+    return list(given) if len(given) == commands else (list(given) or [None]) * commands
+
+
+def _check(command: Command, points: Sequence[Point], *, is_literal: bool) -> None:
+    # What prepares a command may make the program.
+    is_made = bool(command.setup or command.prepare)
+    for point in points:
+        argv = command.argv(point)
+        if command.shell is None and not is_literal:
+            _refuse_shell_syntax(command.line(point), argv[0])
+        _check_program(argv[0], is_made=is_made and command.shell is None)
+    for hook in (command.setup, command.prepare, command.conclude, command.cleanup):
+        if hook is not None and hook.strip():
+            line = filled_in(hook, points[0])
+            if command.shell is None and not is_literal:
+                _refuse_shell_syntax(line, words(line, None)[0])
+            else:
+                words(line, command.shell)
+
+
+def _refuse_shell_syntax(line: str, program: str) -> None:
+    """Raises UsageError where a line holds what only a shell understands. Programs would get it as words, and
+    the measured work would be another one than was meant."""
+    found = _shell_syntax(line)
+    if found:
+        raise UsageError(
+            f"{one_line(line, 80)}: {found} needs a shell: add -S (before the command), or -N if the program "
+            "itself is to get it"
+        )
+    is_assignment = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=.*", program, re.DOTALL)
+    if (is_assignment or program in _BUILTINS) and shutil.which(program) is None:
+        what = "a variable" if is_assignment else "a command of the shell"
+        raise UsageError(f"{one_line(line, 80)}: `{one_line(program, 40)}` is {what}: add -S")
+
+
+def _shell_syntax(line: str) -> str | None:
+    """The first operator outside of quotes, else the first expansion; None where there is neither."""
+    operator = _OPERATOR.search(_QUOTED.sub("_", line))
+    if operator:
+        return "a new line" if operator[0] == "\n" else f"`{operator[0]}`"
+    expanded = _QUOTED.sub(lambda part: part[0] if part[0].startswith('"') else "_", line)
+    expansion = _EXPANSION.search(re.sub(r"\\.", "_", expanded, flags=re.DOTALL))
+    return f"`{expansion[0]}`" if expansion else None
+
+
+def _check_program(program: str, *, is_made: bool) -> None:
+    if shutil.which(program) is not None or is_made:
+        return
+    if os.sep in program and Path(program).exists():
+        raise UsageError(f"{program} is no program that can be run: chmod +x it, or name its interpreter")
+    raise UsageError(f"there is no program {one_line(program, 80)}")
 
 
 def _split(text: str) -> list[str]:
@@ -90,8 +223,3 @@ def _split(text: str) -> list[str]:
     except ValueError as error:
         reason = str(error).lower()
         raise UsageError(f"{one_line(text, 80)}: {reason}; quote it as for a shell") from error
-
-
-def _shell_hint(text: str) -> str:
-    operators = [operator for operator in ("|", ">", "<", "&&", ";", "$", "*") if operator in text]
-    return f"; `{operators[0]}` needs a shell: add --shell" if operators else ""

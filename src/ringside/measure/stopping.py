@@ -21,8 +21,8 @@ MAX_BLOCKS_UNTIL = 500
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
     """A run ends after `max_blocks` blocks, or once `time_s` seconds have passed and `min_timed_blocks` are
-    done. Before that, where `decided`, as soon as every comparison of the headline is decided; or, with
-    `until`, after `min_blocks` or more, when every interval of the headline is narrower than that share of
+    done. Before that, but after `min_blocks` or more, where `decided`, as soon as every comparison of the
+    headline is decided; or, with `until`, when every interval of the headline is narrower than that share of
     its ratio. No block begins after `deadline_s`: a run that decides as it goes, and had its first look, is
     over then; others can go on later."""
 
@@ -70,6 +70,7 @@ class Progress:
         self._observations = Observations(measurement)
         self._examination = Examination(experiment, self._metrics, points, self._observations)
         self._begun = time.monotonic()
+        self._blocks = 0
 
     def add(self, trial: Trial) -> None:
         """Count a trial."""
@@ -78,10 +79,13 @@ class Progress:
 
     def is_reached(self, blocks: int) -> bool:
         """Whether the goal is reached after so many blocks, called once for each number of them, in order."""
+        self._blocks = blocks
         if blocks >= self._rule.max_blocks:
             return True
         if self._rule.decided:
-            return self._examination.look(blocks) and self._examination.is_decided
+            # With a least number of blocks, what an earlier look decided ends the run once they are made.
+            is_look = self._examination.look(blocks) and blocks > self._rule.min_blocks
+            return (is_look or blocks == self._rule.min_blocks) and self._examination.is_decided
         if self._rule.until is None or blocks < self._rule.min_blocks or blocks not in self._widths:
             return False
         ratios = [
@@ -92,8 +96,8 @@ class Progress:
         return all_narrower_than(ratios, self._rule.until)
 
     def is_needed(self, cell: Cell) -> bool:
-        """Whether a comparison of this cell is still open."""
-        return self._examination.is_needed(cell)
+        """Whether a comparison of this cell is still open, or the least number of blocks is not yet made."""
+        return self._blocks < self._rule.min_blocks or self._examination.is_needed(cell)
 
     def is_over(self, blocks: int) -> bool:
         """Whether the time of the run is over, after so many blocks."""

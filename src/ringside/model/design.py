@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 Level = int | str
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 # Until when a run makes blocks: until every comparison is decided, to the end of its blocks, or until every
 # interval is narrower than a share of its ratio.
@@ -15,6 +17,11 @@ Goal = Literal["decided", "end"] | float
 
 # Ratios closer to 1 than this rarely decide which of two programs is chosen.
 DEFAULT_MARGIN = 0.05
+
+
+def is_number(level: Level) -> bool:
+    """Whether a level has a place on an axis: an integer, or a decimal number, which is kept as text."""
+    return isinstance(level, int) or _NUMBER.fullmatch(level) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,30 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Bin:
+    """The number of values from `low` up to `high`."""
+
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A sample, in the unit of its values. `deviation`: the sample's standard deviation, None for one value;
+    `outliers`: values far from the median; `bins`: of equal width, over all values that are no outliers."""
+
+    n: int
+    mean: float
+    deviation: float | None
+    median: float
+    least: float
+    most: float
+    outliers: tuple[float, ...]
+    bins: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """A weak point of figures, by its code (docs/METHODOLOGY.md lists them): whom it concerns, and the values
     that its sentences need. Those of the load engine come with their own `text` and `remedy`."""

@@ -272,7 +272,8 @@ class Service(_Request, frozen=True):
 
 
 class TrialRequest(_Request, frozen=True):
-    """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once."""
+    """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once. `stdout` and
+    `stderr`: files that exist, to which a plain command writes in place of the probe's pipes."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -288,6 +289,8 @@ class TrialRequest(_Request, frozen=True):
     inputs: tuple[InputUse, ...] = ()
     plain: bool = False
     stdin: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
     awaits: tuple[str, ...] = ()
     reference: bool = False
     version: int = VERSION

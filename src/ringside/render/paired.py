@@ -13,11 +13,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from ringside.analysis.executions import descriptions
 from ringside.analysis.load_totals import load_totals
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Metric, Point
+from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Obstacle, Trial, Verdict
-from ringside.render import diagnostics, markdown, terminal
+from ringside.render import diagnostics, executions, markdown, terminal
 from ringside.render.documents import FORMAT, comparison_values, interval, ratio, verdict
 from ringside.render.sentences import Sentence, pair_sentence
 from ringside.render.table import TableCell, TableData
@@ -27,23 +28,34 @@ from ringside.text import one_line
 _MAX_TEXT = 200
 
 
-def show(analysis: RunAnalysis, how: str, console: Console) -> None:
-    """Print verdicts, what each name stands for, `how` it was measured, figures, diagnostics."""
-    for sentence in verdicts(analysis):
+def show(analysis: RunAnalysis, how: str, console: Console, order: str = "auto") -> None:
+    """Print verdicts, what each name stands for, `how` it was measured, figures, diagnostics. `order`: of the
+    rows: `auto` (the best first), `command`, `mean-time`."""
+    sentences = verdicts(analysis, order)
+    for sentence in sentences:
         terminal.say(sentence, console)
-    console.print()
+    if sentences:
+        console.print()
     for name, contender in analysis.contenders.items():
         console.print(Text(f"{one_line(name)} = {one_line(contender.title, _MAX_TEXT)}"))
     console.print(Text(how), style="dim")
     console.print()
-    terminal.render(table(analysis), console)
+    if is_alone(analysis):
+        executions.show_alone(analysis, console)
+    else:
+        terminal.render(table(analysis, order), console)
     terminal.diagnose(analysis.diagnostics, console)
 
 
-def as_markdown(analysis: RunAnalysis, how: str) -> str:
+def is_alone(analysis: RunAnalysis) -> bool:
+    """Whether one command was executed at one point, so that nothing is compared."""
+    return len(analysis.cells) == 1
+
+
+def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
     """Verdicts as a list, the figures, what each name stands for."""
-    lines = [f"- {markdown.escape(sentence.text)}" for sentence in verdicts(analysis)]
-    lines += ["", markdown.table_markdown(table(analysis)), ""]
+    lines = [f"- {markdown.escape(sentence.text)}" for sentence in verdicts(analysis, order)]
+    lines += [*([""] if lines else []), markdown.table_markdown(table(analysis, order)), ""]
     lines += [
         f"- {markdown.escape(name)}: {markdown.escape(contender.title)}"
         for name, contender in analysis.contenders.items()
@@ -53,20 +65,42 @@ def as_markdown(analysis: RunAnalysis, how: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def verdicts(analysis: RunAnalysis) -> list[Sentence]:
-    """Of servers a sentence for each compared metric; of commands the headline of each, the best first."""
-    point = _point(analysis)
-    order = analysis.rankings[analysis.headline.name, point].order
+def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
+    """Of servers a sentence for each compared metric; of commands the headline of each, the best first, point
+    by point."""
     return [
-        pair_sentence(analysis, metric, *pair, point)
+        _at_point(analysis, sentence, point)
+        for point in analysis.points
         for metric in (analysis.metrics if _is_load(analysis) else (analysis.headline,))
-        for pair in sorted(analysis.pairs, key=lambda pair: order.index(pair[0]))
+        for sentence in (
+            pair_sentence(analysis, metric, *pair, point) for pair in _in_order(analysis, point, order)
+        )
     ]
 
 
-def table(analysis: RunAnalysis) -> TableData:
-    """The medians of all contenders, the best first; of servers with what their loads counted."""
+def _in_order(analysis: RunAnalysis, point: Point, order: str) -> list[tuple[str, str]]:
+    if order == "command":
+        return list(analysis.pairs)
+    best_first = analysis.rankings[analysis.headline.name, point].order
+    return sorted(analysis.pairs, key=lambda pair: best_first.index(pair[0]))
+
+
+def _at_point(analysis: RunAnalysis, sentence: Sentence, point: Point) -> Sentence:
+    if not point.levels:
+        return sentence
+    return dataclasses.replace(sentence, text=f"{analysis.label(point)}: {sentence.text}")
+
+
+def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
+    """The medians of all contenders, the best first; of servers with what their loads counted, of commands
+    with mean, deviation and range, over their parameters where they have any."""
+    if len(analysis.points) > 1 or analysis.points[0].levels:
+        return executions.scan_table(analysis, order)
     figures = point_table(analysis, _point(analysis))
+    if order != "auto":
+        names = [cell.contender for cell in executions.in_order(analysis, order)]
+        rows = sorted(figures.rows, key=lambda row: names.index(row[0].text) if row[0].text in names else 99)
+        figures = dataclasses.replace(figures, rows=tuple(rows))
     noun = analysis.headline.noun
     figures = dataclasses.replace(
         figures,
@@ -77,34 +111,45 @@ def table(analysis: RunAnalysis) -> TableData:
     figures = _with_counts(analysis, figures)
     # Sentences have the verdicts already.
     extra = [column for column in reversed(figures.columns[3:]) if column not in ("verdict", "rank")]
-    return dataclasses.replace(figures, narrow=("verdict", *extra, "rank"))
+    figures = dataclasses.replace(figures, narrow=("verdict", *extra, "rank"))
+    return figures if _is_load(analysis) else executions.with_spread(analysis, figures)
 
 
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The document of `vs --json`. `facts`: how it was measured."""
-    ranks = analysis.rankings[analysis.headline.name, _point(analysis)].ranks
+    """The document of `vs --json`. `facts`: how it was measured. Where commands have parameters, each entry
+    is of one point."""
     return {
         "format": FORMAT,
         **facts,
         "blocks_done": analysis.blocks_done,
-        "commands": [
-            {
-                "name": name,
-                "command": contender.title,
-                "argv": list(contender.command),
-                "rank": list(ranks[name]) if name in ranks else None,
-                "metrics": {
-                    metric.name: {"unit": metric.unit, **interval(value)}
-                    for metric in analysis.measurement.metrics
-                    if (value := analysis.cell(name, _point(analysis)).metrics.get(metric.name))
-                },
-            }
-            for name, contender in analysis.contenders.items()
-        ],
+        "commands": [_command(analysis, cell) for cell in analysis.cells],
         "comparisons": _comparisons(analysis),
         "times": [_execution(analysis, trial) for trial in analysis.trials if trial.block > 0],
         "warnings": diagnostics.rows(analysis.diagnostics),
     }
+
+
+def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
+    contender = analysis.contenders[cell.contender]
+    ranks = analysis.rankings[analysis.headline.name, cell.point].ranks
+    return {
+        "name": cell.contender,
+        **_parameters(cell.point),
+        "command": contender.title,
+        "argv": list(contender.command),
+        "rank": list(ranks[cell.contender]) if cell.contender in ranks else None,
+        "metrics": {
+            metric.name: {"unit": metric.unit, **interval(value)}
+            for metric in analysis.measurement.metrics
+            if (value := analysis.cells[cell].metrics.get(metric.name))
+        },
+        **executions.spread_values(descriptions(analysis).get(cell)),
+    }
+
+
+def _parameters(point: Point) -> dict[str, Any]:
+    """The point, for JSON; nothing where there are no parameters."""
+    return {"point": point.as_dict()} if point.levels else {}
 
 
 def load_document(
@@ -126,19 +171,23 @@ def load_document(
 
 
 def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
-    """Every pair in every compared metric, those without a block in common too."""
+    """Every pair in every compared metric at every point, those without a block in common too."""
     return [
-        _comparison(analysis, metric, contender, baseline)
+        _comparison(analysis, metric, contender, baseline, point)
+        for point in analysis.points
         for metric in analysis.metrics
         for contender, baseline in analysis.pairs
     ]
 
 
-def _comparison(analysis: RunAnalysis, metric: Metric, contender: str, baseline: str) -> dict[str, Any]:
-    comparison = analysis.comparison(metric, contender, baseline, _point(analysis))
+def _comparison(
+    analysis: RunAnalysis, metric: Metric, contender: str, baseline: str, point: Point
+) -> dict[str, Any]:
+    comparison = analysis.comparison(metric, contender, baseline, point)
     if comparison:
-        return comparison_values(analysis, comparison)
+        return {**_parameters(point), **comparison_values(analysis, comparison)}
     return {
+        **_parameters(point),
         "metric": metric.name,
         "contender": contender,
         "baseline": baseline,
@@ -157,6 +206,7 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
         "block": trial.block,
         "position": trial.position,
         "name": trial.cell.contender,
+        **_parameters(trial.cell.point),
         **{
             metric.name: by_block.get(metric.name, {}).get(trial.block)
             for metric in analysis.measurement.metrics
@@ -192,6 +242,6 @@ def _is_load(analysis: RunAnalysis) -> bool:
 
 
 def _point(analysis: RunAnalysis) -> Point:
-    """Commands and targets are measured at one point."""
+    """Targets, and commands without parameters, are measured at one point."""
     (point,) = analysis.points
     return point
