@@ -72,8 +72,9 @@ def _check(context: click.Context, arguments: LoadArguments, target: Target) -> 
     for name, value in (("--blocks", arguments.blocks), ("--margin", arguments.margin)):
         if value is not None and not arguments.other_target:
             raise UsageError(f"{name} is for --vs: leave it out")
-    if arguments.hdr_file and arguments.other_target:
-        raise UsageError("--hdr is for one target: leave out --vs")
+    for name, one_only in (("--hdr", arguments.hdr_file), ("--fail-if", arguments.thresholds)):
+        if one_only and arguments.other_target:
+            raise UsageError(f"{name} is for one target: leave out --vs")
 
 
 def _options_in_use(context: click.Context) -> list[str]:
@@ -146,7 +147,7 @@ def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
 
 def _load(arguments: LoadArguments, target: Target, plan: LoadPlan) -> int:
     from ringside.cli import context
-    from ringside.load import document, result, summary
+    from ringside.load import document, result, summary, thresholds
     from ringside.load.live import Screen, progress_interval_s
     from ringside.load.versus import with_addresses
     from ringside.probe.process import Probe
@@ -174,14 +175,19 @@ def _load(arguments: LoadArguments, target: Target, plan: LoadPlan) -> int:
             f"{one_line(load_result.figures.detail)}; start the server, name its port, or wait for it with "
             "--wait-ready 10s"
         )
+    checks = [thresholds.check(threshold, load_result) for threshold in arguments.thresholds]
     with pipes.output():
         if arguments.form == "json":
-            print(json.dumps(document.as_document(target, plan, load_result), indent=2))
+            print(json.dumps(document.as_document(target, plan, load_result, checks), indent=2))
         elif not load_result.is_refused:
             summary.show(target, plan, load_result, context.out())
+    crossed = [check for check in checks if check.is_crossed]
+    for check in crossed:
+        pipes.say(check.sentence())
     if load_result.figures.outcome == "interrupted" or probe.interrupted:
         return EXIT_INTERRUPTED
-    return 0 if load_result.is_answered and load_result.figures.outcome == "ok" else EXIT_FAILED
+    is_good = load_result.is_answered and load_result.figures.outcome == "ok"
+    return 0 if is_good and not crossed else EXIT_FAILED
 
 
 def _addresses(target: Target) -> tuple[list[str], list[str]]:

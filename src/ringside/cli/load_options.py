@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from ringside.load.thresholds import Threshold
 
 from ringside.cli import params
 from ringside.cli.sections import COMMON, Function, option
@@ -57,6 +60,7 @@ class LoadArguments:
     blocks: int | None
     margin: float | None
     seed: int | None
+    thresholds: tuple[Threshold, ...]
     hdr_file: Path | None
     form: str | None
     store: str | None
@@ -112,6 +116,15 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "other_target",
         metavar="TARGET2",
         help="Compare two targets in alternating short runs.",
+    ),
+    option(
+        COMMON,
+        "--fail-if",
+        "thresholds",
+        type=params.threshold,
+        multiple=True,
+        metavar="'p99>200ms'",
+        help="Exit status 1 where this holds; also 'errors>1%', 'rate<1000'. May be repeated.",
     ),
     params.form_option("json", "Print one JSON document instead.", COMMON),
     option(_SCHEDULE, "--burst", type=params.COUNT, metavar="N", help="Requests per burst [default: 1]."),

@@ -14,6 +14,7 @@ from ringside.cli.sections import COMMON, Function, option
 from ringside.text import one_line
 
 if TYPE_CHECKING:
+    from ringside.load.thresholds import Threshold
     from ringside.model.design import Goal
 
 T = TypeVar("T")
@@ -159,6 +160,13 @@ def gate(text: str) -> tuple[str, float]:
     if word not in _GATES:
         raise _bad(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
     return _GATES[word], margin(size) if size else 0.0
+
+
+def threshold(text: str) -> Threshold:
+    """`p99>200ms`, `errors>1%` or `rate<1000`."""
+    from ringside.load import thresholds
+
+    return _read(text, thresholds.parse)
 
 
 def method(text: str) -> str:
