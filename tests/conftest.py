@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import shutil
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,25 @@ LAST = (
 )
 STARTED = time.monotonic()
 NO_TIME = "left out: the time for tests is over"
+
+
+@pytest.fixture(scope="module")
+def ports() -> Iterator[tuple[str, str]]:
+    """The ports of a server for loads, of HTTP and of lines."""
+    server = Path(__file__).parent / "load_server.py"
+    process = subprocess.Popen([sys.executable, str(server)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    http, tcp = process.stdout.readline().split()
+    yield http, tcp
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.fixture
+def http(ports: tuple[str, str], workplace: Path) -> str:
+    """The URL of that server, without a path."""
+    return f"http://127.0.0.1:{ports[0]}"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,10 +11,9 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +22,6 @@ import pytest
 from tests.command_line import RINGSIDE, ringside
 
 LOAD = [*RINGSIDE, "load"]
-SERVER = Path(__file__).parent / "load_server.py"
-
-
-@pytest.fixture(scope="module")
-def ports() -> Iterator[tuple[str, str]]:
-    process = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    http, tcp = process.stdout.readline().split()
-    yield http, tcp
-    process.kill()
-    process.wait()
-    process.stdout.close()
-
-
-@pytest.fixture
-def http(ports: tuple[str, str], workplace: Path) -> str:
-    return f"http://127.0.0.1:{ports[0]}"
 
 
 def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -202,8 +184,8 @@ def test_a_summary_and_a_load_that_fails(http: str) -> None:
     ):
         assert part in shown, part
     assert "\x1b" not in shown
-    shown = load("http://127.0.0.1:1/", "--duration", "500ms", status=1).stdout
-    assert "no server listens there" in shown
+    shown = load(f"{http}/missing", "--duration", "500ms", status=1).stdout
+    assert "another status than expected" in shown
 
 
 def test_a_name_with_an_address_where_nobody_listens(http: str) -> None:

@@ -131,6 +131,7 @@ def test_a_document() -> None:
             {"t_s": 0, "requests": 60, "errors": 1, "max_ms": 7},
             {"t_s": 1, "requests": 40, "errors": 0, "max_ms": None},
         ],
+        "thresholds": [],
         "warnings": [warning],
     }
     assert isinstance(whole_document["series"][0]["t_s"], int)

@@ -160,7 +160,7 @@ impl Codec {
                     (Err(kind), _) | (_, Err(kind)) => Progress::Broken(kind),
                     (Ok(Read::More), _) => Progress::More,
                     // The server should have held it open.
-                    (Ok(Read::Done(..)), _) => Progress::Broken(ErrorKind::ClosedEarly),
+                    (Ok(Read::Done(..)), _) => Progress::Broken(ErrorKind::Ended),
                 }
             }
         }
@@ -195,7 +195,10 @@ impl Codec {
                 }
                 response.has_begun()
             }
-            Decoder::Stream(both) => both.0.at_eof().is_none() && both.0.has_begun(),
+            Decoder::Stream(both) if both.0.at_eof().is_some() => {
+                return Progress::Broken(ErrorKind::Ended);
+            }
+            Decoder::Stream(both) => both.0.has_begun(),
         };
         Progress::Broken(match has_begun {
             true => ErrorKind::Truncated,

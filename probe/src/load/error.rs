@@ -10,6 +10,8 @@ pub enum ErrorKind {
     Send,
     Reset,
     ClosedEarly,
+    /// A response that was to be held open is complete.
+    Ended,
     Truncated,
     Timeout,
     Protocol,
@@ -25,7 +27,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The names in messages, in the order of the variants.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 18] = [
         "connect-refused",
         "connect-timeout",
         "connect-failed",
@@ -34,6 +36,7 @@ impl ErrorKind {
         "send",
         "reset",
         "closed-early",
+        "ended",
         "truncated",
         "timeout",
         "protocol",
@@ -54,6 +57,7 @@ mod tests {
     fn names_are_in_the_order_of_the_variants() {
         for (kind, name) in [
             (ErrorKind::ConnectRefused, "connect-refused"),
+            (ErrorKind::Ended, "ended"),
             (ErrorKind::Timeout, "timeout"),
             (ErrorKind::Content, "content"),
         ] {

@@ -46,6 +46,8 @@ pub struct Record {
     pub chunks: u64,
     /// Of streams: chunks that were due at the end and had not arrived on open connections.
     pub behind: u64,
+    /// Of streams: connections whose response had begun, and was still open at the end.
+    pub held: u64,
     /// Streams that had received nothing for too long at the end.
     pub silent: u64,
     /// Connections whose reader was paused by a fault, and that were reset by one.
@@ -122,6 +124,7 @@ impl Record {
         self.fed += other.fed;
         self.chunks += other.chunks;
         self.behind += other.behind;
+        self.held += other.held;
         self.silent += other.silent;
         self.paused += other.paused;
         self.reset += other.reset;
@@ -199,6 +202,7 @@ mod tests {
             fed: 13 * scale,
             chunks: 14 * scale,
             behind: 15 * scale,
+            held: 32 * scale,
             silent: 16 * scale,
             paused: 17 * scale,
             reset: 18 * scale,
@@ -255,6 +259,7 @@ mod tests {
             (merged.fed, 13),
             (merged.chunks, 14),
             (merged.behind, 15),
+            (merged.held, 32),
             (merged.silent, 16),
             (merged.paused, 17),
             (merged.reset, 18),

@@ -3,7 +3,7 @@
 use super::engine::Outcome;
 use super::error::ErrorKind;
 use super::histogram::Histogram;
-use super::plan::{Plan, Protocol};
+use super::plan::{PacingPlan, Plan, Protocol};
 use super::warnings::warnings;
 use crate::procfs::kib_field;
 use crate::writer::{ReaderGone, Writer};
@@ -75,7 +75,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "outcome": word, "detail": detail,
         "duration_ns": outcome.duration_ns,
         "intended": open_loop.then_some(record.intended),
-        "intended_rate_per_s": open_loop.then(|| outcome.per_s(record.intended as f64)),
+        "intended_rate_per_s": intended_rate_per_s(plan, outcome),
         "requests": record.requests,
         "achieved_rate_per_s": outcome.per_s(answered),
         "late_requests": record.late_requests,
@@ -105,6 +105,18 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     })
 }
 
+/// The rate that was asked for. Of a constant rate it is no quotient: a short load may have one burst only, which would
+/// seem to be more. None in a closed loop.
+fn intended_rate_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
+    match plan.pacing {
+        PacingPlan::Closed {} => None,
+        PacingPlan::Constant { rate_per_s, .. } => Some(rate_per_s),
+        PacingPlan::Poisson { .. } | PacingPlan::Staircase { .. } => {
+            Some(outcome.per_s(outcome.record.intended as f64))
+        }
+    }
+}
+
 /// The word of the outcome, and why.
 pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     let record = &outcome.record;
@@ -114,12 +126,27 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if outcome.interrupted {
         return ("interrupted", String::new());
     }
+    let errors = |kind: ErrorKind| record.errors[kind as usize];
+    let ended = errors(ErrorKind::Ended);
+    if ended > 0 && record.held == 0 && record.reset == 0 {
+        let why = format!("the server held no response open: it ended {ended} of them");
+        return ("load-failed", why);
+    }
     let answered = match plan.protocol {
         Protocol::Stream => record.messages,
         _ => record.requests + record.late_requests,
     };
     if answered > 0 {
         return ("ok", String::new());
+    }
+    let refused = errors(ErrorKind::ConnectRefused);
+    if record.opened == 0 && refused > 0 && refused == record.errors_total() {
+        let addresses: Vec<_> = plan.addresses.iter().map(ToString::to_string).collect();
+        let why = format!(
+            "connections are refused: no server listens at {}",
+            addresses.join(" or ")
+        );
+        return ("load-failed", why);
     }
     let most = ErrorKind::NAMES
         .iter()

@@ -1,7 +1,7 @@
 //! Warnings about weak figures: why, and what to do. A closed list.
 
 use super::engine::Outcome;
-use super::plan::{Plan, Protocol};
+use super::plan::{PacingPlan, Plan, Protocol};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -17,6 +17,8 @@ const BUSY_SHARE: f64 = 0.9;
 const LATE_SHARE: f64 = 0.5;
 /// An open loop with a lower share of its requests answered was not the intended load.
 const RATE_KEPT: f64 = 0.99;
+/// A load of bursts whose requests are this share more or fewer than its rate has too few bursts.
+const UNEVEN_SHARE: f64 = 0.05;
 /// A stall in a closed loop: the maximum service time, and its ratio to the median.
 const STALL_NS: u64 = 100_000_000;
 const STALL_FACTOR: u64 = 20;
@@ -73,6 +75,21 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             ),
             "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
         );
+    }
+    if let PacingPlan::Constant { rate_per_s, burst } = plan.pacing {
+        let due = outcome.per_s(record.intended as f64);
+        let is_uneven = (due - rate_per_s).abs() > UNEVEN_SHARE * rate_per_s;
+        if burst > 1 && is_uneven && !outcome.interrupted {
+            warn(
+                "uneven-bursts",
+                format!(
+                    "{} requests were due in {seconds:.2} s, in bursts of {burst} that are {:.2} s apart: that is not the rate of {rate_per_s} per second",
+                    record.intended,
+                    burst as f64 / rate_per_s
+                ),
+                "use a duration of many bursts, or smaller bursts",
+            );
+        }
     }
     let service = &record.service;
     if record.sweeps >= LITTLE_SWEEPS && plan.protocol != Protocol::Stream && service.len() > 1000 {
@@ -179,6 +196,14 @@ mod tests {
             ..Record::default()
         };
         assert!(codes(open, fine()).is_empty());
+        let burst = |size| format!(r#"{{"kind": "constant", "rate_per_s": 5, "burst": {size}}}"#);
+        assert!(codes(&burst(10), fine()).is_empty());
+        let one = || Record {
+            intended: 20,
+            requests: 20,
+            ..Record::default()
+        };
+        assert_eq!(codes(&burst(20), one()), ["uneven-bursts"]);
         let late = || {
             let mut record = fine();
             record.schedule_error.add(LAG_NS + 1);

@@ -278,11 +278,32 @@ fn nobody_listens() {
         server.local_addr().unwrap()
     };
     let server = Server::replying(OK, false);
-    let changes = json!({"addresses": [address.to_string()], "timeout_s": 0.5});
+    let address = address.to_string();
+    for addresses in [vec![&address], vec![&address, &address]] {
+        // It ends long before the time-out, and before its duration.
+        let changes =
+            json!({"addresses": addresses, "duration_s": 1000, "requests": null, "threads": 2});
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["outcome"], "load-failed");
+            let detail = outcome["detail"].as_str().unwrap();
+            let right = format!("no server listens at {address}");
+            assert!(detail.contains(&right), "{detail}");
+            let errors = outcome["errors"].as_object().unwrap();
+            assert_eq!(errors.keys().collect::<Vec<_>>(), ["connect-refused"]);
+        }
+    }
+}
+
+#[test]
+fn the_rate_of_a_load_with_one_burst() {
+    let server = Server::replying(OK, false);
+    let pacing = json!({"kind": "constant", "rate_per_s": 50, "burst": 100});
+    let changes = json!({"pacing": pacing, "requests": null, "duration_s": 1});
     for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["outcome"], "load-failed");
-        let detail = outcome["detail"].as_str().unwrap();
-        assert!(detail.contains("connect-refused"), "{detail}");
+        assert_eq!(outcome["intended"], 100);
+        assert_eq!(outcome["intended_rate_per_s"], 50.0);
+        let warnings = outcome["warnings"].to_string();
+        assert!(warnings.contains("uneven-bursts"), "{warnings}");
     }
 }
 

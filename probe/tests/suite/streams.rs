@@ -103,7 +103,7 @@ fn streams_that_end_or_fall_silent() {
     });
     let refused = Server::replying(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false);
     let cases = [
-        (ends, "closed-early"),
+        (ends, "ended"),
         (truncated, "truncated"),
         (silent, "timeout"),
         (refused, "status"),
@@ -119,6 +119,37 @@ fn streams_that_end_or_fall_silent() {
                 .keys()
                 .find(|one| *one != kind && *one != "connect-timeout");
             assert_eq!(other, None, "{kind}: {outcome:#}");
+        }
+    }
+}
+
+/// Replies that are complete are no streams, whether the end of the connection ends them or not.
+#[test]
+fn replies_of_a_plain_server_are_not_streams() {
+    let replies: [(&[u8], bool); 3] = [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            false,
+        ),
+        (b"HTTP/1.0 200 OK\r\n\r\nhello", true),
+    ];
+    for (reply, close) in replies {
+        let server = Server::replying(reply, close);
+        let changes = json!({
+            "protocol": "stream", "requests": null, "duration_s": 0.5,
+            "stream": {"framing": if close { "line" } else { "chunk" }},
+        });
+        for outcome in both(&plan(&server, changes)) {
+            let errors = outcome["errors"].as_object().unwrap();
+            assert_eq!(errors.keys().collect::<Vec<_>>(), ["ended"], "{outcome:#}");
+            assert_eq!(outcome["statuses"]["200"], errors["ended"], "{outcome:#}");
+            assert_eq!(outcome["outcome"], "load-failed");
+            let detail = outcome["detail"].as_str().unwrap();
+            assert!(
+                detail.starts_with("the server held no response open"),
+                "{detail}"
+            );
         }
     }
 }

@@ -12,8 +12,8 @@ from ringside.cli import params
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@click.option("--json", "form", flag_value="json", help="One JSON document.")
-@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@params.form_option("json", "One JSON document.")
+@params.form_option("markdown", "Markdown.")
 @params.store_option
 def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = None) -> int:
     """Test the claims of the posts, and of other sources, with RUNS (default: latest).

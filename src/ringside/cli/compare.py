@@ -23,8 +23,8 @@ from ringside.cli import params
     help="Exit status 1 where OTHER has this verdict, by so much or more.",
 )
 @click.option("--margin", type=params.margin, metavar="5%", help=params.MARGIN_HELP)
-@click.option("--json", "form", flag_value="json", help="One JSON document.")
-@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
+@params.form_option("json", "One JSON document.")
+@params.form_option("markdown", "Markdown.")
 @params.store_option
 def compare(
     one: str,

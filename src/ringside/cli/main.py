@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringside import __version__
+from ringside.cli import pipes
 from ringside.errors import RingsideError
 
 if TYPE_CHECKING:
@@ -109,8 +110,8 @@ def main() -> None:
     except click.exceptions.Exit as left:
         status = left.exit_code
     except BrokenPipeError:
-        # The reader went away: not our error. The descriptor is replaced so that exit does not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader went away: not our error.
+        pipes.drop(sys.stdout)
         status = 0
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from ringside.cli.sections import COMMON, Function, option
 from ringside.text import one_line
 
 if TYPE_CHECKING:
+    from ringside.load.thresholds import Threshold
     from ringside.model.design import Goal
 
 T = TypeVar("T")
@@ -49,6 +51,28 @@ MARGIN_HELP = "Ratios closer to 1 than this are equivalent [default: 5%]."
 store_option = click.option(
     "--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite]."
 )
+
+
+def form_option(name: str, help_text: str, section: str = COMMON) -> Callable[[Function], Function]:
+    """A flag that chooses the form of the output, the argument `form` (None without any). Two of them are an
+    error."""
+
+    def choose(context: click.Context, option: click.Parameter, is_chosen: bool) -> None:
+        other = context.params.setdefault("form", None)
+        if is_chosen and other:
+            raise click.UsageError(f"--{other} and {option.opts[0]} exclude each other: leave one out")
+        if is_chosen:
+            context.params["form"] = name
+
+    return option(
+        section,
+        f"--{name}",
+        f"is_{name}",
+        is_flag=True,
+        expose_value=False,
+        callback=choose,
+        help=help_text,
+    )
 
 
 def duration(text: str) -> float:
@@ -136,6 +160,13 @@ def gate(text: str) -> tuple[str, float]:
     if word not in _GATES:
         raise _bad(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
     return _GATES[word], margin(size) if size else 0.0
+
+
+def threshold(text: str) -> Threshold:
+    """`p99>200ms`, `errors>1%` or `rate<1000`."""
+    from ringside.load import thresholds
+
+    return _read(text, thresholds.parse)
 
 
 def method(text: str) -> str:

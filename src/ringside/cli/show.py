@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
-@click.option("--json", "form", flag_value="json", help="One JSON document.")
-@click.option("--markdown", "form", flag_value="markdown", help="Markdown.")
-@click.option("--csv", "form", flag_value="csv", help="CSV, a row for each metric of each cell.")
+@params.form_option("json", "One JSON document.")
+@params.form_option("markdown", "Markdown.")
+@params.form_option("csv", "CSV, a row for each metric of each cell.")
 @params.store_option
 def show(run: str, *, form: str | None, store: str | None = None) -> int:
     """Show RUN's tables (default: latest).

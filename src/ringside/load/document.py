@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
+from ringside.load.thresholds import Check
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing, SecondOfLoad
 
 FORMAT = 1
 _PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "max")
 
 
-def as_document(target: Target, plan: LoadPlan, result: LoadResult) -> dict[str, Any]:
+def as_document(
+    target: Target, plan: LoadPlan, result: LoadResult, checks: Iterable[Check] = ()
+) -> dict[str, Any]:
     """One load as plain data; times in the unit that the key names, null where nothing was measured."""
     figures, started = result.figures, result.started
     document: dict[str, Any] = {
@@ -60,6 +64,7 @@ def as_document(target: Target, plan: LoadPlan, result: LoadResult) -> dict[str,
         "busy_share_most": figures.busy_share_most or 0.0,
         "peak_memory_bytes": figures.peak_memory_bytes or 0,
         "series": [_second(second) for second in figures.series],
+        "thresholds": [check.document() for check in checks],
         "warnings": [msgspec.to_builtins(warning) for warning in figures.warnings],
     }
 

@@ -30,6 +30,12 @@ class LoadResult:
         return self.figures.requests + self.figures.late_requests + self.figures.messages > 0
 
     @property
+    def is_refused(self) -> bool:
+        """Whether no server listened: every connection was refused."""
+        figures = self.figures
+        return not figures.connections.get("opened") and set(figures.errors) == {"connect-refused"}
+
+    @property
     def is_lower_bound(self) -> bool:
         """Whether latencies are lower bounds: requests without an answer are among them with their age."""
         return self.is_open_loop and self.figures.unfinished > 0

@@ -32,6 +32,7 @@ ERRORS = {
     "send": "the connection broke while a request was being sent",
     "reset": "the server reset the connection",
     "closed-early": "the server closed the connection before the reply began",
+    "ended": "the server ended a response that was to be held open: name ordinary replies as http://…",
     "truncated": "the server closed the connection within a reply",
     "timeout": "no whole reply within --timeout; for a stream, silence",
     "protocol": "the reply breaks the rules of HTTP or of the line",

@@ -127,21 +127,22 @@ def resolve(target: Target) -> list[str]:
 
 
 def answering(
-    addresses: Sequence[str], accepts: Callable[[str], bool] | None = None
+    addresses: Sequence[str], is_answering: Callable[[str], bool] | None = None
 ) -> tuple[list[str], list[str]]:
     """The addresses that accept a connection, and those that do not. Connections take addresses in turn, and
     `localhost` often has two of which the server listens on one: half of the load would fail. A single
     address is not tried, and where none answers all are kept, so that the load itself shows what is wrong."""
     if len(addresses) < 2:
         return list(addresses), []
-    accepts = accepts or _accepts
-    kept = [address for address in addresses if accepts(address)]
+    is_answering = is_answering or accepts
+    kept = [address for address in addresses if is_answering(address)]
     if not kept:
         return list(addresses), []
     return kept, [address for address in addresses if address not in kept]
 
 
-def _accepts(address: str) -> bool:
+def accepts(address: str) -> bool:
+    """Whether the address (`127.0.0.1:80`, `[::1]:80`) accepts a connection."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()

@@ -106,7 +106,8 @@ impl Shard {
         }
         let record = &self.recorder.record;
         let never_connected = record.opened == 0 && record.errors_total() > 0;
-        if never_connected && now > self.config.start_ns + self.timeout_ns {
+        let waited = now > self.config.start_ns + self.timeout_ns;
+        if never_connected && (waited || self.is_refused_everywhere()) {
             return true;
         }
         if self.streams() || self.config.plan.requests.is_none() {
@@ -121,6 +122,18 @@ impl Shard {
         self.arrivals.is_exhausted()
             && self.in_flight == 0
             && connections.all(|connection| connection.pending_ns.is_none())
+    }
+
+    /// Whether no server listens at any address of the target. Connections take addresses in turn: where there are
+    /// several, each connection must have failed before that is known.
+    fn is_refused_everywhere(&self) -> bool {
+        let record = &self.recorder.record;
+        let refused = record.errors[ErrorKind::ConnectRefused as usize];
+        let enough = match self.config.plan.addresses.len() {
+            1 => 1,
+            _ => self.connections.len() as u64,
+        };
+        refused >= enough && refused == record.errors_total()
     }
 
     /// Sends no more requests; returns when the load ended. `busy_ns`: CPU time without busy-polling.
@@ -414,6 +427,7 @@ impl Shard {
         let silent_ns = self.config.plan.stream.silent_s.map(nanoseconds);
         let record = &mut self.recorder.record;
         for connection in &self.connections {
+            record.held += u64::from(connection.stage == Stage::Busy && connection.answered);
             let quiet_ns = now.saturating_sub(connection.since_ns);
             let expected = connection.stage == Stage::Busy && !connection.was_paused;
             if expected && silent_ns.map_or(false, |max| quiet_ns > max) {

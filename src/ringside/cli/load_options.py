@@ -1,0 +1,246 @@
+"""The options of `ringside load`, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ringside.load.thresholds import Threshold
+
+from ringside.cli import params
+from ringside.cli.sections import COMMON, Function, option
+
+_SCHEDULE = "When requests are sent"
+_REQUEST = "What is sent"
+_REPLY = "What must come back"
+_STREAM = "Streams"
+_VERSUS = "Two targets compared"
+_OUTPUT = "Output"
+_ENGINE = "Engine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadArguments:
+    """The command line of `ringside load`; None where an option was left out. Durations in seconds."""
+
+    target: str
+    connections: int | None
+    rate_per_s: float | None
+    burst: int | None
+    poisson: bool
+    steps: tuple[tuple[float, float], ...] | None
+    duration_s: float | None
+    requests: int | None
+    ramp_per_s: float | None
+    threads: int
+    cpus: tuple[int, ...] | None
+    io: str
+    timeout_s: float
+    wait_ready_s: float | None
+    method: str | None
+    headers: tuple[tuple[str, str], ...]
+    body: bytes | None
+    close: bool
+    line: str | None
+    expect_status: int | None
+    expect_body: str | None
+    expect_contains: str | None
+    expect_pattern: str | None
+    framing: str | None
+    first: str | None
+    chunk: str | None
+    interval_s: float | None
+    due_field: str | None
+    other_target: str | None
+    blocks: int | None
+    margin: float | None
+    seed: int | None
+    thresholds: tuple[Threshold, ...]
+    hdr_file: Path | None
+    form: str | None
+    store: str | None
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    option(
+        COMMON,
+        "--connections",
+        type=params.COUNT,
+        metavar="N",
+        help="Open at one time [default: 64; 100 streams].",
+    ),
+    option(
+        COMMON,
+        "--rate",
+        "rate_per_s",
+        type=params.rate,
+        metavar="N",
+        help="Requests per second, whatever the server does (open loop).",
+    ),
+    option(
+        COMMON,
+        "--duration",
+        "duration_s",
+        type=params.duration,
+        metavar="10s",
+        help="How long [default: 10s, unless --requests ends it].",
+    ),
+    option(COMMON, "--requests", type=click.IntRange(1, 10**15), metavar="N", help="End after N requests."),
+    option(COMMON, "--method", type=params.method, metavar="NAME", help="[default: GET; POST with --body]"),
+    option(
+        COMMON,
+        "--header",
+        "headers",
+        type=params.header,
+        multiple=True,
+        metavar="'NAME: VALUE'",
+        help="May be repeated.",
+    ),
+    option(COMMON, "--body", type=params.body, metavar="TEXT|@FILE", help="What each request carries."),
+    option(
+        COMMON,
+        "--wait-ready",
+        "wait_ready_s",
+        type=params.duration,
+        metavar="10s",
+        help="Wait so long until the target accepts connections.",
+    ),
+    option(
+        COMMON,
+        "--vs",
+        "other_target",
+        metavar="TARGET2",
+        help="Compare two targets in alternating short runs.",
+    ),
+    option(
+        COMMON,
+        "--fail-if",
+        "thresholds",
+        type=params.threshold,
+        multiple=True,
+        metavar="'p99>200ms'",
+        help="Exit status 1 where this holds; also 'errors>1%', 'rate<1000'. May be repeated.",
+    ),
+    params.form_option("json", "Print one JSON document instead.", COMMON),
+    option(_SCHEDULE, "--burst", type=params.COUNT, metavar="N", help="Requests per burst [default: 1]."),
+    option(_SCHEDULE, "--poisson", is_flag=True, help="Random instants at that rate."),
+    option(
+        _SCHEDULE,
+        "--staircase",
+        "steps",
+        type=params.staircase,
+        metavar="RATE:TIME,…",
+        help="One rate after another: 100:5s,200:5s.",
+    ),
+    option(
+        _SCHEDULE,
+        "--ramp",
+        "ramp_per_s",
+        type=params.rate,
+        metavar="N/s",
+        help="Connections opened per second [default: all at once].",
+    ),
+    option(
+        _SCHEDULE,
+        "--timeout",
+        "timeout_s",
+        type=params.duration,
+        metavar="5s",
+        default="5s",
+        show_default=True,
+        help="For a connect, a reply, a stream's silence.",
+    ),
+    option(_SCHEDULE, "--close", is_flag=True, help="A connection for each request."),
+    option(
+        _SCHEDULE,
+        "--seed",
+        type=params.SEED,
+        metavar="N",
+        help="Seed of --poisson, and of the order of --vs.",
+    ),
+    option(_REQUEST, "--line", metavar="TEXT", help="What a tcp target is sent [default: 1]."),
+    option(
+        _REPLY,
+        "--expect-status",
+        type=click.IntRange(200, 599),
+        metavar="N",
+        help="[default: any 2xx or 3xx]",
+    ),
+    option(_REPLY, "--expect-body", metavar="TEXT", help="What body or line must be."),
+    option(_REPLY, "--expect-contains", metavar="TEXT", help="What body or line must contain."),
+    option(_REPLY, "--expect-pattern", metavar="REGEX", help="What body or line as a whole must match."),
+    option(
+        _STREAM,
+        "--framing",
+        type=click.Choice(["chunk", "line"]),
+        help="What a stream's message is [default: chunk].",
+    ),
+    option(_STREAM, "--first", metavar="TEXT", help="A stream's first message: 'Welcome: {id}'."),
+    option(
+        _STREAM,
+        "--chunk",
+        metavar="TEXT",
+        help="Its other messages, from k = 1: 'Chunk {k} for {id}'.",
+    ),
+    option(
+        _STREAM,
+        "--interval",
+        "interval_s",
+        type=params.duration,
+        metavar="1s",
+        help="Time from one message of a stream to the next.",
+    ),
+    option(
+        _STREAM,
+        "--due-field",
+        metavar="TEXT",
+        help="Text before the nanoseconds at which a message is due.",
+    ),
+    option(
+        _VERSUS,
+        "--blocks",
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        help="Pairs of runs [default: 10].",
+    ),
+    option(_VERSUS, "--margin", type=params.margin, metavar="5%", help="Equivalent below it [default: 5%]."),
+    option(
+        _VERSUS,
+        "--store",
+        metavar="PATH|URL",
+        help="The store [default: .ringside/ringside.sqlite].",
+    ),
+    option(
+        _OUTPUT,
+        "--hdr",
+        "hdr_file",
+        type=params.FILE,
+        metavar="FILE",
+        help="Write percentiles as HdrHistogram does.",
+    ),
+    option(
+        _ENGINE,
+        "--threads",
+        type=click.IntRange(1, 256),
+        metavar="N",
+        default=1,
+        show_default=True,
+        help="Engine threads.",
+    ),
+    option(
+        _ENGINE, "--cpus", type=params.cpus, metavar="LIST", help="CPUs for these threads, in turn: 0,2-3."
+    ),
+    option(_ENGINE, "--io", type=click.Choice(["auto", "uring", "epoll"]), default="auto", show_default=True),
+)
+
+
+def load_options(function: Function) -> Function:
+    """Give a command the options of `ringside load`, in the order of the help."""
+    for decorate in reversed(_OPTIONS):
+        function = decorate(function)
+    return function

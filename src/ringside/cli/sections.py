@@ -1,0 +1,41 @@
+"""Help in sections: the common options first, on one screen; the rest by what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+COMMON = "Common options"
+
+
+class Option(click.Option):
+    """An option that is listed in a section of the help."""
+
+    def __init__(self, *names: Any, section: str = COMMON, **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
+        self.section = section
+
+
+def option(section: str, *names: str, **attributes: Any) -> Callable[[Function], Function]:
+    """`click.option` in a section."""
+    return click.option(*names, cls=Option, section=section, **attributes)
+
+
+class Command(click.Command):
+    """A command whose help lists options by section, in the order in which sections are first used."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options into the formatter, a section at a time."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                section = parameter.section if isinstance(parameter, Option) else COMMON
+                sections.setdefault(section, []).append(record)
+        for section, records in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(records)
