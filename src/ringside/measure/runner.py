@@ -8,10 +8,11 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
-from ringside.errors import ProbeError, UsageError
+from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure import host, plan, sandbox, trials
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
@@ -19,7 +20,7 @@ from ringside.measure.paired import PairedBenchmark, RunObserver
 from ringside.measure.sandbox import sandboxed
 from ringside.measure.stopping import rule_of
 from ringside.measure.toolchain import Toolchain, source_files
-from ringside.model.catalogue import Contender, Ready, Unavailable
+from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, Experiment, Input, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.store import Store, now, text_hash
@@ -78,8 +79,8 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Executor) -> t
     workload = find_workload(experiment.workload)
     if experiment.sandbox:
         sandbox.check()
-    contenders = {name: catalogue.contender(name) for name in experiment.contenders}
-    plan.check_contenders(experiment, contenders, workload)
+    contenders = _readable(experiment, catalogue)
+    plan.check_contenders(contenders, workload)
     points = plan.points(experiment, workload, executor.available_cpus())
     plan.check_machine(points, workload, executor.available_cpus(), executor.descriptors())
     for name in experiment.show.metrics:
@@ -89,6 +90,40 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Executor) -> t
     if experiment.published:
         catalogue.published(experiment.published)
     return tuple(points)
+
+
+def _readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
+    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError where
+    that is all of them."""
+    contenders: dict[str, Contender] = {}
+    broken: CatalogueError | None = None
+    for name in experiment.contenders:
+        try:
+            contenders[name] = catalogue.contender(name)
+        except CatalogueError as error:
+            broken = broken or error
+    if broken and not contenders:
+        raise broken
+    return contenders
+
+
+def _broken(name: str, workload: Workload, error: CatalogueError) -> Unavailable:
+    """A contender whose manifest cannot be read: its cells are rows with the reason."""
+    nothing = Runtime(name="", executable=(), version=())
+    contender = Contender(
+        name=name,
+        folder=Path(os.devnull),
+        title=name,
+        model="",
+        queue="",
+        language="",
+        scheduler="",
+        parallel=False,
+        runtime=nothing,
+        builds=(),
+        workloads={workload.name: WorkloadEntry(())},
+    )
+    return Unavailable(contender, str(error))
 
 
 def prepare(
@@ -106,7 +141,10 @@ def prepare(
     contenders: dict[str, Ready | Unavailable] = {}
     for name in experiment.contenders:
         observer.on_prepare(name)
-        contenders[name] = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        try:
+            contenders[name] = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        except CatalogueError as error:
+            contenders[name] = _broken(name, workload, error)
         observer.on_prepared(contenders[name])
     input_files = _inputs(points, workload, inputs, observer)
     return Prepared(experiment, workload, points, contenders, input_files)
@@ -206,7 +244,13 @@ def resume(
     for name in kept.experiment.contenders:
         observer.on_prepare(name)
         before = kept.contenders[name]
-        prepared = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        prepared: Ready | Unavailable
+        try:
+            prepared = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        except CatalogueError as error:
+            if before.content is not None:
+                raise
+            prepared = _broken(name, workload, error)
         if isinstance(prepared, Ready) and prepared.content != before.content:
             if before.content is not None:
                 raise UsageError(f"contender `{name}` has changed since run {run.id} began: start a new run")
