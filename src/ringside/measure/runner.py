@@ -23,6 +23,7 @@ from ringside.measure.toolchain import Toolchain, source_files
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, Experiment, Input, Point
 from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import TrialRequest
 from ringside.store import Store, now, text_hash
 from ringside.store.plans import PlannedContender, plan_values, read_plan
 from ringside.workloads import measurement
@@ -146,11 +147,11 @@ def prepare(
         except CatalogueError as error:
             contenders[name] = _broken(name, workload, error)
         observer.on_prepared(contenders[name])
-    input_files = _inputs(points, workload, inputs, observer)
-    return Prepared(experiment, workload, points, contenders, input_files)
+    files = input_files(points, workload, inputs, observer)
+    return Prepared(experiment, workload, points, contenders, files)
 
 
-def _inputs(
+def input_files(
     points: Sequence[Point], workload: Workload, inputs: Inputs, observer: PreparationObserver
 ) -> dict[Point, Input]:
     """The file that programs read at each point, written where it is missing. Raises UsageError."""
@@ -216,8 +217,12 @@ def _planned(prepared: Ready | Unavailable, workload: str, sources: dict[str, st
             executable=prepared.receipt.executable,
             content=prepared.content,
         )
+    receipt = prepared.receipt
     return replace(
         planned,
+        version=receipt.version if receipt else None,
+        receipt=receipt.text if receipt else None,
+        executable=receipt.executable if receipt else None,
         unavailable=prepared.reason,
         remedy=prepared.remedy,
         log=prepared.log[-_LOG_CHARACTERS:],
@@ -257,8 +262,8 @@ def resume(
             prepared = Unavailable(prepared.contender, before.unavailable, before.remedy)
         contenders[name] = prepared
         observer.on_prepared(prepared)
-    input_files = _inputs(kept.points, workload, inputs, observer)
-    return Prepared(kept.experiment, workload, kept.points, contenders, input_files)
+    files = input_files(kept.points, workload, inputs, observer)
+    return Prepared(kept.experiment, workload, kept.points, contenders, files)
 
 
 def conduct(
@@ -310,13 +315,13 @@ class ContenderTrials:
                     if trial.outcome is Outcome.INTERRUPTED:
                         raise KeyboardInterrupt
 
-    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+    def request(self, block: int, position: int, cell: Cell, *, first: bool) -> TrialRequest:
+        """The probe's request for a trial, without the sandbox."""
         ready = self._prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
         workload = self._prepared.workload
-        input_file = self._prepared.inputs.get(cell.point)
         cpus, probe_cpus = self._executor.cpus(workload.cores(cell.point))
-        request = trials.request(
+        return trials.request(
             ready,
             cell,
             workload,
@@ -327,9 +332,15 @@ class ContenderTrials:
             # The same for all contenders of a block, another in the next.
             seed=self._seed + block,
             memory_available_bytes=self._memory_available_bytes,
-            input=input_file,
+            input=self._prepared.inputs.get(cell.point),
             reference=first,
         )
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        ready = self._prepared.contenders[cell.contender]
+        assert isinstance(ready, Ready)
+        input_file = self._prepared.inputs.get(cell.point)
+        request = self.request(block, position, cell, first=first)
         if self._prepared.experiment.sandbox:
             files = [input_file.path] if input_file else []
             request = sandboxed(request, [ready.contender.folder, ready.build, *files])
@@ -339,7 +350,7 @@ class ContenderTrials:
             cell,
             Outcome.INTERRUPTED,
             "",
-            cpus=cpus,
+            cpus=request.cpus,
             started_at=now(),
             memory_limit_bytes=request.limits.memory_bytes,
             input_bytes=input_file.size_bytes if input_file else None,

@@ -129,10 +129,11 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A contender that cannot be measured, why, and the way out. `log` is what a failed build printed:
-    hostile text."""
+    """A contender that cannot be measured, why, and the way out. `receipt`: that of its runtime, where only
+    the build failed; `log`: what that printed, hostile text."""
 
     contender: Contender
     reason: str
     remedy: str = ""
     log: str = ""
+    receipt: Receipt | None = None

@@ -174,6 +174,8 @@ class Measurement(ABC):
     # With a view, samples have threads and the kernel's memory too, and figures are made from all of them.
     timeline_view: TimelineView | None = None
     spans_view: SpansView | None = None
+    # The phases of programs that metrics are made from.
+    phase_of: Mapping[str, str] = {}
     # The metric of `repeats_of`.
     repeated_metric: str | None = None
     # Whether a run that ended early can go on.
