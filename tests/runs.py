@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from ringside.catalogue.loader import Catalogue, read_experiment
+from ringside.catalogue.experiments import read_experiment
+from ringside.catalogue.loader import Catalogue
 from ringside.measure import plan
 from ringside.measure.blocks import blocks as random_blocks
 from ringside.model.design import Cell, Experiment, Point

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ringside.catalogue.loader import Catalogue, read_experiment, read_suite
+from ringside.catalogue.experiments import read_experiment, read_suite
+from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.workloads import workload

@@ -133,7 +133,7 @@ def test_each_table_knows_its_keys(tmp_path: Path, before: str, after: str, shap
     ("before", "after", "message"),
     [
         ("title =", "titel =", "a.toml:2: `title` is missing; is `titel` meant to be `title`?"),
-        ('title = "A thing"', "", "a.toml: `title` is missing"),
+        ('title = "A thing"', "", "a.toml:1: `title` is missing"),
         (
             '[workload.ring]\ncommand = ["{runtime}"]',
             "[workload.ring]\nmost = {}",

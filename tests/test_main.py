@@ -46,7 +46,7 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
 
 def test_the_shell_completes_names_without_importing_commands() -> None:
     complete = ShellComplete(cli, {}, "ringside", "_RINGSIDE_COMPLETE")
-    assert [item.value for item in complete.get_completions([], "re")] == ["report"]
+    assert [item.value for item in complete.get_completions([], "re")] == ["repeat", "report"]
     assert [item.value for item in complete.get_completions([], "")] == list(COMMANDS)
     assert "--version" in [item.value for item in complete.get_completions([], "--")]
     code = (

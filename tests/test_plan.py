@@ -156,13 +156,12 @@ def test_a_contenders_only_levels_are_a_reason_at_all_others() -> None:
 
 
 def test_contenders_must_take_part_and_know_the_factors() -> None:
-    of = Experiment("x", "X", "ring", ("a",), {}, "a", 1)
-    plan.check_contenders(of, {"a": contender(WorkloadEntry(("x",), most={"nodes": 9}))}, RING)
+    plan.check_contenders({"a": contender(WorkloadEntry(("x",), most={"nodes": 9}))}, RING)
     with pytest.raises(UsageError, match="`a` takes no part in the workload `feed`"):
-        plan.check_contenders(of, {"a": contender(WorkloadEntry(("x",)))}, workload("feed"))
+        plan.check_contenders({"a": contender(WorkloadEntry(("x",)))}, workload("feed"))
     for entry in (WorkloadEntry(("x",), most={"colour": 9}), WorkloadEntry(("x",), only={"colour": (9,)})):
         with pytest.raises(UsageError, match="has no factor `colour`"):
-            plan.check_contenders(of, {"a": contender(entry)}, RING)
+            plan.check_contenders({"a": contender(entry)}, RING)
 
 
 def test_a_machine_must_have_the_cores_of_every_point() -> None:

@@ -52,7 +52,7 @@ def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
 
 
 def test_toml_that_nests_without_end(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match=r"a\.toml: broken TOML"):
+    with pytest.raises(CatalogueError, match=r"a\.toml:1: broken TOML"):
         tomlfile.read(write(tmp_path, f"x = {'[' * 100_000}"))
 
 
@@ -101,4 +101,4 @@ def test_the_line_of_a_value(tmp_path: Path, keys: tuple[Key, ...], line: int | 
 def test_an_error_is_one_line_with_its_place(tmp_path: Path) -> None:
     file = tomlfile.read(write(tmp_path, SOURCE))
     assert str(file.error("two\nlines", ("title",))) == f"{file.path}:2: two lines"
-    assert str(file.error("no line")) == f"{file.path}: no line"
+    assert str(file.error("no line")) == f"{file.path}:1: no line"

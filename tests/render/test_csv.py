@@ -16,12 +16,12 @@ def test_a_row_for_each_metric_of_each_cell() -> None:
     header, *rows = reader.reader(io.StringIO(csv.render(run)))
     assert header == [
         *("contender", "nodes", "trace", "metric", "unit", "median", "low", "high", "n"),
-        *("trials", "ok", "reason"),
+        *("trials", "ok", "reason", "stderr", "repeat"),
     ]
     assert rows == [
-        ["go", "10", "0", "hop_ns", "ns", "200.0", "194.0", "208.0", "7", "7", "7", ""],
-        ["go", "10", "0", "cpu_s", "s", "3.0", "2.91", "3.12", "7", "7", "7", ""],
-        ["erlang", "10", "0", "", "", "", "", "", "0", "7", "0", "crashed: exit status 3"],
+        ["go", "10", "0", "hop_ns", "ns", "200.0", "194.0", "208.0", "7", "7", "7", "", "", ""],
+        ["go", "10", "0", "cpu_s", "s", "3.0", "2.91", "3.12", "7", "7", "7", "", "", ""],
+        ["erlang", "10", "0", "", "", "", "", "", "0", "7", "0", "crashed: exit status 3", "", ""],
     ]
 
 

@@ -92,7 +92,9 @@ def test_a_run() -> None:
                 "runs_on": "",
                 "command": [],
                 "unavailable": "go: not found",
+                "version": None,
                 "remedy": "apt-get install go",
+                "log": ["$ make"],
             },
         },
         "ranks": [{"point": {"nodes": 10}, "metric": "hop_ns", "ranks": {"go": [1, 1], "erlang": [2, 2]}}],
@@ -104,6 +106,9 @@ def test_a_run() -> None:
         "point": {"nodes": 10},
         "outcomes": {"ok": 7},
         "reason": "",
+        "missing": {},
+        "stderr": [],
+        "repeat": None,
         "metrics": {"hop_ns": {"unit": "ns", **INTERVAL}},
     }
     (comparison,) = comparisons
@@ -161,6 +166,9 @@ def test_failures_and_warnings() -> None:
         "point": {"nodes": 10},
         "outcomes": {"crashed": 7},
         "reason": "crashed: exit status 3",
+        "missing": {},
+        "stderr": [],
+        "repeat": None,
         "metrics": {},
     }
     assert values["warnings"] == [

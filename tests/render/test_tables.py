@@ -416,7 +416,7 @@ def test_contenders_show_the_columns_in_which_somebody_has_text(ring: RunAnalysi
     assert table.columns == ("contender", "class", "model", "scheduler", "runs on")
     assert texts(table) == [
         ["erlang", "idiomatic", "actors", "–", "OTP 27"],
-        ["go", "idiomatic", "–", "preemptive", "Go not here"],
+        ["go", "idiomatic", "–", "preemptive", "Go not found"],
     ]
 
 

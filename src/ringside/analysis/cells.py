@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial
@@ -17,7 +17,8 @@ from ringside.workloads.base import Measurement
 @dataclass(frozen=True, slots=True)
 class CellAnalysis:
     """One cell. `metrics`: medians over blocks; `by_block`: the value in each block. `reason` and `stderr`:
-    why trials had no figures (the commonest reason), and what such a trial wrote: hostile texts."""
+    why trials had no figures (the commonest reason), and what such a trial wrote: hostile texts. `missing`:
+    why metrics have no value in any `ok` trial, though they should; hostile texts too."""
 
     cell: Cell
     outcomes: Mapping[Outcome, int]
@@ -25,6 +26,7 @@ class CellAnalysis:
     by_block: Mapping[str, Mapping[int, float]]
     reason: str = ""
     stderr: str = ""
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_figures(self) -> bool:
@@ -69,6 +71,9 @@ def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) 
         reason = f"{outcome}: {detail}" if detail else str(outcome)
         tails = (trial.report.stderr_tail for trial in failed if trial.report)
         stderr = next(filter(None, tails), "")
+    missing = _missing(trials, by_block, measurement)
+    if missing and not reason:
+        reason = "; ".join(dict.fromkeys(missing.values()))
     return CellAnalysis(
         cell=cell,
         outcomes=dict(Counter(trial.outcome for trial in trials)),
@@ -76,7 +81,27 @@ def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) 
         by_block=by_block,
         reason=reason,
         stderr=stderr,
+        missing=missing,
     )
+
+
+def _missing(
+    trials: Sequence[Trial], by_block: Mapping[str, Mapping[int, float]], measurement: Measurement
+) -> dict[str, str]:
+    """By metric that is made from a phase: why the `ok` trials have none. The last of them is shown."""
+    last = next((trial for trial in reversed(trials) if trial.outcome is Outcome.OK), None)
+    if last is None:
+        return {}
+    reported = ", ".join(f"`{name}`" for name in last.phases) or "none"
+    return {
+        metric: (
+            f"`::phase name={phase}` was 0"
+            if phase in last.phases
+            else f"no `::phase name={phase}`; the phases reported: {reported}"
+        )
+        for metric, phase in measurement.phase_of.items()
+        if metric not in by_block
+    }
 
 
 def middle_trials(

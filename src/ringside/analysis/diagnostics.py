@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ringside.analysis.carry_over import carried_over
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment
-from ringside.model.results import Comparison, Diagnostic, Obstacle, Run, Trial
+from ringside.model.results import Comparison, Diagnostic, Obstacle, Outcome, Run, Trial
 from ringside.probe.protocol import EngineWarning
 from ringside.stats.bimodality import bimodality
 from ringside.stats.interval import MIN_BLOCKS
@@ -46,7 +46,7 @@ def diagnose(
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
     headline = (experiment.show.metrics or measurement.compared)[0]
     return (
-        *_blocks(experiment, blocks_done),
+        *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done)),
         *_obstacles(comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
         *noisy_neighbour(measured),
@@ -120,6 +120,11 @@ def _blocks(experiment: Experiment, blocks: int) -> Iterator[Diagnostic]:
         is_open = experiment.until_decided or experiment.until is not None or experiment.time_s is not None
         needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
         yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed})
+
+
+def _nothing_can_run(trials: Sequence[Trial]) -> bool:
+    """Whether no cell could be measured: more blocks would not help."""
+    return bool(trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in trials)
 
 
 def _unfinished(run: Run) -> Iterator[Diagnostic]:

@@ -95,8 +95,8 @@ class RunAnalysis:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every cell has figures."""
-        return all(cell.has_figures for cell in self.cells.values())
+        """Whether every cell has figures, and none that the program should have reported is missing."""
+        return all(cell.has_figures and not cell.missing for cell in self.cells.values())
 
     @property
     def fixed(self) -> dict[str, Level]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
+from ringside.catalogue import shapes
 from ringside.catalogue.tomlfile import Key, TomlFile, value_at
 from ringside.errors import CatalogueError
 
@@ -23,10 +24,13 @@ def decode(file: TomlFile, schema: type[T]) -> T:
         return msgspec.convert(file.data, schema)
     except msgspec.ValidationError as error:
         keys = _keys_of(error, file.data, schema)
-        expected, value = _type_at(inspect.type_info(schema), keys), value_at(file.data, keys)
+        root = inspect.type_info(schema)
+        expected, value = shapes.type_at(root, keys), value_at(file.data, keys)
         if isinstance(expected, inspect.StructType) and isinstance(value, dict):
-            raise _key_error(file, keys, value, expected) from None
-        message = f"{_name(keys)} must be {_describe(expected)}, not {_show(value)}"
+            raise _key_error(file, keys, value, expected, root) from None
+        message = f"{_name(keys)} must be {shapes.describe(expected)}, not {_show(value)}"
+        if isinstance(value, str) and (near := nearest(value, shapes.literals(expected))):
+            message += f"; did you mean {_show(near)}?"
         raise file.error(message, keys) from None
 
 
@@ -69,27 +73,15 @@ def _error_text(data: Any, schema: type[Any]) -> str:
     return ""
 
 
-def _type_at(root: inspect.Type, keys: Sequence[Key]) -> inspect.Type:
-    node = root
-    for key in keys:
-        for option in _options(node):
-            if isinstance(option, inspect.StructType) and isinstance(key, str):
-                node = next(field.type for field in option.fields if field.encode_name == key)
-            elif isinstance(option, inspect.DictType) and isinstance(key, str):
-                node = option.value_type
-            elif isinstance(option, inspect.VarTupleType) and isinstance(key, int):
-                node = option.item_type
-    return node
-
-
-def _options(node: inspect.Type) -> Sequence[inspect.Type]:
-    return node.types if isinstance(node, inspect.UnionType) else (node,)
-
-
 def _key_error(
-    file: TomlFile, keys: tuple[Key, ...], table: dict[str, Any], expected: inspect.StructType
+    file: TomlFile,
+    keys: tuple[Key, ...],
+    table: dict[str, Any],
+    expected: inspect.StructType,
+    root: inspect.Type,
 ) -> CatalogueError:
-    """The error about a table that lacks a key, or has one too many. A misspelt key is both."""
+    """The error about a table that lacks a key, or has one too many. A misspelt key is both. `root`: the type
+    of the whole file, in which the key may have another place."""
     known = sorted(field.encode_name for field in expected.fields)
     unknown = [key for key in table if key not in known]
     missing = [
@@ -102,10 +94,23 @@ def _key_error(
             return file.error(message, (*keys, near))
     if unknown:
         near = nearest(unknown[0], [key for key in known if key not in table])
-        hint = f"did you mean `{near}`? " if near else ""
+        place = _place_of(unknown[0], root)
+        hint = f"did you mean `{near}`? " if near else f"its place is {place}; " if place else ""
         message = f"unknown key {_name((*keys, unknown[0]))}; {hint}known here: {', '.join(known)}"
         return file.error(message, (*keys, unknown[0]))
     return file.error(f"{_name((*keys, missing[0]))} is missing{header}", keys)
+
+
+def _place_of(key: str, root: inspect.Type) -> str | None:
+    """Where else in the file the key may stand: `[limits]`, or `the top of the file`."""
+    if not isinstance(root, inspect.StructType):
+        return None
+    if any(field.encode_name == key for field in root.fields):
+        return "the top of the file, above all tables"
+    for header, table in shapes.tables(root):
+        if any(field.encode_name == key for field in table.fields):
+            return header
+    return None
 
 
 def _header(keys: Sequence[Key]) -> str:
@@ -120,37 +125,6 @@ def _name(keys: Sequence[Key]) -> str:
     """The key as it is written, `limits.wall_s`. The line says which one of an array of tables."""
     name = ".".join(key for key in keys if isinstance(key, str))
     return f"item {keys[-1] + 1} of `{name}`" if isinstance(keys[-1], int) else f"`{name}`"
-
-
-def _describe(node: inspect.Type) -> str:
-    match node:
-        case inspect.UnionType(types):
-            options = [option for option in types if not isinstance(option, inspect.NoneType)]
-            return " or ".join(", ".join(map(_describe, options)).rsplit(", ", 1))
-        case inspect.StrType():
-            return "text"
-        case inspect.BoolType():
-            return "true or false"
-        case inspect.IntType():
-            return f"a whole number{_bounds(node)}"
-        case inspect.FloatType():
-            return f"a number{_bounds(node)}"
-        case inspect.LiteralType(values):
-            return " or ".join(", ".join(map(str, values)).rsplit(", ", 1))
-        case inspect.VarTupleType(item_type=inspect.StructType() | inspect.DictType()):
-            return "a list of tables, each below its [[header]]"
-        case inspect.VarTupleType(min_length=least):
-            return "a list with something in it" if least else "a list"
-        case _:
-            return "a table"
-
-
-def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
-    """As the schema has them: ` from 1 to 10000`, ` above 0`, ` above 0 and up to 60`, or nothing."""
-    if node.ge is not None:
-        return f" from {node.ge:g} to {node.le:g}"
-    low = f" above {node.gt:g}" if node.gt is not None else ""
-    return low + (f" and up to {node.le:g}" if node.le is not None else "")
 
 
 def _show(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""The files of a catalogue as they are written: names, types and bounds of their keys.
+"""The files of a catalogue as they are written: names, types, bounds and meanings of their keys.
 
 These types are read by msgspec and turned into those of `ringside.model` by the loader. A key that stands in
-no type is an error.
+no type is an error. docs/KEYS.md is made from the descriptions (`reference`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,11 @@ import msgspec
 from msgspec import Meta
 
 from ringside.model.design import Level
+
+
+def _about(description: str) -> Meta:
+    return Meta(description=description)
+
 
 Texts = tuple[str, ...]
 Names = Annotated[Texts, Meta(min_length=1)]
@@ -29,45 +34,100 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class RuntimeTable(_Table, frozen=True, kw_only=True):
-    """[runtime.NAME]"""
+    """What the contender runs on. The first runtime has the contender's plain name, others are
+    `NAME@RUNTIME`."""
 
-    executable: Names
-    version: Command
-    minimum: str | None = None
-    locate: Texts = ()
-    install: dict[str, Texts] = {}
-    instructions: dict[str, str] = {}
-    title: str = ""
+    executable: Annotated[
+        Names, _about("Names, paths or globs of the executable; the first that exists is used.")
+    ]
+    version: Annotated[
+        Command, _about("The command that prints the version. `{runtime}` is the executable's path.")
+    ]
+    minimum: Annotated[str | None, _about("The oldest version that will do, such as `1.21`.")] = None
+    locate: Annotated[
+        Texts,
+        _about(
+            "A command that prints the path of the executable that is really started, where a version "
+            "manager puts a shell script in front, which must not be measured."
+        ),
+    ] = ()
+    install: Annotated[
+        dict[str, Texts],
+        _about(
+            "Packages by system, with the names of `/etc/os-release`: `debian` is for Debian and systems "
+            "like it; `debian-12` takes precedence on that release."
+        ),
+    ] = {}
+    instructions: Annotated[
+        dict[str, str],
+        _about(
+            "A sentence by system, with the same names, where no package does: `setup` and `doctor` print "
+            "it, and nothing is installed."
+        ),
+    ] = {}
+    title: Annotated[
+        str,
+        _about(
+            "What the version is a version of, if that is not the language: PyPy's 7.3 is not a version of "
+            "Python."
+        ),
+    ] = ""
 
 
 class BuildTable(_Table, frozen=True, kw_only=True):
-    """[[build]]"""
+    """A build step; the steps run in their order, in the contender's folder."""
 
-    command: Command
+    command: Annotated[
+        Command, _about("The command. `{runtime}` is the executable, `{build}` the folder for what it makes.")
+    ]
 
 
 Class = Literal["idiomatic", "bare", "floor"]
 
 
 class WorkloadTable(_Table, frozen=True, kw_only=True):
-    """[workload.NAME]. `class`: that of this program, where it is not the manifest's."""
+    """The contender's part in the workload of that name; `ringside list workloads` prints them."""
 
-    command: Command
-    kind: Class | None = msgspec.field(name="class", default=None)
-    most: dict[str, int] = {}
-    only: dict[str, Levels] = {}
+    command: Annotated[
+        Command,
+        _about(
+            "The command; the point's `key=value` arguments are appended. It can contain `{runtime}`, "
+            "`{build}` and the names of the workload's factors, such as `{cores}`."
+        ),
+    ]
+    kind: Annotated[Class | None, _about("The class of this program. Default: the manifest's.")] = (
+        msgspec.field(name="class", default=None)
+    )
+    most: Annotated[
+        dict[str, int],
+        _about(
+            "The largest levels that the contender supports, by factor: `{ nodes = 10000 }`. Beyond them the "
+            "cell is `unavailable`."
+        ),
+    ] = {}
+    only: Annotated[
+        dict[str, Levels],
+        _about('The only levels that it supports, by factor: `{ capacity = ["own", 1] }`.'),
+    ] = {}
 
 
 class ManifestFile(_Table, frozen=True, kw_only=True):
-    """A contender's manifest."""
+    """A contender. Its name is that of the folder. It needs one `[runtime.NAME]` and one `[workload.NAME]` at
+    least."""
 
-    title: str
-    model: str
-    queue: str
-    language: str = ""
-    scheduler: str = ""
-    parallel: bool = False
-    kind: Class = msgspec.field(name="class", default="idiomatic")
+    title: Annotated[str, _about("Its name in tables.")]
+    model: Annotated[str, _about("Its concurrency model, in a few words.")]
+    queue: Annotated[str, _about("The bound of its queues, such as `none` or `1`.")]
+    language: Annotated[str, _about("The language, for tables and reports.")] = ""
+    scheduler: Annotated[str, _about("What schedules its units, for tables and reports.")] = ""
+    parallel: Annotated[bool, _about("Whether its units can run on several CPUs at one time.")] = False
+    kind: Annotated[
+        Class,
+        _about(
+            "`idiomatic`; `bare`: written by hand on the runtime's own sockets; `floor`: `limit`, with which "
+            "the others are compared."
+        ),
+    ] = msgspec.field(name="class", default="idiomatic")
     runtime: dict[str, RuntimeTable] = {}
     build: tuple[BuildTable, ...] = ()
     workload: dict[str, WorkloadTable] = {}
@@ -77,85 +137,132 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
 
 
 class LimitsTable(_Table, frozen=True, kw_only=True):
-    """[limits]"""
+    """Bounds on one trial."""
 
-    wall_s: Annotated[float, Meta(gt=0, le=1e9)] = 300.0
-    memory_bytes: Positive | None = None
-    output_bytes: Positive | None = None
-    processes: Positive = 1024
+    wall_s: Annotated[float, Meta(gt=0, le=1e9), _about("Wall time in seconds.")] = 300.0
+    memory_bytes: Annotated[
+        Positive | None,
+        _about("Memory (PSS of the process tree). Default: three quarters of what is available."),
+    ] = None
+    output_bytes: Annotated[Positive | None, _about("Output. Default: the workload's.")] = None
+    processes: Annotated[Positive, _about("Processes alive at one time.")] = 1024
 
 
 class ShowTable(_Table, frozen=True, kw_only=True):
-    """[show]"""
+    """What tables and plots show."""
 
-    metrics: Texts = ()
-    sweep: str | None = None
-    ratios: Texts = ()
+    metrics: Annotated[
+        Texts,
+        _about("The metrics that are compared; the first is the headline. Default: the workload's."),
+    ] = ()
+    sweep: Annotated[
+        str | None,
+        _about("The factor on the x axis of plots. Default: the numeric one with the most levels."),
+    ] = None
+    ratios: Annotated[
+        Texts,
+        _about("The pairs whose ratios are shown, as `A/B`. Default: every contender over the baseline."),
+    ] = ()
 
 
 class ExperimentFile(_Table, frozen=True, kw_only=True):
-    """An experiment."""
+    """An experiment: every combination of the factors' levels is a point, every contender at a point a cell,
+    and every block measures each cell once."""
 
-    title: str
-    workload: str
-    contenders: Names
-    baseline: str | None = None
-    note: str = ""
-    blocks: Annotated[int, Meta(ge=1, le=10_000)] = 40
-    until: str = "decided"
-    time: str | None = None
-    margin: str | None = None
-    published: str | None = None
-    factors: dict[str, Levels] = {}
-    point: tuple[dict[str, Level], ...] = ()
+    title: Annotated[str, _about("The heading of tables and reports.")]
+    workload: Annotated[
+        str, _about("The name of the workload; `ringside list workloads` prints its factors.")
+    ]
+    contenders: Annotated[Names, _about("Names of contenders, also `NAME@RUNTIME`.")]
+    baseline: Annotated[
+        str | None, _about("The contender with which the others are compared. Default: the first.")
+    ] = None
+    note: Annotated[str, _about("Text for the report.")] = ""
+    blocks: Annotated[
+        int, Meta(ge=1, le=10_000), _about("The largest number of blocks. Verdicts need six.")
+    ] = 40
+    until: Annotated[
+        str,
+        _about(
+            '`"decided"`: end as soon as every comparison of the headline is decided; `"end"`: make all '
+            'blocks; `"2%"`: after these blocks, run more until every interval of the headline is narrower '
+            "than this, at most 500."
+        ),
+    ] = "decided"
+    time: Annotated[
+        str | None, _about('`"30s"`: begin no block after this time, but make at least seven.')
+    ] = None
+    margin: Annotated[str | None, _about('Ratios closer to 1 than this are equivalent. Default: `"5%"`.')] = (
+        None
+    )
+    published: Annotated[
+        str | None, _about("The name of a file in `published/`, whose figures are shown too.")
+    ] = None
+    factors: Annotated[
+        dict[str, Levels],
+        _about(
+            "A level or a list of levels for each factor of the workload. `cores` takes numbers, "
+            '`"all"`, `"walk"`: 1, 2, 4 … and all, or `"each"`: 1, 2, 3 … and all. Default: the workload\'s.'
+        ),
+    ] = {}
+    point: Annotated[
+        tuple[dict[str, Level], ...],
+        _about("Lists points one by one: each table has levels that replace those of `[factors]`."),
+    ] = ()
     limits: LimitsTable = LimitsTable()
     show: ShowTable = ShowTable()
 
 
 class SuiteFile(_Table, frozen=True, kw_only=True):
-    """A suite: experiments by name, and those of `run --full`."""
+    """A suite: experiments that run one after another. A file with `parts` is a suite."""
 
-    title: str
-    parts: Names
-    full: tuple[str, ...] = ()
-    note: str = ""
+    title: Annotated[str, _about("The heading of tables and reports.")]
+    parts: Annotated[Names, _about("Names of the experiments, in their order.")]
+    full: Annotated[tuple[str, ...], _about("The experiments of `run --full`.")] = ()
+    note: Annotated[str, _about("Text for readers of the file.")] = ""
 
 
 # --- published/NAME.toml ---------------------------------------------------------------------------
 
 
 class SourceTable(_Table, frozen=True, kw_only=True):
-    """[source]. `seed` (the file that the text was taken from) and `points` (those of figures that were
-    published as plots only) are kept for readers of the file."""
+    """Where the figures and claims come from."""
 
-    title: str
-    date: str
-    hardware: str = ""
-    software: dict[str, str] = {}
-    metric_note: str = ""
-    seed: str = ""
-    points: tuple[dict[str, Any], ...] = ()
+    title: Annotated[str, _about("The source's title.")]
+    date: Annotated[str, _about("When it was published.")]
+    hardware: Annotated[str, _about("The machine.")] = ""
+    software: Annotated[dict[str, str], _about("Versions, by the name of a program.")] = {}
+    metric_note: Annotated[str, _about("How the source measured.")] = ""
+    seed: Annotated[str, _about("The file that the text was taken from; for readers of the file.")] = ""
+    points: Annotated[
+        tuple[dict[str, Any], ...],
+        _about("Points of figures that were published as plots only; for readers of the file."),
+    ] = ()
 
 
 class FigureTable(_Table, frozen=True, kw_only=True):
-    """[[figure]]. A value by itself, or one for each name: `{ p50 = 611, p90 = 790 }`. `unit`: the metric's
-    own, where the file names it."""
+    """A figure of the source."""
 
-    workload: str
-    point: dict[str, Level] = {}
-    contender: str
-    metric: str
-    unit: str | None = None
-    value: float | dict[str, float]
-    as_published: str | None = None
+    workload: Annotated[str, _about("The workload.")]
+    point: Annotated[dict[str, Level], _about("Levels by factor.")] = {}
+    contender: Annotated[str, _about("The contender, or the common beginning of several.")]
+    metric: Annotated[str, _about("The metric.")]
+    unit: Annotated[str | None, _about("The metric's own unit, where the file names it.")] = None
+    value: Annotated[
+        float | dict[str, float],
+        _about(
+            "The value, or one for each name (`{ p50 = 611, p90 = 790 }`), which belong to `METRIC.p50`, …"
+        ),
+    ]
+    as_published: Annotated[str | None, _about("The figure in the source's own words.")] = None
 
 
 class ClaimTable(_Table, frozen=True, kw_only=True):
-    """[[claim]]. `id`: of the test that `workload` has of it."""
+    """A conclusion of the source."""
 
-    id: str
-    workload: str
-    text: str
+    id: Annotated[str, _about("The name of the test that the workload has of it.")]
+    workload: Annotated[str, _about("The workload.")]
+    text: Annotated[str, _about("The conclusion, in our words.")]
 
 
 class PublishedFile(_Table, frozen=True, kw_only=True):

@@ -28,25 +28,34 @@ class TomlFile:
     data: dict[str, Any]
 
     def error(self, message: str, keys: Sequence[Key] = ()) -> CatalogueError:
-        """An error about the value at `keys`, or at as many of them as there are."""
-        line = find_line(self.source, self.data, keys)
-        place = f"{self.path}:{line}" if line else str(self.path)
-        return CatalogueError(f"{place}: {one_line(message, _MESSAGE_LENGTH)}")
+        """An error about the value at `keys`, or at as many of them as there are; of what concerns the whole
+        file, the line is the first."""
+        line = find_line(self.source, self.data, keys) or 1
+        return CatalogueError(f"{self.path}:{line}: {one_line(message, _MESSAGE_LENGTH)}")
 
 
 def read(path: Path) -> TomlFile:
     """Read a TOML file. Raises CatalogueError, with the line of a syntax error."""
     try:
-        source = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise CatalogueError(f"{path}: cannot be read: {reason}") from error
+        data = path.read_bytes()
+    except OSError as error:
+        raise CatalogueError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        # Newlines as text files have them, in which lines are counted.
+        source = data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise CatalogueError(f"{path}:{line}: cannot be read: it is not UTF-8 text") from error
     try:
         return TomlFile(path, source, tomllib.loads(source))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except RecursionError as error:
+        raise CatalogueError(
+            f"{path}:1: broken TOML: tables or lists lie too deep inside each other"
+        ) from error
+    except ValueError as error:  # Besides broken TOML: a number of more digits than Python reads.
         match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error))
-        place, reason = (f"{path}:{match[2]}", match[1]) if match else (str(path), str(error))
-        raise CatalogueError(f"{place}: broken TOML: {reason}") from error
+        line, reason = (int(match[2]), match[1]) if match else (len(source.splitlines()) or 1, str(error))
+        raise CatalogueError(f"{path}:{line}: broken TOML: {reason}") from error
 
 
 def find_line(source: str, data: dict[str, Any], keys: Sequence[Key]) -> int | None:

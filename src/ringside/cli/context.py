@@ -62,6 +62,7 @@ def catalogue() -> Catalogue:
             tuple(factor.name for factor in workload.factors),
             {metric.name: metric.unit for metric in workload.metrics},
             frozenset(workload.claims),
+            workload.check_level,
         )
         for name, workload in WORKLOADS.items()
     }

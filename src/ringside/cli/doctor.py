@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ringside.cli.listing import left_out
 from ringside.errors import CatalogueError, ProbeError
 from ringside.measure import host
 from ringside.model.catalogue import Contender, Receipt, Runtime
@@ -39,13 +40,13 @@ def doctor() -> int:
     terminal.render(_toolchains(contenders, toolchain), console)
     console.print()
     terminal.render(TableData("Machine", ("fact", "value"), tuple(_machine())), console)
-    return 1 if any(row[1].kind == "failed" for row in table.rows) else 0
+    return 1 if errors or any(row[1].kind == "failed" for row in table.rows) else 0
 
 
 def _contenders(
     contenders: Sequence[Contender], errors: Mapping[str, CatalogueError], toolchain: Toolchain
 ) -> TableData:
-    """What each contender runs on; a manifest that cannot be read is a row with its error."""
+    """What each contender runs on, and a line for each manifest that cannot be read."""
     from ringside.measure.toolchain import remedy as remedy_for
 
     rows = []
@@ -57,11 +58,8 @@ def _contenders(
         else:
             state, remedy = TableCell(receipt, "failed"), remedy_for(contender.runtime)
         rows.append((TableCell(contender.name, "text"), state, TableCell(remedy, "text")))
-    rows += [
-        (TableCell(name, "text"), TableCell(str(error), "failed"), TableCell("", "text"))
-        for name, error in errors.items()
-    ]
-    return TableData("Contenders", ("contender", "runtime", "get it with"), tuple(rows))
+    columns = ("contender", "runtime", "get it with")
+    return TableData("Contenders", columns, tuple(rows), notes=left_out(errors))
 
 
 def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:

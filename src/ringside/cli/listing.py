@@ -125,12 +125,14 @@ def _table(
     rows: Sequence[tuple[str, ...]],
     errors: Mapping[str, CatalogueError] = MappingProxyType({}),
 ) -> TableData:
-    """The rows, and below them one for each file that cannot be read."""
-    entries = [tuple(TableCell(text, "text") for text in row) for row in rows]
-    empty = [TableCell("", "text")] * (len(columns) - 2)
-    for name, error in errors.items():
-        entries.append((TableCell(name, "text"), TableCell(str(error), "failed"), *empty))
-    return TableData(title, columns, tuple(entries))
+    """The rows, and below them a line for each file that cannot be read."""
+    entries = tuple(tuple(TableCell(text, "text") for text in row) for row in rows)
+    return TableData(title, columns, entries, notes=left_out(errors))
+
+
+def left_out(errors: Mapping[str, CatalogueError]) -> tuple[str, ...]:
+    """A line for each file that cannot be read: what it disables, and why."""
+    return tuple(f"{name} is left out: {error}" for name, error in errors.items())
 
 
 def _levels(choices: tuple[object, ...], least: int, most: int) -> str:

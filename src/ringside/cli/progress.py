@@ -15,12 +15,11 @@ from ringside.measure.stopping import StoppingRule
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
+from ringside.render.failures import LOG_LINES, last_lines
 from ringside.text import one_line
 from ringside.units import count, duration
 from ringside.workloads.base import Measurement, Workload
 
-# The last lines of a failed build's log.
-_LOG_LINES = 15
 # A doing that lasts longer gets its time shown.
 _LONG_S = 2.0
 # More blocks than these are no limit that anyone planned.
@@ -72,6 +71,8 @@ class LiveProgress:
         self._blocks = ""
         self._estimate: Estimate | None = None
         self._announced = 0
+        self._failed: set[Cell] = set()
+        self._repeat = ""
 
     def __enter__(self) -> LiveProgress:
         if self._live:
@@ -104,7 +105,7 @@ class LiveProgress:
         if isinstance(contender, Unavailable):
             remedy = f" ({contender.remedy})" if contender.remedy else ""
             self._print(f"{contender.contender.name}: {contender.reason}{remedy}")
-            for line in contender.log.rstrip().splitlines()[-_LOG_LINES:]:
+            for line in last_lines(contender.log, LOG_LINES):
                 self._print(f"  | {line}")
 
     def on_input(self, name: str, most_bytes: int) -> None:
@@ -121,6 +122,8 @@ class LiveProgress:
 
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = self._announced = 0
+        self._failed.clear()
+        self._repeat = f"ringside repeat {run.id}" if isinstance(measurement, Workload) else ""
         # With a goal, or a time, the number of blocks is not known before.
         known = rule.is_fixed
         self._blocks = f" of {rule.max_blocks}" if known else ""
@@ -162,6 +165,19 @@ class LiveProgress:
         if trial.outcome is not Outcome.OK:
             where = f" at {trial.cell.point}" if trial.cell.point.levels else ""
             self._print(f"{trial.cell.contender}{where}: {trial.outcome}: {trial.detail}")
+            self._show_why(trial)
+
+    def _show_why(self, trial: Trial) -> None:
+        """The end of what a program wrote, and how to repeat its trial, at the first failure of a cell."""
+        if trial.cell in self._failed or trial.report is None or trial.outcome is Outcome.INTERRUPTED:
+            return
+        self._failed.add(trial.cell)
+        for line in last_lines(trial.report.stderr_tail):
+            self._print(f"  | {line}")
+        if self._repeat and not any(
+            cell.contender == trial.cell.contender for cell in self._failed - {trial.cell}
+        ):
+            self._print(f"  again, with all that it writes: {self._repeat} {trial.cell.contender}")
 
     def _left(self) -> str:
         left = self._estimate.left_s() if self._estimate else None

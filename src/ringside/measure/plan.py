@@ -114,10 +114,9 @@ def check_machine(points: Sequence[Point], workload: Workload, cpus: int, descri
         )
 
 
-def check_contenders(experiment: Experiment, contenders: Mapping[str, Contender], workload: Workload) -> None:
+def check_contenders(contenders: Mapping[str, Contender], workload: Workload) -> None:
     """Every contender must take part in the workload, and name its factors rightly."""
-    for name in experiment.contenders:
-        contender = contenders[name]
+    for name, contender in contenders.items():
         if workload.name not in contender.workloads:
             raise UsageError(f"contender `{name}` takes no part in the workload `{workload.name}`")
         entry = contender.workloads[workload.name]

@@ -8,10 +8,11 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
-from ringside.errors import ProbeError, UsageError
+from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure import host, plan, sandbox, trials
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
@@ -19,9 +20,10 @@ from ringside.measure.paired import PairedBenchmark, RunObserver
 from ringside.measure.sandbox import sandboxed
 from ringside.measure.stopping import rule_of
 from ringside.measure.toolchain import Toolchain, source_files
-from ringside.model.catalogue import Contender, Ready, Unavailable
+from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, Experiment, Input, Point
 from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import TrialRequest
 from ringside.store import Store, now, text_hash
 from ringside.store.plans import PlannedContender, plan_values, read_plan
 from ringside.workloads import measurement
@@ -78,8 +80,8 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Executor) -> t
     workload = find_workload(experiment.workload)
     if experiment.sandbox:
         sandbox.check()
-    contenders = {name: catalogue.contender(name) for name in experiment.contenders}
-    plan.check_contenders(experiment, contenders, workload)
+    contenders = _readable(experiment, catalogue)
+    plan.check_contenders(contenders, workload)
     points = plan.points(experiment, workload, executor.available_cpus())
     plan.check_machine(points, workload, executor.available_cpus(), executor.descriptors())
     for name in experiment.show.metrics:
@@ -89,6 +91,40 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Executor) -> t
     if experiment.published:
         catalogue.published(experiment.published)
     return tuple(points)
+
+
+def _readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
+    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError where
+    that is all of them."""
+    contenders: dict[str, Contender] = {}
+    broken: CatalogueError | None = None
+    for name in experiment.contenders:
+        try:
+            contenders[name] = catalogue.contender(name)
+        except CatalogueError as error:
+            broken = broken or error
+    if broken and not contenders:
+        raise broken
+    return contenders
+
+
+def _broken(name: str, workload: Workload, error: CatalogueError) -> Unavailable:
+    """A contender whose manifest cannot be read: its cells are rows with the reason."""
+    nothing = Runtime(name="", executable=(), version=())
+    contender = Contender(
+        name=name,
+        folder=Path(os.devnull),
+        title=name,
+        model="",
+        queue="",
+        language="",
+        scheduler="",
+        parallel=False,
+        runtime=nothing,
+        builds=(),
+        workloads={workload.name: WorkloadEntry(())},
+    )
+    return Unavailable(contender, str(error))
 
 
 def prepare(
@@ -106,13 +142,16 @@ def prepare(
     contenders: dict[str, Ready | Unavailable] = {}
     for name in experiment.contenders:
         observer.on_prepare(name)
-        contenders[name] = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        try:
+            contenders[name] = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        except CatalogueError as error:
+            contenders[name] = _broken(name, workload, error)
         observer.on_prepared(contenders[name])
-    input_files = _inputs(points, workload, inputs, observer)
-    return Prepared(experiment, workload, points, contenders, input_files)
+    files = input_files(points, workload, inputs, observer)
+    return Prepared(experiment, workload, points, contenders, files)
 
 
-def _inputs(
+def input_files(
     points: Sequence[Point], workload: Workload, inputs: Inputs, observer: PreparationObserver
 ) -> dict[Point, Input]:
     """The file that programs read at each point, written where it is missing. Raises UsageError."""
@@ -178,8 +217,12 @@ def _planned(prepared: Ready | Unavailable, workload: str, sources: dict[str, st
             executable=prepared.receipt.executable,
             content=prepared.content,
         )
+    receipt = prepared.receipt
     return replace(
         planned,
+        version=receipt.version if receipt else None,
+        receipt=receipt.text if receipt else None,
+        executable=receipt.executable if receipt else None,
         unavailable=prepared.reason,
         remedy=prepared.remedy,
         log=prepared.log[-_LOG_CHARACTERS:],
@@ -206,15 +249,21 @@ def resume(
     for name in kept.experiment.contenders:
         observer.on_prepare(name)
         before = kept.contenders[name]
-        prepared = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        prepared: Ready | Unavailable
+        try:
+            prepared = toolchain.prepare(catalogue.contender(name), observer.on_build)
+        except CatalogueError as error:
+            if before.content is not None:
+                raise
+            prepared = _broken(name, workload, error)
         if isinstance(prepared, Ready) and prepared.content != before.content:
             if before.content is not None:
                 raise UsageError(f"contender `{name}` has changed since run {run.id} began: start a new run")
             prepared = Unavailable(prepared.contender, before.unavailable, before.remedy)
         contenders[name] = prepared
         observer.on_prepared(prepared)
-    input_files = _inputs(kept.points, workload, inputs, observer)
-    return Prepared(kept.experiment, workload, kept.points, contenders, input_files)
+    files = input_files(kept.points, workload, inputs, observer)
+    return Prepared(kept.experiment, workload, kept.points, contenders, files)
 
 
 def conduct(
@@ -266,13 +315,13 @@ class ContenderTrials:
                     if trial.outcome is Outcome.INTERRUPTED:
                         raise KeyboardInterrupt
 
-    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+    def request(self, block: int, position: int, cell: Cell, *, first: bool) -> TrialRequest:
+        """The probe's request for a trial, without the sandbox."""
         ready = self._prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
         workload = self._prepared.workload
-        input_file = self._prepared.inputs.get(cell.point)
         cpus, probe_cpus = self._executor.cpus(workload.cores(cell.point))
-        request = trials.request(
+        return trials.request(
             ready,
             cell,
             workload,
@@ -283,9 +332,15 @@ class ContenderTrials:
             # The same for all contenders of a block, another in the next.
             seed=self._seed + block,
             memory_available_bytes=self._memory_available_bytes,
-            input=input_file,
+            input=self._prepared.inputs.get(cell.point),
             reference=first,
         )
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        ready = self._prepared.contenders[cell.contender]
+        assert isinstance(ready, Ready)
+        input_file = self._prepared.inputs.get(cell.point)
+        request = self.request(block, position, cell, first=first)
         if self._prepared.experiment.sandbox:
             files = [input_file.path] if input_file else []
             request = sandboxed(request, [ready.contender.folder, ready.build, *files])
@@ -295,7 +350,7 @@ class ContenderTrials:
             cell,
             Outcome.INTERRUPTED,
             "",
-            cpus=cpus,
+            cpus=request.cpus,
             started_at=now(),
             memory_limit_bytes=request.limits.memory_bytes,
             input_bytes=input_file.size_bytes if input_file else None,

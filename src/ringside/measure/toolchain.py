@@ -56,7 +56,7 @@ class Toolchain:
         except BuildError as error:
             log = self._keep_log(build, error.log)
             way_out = f"fix the error in {log} and run again" if log else "fix this and run again"
-            return Unavailable(contender, str(error), way_out, error.log)
+            return Unavailable(contender, str(error), way_out, error.log, receipt)
         return Ready(contender, receipt, build.resolve(), content)
 
     def is_built(self, contender: Contender, receipt: Receipt) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,11 +85,13 @@ class Claim:
 @dataclass(frozen=True, slots=True)
 class KnownWorkload:
     """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
-    and the claims (`source/id`) that it has a test of."""
+    and the claims (`source/id`) that it has a test of. `check`: raises UsageError for a level that a factor
+    cannot have on any machine."""
 
     factors: tuple[str, ...]
     metrics: Mapping[str, str]
     claims: frozenset[str] = frozenset()
+    check: Callable[[str, Level], object] = lambda factor, level: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,11 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A contender that cannot be measured, why, and the way out. `log` is what a failed build printed:
-    hostile text."""
+    """A contender that cannot be measured, why, and the way out. `receipt`: that of its runtime, where only
+    the build failed; `log`: what that printed, hostile text."""
 
     contender: Contender
     reason: str
     remedy: str = ""
     log: str = ""
+    receipt: Receipt | None = None

@@ -7,20 +7,27 @@ import io
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
+from ringside.render import failures
 
 
 def render(analysis: RunAnalysis) -> str:
-    """Columns: contender, the factors, metric, unit, median, low, high, n, trials, ok, reason. A cell
-    without figures is a row without a metric."""
+    """Columns: contender, the factors, metric, unit, median, low, high, n, trials, ok, reason, stderr (the
+    last lines of a trial that failed), repeat (the command that repeats it). A cell without figures is a row
+    without a metric."""
     factors = [name for name, _ in analysis.points[0].levels]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["contender", *factors, "metric", "unit", "median", "low", "high", "n", "trials", "ok", "reason"]
-    )
+    figures = ("metric", "unit", "median", "low", "high", "n")
+    writer.writerow(["contender", *factors, *figures, "trials", "ok", "reason", "stderr", "repeat"])
     for cell in analysis.cells.values():
         start = [cell.cell.contender, *(cell.cell.point[factor] for factor in factors)]
-        end = [sum(cell.outcomes.values()), cell.outcomes.get(Outcome.OK, 0), harmless(cell.reason)]
+        end = [
+            sum(cell.outcomes.values()),
+            cell.outcomes.get(Outcome.OK, 0),
+            harmless(cell.reason),
+            harmless(" | ".join(failures.last_lines(cell.stderr))),
+            failures.repeat_command(analysis, cell),
+        ]
         for name, value in cell.metrics.items():
             unit = analysis.measurement.metric(name).unit
             writer.writerow([*start, name, unit, value.estimate, value.low, value.high, value.n, *end])

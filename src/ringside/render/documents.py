@@ -12,7 +12,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
-from ringside.render import diagnostics
+from ringside.render import diagnostics, failures
 from ringside.render.tables.run_diff import contender_changes
 from ringside.store.plans import PlannedContender
 from ringside.units import verdict_word
@@ -172,6 +172,9 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "point": cell.cell.point.as_dict(),
         "outcomes": {str(outcome): n for outcome, n in cell.outcomes.items()},
         "reason": cell.reason,
+        "missing": dict(cell.missing),
+        "stderr": failures.last_lines(cell.stderr),
+        "repeat": failures.repeat_command(analysis, cell) or None,
         "metrics": {
             name: {"unit": analysis.measurement.metric(name).unit, **interval(value)}
             for name, value in cell.metrics.items()
@@ -193,7 +196,12 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
         "command": list(contender.command),
     }
     if contender.unavailable:
-        return values | {"unavailable": contender.unavailable, "remedy": contender.remedy}
+        return values | {
+            "version": contender.version,
+            "unavailable": contender.unavailable,
+            "remedy": contender.remedy,
+            "log": failures.last_lines(contender.log, failures.LOG_LINES),
+        }
     return values | {
         "version": contender.version,
         "receipt": contender.receipt,

@@ -23,8 +23,9 @@ PLAN_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class PlannedContender:
-    """A contender as it was when the run began. `files`: hashes of its sources by path. `version`, `receipt`,
-    `executable` and `content` are None, and `unavailable` says why, where it could not be measured."""
+    """A contender as it was when the run began. `files`: hashes of its sources by path. Where it could not be
+    measured, `unavailable` says why, and `content` is None; so are `version`, `receipt` and `executable`,
+    unless only its build failed."""
 
     title: str
     model: str = ""

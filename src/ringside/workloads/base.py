@@ -46,6 +46,11 @@ class Cores(Factor):
     """The number of CPUs: 1 to what the machine has, `all`, `walk` for 1, 2, 4 … and all, or `each` for every
     number."""
 
+    def check(self, level: Level) -> Level:
+        """The level itself. Raises UsageError where no machine can have it."""
+        self.resolve(level, self.most)
+        return level
+
     def resolve(self, level: Level, available: int) -> tuple[int, ...]:
         """The numbers of CPUs that `level` means on a machine with `available` of them. Raises UsageError."""
         if level == "all":
@@ -55,7 +60,7 @@ class Cores(Factor):
             return (*(number for number in doubled if number < available), available)
         if level == "each":
             return tuple(range(1, available + 1))
-        number = int(Factor("cores", 1, "", least=1, most=4096).check(level))
+        number = int(Factor(self.name, 1, "", least=1, most=self.most).check(level))
         if number > available:
             raise UsageError(f"cores={number}: only {available} CPUs are available; take fewer, or `all`")
         return (number,)
@@ -66,6 +71,8 @@ CORES = Cores(
     1,
     "CPUs that the contender is pinned to and may use: a number, `all`, `walk`: 1, 2, 4 … all, or `each`: "
     "1, 2, 3 … all",
+    least=1,
+    most=4096,
 )
 REPEATS = Factor(
     "repeats",
@@ -167,6 +174,8 @@ class Measurement(ABC):
     # With a view, samples have threads and the kernel's memory too, and figures are made from all of them.
     timeline_view: TimelineView | None = None
     spans_view: SpansView | None = None
+    # The phases of programs that metrics are made from.
+    phase_of: Mapping[str, str] = {}
     # The metric of `repeats_of`.
     repeated_metric: str | None = None
     # Whether a run that ended early can go on.
@@ -236,6 +245,10 @@ class Workload(Measurement):
                 return factor
         known = ", ".join(factor.name for factor in self.factors)
         raise UsageError(f"the workload `{self.name}` has no factor `{name}`; known: {known}")
+
+    def check_level(self, factor: str, level: Level) -> None:
+        """Raise UsageError for a level that the factor cannot have."""
+        self.factor(factor).check(level)
 
     def check(self, point: Point) -> None:
         """Raise UsageError for a point whose levels do not go together."""

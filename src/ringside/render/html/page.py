@@ -20,7 +20,7 @@ from ringside import __version__, units
 from ringside.analysis.claims import examine, sources_of
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
-from ringside.render import diagnostics, sentences
+from ringside.render import diagnostics, failures, sentences
 from ringside.render.documents import FORMAT, document
 from ringside.render.html import facts, sources, style
 from ringside.render.html.scripts import json_element, policy, script, vega
@@ -158,7 +158,12 @@ def _contender(page: Page, section: str, name: str, shown: Shown) -> dict[str, A
             if path.lower() != "readme.md"
         ],
         "failures": [
-            {"label": page.analysis.label(cell.point), "reason": analysed.reason, "stderr": analysed.stderr}
+            {
+                "label": page.analysis.label(cell.point),
+                "reason": analysed.reason,
+                "stderr": analysed.stderr,
+                "repeat": failures.repeat_command(page.analysis, analysed),
+            }
             for cell, analysed in page.analysis.cells.items()
             if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)
         ],

@@ -16,12 +16,15 @@ def text(value: str) -> TableCell:
 
 
 def figure(cell: CellAnalysis, metric: Metric, *, interval: bool = False) -> TableCell:
-    """A metric of a cell; where the cell has no figures at all, how its trials ended."""
+    """A metric of a cell; where the cell has no figures at all, how its trials ended; where the program did
+    not report what it should have, that it is missing."""
     value = cell.metrics.get(metric.name)
     if value is not None:
         return TableCell(
             units.with_interval(value, metric.unit) if interval else units.metric_estimate(value, metric)
         )
+    if metric.name in cell.missing:
+        return TableCell("missing", "failed")
     failed = next((outcome for outcome in cell.outcomes if outcome is not Outcome.OK), None)
     return TableCell(str(failed), "failed") if failed and not cell.has_figures else ABSENT
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Outcome
+from ringside.render import failures
 from ringside.render.table import TableData
 from ringside.render.tables import cells
 from ringside.store.plans import PlannedContender
@@ -15,7 +16,9 @@ from ringside.store.plans import PlannedContender
 def runs_on(contender: PlannedContender) -> str:
     """`CPython 3.13.2`; nothing for commands and URLs."""
     runtime = contender.runs_on or contender.language
-    return f"{runtime} {contender.version or 'not here'}" if runtime else ""
+    state = "not built" if contender.version and contender.unavailable else ""
+    version = contender.version or "not found"
+    return f"{runtime} {version}{', ' if state else ''}{state}" if runtime else ""
 
 
 _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
@@ -51,15 +54,26 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
 
 
 def failure_table(analysis: RunAnalysis) -> TableData | None:
-    """Cells that have trials without figures, with the reason; None where there are none."""
+    """Cells that have trials without figures, or lack some, with the reason; below, what the first such
+    trial of each contender wrote to stderr, and how to repeat it. None where there are none."""
     rows = []
+    notes: dict[str, tuple[str, ...]] = {}
     for point in analysis.points:
         for name in analysis.names:
             cell = analysis.cells[Cell(name, point)]
             failed = {outcome: n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK}
-            if failed or not cell.outcomes:
-                counts = ", ".join(f"{n} × {outcome}" for outcome, n in failed.items()) or "none measured"
+            if failed or not cell.outcomes or cell.missing:
+                counts = ", ".join(f"{n} × {outcome}" for outcome, n in failed.items())
+                if not failed:
+                    counts = "figures missing" if cell.missing else "none measured"
                 rows.append(tuple(map(cells.text, (name, analysis.label(point), counts, cell.reason))))
+                if name not in notes and (lines := failures.notes(analysis, cell)):
+                    notes[name] = lines
     if not rows:
         return None
-    return TableData("Without figures", ("contender", "point", "trials", "why"), tuple(rows))
+    return TableData(
+        "Without figures",
+        ("contender", "point", "trials", "why"),
+        tuple(rows),
+        notes=tuple(line for lines in notes.values() for line in lines),
+    )

@@ -137,6 +137,11 @@ class Jobs(Workload):
     plotted = (CPU_S.name,)
     secondary = ("over_ideal", "gap_s", "jobs_per_s", "peak_pss_bytes")
     repeated_metric = "makespan_s"
+    phase_of: Mapping[str, str] = {
+        "makespan_s": "makespan",
+        "gap_s": "gap",
+        "submit_s": "submit",
+    }
     scaling_laws = (ScalingLaw("cores", "makespan_s", kind="cores"), ScalingLaw("jobs", "makespan_s"))
     slopes = (
         Slope(

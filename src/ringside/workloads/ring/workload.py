@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
@@ -72,6 +74,7 @@ class Ring(Workload):
     compared = ("hop_ns", "cpu_s")
     claims = CLAIMS
     repeated_metric = "hop_ns"
+    phase_of: Mapping[str, str] = {"hop_ns": "relay", "spawn_ns": "spawn"}
     evidence_note = (
         "Every trial had to print the sum of the values that the last unit received and a hash of their "
         "order, which excludes wrong, missing and reordered messages; with trace=1 also the right number of "

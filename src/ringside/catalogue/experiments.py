@@ -1,0 +1,162 @@
+"""Experiments and suites, read into the model's types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from ringside.catalogue import tomlfile
+from ringside.catalogue.decode import decode
+from ringside.catalogue.names import Workloads, known_workload, levels_of, unknown
+from ringside.catalogue.quantities import goal, margin, seconds
+from ringside.catalogue.schema import ExperimentFile, Levels, SuiteFile
+from ringside.catalogue.tomlfile import Key, TomlFile
+from ringside.errors import CatalogueError, UsageError
+from ringside.model.catalogue import Contender, KnownWorkload
+from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Show, Suite
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an experiment may name. `contender`: raises UsageError for an unknown name or runtime,
+    CatalogueError where the manifest is broken."""
+
+    workloads: Workloads
+    contender: Callable[[str], Contender]
+    published: Collection[str]
+
+
+def read_suite(path: Path, experiments: Collection[str] | None = None) -> Suite | None:
+    """A file that names experiments as its `parts`; None for an experiment's. `experiments`: the names that
+    there are; without them they are not checked."""
+    file = tomlfile.read(path)
+    if "parts" not in file.data:
+        return None
+    suite = decode(file, SuiteFile)
+    for key, parts in (("parts", suite.parts), ("full", suite.full)):
+        if path.stem in parts:
+            raise file.error(f"`{path.stem}` is a part of itself", (key,))
+        if len(set(parts)) != len(parts):
+            raise file.error(f"an experiment is named twice in `{key}`", (key,))
+        for index, part in enumerate(parts):
+            if experiments is not None and part not in experiments:
+                raise file.error(str(unknown("experiment", part, experiments)), (key, index))
+    return Suite(path.stem, suite.title, suite.parts, suite.note, suite.full)
+
+
+def read_experiment(path: Path, known: Known | None = None) -> Experiment:
+    """An experiment's file. `known`: what it may name; without it names and levels are checked by the plan
+    alone."""
+    file = tomlfile.read(path)
+    if "parts" in file.data:
+        message = "this is a suite, a list of experiments: name one of its `parts`"
+        raise file.error(message, ("parts",))
+    table = decode(file, ExperimentFile)
+    contenders = table.contenders
+    if known is not None:
+        _check_names(file, table, known)
+    if len(set(contenders)) != len(contenders):
+        raise file.error("a contender is named twice in `contenders`", ("contenders",))
+    baseline = contenders[0] if table.baseline is None else table.baseline
+    if baseline not in contenders:
+        raise file.error(f"the baseline `{baseline}` is not one of the contenders", ("baseline",))
+    until = _read(file, "until", table.until, goal)
+    time_s = None if table.time is None else _read(file, "time", table.time, seconds)
+    own_margin = DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin)
+    return Experiment(
+        name=path.stem,
+        title=table.title,
+        note=table.note,
+        workload=table.workload,
+        contenders=contenders,
+        factors=levels_of(file, ("factors",), table.factors),
+        baseline=baseline,
+        blocks=table.blocks,
+        published=table.published,
+        limits=Limits(
+            wall_s=table.limits.wall_s,
+            memory_bytes=table.limits.memory_bytes,
+            output_bytes=table.limits.output_bytes,
+            processes=table.limits.processes,
+        ),
+        show=Show(
+            metrics=table.show.metrics,
+            sweep=table.show.sweep,
+            ratios=_ratios(file, table.show.ratios, contenders),
+        ),
+        at=table.point,
+        until=until if isinstance(until, float) else None,
+        until_decided=until == "decided",
+        time_s=time_s,
+        margin=own_margin,
+    )
+
+
+def _check_names(file: TomlFile, table: ExperimentFile, known: Known) -> None:
+    """Workload, contenders, factors, levels, metrics and source must exist."""
+    workload = known_workload(file, table.workload, known.workloads, ("workload",))
+    for index, name in enumerate(table.contenders):
+        _check_contender(file, name, index, table.workload, known)
+    places: list[tuple[tuple[Key, ...], Mapping[str, Levels]]] = [
+        (("factors",), table.factors),
+        *((("point", index), point) for index, point in enumerate(table.point)),
+    ]
+    for keys, levels_by_factor in places:
+        for factor, levels in levels_by_factor.items():
+            _check_factor(file, factor, (*keys, factor), table.workload, workload)
+            for level in levels if isinstance(levels, tuple) else (levels,):
+                try:
+                    workload.check(factor, level)
+                except UsageError as error:
+                    raise file.error(str(error), (*keys, factor)) from None
+    for index, name in enumerate(table.show.metrics):
+        if name not in workload.metrics:
+            message = unknown(f"metric of `{table.workload}` called", name, workload.metrics)
+            raise file.error(str(message), ("show", "metrics", index))
+    if table.show.sweep is not None:
+        _check_factor(file, table.show.sweep, ("show", "sweep"), table.workload, workload)
+    if table.published is not None and table.published not in known.published:
+        message = unknown("source of published figures", table.published, known.published)
+        raise file.error(str(message), ("published",))
+
+
+def _check_factor(
+    file: TomlFile, factor: str, keys: tuple[Key, ...], name: str, workload: KnownWorkload
+) -> None:
+    if factor not in workload.factors:
+        raise file.error(str(unknown(f"factor of `{name}` called", factor, workload.factors)), keys)
+
+
+def _check_contender(file: TomlFile, name: str, index: int, workload: str, known: Known) -> None:
+    try:
+        contender = known.contender(name)
+    except CatalogueError:
+        return  # A broken manifest is an error of its own, and disables its contender alone.
+    except UsageError as error:
+        raise file.error(str(error), ("contenders", index)) from None
+    if workload not in contender.workloads:
+        message = f"contender `{name}` takes no part in the workload `{workload}`"
+        raise file.error(message, ("contenders", index))
+
+
+def _read(file: TomlFile, key: str, text: str, read: Callable[[str], T]) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise file.error(f"`{key}`: {error}", (key,)) from None
+
+
+def _ratios(file: TomlFile, texts: Iterable[str], contenders: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs written as `A/B`."""
+    pairs = []
+    for text in texts:
+        numerator, slash, denominator = text.partition("/")
+        if not slash or not {numerator, denominator} <= set(contenders):
+            message = f"`{text}` is not of the form A/B with two of the contenders"
+            raise file.error(message, ("show", "ratios"))
+        pairs.append((numerator, denominator))
+    return tuple(pairs)

@@ -1,0 +1,102 @@
+"""A contender's manifest, read into the model's types."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from ringside.catalogue import tomlfile
+from ringside.catalogue.decode import decode
+from ringside.catalogue.names import Workloads, check_placeholders, known_workload, levels_of, unknown
+from ringside.catalogue.schema import ManifestFile, RuntimeTable
+from ringside.catalogue.tomlfile import TomlFile
+from ringside.errors import CatalogueError
+from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_NAME_RULE = "may hold a-z, 0-9, `.`, `_` and `-` only, and begins with a letter or a digit"
+
+
+def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Contender]:
+    """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name.
+    `known`: the workloads that there are; without them their names are not checked."""
+    file = tomlfile.read(path)
+    folder = path.parent
+    if not _NAME.fullmatch(folder.name):
+        raise CatalogueError(f"{path}: the folder's name {_NAME_RULE}")
+    manifest = decode(file, ManifestFile)
+    for index, build in enumerate(manifest.build):
+        check_placeholders(file, build.command, ("runtime", "build"), ("build", index, "command"))
+    runtimes = [_runtime(file, name, table) for name, table in manifest.runtime.items()]
+    if not runtimes:
+        raise file.error("`[runtime.NAME]` is missing: a contender has at least one")
+    if not manifest.workload:
+        raise file.error("`[workload.NAME]` is missing: a contender takes part in at least one")
+    if known is not None:
+        _check_workloads(file, manifest, known)
+    workloads = {
+        name: WorkloadEntry(
+            command=table.command,
+            kind=table.kind or manifest.kind,
+            most=table.most,
+            only=levels_of(file, ("workload", name, "only"), table.only),
+        )
+        for name, table in manifest.workload.items()
+    }
+    contenders = [
+        Contender(
+            name=folder.name if index == 0 else f"{folder.name}@{runtime.name}",
+            folder=folder.resolve(),
+            title=manifest.title,
+            model=manifest.model,
+            queue=manifest.queue,
+            language=manifest.language,
+            scheduler=manifest.scheduler,
+            parallel=manifest.parallel,
+            runtime=runtime,
+            builds=tuple(build.command for build in manifest.build),
+            workloads=workloads,
+            kind=manifest.kind,
+        )
+        for index, runtime in enumerate(runtimes)
+    ]
+    return {contender.name: contender for contender in contenders}
+
+
+def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
+    keys = ("runtime", name)
+    if not _NAME.fullmatch(name):
+        raise file.error(f"the runtime's name `{name}` {_NAME_RULE}", keys)
+    for key, command in (("version", table.version), ("locate", table.locate)):
+        check_placeholders(file, command, ("runtime",), (*keys, key))
+    if table.minimum is not None:
+        try:
+            Version(table.minimum)
+        except InvalidVersion:
+            message = f"`runtime.{name}.minimum` must be a version like 1.19, not {table.minimum}"
+            raise file.error(message, (*keys, "minimum")) from None
+    return Runtime(
+        name=name,
+        executable=table.executable,
+        version=table.version,
+        minimum=table.minimum,
+        locate=table.locate,
+        install=table.install,
+        instructions=table.instructions,
+        title=table.title,
+    )
+
+
+def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -> None:
+    """Workloads, factors and placeholders must be known."""
+    for name, table in manifest.workload.items():
+        keys = ("workload", name)
+        factors = known_workload(file, name, known, keys).factors
+        for key, named in (("most", table.most), ("only", table.only)):
+            for factor in named:
+                if factor not in factors:
+                    message = unknown(f"factor of `{name}` called", factor, factors)
+                    raise file.error(str(message), (*keys, key, factor))
+        check_placeholders(file, table.command, ("runtime", "build", *factors), (*keys, "command"))

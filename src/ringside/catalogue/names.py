@@ -1,0 +1,55 @@
+"""Names that files of a catalogue take from elsewhere: of workloads, factors, contenders."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+
+from ringside.catalogue.schema import Levels
+from ringside.catalogue.tomlfile import Key, TomlFile
+from ringside.errors import UsageError
+from ringside.model.catalogue import PLACEHOLDER, KnownWorkload
+from ringside.model.design import Level
+
+# The workloads that there are, by their names.
+Workloads = Mapping[str, KnownWorkload]
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """The error for a name that is not known, with the nearest ones."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
+    return UsageError(f"there is no {kind} `{name}`; {hint}")
+
+
+def known_workload(file: TomlFile, name: str, known: Workloads, keys: tuple[Key, ...]) -> KnownWorkload:
+    """The workload of that name. Raises CatalogueError for an unknown one."""
+    if name not in known:
+        raise file.error(str(unknown("workload", name, known)), keys)
+    return known[name]
+
+
+def check_placeholders(
+    file: TomlFile, command: Iterable[str], known: Collection[str], keys: tuple[Key, ...]
+) -> None:
+    for name in (name for word in command for name in PLACEHOLDER.findall(word)):
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean `{{{near[0]}}}`? " if near else ""
+            raise file.error(
+                f"unknown placeholder `{{{name}}}`; {hint}known here: "
+                f"{', '.join(f'`{{{other}}}`' for other in known)} (`{{ {name} }}` stays as it is)",
+                keys,
+            )
+
+
+def levels_of(
+    file: TomlFile, keys: tuple[Key, ...], factors: Mapping[str, Levels]
+) -> dict[str, tuple[Level, ...]]:
+    """The levels of each factor; one that stands by itself becomes a tuple."""
+    levels = {name: value if isinstance(value, tuple) else (value,) for name, value in factors.items()}
+    for name, values in levels.items():
+        if len(set(values)) != len(values):
+            raise file.error(f"a level of `{name}` is given twice", (*keys, name))
+    return levels

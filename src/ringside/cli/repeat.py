@@ -1,0 +1,83 @@
+"""`ringside repeat`: one trial of a run again, with all that the program writes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ringside.cli import params
+from ringside.errors import UsageError
+from ringside.text import one_line
+
+# The probe keeps so much of what a program writes that these are all lines of most.
+_LINES = 200
+
+
+@click.command()
+@click.argument("run")
+@click.argument("contender")
+@click.option(
+    "--set", "settings", multiple=True, metavar="FACTOR=LEVEL", help="The point [default: of a failure]."
+)
+@params.store_option
+def repeat(run: str, contender: str, *, settings: Sequence[str] = (), store: str | None = None) -> int:
+    """Repeat a trial of CONTENDER in RUN and show what it writes.
+
+    Nothing is stored. Prints the plain command too. Exit status 1 unless the trial is ok.
+    """
+    from ringside.cli import context
+    from ringside.cli.progress import LiveProgress
+    from ringside.cli.run import parse_settings
+    from ringside.measure.exclusive import alone
+    from ringside.measure.executor import LocalExecutor
+    from ringside.measure.repeat import plain_command, repetition
+    from ringside.measure.suites import runs_of
+    from ringside.model.catalogue import Unavailable
+    from ringside.model.results import Outcome
+    from ringside.render.failures import last_lines
+
+    storage = context.open_store(store, create=False)
+    runs = runs_of(storage, run)
+    runs = [each for each in runs if contender in each.plan.get("contenders", {})] or runs[:1]
+    if len(runs) > 1:
+        ids = ", ".join(each.id for each in runs)
+        raise UsageError(f"{run} is a suite of runs: name one of {ids}")
+    with LiveProgress(context.talk()) as progress:
+        again = repetition(
+            runs[0],
+            storage.trials(runs[0]),
+            contender,
+            parse_settings(settings),
+            catalogue=context.catalogue(),
+            toolchain=context.toolchain(),
+            inputs=context.inputs(),
+            executor=LocalExecutor(),
+            observer=progress,
+        )
+        if isinstance(again, Unavailable):
+            progress.on_prepared(again)
+            return 1
+        request = again.request()
+        if again.has_changed:
+            print(f"ringside: {contender} has changed since run {runs[0].id}", file=sys.stderr)
+        with alone(progress.on_wait):
+            trial = again.carry_out()
+    print(one_line(f"{contender} at {trial.cell.point}: {trial.outcome}: {trial.detail}".rstrip(": ")))
+    for name, phase in trial.phases.items():
+        print(one_line(f"  ::phase name={name} ns={' '.join(map(str, phase))}"))
+    report = trial.report
+    for stream, text in (
+        ("stdout", report.stdout_tail if report else ""),
+        ("stderr", report.stderr_tail if report else ""),
+    ):
+        if lines := last_lines(text, _LINES):
+            print(f"{stream}:")
+            for line in lines:
+                print(f"  | {line}")
+    kind = "the server, without its load" if request.service else "the program"
+    wait = "; press Enter where it prints ::await" if request.awaits else ""
+    print(f"by hand ({kind}{wait}):")
+    print(f"  {one_line(plain_command(request), 4000)}")
+    return 0 if trial.outcome is Outcome.OK else 1

@@ -1,0 +1,46 @@
+"""What shows why trials failed: the last lines that the program wrote, and the command that repeats one."""
+
+from __future__ import annotations
+
+import shlex
+
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.run import RunAnalysis
+from ringside.model.results import Outcome
+from ringside.text import one_line
+from ringside.workloads.base import Workload
+
+# The last lines of a program's stderr that tables show; `ringside repeat` shows more.
+STDERR_LINES = 5
+# The last lines of a failed build's log.
+LOG_LINES = 15
+
+
+def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
+    """The last lines of hostile text, each harmless."""
+    return [one_line(line) for line in text.rstrip().splitlines()[-most:]]
+
+
+def repeat_command(analysis: RunAnalysis, cell: CellAnalysis) -> str:
+    """The command that repeats a trial of a cell that failed; empty where none can."""
+    outcomes = set(cell.outcomes) - {Outcome.UNAVAILABLE}
+    failed = outcomes - {Outcome.OK} or (outcomes and cell.missing)
+    if not failed or not isinstance(analysis.measurement, Workload):
+        return ""
+    levels = [f"{factor}={cell.cell.point[factor]}" for factor in analysis.varying]
+    words = [word for level in levels for word in ("--set", level)]
+    return shlex.join(["ringside", "repeat", analysis.run.id, cell.cell.contender, *words])
+
+
+def notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:
+    """Lines below a table: the end of what the program wrote to stderr, or of what its build printed, and how
+    to repeat the trial."""
+    name = cell.cell.contender
+    lines: list[str] = []
+    if stderr := last_lines(cell.stderr):
+        lines += [f"{name} wrote to stderr:", *(f"  | {line}" for line in stderr)]
+    elif log := last_lines(analysis.contenders[name].log, LOG_LINES):
+        lines += [f"the build of {name} printed:", *(f"  | {line}" for line in log)]
+    if command := repeat_command(analysis, cell):
+        lines.append(f"{name} again, with all that it writes: {command}")
+    return tuple(lines)
