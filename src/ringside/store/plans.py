@@ -17,6 +17,7 @@ from ringside.errors import StoreError
 from ringside.model.catalogue import Published
 from ringside.model.design import Experiment, Level, Point
 from ringside.model.results import Run
+from ringside.text import one_line
 
 PLAN_VERSION = 3
 
@@ -94,13 +95,13 @@ def read_plan(run: Run) -> RunPlan:
     version = values.pop("version", 1)
     if version not in range(1, PLAN_VERSION + 1):
         raise StoreError(
-            f"run {run.id} has a plan of version {version}, this ringside reads up to {PLAN_VERSION}: use "
-            "the ringside that wrote it"
+            f"run {run.id} has a plan of version {one_line(str(version), 20)}, this ringside reads up to "
+            f"{PLAN_VERSION}: use the ringside that wrote it"
         )
     try:
         kept = msgspec.convert(_from_version_1(values) if version == 1 else values, _KeptPlan)
     except (msgspec.ValidationError, AttributeError, TypeError) as error:
-        raise StoreError(f"the plan of run {run.id} cannot be read: {error}") from error
+        raise StoreError(f"the plan of run {run.id} cannot be read: {one_line(str(error))}") from error
     points = tuple(Point(tuple(levels.items())) for levels in kept.points)
     return RunPlan(kept.experiment, points, kept.contenders, kept.published, kept.suite)
 
