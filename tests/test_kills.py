@@ -55,14 +55,21 @@ def trials(store: Path) -> list[tuple[object, ...]]:
         return connection.execute(query).fetchall()
 
 
-def cgroups() -> set[Path]:
-    """Cgroups of probes, of all that run on this machine."""
+def is_alive(cgroup: Path) -> bool:
+    """Whether the probe that a cgroup is named for lives."""
+    return Path("/proc", cgroup.name.split("-")[1]).exists()
+
+
+def stale_cgroups() -> set[Path]:
+    """Cgroups of probes that do not live any more."""
     roots = [
         Path(line.split()[4])
         for line in Path("/proc/self/mountinfo").read_text().splitlines()
         if " - cgroup2 " in line
     ]
-    return {path for root in roots for path in root.rglob("ringside-*") if path.is_dir()}
+    # Not `rglob`: folders go away meanwhile.
+    folders = (Path(folder) for root in roots for folder, _, _ in os.walk(root))
+    return {path for path in folders if path.name.startswith("ringside-") and not is_alive(path)}
 
 
 def killed(place: Path, dice: random.Random, whom: str) -> subprocess.Popen[bytes]:
@@ -129,13 +136,14 @@ def test_killed_at_random_moments(runs: Path, whom: str) -> None:
 @pytest.mark.parametrize("whom", ["ringside", "probe", "both"])
 def test_killed_two_hundred_times(runs: Path, whom: str) -> None:
     """Sixty-seven times each; `pytest -s` shows when the kills came."""
-    dice, before = random.Random(), cgroups()
+    dice = random.Random()
     moments = Counter(check(runs, dice, whom) for _ in range(67))
     print(f"\nSIGKILL of {whom}: {dict(moments)}")
     assert sum(moments.values()) == 67
     assert moments["in the run"] > 10
     # The next probe removed what the killed ones had left.
-    assert cgroups() <= before
+    ringside("run", "mine", "--blocks", "1", "--until", "end")
+    assert not stale_cgroups()
 
 
 def test_ctrl_c_ends_within_two_seconds(runs: Path) -> None:
