@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ Add = Callable[..., None]
 
 BLOCKS = 6
 NAMES = ("one", "two", "three")
-LONGEST_S = 4.0
+RUN = [*RINGSIDE, "run", "mine", "--until", "end"]
 REPEATED = ("probe-failed", "interrupted")
 
 
@@ -72,13 +73,25 @@ def stale_cgroups() -> set[Path]:
     return {path for path in folders if path.name.startswith("ringside-") and not is_alive(path)}
 
 
+@cache
+def measuring_s(place: Path) -> float:
+    """How long a whole run takes from its first contender on."""
+    with subprocess.Popen(RUN, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert is_over(lambda: bool(processes_of(place)))
+        begun = time.monotonic()
+        assert process.wait(120) == 0
+        return time.monotonic() - begun
+
+
 def killed(place: Path, dice: random.Random, whom: str) -> subprocess.Popen[bytes]:
-    """A run, and a SIGKILL somewhere on the way: of "ringside", of its "probe", which does not end the run,
-    or of "both"."""
-    process = subprocess.Popen(
-        [*RINGSIDE, "run", "mine", "--until", "end"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    time.sleep(dice.uniform(0.3, LONGEST_S))
+    """A run, and a SIGKILL somewhere on the way, mostly in its trials: of "ringside", of its "probe", which
+    does not end the run, or of "both"."""
+    process = subprocess.Popen(RUN, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if dice.random() < 0.8:
+        is_over(lambda: bool(processes_of(place)) or process.poll() is not None)
+        time.sleep(dice.uniform(0, measuring_s(place)))
+    else:
+        time.sleep(dice.uniform(0, 2))
     probes = descendants(process.pid)[:1]
     victims = {"ringside": [process.pid], "probe": probes, "both": [process.pid, *probes]}[whom]
     for victim in victims:
@@ -99,6 +112,7 @@ def runs(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
 def check(place: Path, dice: random.Random, whom: str) -> str:
     """Kill, look at the store, resume, look again. When the kill came, in words."""
     store = place / ".ringside" / "ringside.sqlite"
+    measuring_s(place)
     store.unlink(missing_ok=True)
     for rest in ("-wal", "-shm"):
         store.with_name(store.name + rest).unlink(missing_ok=True)
@@ -147,9 +161,7 @@ def test_killed_two_hundred_times(runs: Path, whom: str) -> None:
 
 
 def test_ctrl_c_ends_within_two_seconds(runs: Path) -> None:
-    process = subprocess.Popen(
-        [*RINGSIDE, "run", "mine", "--until", "end"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = subprocess.Popen(RUN, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert is_over(lambda: bool(processes_of(runs)))
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)

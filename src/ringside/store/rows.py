@@ -113,12 +113,12 @@ def run_of(row: Any) -> Run:
 
 
 def _json(text: Any, type: Any) -> Any:
-    """The value of a column that holds JSON. Python's own reader: the store may have numbers that are none of
-    JSON (NaN). Raises ValueError."""
+    """The value of a column that holds JSON. Raises ValueError, also for numbers and characters that JSON
+    does not have."""
     if not isinstance(text, str):
         raise ValueError("a column holds no text")
     try:
-        return msgspec.convert(json.loads(text), type)
+        return msgspec.json.decode(text, type=type)
     except RecursionError:
         raise ValueError("a column is nested too deeply") from None
 
