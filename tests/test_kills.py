@@ -1,5 +1,6 @@
-"""Ringside and its probe, killed at random moments of real runs: no finished trial is lost, the store is
-whole, `--resume` completes the same plan with no trial twice, and nothing is left running."""
+"""Ringside, its probe, or both, killed at random moments of real runs: no finished trial is lost, the store
+is whole, `--resume` completes the same plan with no trial twice, and nothing is left: no process, no
+cgroup."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ Add = Callable[..., None]
 
 BLOCKS = 6
 NAMES = ("one", "two", "three")
-LONGEST_S = 4.0
+RUN = [*RINGSIDE, "run", "mine", "--until", "end"]
 REPEATED = ("probe-failed", "interrupted")
 
 
@@ -54,13 +56,44 @@ def trials(store: Path) -> list[tuple[object, ...]]:
         return connection.execute(query).fetchall()
 
 
-def killed(place: Path, dice: random.Random, *, only_the_probe: bool) -> subprocess.Popen[bytes]:
-    """A run, and its SIGKILL somewhere on the way; a probe's does not end it."""
-    process = subprocess.Popen(
-        [*RINGSIDE, "run", "mine", "--until", "end"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    time.sleep(dice.uniform(0.3, LONGEST_S))
-    victims = descendants(process.pid)[:1] if only_the_probe else [process.pid]
+def is_alive(cgroup: Path) -> bool:
+    """Whether the probe that a cgroup is named for lives."""
+    return Path("/proc", cgroup.name.split("-")[1]).exists()
+
+
+def stale_cgroups() -> set[Path]:
+    """Cgroups of probes that do not live any more."""
+    roots = [
+        Path(line.split()[4])
+        for line in Path("/proc/self/mountinfo").read_text().splitlines()
+        if " - cgroup2 " in line
+    ]
+    # Not `rglob`: folders go away meanwhile.
+    folders = (Path(folder) for root in roots for folder, _, _ in os.walk(root))
+    return {path for path in folders if path.name.startswith("ringside-") and not is_alive(path)}
+
+
+@cache
+def measuring_s(place: Path) -> float:
+    """How long a whole run takes from its first contender on."""
+    with subprocess.Popen(RUN, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert is_over(lambda: bool(processes_of(place)))
+        begun = time.monotonic()
+        assert process.wait(120) == 0
+        return time.monotonic() - begun
+
+
+def killed(place: Path, dice: random.Random, whom: str) -> subprocess.Popen[bytes]:
+    """A run, and a SIGKILL somewhere on the way, mostly in its trials: of "ringside", of its "probe", which
+    does not end the run, or of "both"."""
+    process = subprocess.Popen(RUN, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if dice.random() < 0.8:
+        is_over(lambda: bool(processes_of(place)) or process.poll() is not None)
+        time.sleep(dice.uniform(0, measuring_s(place)))
+    else:
+        time.sleep(dice.uniform(0, 2))
+    probes = descendants(process.pid)[:1]
+    victims = {"ringside": [process.pid], "probe": probes, "both": [process.pid, *probes]}[whom]
     for victim in victims:
         with suppress(ProcessLookupError):
             os.kill(victim, signal.SIGKILL)
@@ -76,21 +109,23 @@ def runs(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
     return workplace
 
 
-def check(place: Path, dice: random.Random, *, only_the_probe: bool) -> None:
+def check(place: Path, dice: random.Random, whom: str) -> str:
+    """Kill, look at the store, resume, look again. When the kill came, in words."""
     store = place / ".ringside" / "ringside.sqlite"
+    measuring_s(place)
     store.unlink(missing_ok=True)
     for rest in ("-wal", "-shm"):
         store.with_name(store.name + rest).unlink(missing_ok=True)
-    killed(place, dice, only_the_probe=only_the_probe)
+    killed(place, dice, whom)
     assert is_over(lambda: not processes_of(place)), "a contender outlived the kill"
     if not store.exists():
-        return
+        return "before there was a store"
     try:
         before = trials(store)
         with closing(sqlite3.connect(store)) as connection:
-            (run,) = connection.execute("SELECT id FROM run").fetchone()
+            run, ended = connection.execute("SELECT id, ended_at FROM run").fetchone()
     except (sqlite3.OperationalError, TypeError):
-        return  # It was killed before the run began.
+        return "before the run began"
     ringside("run", "--resume", run, status=None)
     after = trials(store)
     assert after[: len(before)] == before
@@ -101,27 +136,32 @@ def check(place: Path, dice: random.Random, *, only_the_probe: bool) -> None:
     assert counted | Counter(lost) == wanted
     assert len(lost) <= 1
     assert not processes_of(place)
+    return "after its end" if ended and not lost else "in the run" if before else "before the first trial"
 
 
-@pytest.mark.parametrize("only_the_probe", [False, True])
-def test_killed_at_random_moments(runs: Path, only_the_probe: bool) -> None:
+@pytest.mark.parametrize("whom", ["ringside", "probe", "both"])
+def test_killed_at_random_moments(runs: Path, whom: str) -> None:
     dice = random.Random(7)
-    for _ in range(3):
-        check(runs, dice, only_the_probe=only_the_probe)
+    for _ in range(2):
+        check(runs, dice, whom)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("only_the_probe", [False, True])
-def test_killed_a_hundred_times(runs: Path, only_the_probe: bool) -> None:
+@pytest.mark.parametrize("whom", ["ringside", "probe", "both"])
+def test_killed_two_hundred_times(runs: Path, whom: str) -> None:
+    """Sixty-seven times each; `pytest -s` shows when the kills came."""
     dice = random.Random()
-    for _ in range(100):
-        check(runs, dice, only_the_probe=only_the_probe)
+    moments = Counter(check(runs, dice, whom) for _ in range(67))
+    print(f"\nSIGKILL of {whom}: {dict(moments)}")
+    assert sum(moments.values()) == 67
+    assert moments["in the run"] > 10
+    # The next probe removed what the killed ones had left.
+    ringside("run", "mine", "--blocks", "1", "--until", "end")
+    assert not stale_cgroups()
 
 
 def test_ctrl_c_ends_within_two_seconds(runs: Path) -> None:
-    process = subprocess.Popen(
-        [*RINGSIDE, "run", "mine", "--until", "end"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = subprocess.Popen(RUN, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert is_over(lambda: bool(processes_of(runs)))
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
+from ringside.analysis.coherence import check_coherent
 from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
 from ringside.analysis.diagnostics import diagnose, references
 from ringside.analysis.examination import (
@@ -165,16 +166,14 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
     experiment = plan.experiment
     measurement = find_measurement(experiment.workload)
     names, points = experiment.contenders, plan.points
+    planned = [Cell(name, point) for point in points for name in names]
+    check_coherent(run, measurement, points, planned, trials)
     metrics = tuple(measurement.metric(name) for name in experiment.show.metrics or measurement.compared)
     counted = without_repeated(trials)
     by_cell: dict[Cell, list[Trial]] = {}
     for trial in counted:
         by_cell.setdefault(trial.cell, []).append(trial)
-    cells = {
-        cell: analyse_cell(cell, by_cell.get(cell, []), measurement)
-        for point in points
-        for cell in (Cell(name, point) for name in names)
-    }
+    cells = {cell: analyse_cell(cell, by_cell.get(cell, []), measurement) for cell in planned}
     confidence = nominal_confidence(experiment)
     observations = Observations.of_cells(measurement, counted, cells.values())
     is_over = run.ended_at is not None

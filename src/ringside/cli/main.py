@@ -16,12 +16,14 @@ import click
 from ringside import __version__
 from ringside.cli import pipes
 from ringside.errors import RingsideError
+from ringside.text import one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+_MESSAGE_LENGTH = 4000
 
 # For each command its module, which holds it by the same name, and the first sentence of its help.
 COMMANDS = {
@@ -121,7 +123,8 @@ def main() -> None:
 
 
 def _complain(text: str, status: int) -> int:
-    print(f"ringside: {' '.join(text.split())}", file=sys.stderr)
+    # It may quote what a file or a program says.
+    print(f"ringside: {one_line(' '.join(text.split()), _MESSAGE_LENGTH)}", file=sys.stderr)
     return status
 
 

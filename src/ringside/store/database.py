@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from ringside.errors import NoStoreError, StoreError, UsageError
 from ringside.model.results import REPEATABLE, Run, Trial
 from ringside.store import rows
+from ringside.text import one_line
 
 FORMAT = 1
 
@@ -151,8 +152,8 @@ class Store:
             known = connection.execute(query).scalar()
             if known != str(FORMAT):
                 raise StoreError(
-                    f"the store {self.where} has format {str(known)[:20]}, this ringside knows {FORMAT}: "
-                    "use the ringside that wrote it, or another store with --store"
+                    f"the store {self.where} has format {one_line(str(known), 20)}, this ringside knows "
+                    f"{FORMAT}: use the ringside that wrote it, or another store with --store"
                 )
         if create:
             _metadata.create_all(connection)
@@ -178,7 +179,8 @@ class Store:
         try:
             with self._engine.begin() as connection:
                 yield connection
-        except sa.exc.SQLAlchemyError as error:
+        # SQLite's own words about a damaged file may be no text.
+        except (sa.exc.SQLAlchemyError, UnicodeDecodeError) as error:
             raise self._error(error) from error
 
     @contextmanager
@@ -189,7 +191,16 @@ class Store:
         except sa.exc.SQLAlchemyError as error:
             raise self._error(error) from error
 
-    def _error(self, error: sa.exc.SQLAlchemyError) -> StoreError:
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[sa.Connection]:
+        """A transaction that reads `what`, which may be anything: others write files as well."""
+        try:
+            with self._transaction() as connection:
+                yield connection
+        except (ValueError, TypeError, OverflowError) as error:
+            raise StoreError(f"{what} in {self.where} cannot be read: {_first_line(error)}") from error
+
+    def _error(self, error: Exception) -> StoreError:
         reason = _first_line(getattr(error, "orig", None) or error)
         hint = {
             "database or disk is full": "free some space, then `ringside run --resume` goes on",
@@ -310,26 +321,19 @@ class Store:
         request."""
         mine = _trial.c.run_id == run.id
         query = sa.select(_trial).where(mine).order_by(_trial.c.id)
-        with self._transaction() as connection:
-            try:
-                trials = [(row.id, rows.trial_of(row)) for row in connection.execute(query)]
-                if not samples:
-                    return [trial for _, trial in trials]
-                kept = sa.select(_timeline).join(_trial).where(mine)
-                texts = {row.trial_id: row.samples for row in connection.execute(kept)}
-                return [
-                    replace(trial, samples=rows.samples_of(texts.get(key, "[]"))) for key, trial in trials
-                ]
-            except ValueError as error:
-                raise StoreError(
-                    f"a trial of run {run.id} in {self.where} cannot be read: {error}"
-                ) from error
+        with self._reading(f"a trial of run {run.id}") as connection:
+            trials = [(row.id, rows.trial_of(row)) for row in connection.execute(query)]
+            if not samples:
+                return [trial for _, trial in trials]
+            kept = sa.select(_timeline).join(_trial).where(mine)
+            texts = {row.trial_id: row.samples for row in connection.execute(kept)}
+            return [replace(trial, samples=rows.samples_of(texts.get(key, "[]"))) for key, trial in trials]
 
     def runs(self) -> list[Run]:
         """All runs, the latest last."""
-        with self._transaction() as connection:
+        with self._reading("a run") as connection:
             result = connection.execute(sa.select(_run).order_by(_run.c.started_at, _run.c.id))
-            return [_run_of(row) for row in result]
+            return [rows.run_of(row) for row in result]
 
     def run(self, name: str = "latest") -> Run:
         """The run of that id, or the latest. Raises UsageError when there is none."""
@@ -338,17 +342,17 @@ class Store:
             query = query.order_by(_run.c.started_at.desc(), _run.c.id.desc()).limit(1)
         else:
             query = query.where(_run.c.id == name)
-        with self._transaction() as connection:
+        with self._reading("a run") as connection:
             row = connection.execute(query).first()
-        if row is None and name == "latest":
+            if row is not None:
+                return rows.run_of(row)
+        if name == "latest":
             raise self._empty()
-        if row is None:
-            raise UsageError(f"there is no run `{name}` in {self.where}: `ringside list runs` names them")
-        return _run_of(row)
+        raise UsageError(f"there is no run `{name}` in {self.where}: `ringside list runs` names them")
 
     def sources(self, hashes: Sequence[str]) -> dict[str, str]:
         """Texts by their hash."""
-        with self._transaction() as connection:
+        with self._reading("a source") as connection:
             result = connection.execute(sa.select(_source).where(_source.c.hash.in_(list(hashes))))
             return {row.hash: row.text for row in result}
 
@@ -372,7 +376,7 @@ class Store:
             .where(_timeline.c.trial_id.in_(mine))
             .order_by(_timeline.c.trial_id),
         }
-        with self._transaction() as connection:
+        with self._reading("a row") as connection:
             return {
                 name: [dict(row._mapping) for row in connection.execute(query)]
                 for name, query in queries.items()
@@ -383,10 +387,17 @@ class Store:
         try:
             with self._transaction() as connection:
                 for table in (_run, _source, _trial, _timeline):
-                    if rows_of_table := [dict(row) for row in tables[table.name]]:
+                    if rows_of_table := [_whole(dict(row), table) for row in tables[table.name]]:
                         connection.execute(table.insert(), rows_of_table)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StoreError(f"{self.where} does not hold the tables of runs") from error
+
+
+def _whole(row: dict[str, Any], table: sa.Table) -> dict[str, Any]:
+    """A row that has all columns of its table. Raises ValueError."""
+    if row.keys() != set(table.c.keys()):
+        raise ValueError(f"a row of {table.name} has other columns")
+    return row
 
 
 def text_hash(text: str) -> str:
@@ -412,16 +423,4 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
 
 def _first_line(error: object) -> str:
     text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
-
-
-def _run_of(row: Any) -> Run:
-    return Run(
-        id=row.id,
-        experiment=row.experiment,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        seed=row.seed,
-        plan=json.loads(row.plan),
-        host=json.loads(row.host),
-    )
+    return one_line(text.splitlines()[0]) if text else type(error).__name__

@@ -17,8 +17,11 @@ from ringside.errors import StoreError
 from ringside.model.catalogue import Published
 from ringside.model.design import Experiment, Level, Point
 from ringside.model.results import Run
+from ringside.text import one_line
 
 PLAN_VERSION = 3
+# The most that an experiment can ask for, and far more than is ever made.
+_MAX_BLOCKS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +98,38 @@ def read_plan(run: Run) -> RunPlan:
     version = values.pop("version", 1)
     if version not in range(1, PLAN_VERSION + 1):
         raise StoreError(
-            f"run {run.id} has a plan of version {version}, this ringside reads up to {PLAN_VERSION}: use "
-            "the ringside that wrote it"
+            f"run {run.id} has a plan of version {one_line(str(version), 20)}, this ringside reads up to "
+            f"{PLAN_VERSION}: use the ringside that wrote it"
         )
     try:
         kept = msgspec.convert(_from_version_1(values) if version == 1 else values, _KeptPlan)
     except (msgspec.ValidationError, AttributeError, TypeError) as error:
-        raise StoreError(f"the plan of run {run.id} cannot be read: {error}") from error
+        raise StoreError(f"the plan of run {run.id} cannot be read: {one_line(str(error))}") from error
     points = tuple(Point(tuple(levels.items())) for levels in kept.points)
+    if contradiction := _contradiction(kept, points):
+        raise StoreError(f"the plan of run {run.id} cannot be read: {contradiction}")
     return RunPlan(kept.experiment, points, kept.contenders, kept.published, kept.suite)
+
+
+def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:
+    """What does not fit together in a plan; empty where all does. An experiment's file is checked when it is
+    read, but a store or a record may have been written by anybody."""
+    of = kept.experiment
+    if not of.contenders or not points:
+        return "it has no cells"
+    if not {*of.contenders} <= kept.contenders.keys():
+        return "it does not describe all of its contenders"
+    if len(set(of.contenders)) < len(of.contenders) or len(set(points)) < len(points):
+        return "it has a cell twice"
+    if not {of.baseline, *(name for pair in of.show.ratios for name in pair)} <= {*of.contenders}:
+        return "it compares a contender that takes no part"
+    if len({tuple(name for name, _ in point.levels) for point in points}) > 1:
+        return "its points have different factors"
+    if not 1 <= of.blocks <= _MAX_BLOCKS:
+        return "its number of blocks is out of range"
+    if not 0 < of.margin <= 1 or not (of.until is None or 0 < of.until <= 1):
+        return "its margin or its goal is out of range"
+    return ""
 
 
 def _from_version_1(values: Mapping[str, Any]) -> dict[str, Any]:

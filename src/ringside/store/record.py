@@ -13,6 +13,7 @@ from typing import Any
 from ringside.errors import StoreError
 from ringside.model.results import Run
 from ringside.store.database import Store
+from ringside.text import one_line
 
 SUFFIX = ".json.xz"
 FORMAT = 1
@@ -50,8 +51,8 @@ def read(path: Path) -> Store:
         raise StoreError(f"{path} is no record: `ringside export RUN --format record` writes one")
     if version != FORMAT:
         raise StoreError(
-            f"the record {path} has format {str(version)[:20]}, this ringside knows {FORMAT}: use the "
-            "ringside that wrote it"
+            f"the record {path} has format {one_line(str(version), 20)}, this ringside knows {FORMAT}: use "
+            "the ringside that wrote it"
         )
     tables: Any = document.get("tables")
     store = Store("sqlite://")

@@ -1,21 +1,20 @@
-"""A trial as a row of the store, and back. The column `outcome_line` holds the probe's outcome and, beside
-its keys, what else is known of the trial: loads, spans, repeats, the memory limit, the size of its input."""
+"""Trials and runs as rows of the store, and back. The column `outcome_line` holds the probe's outcome and,
+beside its keys, what else is known of the trial: loads, spans, repeats, the memory limit, the size of its
+input."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Span, Trial
-from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome, plain
+from ringside.model.design import Cell, Level, Point
+from ringside.model.results import Outcome, Run, Span, Trial
+from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, TrialOutcome, plain
 
 _NS = 1e9
-# Keys of `outcome_line` that are not the probe's.
-_OURS = ("loads", "spans", "repeats", "memory_limit_bytes", "input_bytes")
 
 
 def trial_values(trial: Trial) -> dict[str, Any]:
@@ -46,38 +45,82 @@ def samples_of(text: str) -> tuple[Sample, ...]:
     return msgspec.json.decode(text, type=tuple[Sample, ...])
 
 
+class _Columns(msgspec.Struct, frozen=True):
+    """The columns of a row that hold what they should: SQLite keeps anything in any column."""
+
+    block: Count
+    position: Count
+    contender: str
+    point: dict[str, Level]
+    outcome: Outcome
+    detail: str
+    started_at: str
+    cpus: tuple[int, ...]
+    phases: dict[str, Count]
+    marks: dict[str, dict[str, Any]]
+    missing: tuple[str, ...]
+
+
+class _Ours(msgspec.Struct, frozen=True):
+    """The keys of `outcome_line` that are not the probe's."""
+
+    loads: tuple[dict[str, Any], ...] = ()
+    spans: tuple[tuple[int, int, int], ...] = ()
+    repeats: dict[str, tuple[Count, ...]] = {}
+    memory_limit_bytes: Bytes | None = None
+    input_bytes: Bytes | None = None
+
+
 def trial_of(row: Any) -> Trial:
     """The trial of a row, without its samples. Raises ValueError where the row is none."""
-    values: Mapping[str, Any] = json.loads(row.outcome_line)
-    report = {key: value for key, value in values.items() if key not in _OURS}
-    repeats = values.get("repeats", {})
+    values: dict[str, Any] = _json(row.outcome_line, dict[str, Any])
+    report = {key: value for key, value in values.items() if key not in _Ours.__struct_fields__}
+    ours = msgspec.convert(values, _Ours)
+    texts = ("point", "cpus", "phases", "marks", "missing")
+    kept = {name: getattr(row, name) for name in _Columns.__struct_fields__}
+    columns = msgspec.convert({**kept, **{name: _json(kept[name], Any) for name in texts}}, _Columns)
     marks = {
         # A mark of the earliest versions lacks its type.
         name: msgspec.convert({**mark, "type": "sample"}, Sample)
-        for name, mark in json.loads(row.marks).items()
+        for name, mark in columns.marks.items()
     }
     return Trial(
-        block=row.block,
-        position=row.position,
-        cell=Cell(row.contender, Point(tuple(json.loads(row.point).items()))),
-        outcome=Outcome(row.outcome),
-        detail=row.detail,
-        started_at=row.started_at,
-        cpus=tuple(json.loads(row.cpus)),
+        block=columns.block,
+        position=columns.position,
+        cell=Cell(columns.contender, Point(tuple(columns.point.items()))),
+        outcome=columns.outcome,
+        detail=columns.detail,
+        started_at=columns.started_at,
+        cpus=columns.cpus,
         report=msgspec.convert({**report, "type": "outcome"}, TrialOutcome) if "outcome" in report else None,
-        phases={name: tuple(repeats.get(name, (total,))) for name, total in json.loads(row.phases).items()},
+        phases={name: ours.repeats.get(name, (total,)) for name, total in columns.phases.items()},
         marks=marks,
         loads=tuple(
-            msgspec.convert({"outcome": "ok", **load, "type": "load"}, LoadMessage)
-            for load in values.get("loads", ())
+            msgspec.convert({"outcome": "ok", **load, "type": "load"}, LoadMessage) for load in ours.loads
         ),
-        spans=tuple(
-            Span(unit, begin_ns / _NS, end_ns / _NS) for unit, begin_ns, end_ns in values.get("spans", ())
-        ),
-        missing=tuple(json.loads(row.missing)),
-        memory_limit_bytes=values.get("memory_limit_bytes"),
-        input_bytes=values.get("input_bytes"),
+        spans=tuple(Span(unit, begin_ns / _NS, end_ns / _NS) for unit, begin_ns, end_ns in ours.spans),
+        missing=columns.missing,
+        memory_limit_bytes=ours.memory_limit_bytes,
+        input_bytes=ours.input_bytes,
     )
+
+
+def run_of(row: Any) -> Run:
+    """The run of a row. Raises ValueError where the row is none."""
+    kept = {name: getattr(row, name) for name in ("id", "experiment", "started_at", "ended_at", "seed")}
+    values = {name: _json(getattr(row, name), dict[str, Any]) for name in ("plan", "host")}
+    return msgspec.convert({**kept, **values}, Run)
+
+
+def _json(text: Any, type: Any) -> Any:
+    """The value of a column that holds JSON. Raises ValueError, also for numbers and characters that JSON
+    does not have."""
+    if not isinstance(text, str):
+        raise ValueError("a column holds no text")
+    try:
+        return msgspec.json.decode(text, type=type)
+    except RecursionError:
+        raise ValueError("a column is nested too deeply") from None
 
 
 def _outcome_values(trial: Trial) -> dict[str, Any]:

@@ -1,0 +1,78 @@
+//! Requests: any bytes are a request or an error of one line; what is accepted can be carried out without a panic.
+#![no_main]
+#![allow(dead_code)]
+
+#[path = "../../src/load"]
+mod load {
+    pub mod body;
+    pub mod error;
+    pub mod http_request;
+    pub mod pacer;
+    pub mod plan;
+    pub mod sequence;
+    pub mod template;
+    pub mod text;
+}
+#[path = "../../src/request.rs"]
+mod request;
+#[path = "../../src/stub"]
+mod stub {
+    pub mod delay;
+    pub mod plan;
+    pub use plan::Plan;
+}
+#[path = "../../src/units.rs"]
+mod units;
+
+use libfuzzer_sys::fuzz_target;
+use load::body::BodyCheck;
+use load::pacer::Pacer;
+use load::plan::Plan;
+use load::sequence::StreamFormat;
+use request::Work;
+
+/// Instants are in order, and a request has bytes whatever its numbers are.
+fn try_load(plan: &Plan) {
+    let mut pacer = Pacer::new(&plan.pacing(), 1, 3, plan.duration_ns(), plan.requests);
+    let mut last = 0;
+    for at in std::iter::from_fn(|| pacer.take()).take(100) {
+        assert!(at >= last, "{at} after {last}");
+        last = at;
+    }
+    if let Some(request) = &plan.request {
+        let largest = u64::MAX.to_string();
+        assert!(request.bytes(&largest, &largest).is_ok());
+    }
+    let _ = BodyCheck::new(&plan.expect);
+    let _ = StreamFormat::new(&plan.stream);
+    for connection in 1..=100 {
+        assert!(!(plan.stream.pauses(connection) && plan.stream.resets(connection)));
+    }
+}
+
+fn try_stub(plan: &stub::Plan) {
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    for upstream in &plan.upstreams {
+        // At most an hour.
+        assert!(upstream.delay.draw_ns(&mut random) <= 3_600_000_000_000);
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    match Work::parse(data) {
+        Err(why) => assert!(!why.contains(&['\n', '\r'][..]), "{why:?}"),
+        Ok(Work::Load(plan)) => try_load(&plan),
+        Ok(Work::Stub(plan)) => try_stub(&plan),
+        Ok(Work::Trial(request)) => {
+            let _ = request.sample_interval();
+            let service = request.service.as_ref();
+            for step in service.map_or(&[][..], |service| &service.steps) {
+                let anywhere = ([127, 0, 0, 1], 1).into();
+                step.loads.iter().for_each(|load| try_load(&load.plan.at(anywhere)));
+            }
+            if let Some(stub) = service.and_then(|service| service.stub.as_ref()) {
+                try_stub(stub);
+            }
+        }
+    }
+});

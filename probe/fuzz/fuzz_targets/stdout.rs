@@ -1,0 +1,48 @@
+//! A program's stdout: any split gives what the whole gives, and no error can hold a control character.
+#![no_main]
+#![allow(dead_code)]
+
+#[path = "../../src/protocol_line.rs"]
+mod protocol_line;
+#[path = "../../src/stdout.rs"]
+mod stdout;
+#[path = "../../src/text.rs"]
+mod text;
+
+use libfuzzer_sys::fuzz_target;
+use protocol_line::Parsed;
+use std::collections::BTreeMap;
+use stdout::{StdoutParser, MAX_LINES};
+
+/// The lines, those that start with each prefix, the hash, and the events.
+type Output = (u64, BTreeMap<char, u64>, Option<String>, Vec<Parsed>);
+
+fn read<'a>(mut parser: StdoutParser, pieces: impl Iterator<Item = &'a [u8]>) -> Output {
+    let mut events = Vec::new();
+    for piece in pieces {
+        parser.feed(piece, &mut |event| events.push(event));
+    }
+    parser.finish(&mut |event| events.push(event));
+    (parser.total(), parser.starting(), parser.hash(), events)
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&first, data)) = data.split_first() else {
+        return;
+    };
+    let parser = || match first & 1 {
+        1 => StdoutParser::plain(),
+        _ => StdoutParser::new(":*>→".chars(), true),
+    };
+    let whole = read(parser(), std::iter::once(data));
+    assert_eq!(read(parser(), data.chunks(1)), whole);
+    let (left, right) = data.split_at(usize::from(first).min(data.len()));
+    assert_eq!(read(parser(), [left, right].into_iter()), whole);
+    let (lines, _, _, events) = whole;
+    assert!(lines <= data.len() as u64);
+    assert!(events.len() as u64 <= MAX_LINES + 1);
+    for why in events.iter().filter_map(|event| event.as_ref().err()) {
+        assert!(!why.chars().any(char::is_control), "{why:?}");
+        assert!(why.len() < 2000, "{why:?}");
+    }
+});
