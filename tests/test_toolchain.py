@@ -67,6 +67,21 @@ def test_names_are_looked_up_on_path_and_may_be_globs(
     assert found.version == "2.0"
 
 
+def test_a_path_may_begin_with_a_variable_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    script(tmp_path / "bin" / "thing", "echo 1.5")
+    # Without the variable, nothing is looked for in `/bin`.
+    monkeypatch.delenv("THING_HOME", raising=False)
+    assert isinstance(toolchain.find_receipt(runtime("$THING_HOME/bin/thing")), str)
+    assert list(toolchain.candidates(["$THING_HOME/bin/sh"])) == []
+    monkeypatch.setenv("THING_HOME", str(tmp_path))
+    receipt = toolchain.find_receipt(runtime("$THING_HOME/bin/thing"))
+    assert isinstance(receipt, Receipt)
+    assert receipt.executable == str(tmp_path / "bin" / "thing")
+
+
 def test_a_shim_is_seen_through(tmp_path: Path) -> None:
     real = script(tmp_path / "real", "echo 3.0")
     shim = script(tmp_path / "shim", f'[ "$1" = where ] && echo {real} || exec {real}')

@@ -38,7 +38,11 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
     `NAME@RUNTIME`."""
 
     executable: Annotated[
-        Names, _about("Names, paths or globs of the executable; the first that exists is used.")
+        Names,
+        _about(
+            "Names or paths of the executable, with `*` where any name will do and `$NAME` for a variable of "
+            "the environment; the first that prints a version that is new enough is used."
+        ),
     ]
     version: Annotated[
         Command, _about("The command that prints the version. `{runtime}` is the executable's path.")

@@ -110,12 +110,14 @@ def expand(command: Sequence[str], names: Mapping[str, object]) -> list[str]:
 
 
 def candidates(names: Sequence[str]) -> Iterator[str]:
-    """Paths of executables for names and globs, in their order, each once."""
+    """Paths of executables for names and globs, in their order, each once. `$NAME` in a path stands for a
+    variable of the environment; without that variable the path is left out."""
     folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
     tried: set[str] = set()
     for name in names:
         if "/" in name:
-            paths = sorted(glob.glob(name), reverse=True)
+            path = os.path.expandvars(name)
+            paths = [] if "$" in path else sorted(glob.glob(path), reverse=True)
         else:
             paths = [
                 os.path.join(folder, file)
