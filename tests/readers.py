@@ -20,7 +20,9 @@ from typing import Any
 import msgspec
 
 from ringside.analysis.run import analyse, needs_samples
-from ringside.catalogue import loader
+from ringside.catalogue.experiments import read_experiment, read_suite
+from ringside.catalogue.manifests import read_contender
+from ringside.catalogue.published import read_published
 from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, RingsideError, StoreError
 from ringside.measure import plan
@@ -189,7 +191,7 @@ def _catalogue_reader(pattern: str, read: Callable[[Path], object]) -> Reader:
 def manifests() -> Reader:
     """contender.toml"""
     known = context.catalogue()._workloads
-    return _catalogue_reader("contenders/*/contender.toml", lambda path: loader.read_contender(path, known))
+    return _catalogue_reader("contenders/*/contender.toml", lambda path: read_contender(path, known))
 
 
 def published() -> Reader:
@@ -197,7 +199,7 @@ def published() -> Reader:
     known, names = context.catalogue()._workloads, context.catalogue().contender_names()
     return _catalogue_reader(
         "published/*.toml",
-        lambda path: loader.read_published(path, known, names),
+        lambda path: read_published(path, known, names),
     )
 
 
@@ -205,8 +207,8 @@ def experiments() -> Reader:
     """Experiments and suites, and the points that they make."""
 
     def read(path: Path) -> None:
-        if loader.read_suite(path) is None:
-            of = loader.read_experiment(path)
+        if read_suite(path) is None:
+            of = read_experiment(path)
             plan.points(of, find_workload(of.workload), 4)
 
     reader = _catalogue_reader("experiments/*.toml", read)
