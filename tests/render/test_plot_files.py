@@ -18,6 +18,8 @@ def test_each_plot_as_svg_and_png(tmp_path: Path) -> None:
     assert [path.name for path in written] == [
         *("01-per-hop-nodes-10.svg", "01-per-hop-nodes-10.png"),
         *("02-per-hop-nodes-20.svg", "02-per-hop-nodes-20.png"),
+        *("03-per-hop-of-every-trial-nodes-10.svg", "03-per-hop-of-every-trial-nodes-10.png"),
+        *("04-per-hop-of-every-trial-nodes-20.svg", "04-per-hop-of-every-trial-nodes-20.png"),
     ]
     for path in written:
         content = path.read_bytes()

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.warmup import WarmUp
+from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Series, Span, Timeline
 from ringside.render.html.style import read
-from ringside.render.plots import layout, spec
+from ringside.render.plots import colours, forest, layout, spec, trials
 from ringside.render.plots.charts import charts, missing
 from ringside.render.plots.files import standing_alone
 from ringside.render.plots.spec import Chart, Panel
@@ -105,7 +106,7 @@ def test_a_sweep_has_a_pair_of_panels_for_each_setting() -> None:
     assert line["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [5, 4]]
     titles = [chart.title for chart in charts(run)]
     assert titles[:2] == ["Per hop over nodes", "CPU over nodes"]
-    assert titles[-2:] == ["Memory per node", "Memory over nodes"]
+    assert titles[-3:] == ["Memory per node", "Memory over nodes", "Per hop of every trial"]
 
 
 def test_points_have_dot_plots_with_the_best_on_top() -> None:
@@ -279,11 +280,11 @@ def test_published_ratios_beside_those_of_the_run() -> None:
     assert (row["then"], row["then_shown"], row["median"], row["shown"]) == (12.5, "12.5", 1.5, "1.50")
     assert "median" not in data(chart.panels[1])[0]
     bars = chart.panels[0].spec["layer"][1]
-    assert bars["mark"]["color"] == "var(--c1)"
+    assert bars["mark"]["color"] == "var(--c0)"
 
 
 def test_a_run_without_any_figures_has_no_plots() -> None:
-    run = analysis({("go", P): {}, ("erlang", P): {"cpu_s": ()}}, blocks=0)
+    run = analysis({("go", P): {}, ("erlang", P): {"cpu_s": ()}}, blocks=1)
     assert charts(run) == []
 
 
@@ -323,16 +324,50 @@ def test_all_of_them_can_be_drawn() -> None:
         assert convert.vegalite_to_svg(standing_alone(panel, panel.title)).startswith("<svg")
 
 
-def test_colours_are_the_same_in_every_run_of_the_same_contenders() -> None:
-    colours = {name: spec.colour(at(P), name) for name in HOPS}
-    assert colours == {"erlang": "var(--c0)", "go": "var(--c1)", "limit": "var(--limit)"}
+def test_a_contender_has_the_same_colour_in_every_run() -> None:
+    found = {name: spec.colour(at(P), name) for name in HOPS}
+    assert found == {"erlang": "var(--c1)", "go": "var(--c0)", "limit": "var(--limit)"}
+    assert colours.of_contender("go@1.27") == colours.of_contender("go")
+    assert colours.of_contender("mine") == colours.of_contender("mine", "limit")
+    numbers = {int(re.sub(r"\D", "", colours.of_contender(f"mine-{number}"))) for number in range(500)}
+    assert numbers == set(range(colours.COLOURS))
+
+
+def test_bundled_contenders_differ_in_colour() -> None:
+    bundled = {name.split("@")[0] for name in context.catalogue().contender_names()} - {"limit"}
+    assert bundled <= set(colours.BUNDLED)
+    assert len(set(colours.BUNDLED)) == colours.COLOURS
+
+
+def test_ratios_to_the_baseline() -> None:
+    run = at(P)
+    chart = forest.chart(run)
+    [panel] = chart.panels
+    data = panel.spec["datasets"]
+    assert [row["contender"] for row in data["rows"]] == ["limit", "go"]
+    limit, go = data["rows"]
+    assert go["ratio"] == pytest.approx(1.5)
+    assert go["low"] <= go["ratio"] <= go["high"]
+    assert (go["text"], go["verdict"], limit["verdict"]) == ("1.50×", "slower", "faster")
+    assert [row["limit"] for row in data["limits"]] == pytest.approx([1 / 1.05, 1.05])
+    assert "Ratio to erlang" in chart.title
+    assert "5 % around 1" in chart.caption
+
+
+def test_every_trial_has_a_dot_in_its_block() -> None:
+    [panel] = trials.chart(at(P)).panels
+    rows = panel.spec["datasets"]["rows"]
+    assert len(rows) == len(HOPS) * 7
+    assert sorted({row["x"] for row in rows}) == [1, 2, 3, 4, 5, 6, 7]
+    assert {row["shown"] for row in rows if row["contender"] == "go"} >= {"1.50 µs"}
+    assert trials.chart(analysis({("go", P): {"hop_ns": [1.0, 2.0]}})).panels == ()
 
 
 def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
     for theme in read("page.css").split("prefers-color-scheme: dark")[:2]:
-        colours = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
-        assert colours.keys() == {"limit", *(f"c{number}" for number in range(spec.COLOURS))}
-        assert len(set(colours.values())) == len(colours)
+        defined = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
+        assert defined.keys() == {"limit", *(f"c{number}" for number in range(colours.COLOURS))}
+        assert len(set(defined.values())) == len(defined)
 
 
 @pytest.mark.parametrize(

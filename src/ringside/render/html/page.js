@@ -1,4 +1,5 @@
-// Draws the plots: those near the window first, the others when there is time, all of them before printing.
+// Unpacks and draws the plots, those near the window first; shows sources when they are opened; sorts and filters
+// the overview.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -10,51 +11,162 @@
   window.addEventListener("error", (event) => note(event.message));
   window.addEventListener("unhandledrejection", (event) => note(event.reason));
 
+  // What is large is kept compressed, in base64, until it is needed.
+  const unpacked = new Map();
+  const unpack = (name) => {
+    if (!unpacked.has(name)) {
+      const bytes = Uint8Array.from(atob(document.getElementById(name).textContent), (one) => one.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      unpacked.set(name, new Response(stream).text());
+    }
+    return unpacked.get(name);
+  };
+
+  for (const box of document.querySelectorAll("[data-source]")) {
+    box.addEventListener("toggle", () => {
+      const place = box.querySelector("pre");
+      if (!box.open || place.dataset.shown) return;
+      place.dataset.shown = "yes";
+      // Made into HTML by ringside, which escaped all of it.
+      unpack("texts").then((text) => {
+        place.innerHTML = JSON.parse(text)[box.dataset.source];
+      }, note);
+    });
+  }
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = Array.from(table.tHead.rows[0].cells);
+    heads.forEach((head, column) => {
+      head.querySelector("button").addEventListener("click", () => {
+        const upwards = head.getAttribute("aria-sort") !== "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", upwards ? "ascending" : "descending");
+        const value = (row) => Number(row.cells[column].dataset.sort);
+        const rows = Array.from(table.tBodies[0].rows);
+        rows.sort((one, other) => (upwards ? 1 : -1) * (value(one) - value(other)));
+        rows.forEach((row) => table.tBodies[0].append(row));
+      });
+    });
+  }
+  const filter = document.getElementById("class-filter");
+  if (filter) {
+    filter.addEventListener("change", () => {
+      for (const row of document.querySelectorAll("table.overview tbody tr")) {
+        row.hidden = Boolean(filter.value) && !row.dataset.kinds.split(" ").includes(filter.value);
+      }
+    });
+  }
+
   const boxes = Array.from(document.querySelectorAll("[data-chart]"));
   root.dataset.charts = boxes.length;
   root.dataset.drawn = 0;
-  if (!window.vegaEmbed) {
-    note("vega did not load");
-    return;
-  }
-  const { config, specs } = JSON.parse(document.getElementById("charts").textContent);
-  // ast: expressions are interpreted, so that the page does without eval. The tooltip is styled by the page.
-  const options = {
-    actions: false,
-    ast: true,
-    config,
-    defaultStyle: false,
-    mode: "vega-lite",
-    renderer: "svg",
-    tooltip: { disableDefaultStyle: true },
+  if (!boxes.length) return;
+
+  const save = (name, type, content) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([content], { type }));
+    link.download = name;
+    link.click();
+    window.setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
-  const drawings = new Map();
-  const draw = (box) => {
-    if (!drawings.has(box)) {
-      const drawing = window
-        .vegaEmbed(box, specs[Number(box.dataset.chart)], options)
-        .then(() => {
-          root.dataset.drawn = Number(root.dataset.drawn) + 1;
-        }, (error) => {
-          box.textContent = "This plot could not be drawn; the tables hold its figures.";
-          note(error);
-        });
-      drawings.set(box, drawing);
+  const csv = (rows) => {
+    const fields = Array.from(new Set(rows.flatMap((row) => Object.keys(row))));
+    const cell = (value) => {
+      const text = value === null || value === undefined ? "" : String(value);
+      return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    return [fields, ...rows.map((row) => fields.map((field) => row[field]))]
+      .map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  };
+  // A file stands by itself: the page's colours are put in place of their variables.
+  const colours = (text) => {
+    const style = getComputedStyle(root);
+    return text.replace(/var\((--[a-z0-9]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+  };
+  const picture = (svg) => new Promise((resolve, reject) => {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      canvas.width = 2 * image.width;
+      canvas.height = 2 * image.height;
+      const context = canvas.getContext("2d");
+      context.fillStyle = colours("var(--paper)");
+      context.fillRect(0, 0, canvas.width, canvas.height);
+      context.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => resolve(blob), "image/png");
+    };
+    image.onerror = () => reject(new Error("the plot cannot be made a PNG"));
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  });
+  const downloads = (box, view, spec) => {
+    const list = document.createElement("p");
+    list.className = "downloads";
+    const name = box.dataset.file.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 80);
+    const offers = {
+      SVG: async () => save(`${name}.svg`, "image/svg+xml", colours(await view.toSVG())),
+      PNG: async () => save(`${name}.png`, "image/png", await picture(colours(await view.toSVG()))),
+      CSV: async () => save(`${name}.csv`, "text/csv", csv(spec.datasets.rows || Object.values(spec.datasets)[0] || [])),
+    };
+    for (const [kind, give] of Object.entries(offers)) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = kind;
+      button.title = `Download as ${kind}`;
+      button.addEventListener("click", () => give().catch(note));
+      list.append(button);
     }
-    return drawings.get(box);
+    box.after(list);
   };
-  if ("IntersectionObserver" in window) {
-    const near = new IntersectionObserver(
-      (entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)),
-      { rootMargin: "400px" },
-    );
-    boxes.forEach((box) => near.observe(box));
-  }
-  // One at a time, with room for clicks in between.
-  const rest = () => {
-    const next = boxes.find((box) => !drawings.has(box));
-    if (next) draw(next).then(() => window.setTimeout(rest, 0));
+
+  const begin = async () => {
+    // The policy knows the script by its hash, wherever it comes from.
+    const script = document.createElement("script");
+    script.textContent = await unpack("library");
+    document.head.append(script);
+    if (!window.vegaEmbed) throw new Error("vega did not load");
+    const { config, specs } = JSON.parse(await unpack("charts"));
+    // ast: expressions are interpreted, so that the page does without eval. The tooltip is styled by the page.
+    const options = {
+      actions: false,
+      ast: true,
+      config,
+      defaultStyle: false,
+      mode: "vega-lite",
+      renderer: "svg",
+      tooltip: { disableDefaultStyle: true },
+    };
+    const drawings = new Map();
+    const draw = (box) => {
+      if (!drawings.has(box)) {
+        const spec = specs[Number(box.dataset.chart)];
+        const drawing = window
+          .vegaEmbed(box, spec, options)
+          .then(({ view }) => {
+            downloads(box, view, spec);
+            root.dataset.drawn = Number(root.dataset.drawn) + 1;
+          }, (error) => {
+            box.textContent = "This plot could not be drawn; the tables hold its figures.";
+            note(error);
+          });
+        drawings.set(box, drawing);
+      }
+      return drawings.get(box);
+    };
+    if ("IntersectionObserver" in window) {
+      const near = new IntersectionObserver(
+        (entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)),
+        { rootMargin: "400px" },
+      );
+      boxes.forEach((box) => near.observe(box));
+    }
+    // One at a time, with room for clicks in between.
+    const rest = () => {
+      const next = boxes.find((box) => !drawings.has(box));
+      if (next) draw(next).then(() => window.setTimeout(rest, 0));
+    };
+    window.setTimeout(rest, 0);
+    window.addEventListener("beforeprint", () => boxes.forEach(draw));
   };
-  window.setTimeout(rest, 0);
-  window.addEventListener("beforeprint", () => boxes.forEach(draw));
+  // After the first paint.
+  window.setTimeout(() => begin().catch(note), 0);
 })();

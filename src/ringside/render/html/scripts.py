@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import hashlib
 import importlib
 import importlib.metadata
@@ -39,6 +40,11 @@ def policy(scripts: Sequence[Script]) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def packed(text: str) -> str:
+    """A text as the page keeps it until it is needed: compressed, in base64. The same text gives the same."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def json_element(value: Any) -> Markup:

@@ -6,7 +6,18 @@ import importlib.util
 from collections.abc import Iterator
 
 from ringside.analysis.run import RunAnalysis
-from ringside.render.plots import published, scatters, slopes, spans, speedups, sweeps, timelines, warmups
+from ringside.render.plots import (
+    forest,
+    published,
+    scatters,
+    slopes,
+    spans,
+    speedups,
+    sweeps,
+    timelines,
+    trials,
+    warmups,
+)
 from ringside.render.plots.dots import dots
 from ringside.render.plots.spec import Chart, Json
 
@@ -52,6 +63,7 @@ def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
             yield sweeps.sweep(analysis, metric, analysis.swept)
         else:
             yield dots(analysis, metric)
+    yield forest.chart(analysis)
     yield from warmups.charts(analysis)
     yield from speedups.charts(analysis)
     yield from spans.charts(analysis)
@@ -60,3 +72,4 @@ def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
     yield from timelines.charts(analysis)
     yield from slopes.charts(analysis)
     yield from published.charts(analysis)
+    yield trials.chart(analysis)

@@ -8,12 +8,10 @@ from typing import Any
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
+from ringside.render.plots.colours import of_contender
 
 # A part of a specification.
 Json = dict[str, Any]
-
-# Defined twice by the page, for light and for dark; the first eight are distinct for the colour-blind too.
-COLOURS = 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +32,8 @@ class Chart:
 
 
 def colour(analysis: RunAnalysis, contender: str) -> str:
-    """A contender's colour, by its place among the run's contenders; the floor has one of its own."""
-    if contender == analysis.floor:
-        return "var(--limit)"
-    others = [name for name in analysis.names if name != analysis.floor]
-    return f"var(--c{others.index(contender) % COLOURS})"
+    """A contender's colour."""
+    return of_contender(contender, analysis.floor)
 
 
 def quantitative(field: str, **properties: Any) -> Json:

@@ -8,10 +8,11 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Timeline
+from ringside.render.plots.colours import COLOURS
 from ringside.render.plots.layout import log_ticks
 from ringside.render.plots.lines import lines
 from ringside.render.plots.marks import Mark
-from ringside.render.plots.spec import COLOURS, Chart, Json, Panel, layer, layered, nominal, quantitative
+from ringside.render.plots.spec import Chart, Json, Panel, layer, layered, nominal, quantitative
 from ringside.workloads.base import OTHER_THREADS, TimelineView
 
 _HEIGHT = 230

@@ -1,0 +1,129 @@
+"""A run in two or three sentences: who is first, by how much, and whether that is so everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringside import units
+from ringside.analysis.overview import OverviewColumn, overview
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Metric, Point
+from ringside.render.sentences import Sentence, possessive
+
+_TIMES = ("ns", "us", "ms", "s")
+# More names are a count.
+_MAX_NAMED = 3
+
+
+def answers(analysis: RunAnalysis) -> list[Sentence]:
+    """The answer of a run in sentences, the most important first; one that says why, where there is none."""
+    [column] = overview([analysis]).columns
+    point = column.point
+    names = _of_the_class(analysis, point)
+    if not names:
+        return [
+            Sentence(f"No contender has a {analysis.headline.noun}: the table of failures says why", "failed")
+        ]
+    first = _first(analysis, point, names)
+    found = [_opening(analysis, point, names, first), *_others(analysis, column, names, first)]
+    if len(analysis.points) > 1 and (sentence := _elsewhere(analysis, point)):
+        found.append(sentence)
+    return found
+
+
+def leaders(analysis: RunAnalysis, point: Point) -> list[str]:
+    """Those that may be the first at a point: whose ranks begin with 1."""
+    return _first(analysis, point, _of_the_class(analysis, point))
+
+
+def _of_the_class(analysis: RunAnalysis, point: Point) -> list[str]:
+    """The contenders with figures at a point that have ranks, the best median first. A class of its own, as
+    the floor, is no choice that anybody has."""
+    ranking = analysis.rankings[analysis.headline.name, point]
+    measured = [
+        name
+        for name in ranking.order
+        if name != analysis.floor and analysis.headline.name in analysis.cell(name, point).metrics
+    ]
+    return [name for name in measured if name in ranking.ranks] or measured
+
+
+def _first(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> list[str]:
+    ranks = analysis.rankings[analysis.headline.name, point].ranks
+    return [name for name in names if name in ranks and ranks[name][0] == 1] or list(names[:1])
+
+
+def _opening(analysis: RunAnalysis, point: Point, names: Sequence[str], first: Sequence[str]) -> Sentence:
+    metric = analysis.headline
+    where = f" at {analysis.label(point)}" if len(analysis.points) > 1 else ""
+    value = analysis.cell(first[0], point).metrics[metric.name]
+    amount = units.with_interval(value, metric.unit)
+    if len(names) == 1:
+        return Sentence(f"{first[0]}{where}: {metric.noun} {amount}", "quiet")
+    if len(first) == 1:
+        is_sure = analysis.rankings[metric.name, point].ranks.get(first[0], (1, 2)) == (1, 1)
+        if is_sure:
+            return Sentence(f"{first[0]} is first{where}: {metric.noun} {amount}", "faster")
+        return Sentence(
+            f"{first[0]} has the best median{where}, {metric.noun} {amount}, but no order is certain", "quiet"
+        )
+    return Sentence(
+        f"{_listed(first)} share the first place{where}: {possessive(first[0])} {metric.noun} {amount}",
+        "even",
+    )
+
+
+def _others(
+    analysis: RunAnalysis, column: OverviewColumn, names: Sequence[str], first: Sequence[str]
+) -> list[Sentence]:
+    """The next one and the last, by their ratios to the best."""
+    behind = analysis.behind_best[column.point]
+    rest = [name for name in names if name not in first and name in behind]
+    if not rest:
+        return []
+    best = names[0]
+    text = _distance(analysis.headline, rest[0], best, analysis, column.point)
+    if len(rest) > 1:
+        last = _distance(analysis.headline, rest[-1], "", analysis, column.point)
+        text += f"; {last}, the last of {len(names)}"
+    return [Sentence(text, "quiet")]
+
+
+def _distance(metric: Metric, name: str, best: str, analysis: RunAnalysis, point: Point) -> str:
+    """`go takes 2.5 times (2.4–2.6) as long as erlang`."""
+    ratio = analysis.behind_best[point][name]
+    times, ends = units.ratio_parts(ratio)
+    amount = f"{times} times ({ends})" if ends else f"{times} times"
+    if not metric.smaller_is_better:
+        text = f"{name} is {amount} below" + (f" {best}" if best else "")
+    else:
+        verb, how = ("takes", "long") if metric.unit in _TIMES else ("needs", "much")
+        text = f"{name} {verb} {amount} as {how}" + (f" as {best}" if best else "")
+    margin = analysis.experiment.margin
+    is_small = ratio.high is not None and ratio.high <= 1 + margin
+    return f"{text}, less than the margin of {units.percent(margin)}" if is_small else text
+
+
+def _elsewhere(analysis: RunAnalysis, point: Point) -> Sentence | None:
+    """Whether the same ones lead at the other points."""
+    here = set(leaders(analysis, point))
+    others = [each for each in analysis.points if each != point]
+    differing = [
+        each for each in others if leaders(analysis, each) and not here & set(leaders(analysis, each))
+    ]
+    if not differing:
+        what = "The same holds" if len(here) == 1 else "One of them leads"
+        return Sentence(f"{what} at all {len(analysis.points)} points", "quiet")
+    example = differing[0]
+    count = units.count(len(differing), "point")
+    return Sentence(
+        f"At {count} of {len(analysis.points)} another leads: at {analysis.label(example)} "
+        f"{_listed(leaders(analysis, example))}",
+        "quiet",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _MAX_NAMED:
+        return f"{', '.join(names[:_MAX_NAMED])} and {len(names) - _MAX_NAMED} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

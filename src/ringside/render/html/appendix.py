@@ -1,0 +1,111 @@
+"""The end of the page: contenders and machines, each once for all runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ringside import units
+from ringside.analysis.run import RunAnalysis
+from ringside.model.results import Outcome
+from ringside.render import failures
+from ringside.render.html import facts, sources
+from ringside.store.plans import PlannedContender
+
+
+class SourceTexts:
+    """The sources of all contenders, each once, with their colours as HTML: the page unpacks them when one is
+    opened. `texts`: by hash."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self.highlighted: dict[str, str] = {}
+
+    def text(self, digest: str) -> str:
+        return self._texts.get(digest, "(not kept)")
+
+    def add(self, path: str, digest: str) -> dict[str, str]:
+        """A file as the template lists it."""
+        text = self.text(digest)
+        self.highlighted.setdefault(digest, sources.highlighted(path, text))
+        lines = units.count(text.rstrip("\n").count("\n") + 1, "line")
+        return {"path": path, "digest": digest, "lines": lines}
+
+
+def contenders(analyses: Sequence[RunAnalysis], texts: SourceTexts) -> list[dict[str, Any]]:
+    """Each contender with what is known of it, and what differs between the runs."""
+    names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
+    return [_contender(name, number, analyses, texts) for number, name in enumerate(names, 1)]
+
+
+def _contender(name: str, number: int, analyses: Sequence[RunAnalysis], texts: SourceTexts) -> dict[str, Any]:
+    mine = [analysis for analysis in analyses if name in analysis.names]
+    planned = [analysis.contenders[name] for analysis in mine]
+    # One that was available tells more than one that was not.
+    best = next((each for each in planned if not each.unavailable), planned[0])
+    files = {(path, digest) for each in planned for path, digest in each.files.items()}
+    readme = next((texts.text(digest) for path, digest in sorted(files) if path.lower() == "readme.md"), None)
+    return {
+        "name": name,
+        "anchor": f"contender-{number}",
+        "planned": best,
+        "logs": list(dict.fromkeys(each.log for each in planned if each.log)),
+        "unavailable": _unavailable(mine, planned),
+        "commands": _commands(mine, planned),
+        "readme": sources.markdown(readme) if readme else None,
+        "files": [
+            texts.add(path, digest)
+            for path, digest in sorted(files, key=_by_interest)
+            if path.lower() != "readme.md"
+        ],
+        "failures": [failure for analysis in mine for failure in _failures(analysis, name)],
+    }
+
+
+def _unavailable(mine: Sequence[RunAnalysis], planned: Sequence[PlannedContender]) -> list[str]:
+    """Why it could not be measured; with the experiment where it could in others."""
+    absent = [
+        (analysis.experiment.name, "; ".join(filter(None, (each.unavailable, each.remedy))))
+        for analysis, each in zip(mine, planned, strict=True)
+        if each.unavailable
+    ]
+    everywhere = len(absent) == len(planned)
+    return list(dict.fromkeys(why if everywhere else f"{name}: {why}" for name, why in absent))
+
+
+def _commands(mine: Sequence[RunAnalysis], planned: Sequence[PlannedContender]) -> list[dict[str, str]]:
+    by_problem = {
+        analysis.measurement.name: " ".join(each.command)
+        for analysis, each in zip(mine, planned, strict=True)
+    }
+    return [{"problem": problem, "command": command} for problem, command in by_problem.items()]
+
+
+def _failures(analysis: RunAnalysis, name: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
+            "reason": analysed.reason,
+            "stderr": analysed.stderr,
+            "repeat": failures.repeat_command(analysis, analysed),
+        }
+        for cell, analysed in analysis.cells.items()
+        if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)
+    ]
+
+
+def _by_interest(item: tuple[str, str]) -> tuple[bool, str, str]:
+    """Programs first, manifests and locks behind."""
+    path, digest = item
+    return path.endswith((".toml", ".lock", ".sum", ".mod", ".json")), path, digest
+
+
+def machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
+    """The facts of each machine once: those of runs that agree in all of them stand together."""
+    together: dict[str, dict[str, Any]] = {}
+    for analysis in analyses:
+        rows = facts.rows(analysis.run.host)
+        entry = together.setdefault(json.dumps(rows), {"rows": rows, "runs": []})
+        entry["runs"].append(analysis.run.id)
+    return list(together.values())

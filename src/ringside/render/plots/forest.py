@@ -1,0 +1,127 @@
+"""Ratios to the baseline with their intervals, one row for each contender: a forest plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringside import units
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Point
+from ringside.model.results import Comparison
+from ringside.render.plots.layout import log_ticks
+from ringside.render.plots.marks import row_axis
+from ringside.render.plots.spec import Chart, Json, Panel, hue, layer, layered, nominal, quantitative, tooltip
+
+_ROW = 24
+
+
+def chart(analysis: RunAnalysis) -> Chart:
+    """The headline of each contender over the baseline's, a panel for each point."""
+    metric, baseline = analysis.headline, analysis.experiment.baseline
+    margin = units.percent(analysis.experiment.margin)
+    drawn = ((point, _comparisons(analysis, point)) for point in analysis.points)
+    panels = [
+        Panel(analysis.label(point), _forest(analysis, comparisons))
+        for point, comparisons in drawn
+        if comparisons
+    ]
+    return Chart(
+        f"Ratio to {baseline}",
+        f"{metric.noun[:1].upper()}{metric.noun[1:]} over that of {baseline} in the same block, with the "
+        f"interval of the ratio. Between the dashed lines, {margin} around 1, two are equivalent.",
+        tuple(panels),
+    )
+
+
+def _comparisons(analysis: RunAnalysis, point: Point) -> list[Comparison]:
+    """Those with the baseline, the smallest ratio first."""
+    baseline = analysis.experiment.baseline
+    found = (
+        analysis.comparison(analysis.headline, name, baseline, point)
+        for name in analysis.names
+        if name != baseline
+    )
+    return sorted((each for each in found if each and each.ratio.estimate > 0), key=_ratio)
+
+
+def _ratio(comparison: Comparison) -> float:
+    return comparison.ratio.estimate
+
+
+def _forest(analysis: RunAnalysis, comparisons: Sequence[Comparison]) -> Json:
+    margin = analysis.experiment.margin
+    limits = [1 / (1 + margin), 1 + margin]
+    data: list[Json] = []
+    ends = [1.0, *limits]
+    for each in comparisons:
+        ratio = each.ratio
+        ends += [end for end in (ratio.low, ratio.estimate, ratio.high) if end and end > 0]
+        times, interval = units.ratio_parts(ratio)
+        data.append(
+            {
+                "contender": each.contender,
+                "ratio": ratio.estimate,
+                "low": ratio.low if ratio.low and ratio.low > 0 else None,
+                "high": ratio.high,
+                "text": f"{times}×",
+                "interval": interval or "too few blocks",
+                "verdict": units.verdict_word(each.verdict, analysis.headline),
+            }
+        )
+    low, high = min(ends) / 1.1, max(ends) * 1.1
+    across = {
+        "title": "times the baseline (logarithmic)",
+        "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
+        "axis": {"format": ",~r", "values": log_ticks(low, high), "grid": True},
+    }
+    labels = [each.contender for each in comparisons]
+    y, colours = row_axis(labels), hue(analysis, labels)
+    layers = [
+        layer(
+            "limits",
+            "rule",
+            color="var(--quiet)",
+            strokeDash=[4, 4],
+            encoding={"x": quantitative("limit", **across)},
+        ),
+        layer("one", "rule", color="var(--quiet)", encoding={"x": quantitative("limit", **across)}),
+        layer(
+            "rows",
+            "rule",
+            valid="low",
+            strokeWidth=7,
+            opacity=0.35,
+            encoding={"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y, "color": colours},
+        ),
+        layer(
+            "rows",
+            "point",
+            filled=True,
+            size=70,
+            opacity=1,
+            encoding={
+                "x": quantitative("ratio", **across),
+                "y": y,
+                "color": colours,
+                "tooltip": tooltip(
+                    contender="contender", text="ratio", interval="interval", verdict="verdict"
+                ),
+            },
+        ),
+        layer(
+            "rows",
+            "text",
+            align="left",
+            baseline="middle",
+            dx=9,
+            fontSize=12,
+            encoding={
+                "x": {"value": "width"},
+                "y": y,
+                "color": {"value": "var(--ink)"},
+                "text": nominal("text"),
+            },
+        ),
+    ]
+    values = {"rows": data, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
+    return layered(layers, _ROW * len(labels), values)

@@ -1,0 +1,96 @@
+"""A run in sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Point
+from ringside.render.answers import answers, leaders
+from tests.analyses import Exact, analysis, point, scaled
+
+P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
+
+
+def run(
+    values: dict[str, float], *others: dict[str, float], metric: str = "hop_ns", floor: str | None = None
+) -> RunAnalysis:
+    """A run at as many points as there are figures of contenders."""
+    figures = {
+        (name, place): {metric: scaled(value)}
+        for place, at in zip((P, Q, R), (values, *others), strict=False)
+        for name, value in at.items()
+    }
+    return analysis(figures, measurement=Exact(), metrics=[metric], floor=floor)
+
+
+def text(of: RunAnalysis) -> str:
+    return ". ".join(sentence.text for sentence in answers(of))
+
+
+def test_the_first_the_next_and_the_last() -> None:
+    found = run({"erlang": 100.0, "go": 150.0, "pony": 800.0})
+    assert text(found) == (
+        "erlang is first: time per hop 100 ns (97–104). "
+        "go takes 1.50 times (1.50–1.50) as long as erlang; "
+        "pony takes 8.00 times (8.00–8.00) as long, the last of 3"
+    )
+    assert [sentence.kind for sentence in answers(found)] == ["faster", "quiet"]
+
+
+def test_the_floor_is_not_first() -> None:
+    found = run({"erlang": 100.0, "go": 150.0, "limit": 8.0}, floor="limit")
+    assert text(found).startswith("erlang is first")
+    assert "limit" not in text(found)
+
+
+def test_more_is_better() -> None:
+    found = run({"erlang": 100.0, "go": 50.0}, metric="rate")
+    assert "go is 2.00 times (2.00–2.00) below erlang" in text(found)
+
+
+def test_a_place_that_is_shared() -> None:
+    values: dict[tuple[str, Point], dict[str, list[float]]] = {
+        ("erlang", P): {"hop_ns": list(scaled(100.0))},
+        ("go", P): {"hop_ns": [value * change for value, change in zip(scaled(100.0), SWINGS, strict=True)]},
+    }
+    found = analysis(values, measurement=Exact())
+    assert set(leaders(found, P)) == {"erlang", "go"}
+    assert "erlang and go share the first place" in text(found) or "go and erlang share" in text(found)
+
+
+SWINGS = (1.3, 0.7, 1.2, 0.8, 1.1, 0.9, 1.0)
+
+
+def test_whether_the_same_leads_at_other_points() -> None:
+    same = run({"erlang": 100.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
+    assert text(same).endswith("The same holds at all 2 points")
+    other = run({"erlang": 300.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
+    assert text(other).endswith("At 1 point of 2 another leads: at nodes=10 go")
+
+
+def test_less_than_the_margin_is_said() -> None:
+    assert "go takes 1.01 times (1.01–1.01) as long as erlang, less than the margin of 5 %" in text(
+        run({"erlang": 100.0, "go": 101.0})
+    )
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_too_few_blocks_have_no_order(blocks: int) -> None:
+    values = {(name, P): {"hop_ns": [value] * blocks} for name, value in (("erlang", 1.0), ("go", 2.0))}
+    found = text(analysis(values, measurement=Exact()))
+    assert "share the first place" in found or "no order is certain" in found
+
+
+def test_nobody_has_figures() -> None:
+    nothing: dict[str, list[float | None]] = {"hop_ns": [None] * 7}
+    found = analysis({("erlang", P): nothing}, failed=[("go", P)], measurement=Exact())
+    [sentence] = answers(found)
+    assert (sentence.text, sentence.kind) == (
+        "No contender has a time per hop: the table of failures says why",
+        "failed",
+    )
+
+
+def test_one_contender_alone() -> None:
+    assert text(run({"go": 100.0})) == "go: time per hop 100 ns (97–104)"
