@@ -91,6 +91,11 @@ def test_runs_that_contradict(vs: Vs, words: Sequence[str], hint: str) -> None:
     assert hint in ended.err
 
 
+def test_without_a_margin_nothing_is_equivalent(vs: Vs) -> None:
+    document = json.loads(vs("--runs=1", "--margin=0%", "true", "true", "--json").out)
+    assert document["margin"] == 0
+
+
 # --- commands ---
 
 

@@ -283,7 +283,7 @@ def test_published_ratios_beside_those_of_the_run() -> None:
 
 
 def test_a_run_without_any_figures_has_no_plots() -> None:
-    run = analysis({("go", P): {}, ("erlang", P): {"cpu_s": ()}}, blocks=0)
+    run = analysis({("go", P): {}, ("erlang", P): {"cpu_s": ()}}, blocks=1)
     assert charts(run) == []
 
 
