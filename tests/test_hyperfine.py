@@ -346,6 +346,11 @@ def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:
     assert Path("set-up").read_text(encoding="utf-8").split() == ["master", "feature"]
 
 
+def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
+    assert "{m} occurs in no command" in vs("--runs=1", "-L", "m", "1,2", "echo {n}").err
+    assert vs("--runs=1", "-L", "m", "1,2", "echo {m}").err == ""
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

@@ -248,6 +248,7 @@ def _conduct(options: _Options) -> int:
     points = scan_points(factors)
     commands = _commands(options, points)
     rule = _rule(options, is_alone=len(commands) == 1, points=len(points))
+    _warn_of_unused(options, factors)
     execution = _execution(options)
     exports = vs_output.opened(options.exports)
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
@@ -376,6 +377,15 @@ def _commands(options: _Options, points: Sequence[Point]) -> tuple[Command, ...]
         outputs=[INHERIT] if options.show_output else [check_output(each) for each in options.output],
         is_literal=options.no_shell or options.shell == "none",
     )
+
+
+def _warn_of_unused(options: _Options, factors: Mapping[str, tuple[Level, ...]]) -> None:
+    """A parameter in no command is allowed, as in hyperfine, but is more often a typing error."""
+    hooks = (options.setup, *options.prepare, *options.conclude, options.cleanup, *options.names)
+    everything = "\n".join([*options.texts, *(text for text in hooks if text)])
+    for name in factors:
+        if f"{{{name}}}" not in everything:
+            print(f"ringside: {{{name}}} occurs in no command: every level does the same", file=sys.stderr)
 
 
 def _execution(options: _Options) -> ExecutionOptions:
