@@ -265,6 +265,21 @@ def test_pairs_with_obstacles_are_named_by_what_it_is() -> None:
     ]
 
 
+def test_what_was_not_observed_is_no_failure() -> None:
+    """As the memory of programs that ended before the first sample."""
+    fine = analysed([ok(1, name, HERE, hop_ns=1.0) for name in "by"])
+    failed = dataclasses.replace(ok(2, "b", HERE), outcome=Outcome.CRASHED)
+    some_failed = {**fine, **analysed([ok(1, "b", HERE, hop_ns=1.0), failed])}
+    for metric, cells, is_reported in (
+        ("memory", fine, False),
+        ("hop_ns", fine, True),
+        ("memory", some_failed, True),
+    ):
+        unobserved = [compared("b", Obstacle.FAILED_BLOCKS, metric)]
+        diagnostics = diagnosed([], cells=cells, comparisons=unobserved)
+        assert [each.code for each in diagnostics] == ["failed-blocks"] * is_reported
+
+
 def analysed(trials: Sequence[Trial]) -> dict[Cell, CellAnalysis]:
     return {
         cell: analyse_cell(cell, [each for each in trials if each.cell == cell], Exact())

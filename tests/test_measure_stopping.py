@@ -197,6 +197,17 @@ def test_runs_end_at_planned_looks_only() -> None:
     assert [blocks for blocks in range(41) if of.is_reached(blocks)] == sorted({*looks, 40})
 
 
+@pytest.mark.parametrize("least", [1, 5, 7, 8, 12])
+def test_a_least_number_of_blocks_is_made_of_what_is_decided(least: int) -> None:
+    rule = dataclasses.replace(EXPERIMENT, contenders=("a", "b"), blocks=40, until_decided=True)
+    of = Progress(dataclasses.replace(rule_of(rule), min_blocks=least), rule, RING, POINTS)
+    relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
+    for blocks in range(max(FIRST_LOOK, least)):
+        assert not of.is_reached(blocks)
+        assert of.is_needed(Cell("a", POINTS[0]))
+    assert of.is_reached(max(FIRST_LOOK, least))
+
+
 def test_one_comparison_that_is_open_is_enough_to_go_on() -> None:
     for noisy_point in POINTS:
         of = deciding()

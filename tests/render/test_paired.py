@@ -116,12 +116,30 @@ def test_equivalent_commands() -> None:
 
 def test_the_table_of_commands() -> None:
     table = paired.table(THREE)
-    assert table.columns == (*("", "Wall", "× A", "verdict", "rank", "CPU", "Peak memory", "User", "System"),)
+    assert table.columns == (
+        *("", "Wall", "× A", "mean ± σ", "min", "max"),
+        *("verdict", "rank", "CPU", "Peak memory", "User", "System"),
+    )
     assert [cell.text for cell in table.rows[2]] == [
-        *("B", "300 ms (291–312)", "3.00 (3.00–3.00)", "slower", "3", "270 ms", "1.00 MiB", "240 ms"),
+        *(
+            "B",
+            "300 ms (291–312)",
+            "3.00 (3.00–3.00)",
+            "300 ms ± 7 ms",
+            "291 ms",
+            "312 ms",
+            "slower",
+            "3",
+            "270 ms",
+            "1.00 MiB",
+            "240 ms",
+        ),
         "30.0 ms",
     ]
-    assert table.narrow == ("verdict", "System", "User", "Peak memory", "CPU", "rank")
+    assert table.narrow == (
+        *("verdict", "System", "User", "Peak memory", "CPU", "rank"),
+        *("max", "min", "mean ± σ"),
+    )
 
 
 def test_markdown_is_harmless() -> None:
@@ -131,7 +149,7 @@ def test_markdown_is_harmless() -> None:
     assert "<img" not in text
     assert "- B: a\\|b \\`c\\`" in text
     assert text.startswith("- B took 2.00× A's wall time (2.00–2.00): slower\n\n## Medians over blocks\n")
-    assert {line.count("|") - line.count("\\|") for line in text.splitlines()} == {0, 10}
+    assert {line.count("|") - line.count("\\|") for line in text.splitlines()} == {0, 13}
 
 
 def test_the_document_of_vs() -> None:

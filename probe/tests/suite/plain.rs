@@ -42,6 +42,27 @@ fn stdin_is_a_file_or_for_a_plain_command_nothing() {
 }
 
 #[test]
+fn a_plain_command_may_write_to_files_instead() {
+    let folder = Folder::new();
+    let path = folder.path().join("out.txt");
+    std::fs::write(&path, "before\n").unwrap();
+    let path = path.to_str().unwrap();
+    let request = with(sh("echo out; echo err >&2"), "/plain", json!(true));
+    let trial = run(&with(request.clone(), "/stdout", json!(path)));
+    trial.is("ok", "");
+    assert_eq!(trial.outcome["stderr_tail"], "err\n");
+    assert_eq!(trial.outcome["output"]["stdout_bytes"], 0);
+    run(&with(request.clone(), "/stderr", json!(path))).is("ok", "");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "before\nout\nerr\n");
+    let gone = with(request, "/stdout", json!("/no/such/file"));
+    let output = refused(&format!("{gone}\n"));
+    assert!(output.contains("stdout: /no/such/file"), "{output}");
+    let contract = with(sh("true"), "/stdout", json!(path));
+    let output = refused(&format!("{contract}\n"));
+    assert!(output.contains("only a plain command"), "{output}");
+}
+
+#[test]
 fn reference_and_pressure_are_told() {
     let plain = run(&sh("sleep 0.05"));
     assert!(plain.outcome["reference_ns"].is_null());

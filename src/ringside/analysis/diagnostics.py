@@ -47,7 +47,7 @@ def diagnose(
     headline = (experiment.show.metrics or measurement.compared)[0]
     return (
         *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done)),
-        *_obstacles(comparisons),
+        *_obstacles(headline, cells, comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
         *noisy_neighbour(measured),
         *drifted(references(measured).get("computing", {}).values()),
@@ -132,11 +132,18 @@ def _unfinished(run: Run) -> Iterator[Diagnostic]:
         yield Diagnostic("unfinished", values={"run": run.id})
 
 
-def _obstacles(comparisons: Iterable[Comparison]) -> Iterator[Diagnostic]:
-    """`failed-blocks`, `same-values`, `no-steady-state`: pairs without a verdict whatever their intervals."""
+def _obstacles(
+    headline: str, cells: Mapping[Cell, CellAnalysis], comparisons: Iterable[Comparison]
+) -> Iterator[Diagnostic]:
+    """`failed-blocks`, `same-values`, `no-steady-state`: pairs without a verdict whatever their intervals.
+    That some other metric than the headline was not observed, as the memory of a program that ends at once,
+    is no failure."""
     subjects: dict[Obstacle, list[str]] = {}
     for comparison in comparisons:
-        if comparison.obstacle in _EXPLAINED:
+        both = (Cell(name, comparison.point) for name in (comparison.contender, comparison.baseline))
+        nothing_failed = all(cell in cells and not set(cells[cell].outcomes) - {Outcome.OK} for cell in both)
+        is_unobserved = comparison.obstacle is Obstacle.FAILED_BLOCKS and nothing_failed
+        if comparison.obstacle in _EXPLAINED and not (is_unobserved and comparison.metric != headline):
             pair = f"{comparison.contender} / {comparison.baseline}"
             subjects.setdefault(comparison.obstacle, []).append(pair)
     for obstacle, pairs in subjects.items():

@@ -2,82 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import string
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringside.cli import params
+from ringside.cli import params, vs_options
 from ringside.cli.vs_command import VsCommand, option
-from ringside.errors import RingsideError, UsageError
-from ringside.model.design import DEFAULT_MARGIN
+from ringside.errors import RingsideError
 
 if TYPE_CHECKING:
-    from ringside.cli.vs_output import Form
-    from ringside.measure.command_trials import CommandTrials, ExecutionOptions
-    from ringside.measure.commands import Command
+    from ringside.measure.command_trials import CommandTrials
     from ringside.measure.stopping import StoppingRule
-    from ringside.model.design import Experiment, Goal, Level, Point
+    from ringside.model.design import Experiment, Point
     from ringside.model.results import Run
     from ringside.store import Store
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
-_TIME_S = 30.0
-_MAX_BLOCKS = 100_000
-_MEMORY_SHARE = 0.9
-# A command alone, as hyperfine does: there is no verdict that could end it.
-_ALONE_BLOCKS, _ALONE_S = 10, 3.0
 _HINT = " (--ignore-failure includes failed runs)"
-_RUNS = click.IntRange(1, _MAX_BLOCKS)
-_UNITS = {"second": "s", "millisecond": "ms", "microsecond": "µs", "s": "s", "ms": "ms", "us": "µs"}
-_ALL = ("all-non-zero", "")
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """What the command line says, by the names of the options."""
-
-    texts: tuple[str, ...]
-    names: tuple[str, ...] = ()
-    warmup: int = 1
-    prepare: tuple[str, ...] = ()
-    runs: int | None = None
-    time_s: float | None = None
-    shell: str | None = None
-    no_shell: bool = False
-    ignore_failure: str | None = None
-    scan: tuple[str, str, str] | None = None
-    step: str | None = None
-    lists: tuple[tuple[str, str], ...] = ()
-    show_output: bool = False
-    output: tuple[str, ...] = ()
-    as_json: bool = False
-    as_markdown: bool = False
-    exports: Mapping[str, str] = field(default_factory=dict)
-    reference: str | None = None
-    reference_name: str | None = None
-    stdin: str | None = None
-    setup: str | None = None
-    conclude: tuple[str, ...] = ()
-    cleanup: str | None = None
-    timeout_s: float = 300.0
-    cpus: tuple[int, ...] | None = None
-    min_runs: int | None = None
-    blocks: int | None = None
-    until: Goal | None = None
-    margin: float = DEFAULT_MARGIN
-    seed: int | None = None
-    style: str = "auto"
-    sort: str = "auto"
-    time_unit: str | None = None
-    store: str | None = None
+_RUNS = click.IntRange(1, vs_options.MAX_BLOCKS)
 
 
 @click.command(cls=VsCommand)
@@ -211,7 +156,7 @@ class _Options:
 @option(
     "-u",
     "--time-unit",
-    type=click.Choice(list(_UNITS)),
+    type=click.Choice(list(vs_options.UNITS)),
     metavar="UNIT",
     section="Output",
     help="millisecond, second, or microsecond.",
@@ -233,22 +178,25 @@ def vs(texts: tuple[str, ...], **values: Any) -> int:
     """
     kinds = ("json", "csv", "markdown", "asciidoc", "orgmode")
     files = {kind: values.pop(f"export_{kind}") for kind in kinds}
-    options = _Options(texts, **values, exports={kind: file for kind, file in files.items() if file})
+    options = vs_options.VsOptions(
+        texts, **values, exports={kind: file for kind, file in files.items() if file}
+    )
     return _conduct(options)
 
 
-def _conduct(options: _Options) -> int:
+def _conduct(options: vs_options.VsOptions) -> int:
     from ringside.cli import context, vs_output
     from ringside.measure import command_trials
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.scans import scan_points
 
-    form = _form(options)
-    factors = _factors(options)
+    form = vs_options.form(options)
+    factors = vs_options.factors(options)
     points = scan_points(factors)
-    commands = _commands(options, points)
-    rule = _rule(options, is_alone=len(commands) == 1, points=len(points))
-    execution = _execution(options)
+    commands = vs_options.commands(options, points)
+    rule = vs_options.rule(options, is_alone=len(commands) == 1, points=len(points))
+    vs_options.warn_of_unused(options, factors)
+    execution = vs_options.execution(options)
     exports = vs_output.opened(options.exports)
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
     storage = context.open_store(options.store, anywhere=True)
@@ -273,7 +221,7 @@ def _conduct(options: _Options) -> int:
     analysis = context.analysis(storage, storage.run(run.id))
     if analysis.trial_count:
         if is_whole:
-            vs_output.show(analysis, _facts(options, rule, execution, run), form)
+            vs_output.show(analysis, vs_options.facts(options, rule, execution, run), form)
         # A failure late in a long run leaves what was measured before it.
         vs_output.export(analysis, exports, form)
     if status == EXIT_INTERRUPTED:
@@ -306,163 +254,3 @@ def _clean_up(trials: CommandTrials) -> bool:
         print(f"ringside: {error}", file=sys.stderr)
         return False
     return True
-
-
-def _form(options: _Options) -> Form:
-    from ringside.cli.vs_output import Form
-
-    if options.as_json and options.as_markdown:
-        raise UsageError(
-            "--json and --markdown exclude each other: --export-markdown FILE writes both at once"
-        )
-    kind: Literal["json", "markdown", "text"] = (
-        "json" if options.as_json else "markdown" if options.as_markdown else "text"
-    )
-    to_stdout = [f"--export-{name} -" for name, file in options.exports.items() if file == "-"]
-    if options.show_output and options.output:
-        raise UsageError("--show-output and --output exclude each other: --output=inherit is the same")
-    data = [*([f"--{kind}"] if kind != "text" else []), *to_stdout]
-    if data and (options.show_output or "inherit" in options.output):
-        raise UsageError(f"{data[0]} and what the commands print would mix on stdout: export to a file")
-    if len(data) > 1:
-        raise UsageError(f"{data[0]} and {data[1]} would mix on stdout: export to files")
-    # Only the export is on stdout then, so that a pipe gets it alone.
-    is_silent = options.style == "none" or bool(to_stdout)
-    return Form(kind, is_silent, options.style, options.sort, _UNITS.get(options.time_unit or ""))
-
-
-def _factors(options: _Options) -> dict[str, tuple[Level, ...]]:
-    from ringside.measure import scans
-
-    factors: dict[str, tuple[Level, ...]] = {}
-    if options.scan and options.lists:
-        raise UsageError("-P and -L exclude each other: list the numbers with -L")
-    if options.step and not options.scan:
-        raise UsageError("-D is the step of -P: add -P VAR MIN MAX")
-    if options.scan:
-        name, least, most = options.scan
-        scans.check_parameter(name, factors)
-        factors[name] = scans.scanned_levels(least, most, options.step)
-    for name, values in options.lists:
-        scans.check_parameter(name, factors)
-        factors[name] = scans.listed_levels(values)
-    return factors
-
-
-def _commands(options: _Options, points: Sequence[Point]) -> tuple[Command, ...]:
-    from ringside.measure.commands import Hooks, parse_commands, split_shell
-    from ringside.measure.outputs import INHERIT, check_output
-
-    if options.shell and options.no_shell:
-        raise UsageError("-N and --shell exclude each other")
-    if not options.texts:
-        raise UsageError("name a command, or several, each quoted as one argument: ringside vs 'sleep 0.1'")
-    if options.reference_name and not options.reference:
-        raise UsageError("--reference-name is the name of --reference: add --reference CMD")
-    texts, names = list(options.texts), list(options.names)
-    if len(names) > len(texts):
-        raise UsageError(f"{len(names)} names for {len(texts)} commands: at most one -n for each")
-    if options.reference is not None:
-        # The other commands keep their letters.
-        names += string.ascii_uppercase[len(names) : len(texts)]
-        texts.insert(0, options.reference)
-        names.insert(0, options.reference_name or "reference")
-    return parse_commands(
-        texts,
-        names,
-        Hooks(options.setup, options.prepare, options.conclude, options.cleanup),
-        split_shell(options.shell) if options.shell else None,
-        points=points,
-        outputs=[INHERIT] if options.show_output else [check_output(each) for each in options.output],
-        is_literal=options.no_shell or options.shell == "none",
-    )
-
-
-def _execution(options: _Options) -> ExecutionOptions:
-    from ringside.measure import host
-    from ringside.measure.command_trials import ExecutionOptions
-    from ringside.measure.commands import readable
-
-    return ExecutionOptions(
-        folder=Path.cwd(),
-        environment={key: value for key, value in os.environ.items() if key != "RINGSIDE_PADDING"},
-        warmups=options.warmup,
-        timeout_s=options.timeout_s,
-        memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE),
-        input=readable(Path(options.stdin)) if options.stdin not in (None, "null") else None,
-        cpus=_usable(options.cpus or ()),
-        ignored=_ignored(options.ignore_failure),
-    )
-
-
-def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
-    if text is None or text in _ALL:
-        return frozenset() if text is None else "all"
-    try:
-        statuses = frozenset(int(each) for each in text.split(","))
-    except ValueError:
-        statuses = frozenset({-1})
-    if not all(0 <= status <= 255 for status in statuses):
-        raise UsageError(f"--ignore-failure={text}: write exit statuses as 1 or 1,2, or leave the value out")
-    return statuses
-
-
-def _rule(options: _Options, *, is_alone: bool, points: int) -> StoppingRule:
-    """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
-    command alone has no goal, and a time of its own."""
-    from ringside.measure.stopping import StoppingRule
-    from ringside.stats.sequential import FIRST_LOOK
-
-    given = (options.blocks, options.min_runs, options.until, options.time_s)
-    if options.runs is not None:
-        if any(value is not None for value in given):
-            raise UsageError(
-                "--runs is exactly so many: leave out --min-runs, --max-runs, --until and --time"
-            )
-        return StoppingRule(max_blocks=options.runs)
-    if options.min_runs and options.blocks and options.min_runs > options.blocks:
-        raise UsageError(f"--min-runs {options.min_runs} is more than --max-runs {options.blocks}")
-    if options.until == "end" and not (options.blocks or options.time_s):
-        raise UsageError("--until end: say which end, with --blocks or --time")
-    if is_alone and isinstance(options.until, float):
-        raise UsageError("--until narrows the ratio of two commands: a command alone has --runs or --time")
-    goal = options.until or "decided"
-    default_s = _ALONE_S * points if is_alone else _TIME_S
-    # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
-    is_timed = options.time_s is None and (is_alone or not options.blocks)
-    least = _ALONE_BLOCKS if is_alone and options.time_s is None else FIRST_LOOK
-    return StoppingRule(
-        max_blocks=options.blocks or _MAX_BLOCKS,
-        decided=goal == "decided" and not is_alone,
-        until=goal if isinstance(goal, float) else None,
-        min_blocks=options.min_runs or 1,
-        time_s=None
-        if options.until == "end" and options.time_s is None
-        else default_s
-        if is_timed
-        else options.time_s,
-        min_timed_blocks=options.min_runs or least if is_alone else max(FIRST_LOOK, options.min_runs or 1),
-    )
-
-
-def _facts(options: _Options, rule: StoppingRule, execution: ExecutionOptions, run: Run) -> dict[str, Any]:
-    """How it was measured, for the JSON document."""
-    return {
-        "seed": run.seed,
-        "blocks": options.runs or options.blocks,
-        "until": "end" if options.runs else options.until or "decided",
-        "margin": options.margin,
-        "time_s": rule.time_s,
-        "warmups": execution.warmups,
-        "cpus": list(execution.cpus),
-        "host": dict(run.host),
-    }
-
-
-def _usable(cpus: Sequence[int]) -> tuple[int, ...]:
-    usable = os.sched_getaffinity(0)
-    missing = [str(cpu) for cpu in cpus if cpu not in usable]
-    if missing:
-        listed = ", ".join(map(str, sorted(usable)))
-        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
-    return tuple(cpus)

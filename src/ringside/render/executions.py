@@ -26,14 +26,15 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 def with_spread(analysis: RunAnalysis, figures: TableData) -> TableData:
     """A table of commands at one point, its names in the first column, with columns for the spread of the
-    headline after the third."""
+    headline after its median and its ratio."""
+    after = 3 if len(analysis.names) > 1 else 2
     (point,) = analysis.points
     described = descriptions(analysis)
     rows = tuple(
-        (*row[:3], *spread(described.get(Cell(row[0].text, point)), analysis.headline), *row[3:])
+        (*row[:after], *spread(described.get(Cell(row[0].text, point)), analysis.headline), *row[after:])
         for row in figures.rows
     )
-    columns = (*figures.columns[:3], *SPREAD, *figures.columns[3:])
+    columns = (*figures.columns[:after], *SPREAD, *figures.columns[after:])
     narrow = (*figures.narrow, *reversed(SPREAD))
     return dataclasses.replace(figures, columns=columns, rows=rows, narrow=narrow)
 

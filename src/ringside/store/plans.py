@@ -127,7 +127,7 @@ def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:
         return "its points have different factors"
     if not 1 <= of.blocks <= _MAX_BLOCKS:
         return "its number of blocks is out of range"
-    if not 0 < of.margin <= 1 or not (of.until is None or 0 < of.until <= 1):
+    if not 0 <= of.margin <= 1 or not (of.until is None or 0 < of.until <= 1):
         return "its margin or its goal is out of range"
     return ""
 

@@ -97,13 +97,15 @@ def lines(
 
 def _x(title: str, marks: Sequence[Mark], *, log: bool, places: Sequence[tuple[float, str]]) -> Json:
     across = sorted({mark.x for mark in marks} | {place for place, _ in places})
-    ticks: dict[str, Any] = {"format": "~s", "tickCount": 5}
+    # The prefix m of thousandths looks like a unit.
+    number = "~g" if any(0 < abs(x) < 1 for x in across) else "~s"
+    ticks: dict[str, Any] = {"format": number, "tickCount": 5}
     if places:
         # As an expression: Vega-Lite has no other way to words on an axis of numbers.
         words = " : ".join(f"datum.value == {place!r} ? {json.dumps(word)}" for place, word in places)
         ticks = {"values": [place for place, _ in places], "labelExpr": f"{words} : ''"}
     elif log:
-        ticks = {"format": "~s", "values": log_ticks(across[0], across[-1])}
+        ticks = {"format": number, "values": log_ticks(across[0], across[-1])}
     return quantitative(
         "x",
         title=title or None,

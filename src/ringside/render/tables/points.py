@@ -20,7 +20,9 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     compared, secondary = other_metrics(analysis, point)
     # Where all are alike, or but for the floor, it says nothing.
     has_class = any(analysis.kind(name) == "bare" for name in analysis.names)
-    columns = ["contender", *(["class"] if has_class else []), headline.title, f"× {baseline}", "verdict"]
+    has_pairs = len(analysis.names) > 1
+    columns = ["contender", *(["class"] if has_class else []), headline.title]
+    columns += [f"× {baseline}", "verdict"] if has_pairs else []
     columns += ["rank"] if is_ranked else []
     columns += [f"× {floor}"] if has_floor else []
     columns += [metric.title for metric in (*compared, *secondary)]
@@ -32,9 +34,12 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
             cells.text(name),
             *([cells.text(analysis.kind(name))] if has_class else []),
             cells.figure(cell, headline, interval=True),
-            cells.ratio(comparison, headline, is_baseline=name == baseline),
-            cells.verdict(comparison, headline, is_baseline=name == baseline),
         ]
+        if has_pairs:
+            row += [
+                cells.ratio(comparison, headline, is_baseline=name == baseline),
+                cells.verdict(comparison, headline, is_baseline=name == baseline),
+            ]
         row += [_rank(analysis, ranking, name)] if is_ranked else []
         row += [_over_floor(analysis, name, point)] if has_floor else []
         row += [cells.figure(cell, metric) for metric in (*compared, *secondary)]
