@@ -43,6 +43,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "bytes_out": 2048,
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},
         "concurrency": 12.5,
+        "targets": [],
         "messages": 0,
         "sequence": {},
         "cpu_ns": 10 * MS,

@@ -60,7 +60,7 @@ def document(*arguments: str, status: int = 0) -> dict[str, Any]:
         (["http://h/", "--margin", "0"], "--margin is for --vs: leave it out"),
         (["http://h/", "--margin", "x", "--vs", "http://h/"], "as a share from 0 to 100 %, like 5%"),
         (["http://h/", "--hdr", "no/such/folder/x"], "cannot be written"),
-        (["http://h/", "--hdr", "x", "--vs", "http://h/"], "--hdr is for one target"),
+        (["http://h/", "--hdr", "x", "--vs", "http://h/"], "--hdr is for one load"),
         (["http://h/", "--vs", "tcp://h:1"], "like with like"),
         (["http://h/", "--staircase", "1:1s", "--vs", "http://h/"], "instead of --staircase"),
         (["stream+http://h/", "--vs", "stream+http://h/"], "by --interval or --due-field"),

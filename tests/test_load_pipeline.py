@@ -100,3 +100,23 @@ def test_the_rate_of_bursts_is_the_one_that_was_asked_for(http: str) -> None:
 def test_two_forms_of_output_exclude_each_other(complaint: Callable[..., str], command: list[str]) -> None:
     message = complaint(*command, "--json", "--markdown")
     assert "--json and --markdown exclude each other: leave one out" in message
+
+
+def test_the_help_begins_with_the_common_options_on_one_screen() -> None:
+    lines = ringside("load", "--help", COLUMNS="80", LINES="24").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    screen = lines[:24]
+    for option in ("--connections", "--rate", "--duration", "--requests", "--header", "--body", "--fail-if"):
+        assert any(line.lstrip().startswith(option) for line in screen), option
+    assert lines.index("Common options:") < lines.index("When requests are sent:") <= 24
+    sections = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert sections == [
+        "Common options:",
+        "When requests are sent:",
+        "What is sent:",
+        "What must come back:",
+        "Streams:",
+        "Two targets compared:",
+        "Output:",
+        "Engine:",
+    ]

@@ -140,4 +140,4 @@ def test_thresholds_of_a_load_that_fails(http: str) -> None:
 
 def test_thresholds_are_for_one_target(complaint: Callable[..., str]) -> None:
     message = complaint("load", "http://h/", "--vs", "http://h/b", "--fail-if", "p99>1s")
-    assert "--fail-if is for one target: leave out --vs" in message
+    assert "--fail-if is for one load: leave out --vs" in message

@@ -8,6 +8,7 @@ mod load {
     pub mod error;
     pub mod http_request;
     pub mod pacer;
+    pub mod placeholder;
     pub mod plan;
     pub mod sequence;
     pub mod template;

@@ -23,11 +23,17 @@ pub enum ErrorKind {
     Unsolicited,
     Status,
     Content,
+    /// A redirect to another host, port or scheme.
+    RedirectElsewhere,
+    /// More redirects of one request than are followed.
+    RedirectLimit,
+    /// A redirect without a usable target.
+    RedirectInvalid,
 }
 
 impl ErrorKind {
     /// The names in messages, in the order of the variants.
-    pub const NAMES: [&'static str; 18] = [
+    pub const NAMES: [&'static str; 21] = [
         "connect-refused",
         "connect-timeout",
         "connect-failed",
@@ -46,6 +52,9 @@ impl ErrorKind {
         "unsolicited",
         "status",
         "content",
+        "redirect-elsewhere",
+        "redirect-limit",
+        "redirect-invalid",
     ];
 }
 
@@ -60,6 +69,7 @@ mod tests {
             (ErrorKind::Ended, "ended"),
             (ErrorKind::Timeout, "timeout"),
             (ErrorKind::Content, "content"),
+            (ErrorKind::RedirectInvalid, "redirect-invalid"),
         ] {
             assert_eq!(ErrorKind::NAMES[kind as usize], name);
         }

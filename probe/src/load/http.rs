@@ -28,6 +28,8 @@ pub struct ResponseParser {
     no_body: bool,
     status: u16,
     keep_alive: bool,
+    keeps_location: bool,
+    location: Option<Box<[u8]>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,22 @@ impl ResponseParser {
             no_body,
             status: 0,
             keep_alive: true,
+            keeps_location: false,
+            location: None,
         }
+    }
+
+    /// The same, which keeps the header `Location`.
+    pub fn keeping_location(self) -> ResponseParser {
+        ResponseParser {
+            keeps_location: true,
+            ..self
+        }
+    }
+
+    /// The value of the first header `Location`, where it is kept.
+    pub fn take_location(&mut self) -> Option<Vec<u8>> {
+        self.location.take().map(Vec::from)
     }
 
     /// Whether a byte of the response has arrived.
@@ -133,7 +150,7 @@ impl ResponseParser {
                 Some(b'H' | b'\r' | b'\n') | None => {}
                 Some(_) => return Err(ErrorKind::Protocol),
             }
-            if let Ok(Some((parsed, used))) = parse(bytes) {
+            if let Ok(Some((parsed, used))) = parse(bytes, self.keeps_location) {
                 self.accept(parsed)?;
                 return Ok(Some(used));
             }
@@ -146,7 +163,7 @@ impl ResponseParser {
         let Some(newline) = memchr::memrchr(b'\n', bytes) else {
             return incomplete(&self.held);
         };
-        let (parsed, used) = match parse(&self.held[..=before + newline])? {
+        let (parsed, used) = match parse(&self.held[..=before + newline], self.keeps_location)? {
             Some(head) => head,
             None => return incomplete(&self.held),
         };
@@ -167,6 +184,7 @@ impl ResponseParser {
             };
         }
         self.status = head.status;
+        self.location = head.location;
         self.keep_alive = head.keep_alive;
         self.state = match head.body {
             _ if self.no_body || head.status == 204 || head.status == 304 => State::Length(0),
@@ -192,6 +210,7 @@ struct Head {
     status: u16,
     keep_alive: bool,
     body: Body,
+    location: Option<Box<[u8]>>,
 }
 
 enum Body {
@@ -200,7 +219,7 @@ enum Body {
     Open,
 }
 
-fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
+fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>, ErrorKind> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
     let used = match response.parse(bytes) {
@@ -217,6 +236,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
     let mut keep_alive = response.version == Some(1);
     let mut length = None;
     let mut coding: Option<bool> = None;
+    let mut location: Option<Box<[u8]>> = None;
     for field in response.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
             let value = number(field.value).ok_or(ErrorKind::Protocol)?;
@@ -241,6 +261,8 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
                     keep_alive = true;
                 }
             }
+        } else if keeps_location && field.name.eq_ignore_ascii_case("location") {
+            location.get_or_insert_with(|| field.value.trim_ascii_both().into());
         }
     }
     let body = match (coding, length) {
@@ -253,6 +275,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
         status,
         keep_alive,
         body,
+        location,
     };
     Ok(Some((head, used)))
 }
@@ -403,6 +426,21 @@ mod tests {
         };
         let read = response.feed(text, &mut |_| panic!("a body"));
         assert_eq!(read, Ok(Read::Done(done, b"")));
+    }
+
+    #[test]
+    fn the_location_is_kept_where_it_is_asked_for() {
+        let text = b"HTTP/1.1 302 F\r\nlocation: /x \r\nLocation: /y\r\nContent-Length: 0\r\n\r\n";
+        for step in [1, 100] {
+            let mut plain = ResponseParser::new(false);
+            let mut keeping = ResponseParser::new(false).keeping_location();
+            for piece in text.chunks(step) {
+                plain.feed(piece, &mut |_| {}).unwrap();
+                keeping.feed(piece, &mut |_| {}).unwrap();
+            }
+            assert_eq!(plain.take_location(), None);
+            assert_eq!(keeping.take_location().as_deref(), Some(&b"/x"[..]));
+        }
     }
 
     #[test]

@@ -1,7 +1,13 @@
-//! The HTTP request that a load sends: the key `request` of a plan.
+//! The HTTP request that a load sends: the key `request` of a plan, and its bytes.
 
+use super::placeholder::{random, write_number, Piece, Pieces, Values};
 use super::text::latin1_bytes;
 use serde::Deserialize;
+
+/// The header that identifies a request to the stub's upstreams.
+const ID_HEADER: &str = "x-request-id";
+const MAX_TARGETS: usize = 100;
+const MAX_WEIGHT: usize = 1000;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -10,12 +16,92 @@ pub struct RequestPlan {
     pub method: String,
     #[serde(default = "slash")]
     pub target: String,
+    /// In place of `target`: several, each with its share of the requests.
+    #[serde(default)]
+    pub targets: Vec<TargetPlan>,
     #[serde(default)]
     pub headers: Vec<(String, String)>,
     #[serde(default)]
     pub body: String,
     #[serde(default)]
     pub close: bool,
+    /// Whether redirects within the server are followed.
+    #[serde(default)]
+    pub follow_redirects: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetPlan {
+    pub target: String,
+    pub weight: usize,
+}
+
+/// The key `templates` of a plan: what placeholders stand for. Without it, only those of the contract of trials do.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TemplatePlan {
+    /// Of random values.
+    #[serde(default)]
+    pub seed: u64,
+    #[serde(default)]
+    pub columns: Vec<String>,
+    #[serde(default)]
+    pub rows: Vec<Vec<String>>,
+}
+
+impl TemplatePlan {
+    /// Splits a text, by its name in errors, into its pieces.
+    pub fn pieces(&self, what: &str, text: &str) -> Result<Pieces, String> {
+        let bytes =
+            latin1_bytes(text).ok_or_else(|| format!("load: {what}: a character above U+00FF"))?;
+        Pieces::parse(&bytes, true, &|name| {
+            let column = self.columns.iter().position(|column| column == name);
+            let own = match name {
+                "n" => Some(Piece::Number),
+                "id" => Some(Piece::Id),
+                _ => random(name).map(|(low, high)| Piece::Random(low, high)),
+            };
+            let piece = own.or_else(|| column.map(Piece::Column));
+            let unknown = || format!("load: {what}: the placeholder {{{name}}} is unknown");
+            piece.map(Some).ok_or_else(unknown)
+        })
+    }
+
+    /// The rows as bytes.
+    pub fn rows(&self) -> Result<Vec<Vec<Vec<u8>>>, String> {
+        let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
+            let complete = row.len() == self.columns.len();
+            row.iter()
+                .map(|value| latin1_bytes(value))
+                .collect::<Option<_>>()
+                .filter(|_| complete)
+        };
+        let rows: Option<Vec<_>> = self.rows.iter().map(bytes).collect();
+        let wrong = "load: templates: a row has other columns, or a character above U+00FF";
+        rows.ok_or_else(|| wrong.into())
+    }
+
+    /// The error: a value of these pieces has one of these bytes.
+    pub fn check_values(&self, what: &str, pieces: &Pieces, bad: &[char]) -> Result<(), String> {
+        for column in pieces.columns() {
+            let mut values = self.rows.iter().filter_map(|row| row.get(column));
+            if values.any(|value| value.contains(bad)) {
+                let name = &self.columns[column];
+                return Err(format!("load: {what}: a value of {name} has a line break"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A request in its parts.
+#[derive(Debug)]
+pub struct HttpTemplate {
+    method: Vec<u8>,
+    targets: Vec<Pieces>,
+    headers: Pieces,
+    body: Pieces,
 }
 
 fn get() -> String {
@@ -27,59 +113,275 @@ fn slash() -> String {
 }
 
 impl RequestPlan {
-    /// Whether requests contain their number.
-    pub fn numbered(&self) -> bool {
-        let mut texts = self.headers.iter().map(|(_, value)| value);
-        self.target.contains("{n}") || texts.any(|value| value.contains("{n}"))
+    /// Whether the numbers of requests identify them to upstreams, and are to be kept.
+    pub fn identifies(&self) -> bool {
+        let mut headers = self.headers.iter();
+        headers.any(|(name, value)| name.eq_ignore_ascii_case(ID_HEADER) && value.contains("{n}"))
     }
 
-    /// The bytes of a request; in the target `{id}` is replaced by `id`, and `{n}` by `n` there and in the values of
-    /// headers. The error: the plan is invalid.
-    pub fn bytes(&self, id: &str, n: &str) -> Result<Vec<u8>, String> {
+    /// The value of `Host`.
+    pub fn host(&self) -> &str {
+        let mut headers = self.headers.iter();
+        let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        host.map_or("", |(_, value)| value)
+    }
+
+    /// The targets, one or more.
+    fn targets(&self) -> Vec<&str> {
+        match self.targets.is_empty() {
+            true => vec![&self.target],
+            false => self
+                .targets
+                .iter()
+                .map(|each| each.target.as_str())
+                .collect(),
+        }
+    }
+
+    /// The target of each request, by its number: each occurs as often as its weight, spread over the whole.
+    pub fn order(&self) -> Vec<usize> {
+        let weights: Vec<i64> = self.targets.iter().map(|each| each.weight as i64).collect();
+        let total: i64 = weights.iter().sum();
+        let mut credits = vec![0; weights.len()];
+        let mut order = Vec::new();
+        for _ in 0..total {
+            for (credit, weight) in credits.iter_mut().zip(&weights) {
+                *credit += weight;
+            }
+            let next = (0..credits.len()).rev().max_by_key(|&index| credits[index]);
+            let next = next.unwrap_or(0);
+            credits[next] -= total;
+            order.push(next);
+        }
+        match order.is_empty() {
+            true => vec![0],
+            false => order,
+        }
+    }
+
+    /// Splits a text; without templates only these names are placeholders.
+    fn pieces(
+        &self,
+        templates: Option<&TemplatePlan>,
+        what: &str,
+        text: &str,
+        names: &[&str],
+    ) -> Result<Pieces, String> {
+        if let Some(templates) = templates {
+            return templates.pieces(what, text);
+        }
+        let bytes = latin1_bytes(text)
+            .ok_or_else(|| format!("load: request: {what} has a character above U+00FF"))?;
+        Pieces::parse(&bytes, false, &|name| {
+            let known = names.contains(&name);
+            Ok(known.then_some(if name == "n" {
+                Piece::Number
+            } else {
+                Piece::Id
+            }))
+        })
+    }
+
+    /// The request in its parts. The error: the plan is invalid.
+    pub fn template(&self, templates: Option<&TemplatePlan>) -> Result<HttpTemplate, String> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if self.method.is_empty() || !self.method.bytes().all(token) {
             return Err(format!("load: request: {:?} is not a method", self.method));
         }
-        let target = self.target.replace("{id}", id).replace("{n}", n);
-        if target.is_empty() || !target.bytes().all(|byte| (0x21..0x7f).contains(&byte)) {
-            return Err("load: request: the target has a character that must be escaped".into());
+        if self.targets.len() > MAX_TARGETS {
+            return Err(format!("load: request: targets: at most {MAX_TARGETS}"));
         }
-        let mut bytes = format!("{} {target} HTTP/1.1\r\n", self.method).into_bytes();
-        let mut has_host = false;
+        if self
+            .targets
+            .iter()
+            .any(|each| !(1..=MAX_WEIGHT).contains(&each.weight))
+        {
+            return Err(format!("load: request: weight: 1 to {MAX_WEIGHT}"));
+        }
+        let mut targets = Vec::new();
+        for target in self.targets() {
+            let pieces = self.pieces(templates, "the target", target, &["id", "n"])?;
+            let is_plain = |text: &[u8]| text.iter().all(|byte| (0x21..0x7f).contains(byte));
+            if pieces.is_empty() || !pieces.texts().all(is_plain) {
+                return Err(
+                    "load: request: the target has a character that must be escaped".into(),
+                );
+            }
+            targets.push(pieces);
+        }
+        Ok(HttpTemplate {
+            method: self.method.clone().into_bytes(),
+            targets,
+            headers: self.header_lines(templates, token)?,
+            body: self.pieces(templates, "the body", &self.body, &[])?,
+        })
+    }
+
+    fn header_lines(
+        &self,
+        templates: Option<&TemplatePlan>,
+        token: impl Fn(u8) -> bool,
+    ) -> Result<Pieces, String> {
+        let mut lines = Pieces::default();
         for (name, value) in &self.headers {
-            if name.is_empty() || !name.bytes().all(token) {
+            if name.is_empty() || !name.bytes().all(&token) {
                 return Err(format!(
                     "load: request: {name:?} is not the name of a header"
                 ));
             }
-            let value = latin1_bytes(&value.replace("{n}", n))
-                .filter(|value| !value.iter().any(|b| b"\r\n\0".contains(b)));
-            let value = value
-                .ok_or_else(|| format!("load: request: the value of {name} cannot be sent"))?;
+            let what = format!("the value of {name}");
+            let value = self.pieces(templates, &what, value, &["n"])?;
+            if value.texts().flatten().any(|byte| b"\r\n\0".contains(byte)) {
+                return Err(format!("load: request: the value of {name} cannot be sent"));
+            }
+            if let Some(templates) = templates {
+                templates.check_values(&what, &value, &['\r', '\n', '\0'])?;
+            }
             for own in ["content-length", "transfer-encoding", "connection"] {
                 if name.eq_ignore_ascii_case(own) {
                     return Err(format!("load: request: {name} is set by the engine"));
                 }
             }
-            has_host |= name.eq_ignore_ascii_case("host");
-            bytes.extend_from_slice(name.as_bytes());
-            bytes.extend_from_slice(b": ");
-            bytes.extend_from_slice(&value);
-            bytes.extend_from_slice(b"\r\n");
+            lines.push_text(name.as_bytes());
+            lines.push_text(b": ");
+            lines.append(value);
+            lines.push_text(b"\r\n");
         }
-        if !has_host {
+        if self.host().is_empty() {
             return Err("load: request: HTTP/1.1 needs a Host header".into());
         }
         if self.close {
-            bytes.extend_from_slice(b"Connection: close\r\n");
+            lines.push_text(b"Connection: close\r\n");
         }
-        let body =
-            latin1_bytes(&self.body).ok_or("load: request: body: a character above U+00FF")?;
-        if !body.is_empty() {
-            bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+        Ok(lines)
+    }
+}
+
+impl HttpTemplate {
+    pub fn targets(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether all requests for this target are the same.
+    pub fn is_constant(&self, target: usize) -> bool {
+        let parts = [&self.targets[target], &self.headers, &self.body];
+        parts.into_iter().all(Pieces::is_constant)
+    }
+
+    /// The bytes of a request.
+    pub fn bytes(&self, target: usize, values: &mut Values) -> Vec<u8> {
+        let mut path = Vec::new();
+        self.targets[target].write(values, true, &mut path);
+        self.bytes_for(&path, false, values)
+    }
+
+    /// The bytes of a request for another target. `as_get`: a GET without a body.
+    pub fn bytes_for(&self, path: &[u8], as_get: bool, values: &mut Values) -> Vec<u8> {
+        let method = match as_get {
+            true => b"GET",
+            false => self.method.as_slice(),
+        };
+        let mut bytes = [method, b" ", path, b" HTTP/1.1\r\n"].concat();
+        self.headers.write(values, false, &mut bytes);
+        if as_get || self.body.is_empty() {
+            bytes.extend_from_slice(b"\r\n");
+            return bytes;
         }
-        bytes.extend_from_slice(b"\r\n");
+        let mut body = Vec::new();
+        self.body.write(values, false, &mut body);
+        bytes.extend_from_slice(b"Content-Length: ");
+        write_number(body.len() as u64, &mut bytes);
+        bytes.extend_from_slice(b"\r\n\r\n");
         bytes.extend_from_slice(&body);
-        Ok(bytes)
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> RequestPlan {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn sent(plan: &RequestPlan, templates: Option<&TemplatePlan>, number: u64) -> String {
+        let rows = templates.map_or(Ok(vec![]), TemplatePlan::rows).unwrap();
+        let mut values = Values {
+            id: 3,
+            number,
+            row: rows
+                .get(number as usize % rows.len().max(1))
+                .map_or(&[], Vec::as_slice),
+            random: &mut fastrand::Rng::with_seed(1),
+        };
+        let bytes = plan.template(templates).unwrap().bytes(0, &mut values);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn without_templates_only_the_names_of_trials_are_placeholders() {
+        let plan = plan(
+            r#"{"target": "/{id}/{n}/{x}", "headers": [["Host", "h"], ["A", "{n}{id}"]], "body": "{n}{x}"}"#,
+        );
+        let right =
+            "GET /3/9/{x} HTTP/1.1\r\nHost: h\r\nA: 9{id}\r\nContent-Length: 6\r\n\r\n{n}{x}";
+        assert_eq!(sent(&plan, None, 9), right);
+        assert!(!plan.template(None).unwrap().is_constant(0));
+    }
+
+    #[test]
+    fn templates_are_in_all_parts() {
+        let plan = plan(
+            r#"{"method": "POST", "target": "/{user}", "headers": [["Host", "h"], ["A", "{id}"]], "body": "{\"n\": {n}}"}"#,
+        );
+        let templates = TemplatePlan {
+            columns: vec!["user".into()],
+            rows: vec![vec!["x y".into()], vec!["z".into()]],
+            ..TemplatePlan::default()
+        };
+        let right =
+            "POST /x%20y HTTP/1.1\r\nHost: h\r\nA: 3\r\nContent-Length: 9\r\n\r\n{\"n\": 10}";
+        assert_eq!(sent(&plan, Some(&templates), 10), right);
+        let error = plan.template(Some(&TemplatePlan::default())).unwrap_err();
+        assert_eq!(error, "load: the target: the placeholder {user} is unknown");
+        let short = TemplatePlan {
+            rows: vec![vec![]],
+            ..templates
+        };
+        assert!(short.rows().is_err());
+    }
+
+    #[test]
+    fn values_in_headers_are_one_line() {
+        let plan = plan(r#"{"headers": [["Host", "h"], ["A", "{v}"]]}"#);
+        let templates = TemplatePlan {
+            columns: vec!["v".into()],
+            rows: vec![vec!["a\r\nB: c".into()]],
+            ..TemplatePlan::default()
+        };
+        let error = plan.template(Some(&templates)).unwrap_err();
+        assert!(error.contains("a value of v has a line break"), "{error}");
+    }
+
+    #[test]
+    fn targets_take_turns_by_their_weights() {
+        let order = |weights: &[usize]| {
+            let targets: Vec<_> = weights
+                .iter()
+                .map(|weight| serde_json::json!({"target": "/", "weight": weight}))
+                .collect();
+            let plan = serde_json::json!({"headers": [["Host", "h"]], "targets": targets});
+            let plan: RequestPlan = serde_json::from_value(plan).unwrap();
+            plan.template(None)
+                .map(|template| (template.targets(), plan.order()))
+        };
+        assert_eq!(order(&[]), Ok((1, vec![0])));
+        assert_eq!(order(&[1, 1]), Ok((2, vec![0, 1])));
+        assert_eq!(order(&[3, 1]), Ok((2, vec![0, 0, 1, 0])));
+        assert_eq!(order(&[1, 2, 4]).unwrap().1, [2, 1, 2, 0, 2, 1, 2]);
+        assert!(order(&[0, 1]).is_err());
+        assert!(order(&[1001]).is_err());
+        assert!(order(&[1; 101]).is_err());
     }
 }

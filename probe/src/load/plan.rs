@@ -1,6 +1,6 @@
 //! The plan of a load: the key `load` of a request.
 
-use super::http_request::RequestPlan;
+use super::http_request::{RequestPlan, TemplatePlan};
 use super::pacer::{Pacing, Step};
 use super::text::{latin1_bytes, whole_pattern};
 use crate::units::nanoseconds;
@@ -42,6 +42,9 @@ pub struct Plan {
     pub request: Option<RequestPlan>,
     #[serde(default)]
     pub line: Option<String>,
+    /// With it, `request` and `line` have placeholders for values of each request.
+    #[serde(default)]
+    pub templates: Option<TemplatePlan>,
     #[serde(default)]
     pub expect: Expect,
     #[serde(default)]
@@ -255,13 +258,24 @@ impl Plan {
                 if line.contains(&b'\n') {
                     return Err("load: line: a newline cannot stand inside".into());
                 }
+                if let (Some(templates), Some(line)) = (&self.templates, &self.line) {
+                    let pieces = templates.pieces("line", line)?;
+                    templates.check_values("line", &pieces, &['\n'])?;
+                }
             }
             (Protocol::Tcp, ..) => return Err("load: tcp needs `line`, and no `request`".into()),
-            (_, Some(request), None) => {
-                request.bytes("1", "1")?;
+            (protocol, Some(request), None) => {
+                request.template(self.templates.as_ref())?;
+                let http_only = request.follow_redirects || !request.targets.is_empty();
+                if http_only && protocol != Protocol::Http {
+                    return Err("load: targets and follow_redirects are for http only".into());
+                }
             }
             _ => return Err("load: http and stream need `request`, and no `line`".into()),
         }
+        self.templates
+            .as_ref()
+            .map_or(Ok(()), |templates| templates.rows().map(|_| ()))?;
         let texts = [&self.expect.equals, &self.expect.contains];
         if texts
             .into_iter()

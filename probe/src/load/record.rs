@@ -14,8 +14,38 @@ pub struct SecondStats {
     pub open: u64,
 }
 
+/// What concerns one of several targets.
+#[derive(Default)]
+pub struct TargetRecord {
+    pub latency: Histogram,
+    pub service: Histogram,
+    pub errors: [u64; ErrorKind::NAMES.len()],
+    pub statuses: BTreeMap<u16, u64>,
+    pub requests: u64,
+    pub late_requests: u64,
+    pub unfinished: u64,
+}
+
+impl TargetRecord {
+    fn merge(&mut self, other: &TargetRecord) {
+        self.latency.merge(&other.latency);
+        self.service.merge(&other.service);
+        for (own, others) in self.errors.iter_mut().zip(other.errors) {
+            *own += others;
+        }
+        for (&status, count) in &other.statuses {
+            *self.statuses.entry(status).or_default() += count;
+        }
+        self.requests += other.requests;
+        self.late_requests += other.late_requests;
+        self.unfinished += other.unfinished;
+    }
+}
+
 #[derive(Default)]
 pub struct Record {
+    /// By target, where there are several.
+    pub targets: Vec<TargetRecord>,
     pub latency: Histogram,
     pub service: Histogram,
     pub queue: Histogram,
@@ -108,6 +138,11 @@ impl Record {
         }
         for (&status, count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
+        }
+        let count = self.targets.len().max(other.targets.len());
+        self.targets.resize_with(count, TargetRecord::default);
+        for (own, others) in self.targets.iter_mut().zip(&other.targets) {
+            own.merge(others);
         }
         self.intended += other.intended;
         self.requests += other.requests;
@@ -214,6 +249,17 @@ mod tests {
             numbered: vec![(scale, 24)],
             ..Record::default()
         };
+        let mut target = TargetRecord {
+            requests: 33 * scale,
+            late_requests: 34 * scale,
+            unfinished: 35 * scale,
+            ..TargetRecord::default()
+        };
+        target.statuses.insert(201, 36 * scale);
+        target.errors[ErrorKind::Status as usize] = 37 * scale;
+        target.latency.add(scale);
+        target.service.add(2 * scale);
+        record.targets.push(target);
         record.sequence.repeated = 25 * scale;
         record.statuses.insert(200, 26 * scale);
         record.errors[ErrorKind::Reset as usize] = 27 * scale;
@@ -289,6 +335,13 @@ mod tests {
         assert_eq!(merged.series, [SecondStats::default(), second]);
         assert_eq!(merged.late_shares, 2.5);
         assert_eq!(merged.numbered, [(1, 24), (4, 24)]);
+        let [target] = merged.targets.as_slice() else {
+            panic!("one target");
+        };
+        assert_eq!((target.requests, target.late_requests), (5 * 33, 5 * 34));
+        assert_eq!((target.unfinished, target.statuses[&201]), (5 * 35, 5 * 36));
+        assert_eq!(target.errors[ErrorKind::Status as usize], 5 * 37);
+        assert_eq!((target.latency.max(), target.service.max()), (4, 8));
         assert_eq!(merged.concurrency(), 5.0 * 19.0 / 80.0);
         let names = [
             "latency",

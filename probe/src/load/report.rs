@@ -4,10 +4,12 @@ use super::engine::Outcome;
 use super::error::ErrorKind;
 use super::histogram::Histogram;
 use super::plan::{PacingPlan, Plan, Protocol};
+use super::record::Record;
 use super::warnings::warnings;
 use crate::procfs::kib_field;
 use crate::writer::{ReaderGone, Writer};
 use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
 
 /// Writes the last messages of a load by itself.
 pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
@@ -35,17 +37,6 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         .filter(|(_, histogram)| !histogram.is_empty());
     let summaries: Map<String, Value> = histograms
         .map(|(name, histogram)| ((*name).into(), summary(histogram)))
-        .collect();
-    let errors: Map<String, Value> = ErrorKind::NAMES
-        .iter()
-        .zip(record.errors)
-        .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| ((*kind).into(), count.into()))
-        .collect();
-    let statuses: Map<String, Value> = record
-        .statuses
-        .iter()
-        .map(|(status, count)| (status.to_string(), (*count).into()))
         .collect();
     let series: Vec<Value> = record
         .series
@@ -80,8 +71,8 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "achieved_rate_per_s": outcome.per_s(answered),
         "late_requests": record.late_requests,
         "unfinished": record.unfinished,
-        "errors": errors,
-        "statuses": statuses,
+        "errors": errors(&record.errors),
+        "statuses": statuses(&record.statuses),
         "histograms": summaries,
         "bytes_in": record.bytes_in,
         "bytes_out": record.bytes_out,
@@ -90,6 +81,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
             "idle_closes": record.idle_closes,
         },
         "concurrency": record.concurrency(),
+        "targets": targets(record),
         "messages": record.messages,
         "streams": streams.then(|| json!({
             "fed": record.fed, "chunks": record.chunks, "behind": record.behind,
@@ -103,6 +95,35 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "series": series,
         "warnings": warnings(plan, outcome),
     })
+}
+
+/// What concerns each of several targets; empty where there is one.
+fn targets(record: &Record) -> Vec<Value> {
+    let each = record.targets.iter().map(|target| {
+        json!({
+            "requests": target.requests, "late_requests": target.late_requests,
+            "unfinished": target.unfinished, "errors": errors(&target.errors),
+            "statuses": statuses(&target.statuses),
+            "latency": summary(&target.latency), "service": summary(&target.service),
+        })
+    });
+    each.collect()
+}
+
+/// Counts of errors by kind, without those that did not occur.
+fn errors(counts: &[u64]) -> Map<String, Value> {
+    let named = ErrorKind::NAMES.iter().zip(counts);
+    named
+        .filter(|(_, count)| **count > 0)
+        .map(|(kind, count)| ((*kind).into(), (*count).into()))
+        .collect()
+}
+
+fn statuses(counts: &BTreeMap<u16, u64>) -> Map<String, Value> {
+    let counts = counts.iter();
+    counts
+        .map(|(status, count)| (status.to_string(), (*count).into()))
+        .collect()
 }
 
 /// The rate that was asked for. Of a constant rate it is no quotient: a short load may have one burst only, which would
@@ -126,8 +147,8 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if outcome.interrupted {
         return ("interrupted", String::new());
     }
-    let errors = |kind: ErrorKind| record.errors[kind as usize];
-    let ended = errors(ErrorKind::Ended);
+    let count = |kind: ErrorKind| record.errors[kind as usize];
+    let ended = count(ErrorKind::Ended);
     if ended > 0 && record.held == 0 && record.reset == 0 {
         let why = format!("the server held no response open: it ended {ended} of them");
         return ("load-failed", why);
@@ -139,7 +160,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if answered > 0 {
         return ("ok", String::new());
     }
-    let refused = errors(ErrorKind::ConnectRefused);
+    let refused = count(ErrorKind::ConnectRefused);
     if record.opened == 0 && refused > 0 && refused == record.errors_total() {
         let addresses: Vec<_> = plan.addresses.iter().map(ToString::to_string).collect();
         let why = format!(

@@ -5,6 +5,7 @@ mod driven;
 mod ends;
 mod inputs;
 mod load;
+mod mixes;
 mod modules;
 mod output;
 mod plain;

@@ -6,6 +6,8 @@ import json
 import os
 import resource
 import secrets
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,54 +29,65 @@ EXIT_INTERRUPTED = 130
 
 
 @click.command(cls=Command)
-@click.argument("target")
+@click.argument("targets", metavar="TARGET…", nargs=-1, required=True)
 @load_options
 @click.pass_context
 def load(context: click.Context, /, **values: Any) -> int:
     """Drive load at TARGET and show what its users would see.
 
-    TARGET is http://…, stream+http://… (held-open responses) or tcp://host:port (lines).
-    Without --rate each connection sends its next request when the reply has come (closed loop). Exit status
-    1 where nothing was answered as expected.
+    TARGET is http://…, stream+http://… (responses held open) or tcp://host:port (lines). Exit status 1 if
+    nothing was answered as expected.
     """
     from ringside.load import target as targets
 
     arguments = LoadArguments(**values)
-    parsed = targets.parse(arguments.target)
+    parsed, weights = targets.parse_several(arguments.targets, arguments.weights or ())
     _check(context, arguments, parsed)
     seed = secrets.randbelow(2**32) if arguments.seed is None else arguments.seed
-    plan = _plan(arguments, parsed, seed)
+    plan = _plan(arguments, parsed, weights, seed)
     if arguments.hdr_file:
         _check_writable(arguments.hdr_file)
     other = targets.parse(arguments.other_target) if arguments.other_target else None
-    for each in (parsed, other) if other else (parsed,):
+    for each in (parsed[0], other) if other else (parsed[0],):
         if not _is_ready(each, arguments.wait_ready_s):
             return EXIT_FAILED
     if other is None:
-        return _load(arguments, parsed, plan)
+        return _load(arguments, list(zip(parsed, weights, strict=True)), plan)
     from ringside.cli import load_versus
     from ringside.load import versus
 
-    compared = {"A": parsed, "B": other}
-    plans = {"A": plan, "B": _plan(arguments, other, seed)}
+    compared = {"A": parsed[0], "B": other}
+    plans = {"A": plan, "B": _plan(arguments, [other], [1], seed)}
     versus.check(compared, plan)
     addresses = {name: _addresses(each)[0] for name, each in compared.items()}
     return load_versus.compare(compared, addresses, plans, seed, arguments)
 
 
-def _check(context: click.Context, arguments: LoadArguments, target: Target) -> None:
+def _check(context: click.Context, arguments: LoadArguments, targets: Sequence[Target]) -> None:
     """Raise UsageError where options exclude each other."""
     from ringside.load import options
 
-    options.check_protocol(target.protocol, _options_in_use(context))
-    if arguments.seed is not None and not arguments.poisson and not arguments.other_target:
-        raise UsageError("--seed is for --poisson or --vs: leave it out")
-    for name, value in (("--blocks", arguments.blocks), ("--margin", arguments.margin)):
-        if value is not None and not arguments.other_target:
-            raise UsageError(f"{name} is for --vs: leave it out")
-    for name, one_only in (("--hdr", arguments.hdr_file), ("--fail-if", arguments.thresholds)):
-        if one_only and arguments.other_target:
-            raise UsageError(f"{name} is for one target: leave out --vs")
+    options.check_protocol(targets[0].protocol, _options_in_use(context))
+    if not arguments.other_target:
+        for name, value in (("--blocks", arguments.blocks), ("--margin", arguments.margin)):
+            if value is not None:
+                raise UsageError(f"{name} is for --vs: leave it out")
+    elif len(targets) > 1:
+        raise UsageError("--vs compares two targets: name one before it")
+    else:
+        one_only = {
+            "--hdr": arguments.hdr_file,
+            "--fail-if": arguments.thresholds,
+            "--csv": arguments.form == "csv",
+            "--time-unit": arguments.time_unit,
+        }
+        for name, is_used in one_only.items():
+            if is_used:
+                raise UsageError(f"{name} is for one load: leave out --vs")
+    if arguments.time_unit and arguments.form == "json":
+        raise UsageError("--time-unit is for the table and --csv: keys of --json name their units")
+    if arguments.is_literal and arguments.values_file:
+        raise UsageError("--literal sends braces as they stand: leave out --values")
 
 
 def _options_in_use(context: click.Context) -> list[str]:
@@ -87,12 +100,18 @@ def _options_in_use(context: click.Context) -> list[str]:
     ]
 
 
-def _plan(arguments: LoadArguments, target: Target, seed: int) -> LoadPlan:
-    """The plan for a target, its addresses apart. Raises UsageError."""
-    from ringside.load import options
+def _plan(arguments: LoadArguments, targets: Sequence[Target], weights: Sequence[int], seed: int) -> LoadPlan:
+    """The plan for targets with their weights, addresses apart. Raises UsageError."""
+    from ringside.load import options, templates
 
     plan = options.load_plan(
-        target,
+        targets[0],
+        others=targets[1:],
+        weights=weights,
+        values=templates.read_values(arguments.values_file) if arguments.values_file else None,
+        seed=seed,
+        is_literal=arguments.is_literal,
+        follow_redirects=arguments.follow_redirects,
         connections=arguments.connections,
         threads=arguments.threads,
         cpus=arguments.cpus or (),
@@ -127,6 +146,9 @@ def _plan(arguments: LoadArguments, target: Target, seed: int) -> LoadPlan:
             due_field=arguments.due_field,
         ),
     )
+    is_random = arguments.poisson or arguments.other_target or options.uses_random(plan)
+    if arguments.seed is not None and not is_random:
+        raise UsageError("--seed is for --poisson, {random:…} or --vs: leave it out")
     _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
     options.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
     return plan
@@ -145,14 +167,16 @@ def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
     return False
 
 
-def _load(arguments: LoadArguments, target: Target, plan: LoadPlan) -> int:
+def _load(arguments: LoadArguments, shares: Sequence[tuple[Target, int]], plan: LoadPlan) -> int:
     from ringside.cli import context
-    from ringside.load import document, result, summary, thresholds
+    from ringside.load import document, result, thresholds
+    from ringside.load import target as targets
     from ringside.load.live import Screen, progress_interval_s
     from ringside.load.versus import with_addresses
     from ringside.probe.process import Probe
     from ringside.probe.protocol import EngineWarning, LoadRequest
 
+    target = targets.combined([each for each, _ in shares])
     addresses, silent = _addresses(target)
     probe = Probe()
     with Screen(context.talk(), wanted=arguments.form is None) as screen:
@@ -176,11 +200,13 @@ def _load(arguments: LoadArguments, target: Target, plan: LoadPlan) -> int:
             "--wait-ready 10s"
         )
     checks = [thresholds.check(threshold, load_result) for threshold in arguments.thresholds]
+    several = shares if len(shares) > 1 else ()
     with pipes.output():
         if arguments.form == "json":
-            print(json.dumps(document.as_document(target, plan, load_result, checks), indent=2))
-        elif not load_result.is_refused:
-            summary.show(target, plan, load_result, context.out())
+            whole = document.as_document(target, plan, load_result, checks, several)
+            print(json.dumps(whole, indent=2))
+        else:
+            _show(arguments, target, shares, plan, load_result)
     crossed = [check for check in checks if check.is_crossed]
     for check in crossed:
         pipes.say(check.sentence())
@@ -188,6 +214,27 @@ def _load(arguments: LoadArguments, target: Target, plan: LoadPlan) -> int:
         return EXIT_INTERRUPTED
     is_good = load_result.is_answered and load_result.figures.outcome == "ok"
     return 0 if is_good and not crossed else EXIT_FAILED
+
+
+def _show(
+    arguments: LoadArguments,
+    target: Target,
+    shares: Sequence[tuple[Target, int]],
+    plan: LoadPlan,
+    result: LoadResult,
+) -> None:
+    """Print the load as text or CSV. One without a server has a line on stderr alone."""
+    from ringside.cli import context
+    from ringside.load import rows, summary
+    from ringside.load.time_units import MILLISECONDS, UNITS
+
+    unit = UNITS[arguments.time_unit] if arguments.time_unit else MILLISECONDS
+    if arguments.form == "csv":
+        each, weights = zip(*shares, strict=True)
+        sys.stdout.write(rows.as_csv(each, weights, result, unit))
+    elif not result.is_refused:
+        several = shares if len(shares) > 1 else ()
+        summary.show(target, plan, result, context.out(), unit=unit, shares=several)
 
 
 def _addresses(target: Target) -> tuple[list[str], list[str]]:

@@ -28,7 +28,8 @@ _ENGINE = "Engine"
 class LoadArguments:
     """The command line of `ringside load`; None where an option was left out. Durations in seconds."""
 
-    target: str
+    targets: tuple[str, ...]
+    weights: tuple[int, ...] | None
     connections: int | None
     rate_per_s: float | None
     burst: int | None
@@ -46,6 +47,9 @@ class LoadArguments:
     headers: tuple[tuple[str, str], ...]
     body: bytes | None
     close: bool
+    follow_redirects: bool
+    values_file: Path | None
+    is_literal: bool
     line: str | None
     expect_status: int | None
     expect_body: str | None
@@ -62,6 +66,7 @@ class LoadArguments:
     seed: int | None
     thresholds: tuple[Threshold, ...]
     hdr_file: Path | None
+    time_unit: str | None
     form: str | None
     store: str | None
 
@@ -80,7 +85,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "rate_per_s",
         type=params.rate,
         metavar="N",
-        help="Requests per second, whatever the server does (open loop).",
+        help="Requests per second [default: a closed loop].",
     ),
     option(
         COMMON,
@@ -124,7 +129,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=params.threshold,
         multiple=True,
         metavar="'p99>200ms'",
-        help="Exit status 1 where this holds; also 'errors>1%', 'rate<1000'. May be repeated.",
+        help="Exit status 1 if so; also 'errors>1%', 'rate<1000'.",
     ),
     params.form_option("json", "Print one JSON document instead.", COMMON),
     option(_SCHEDULE, "--burst", type=params.COUNT, metavar="N", help="Requests per burst [default: 1]."),
@@ -161,7 +166,29 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--seed",
         type=params.SEED,
         metavar="N",
-        help="Seed of --poisson, and of the order of --vs.",
+        help="Seed of --poisson, {random:…}, the order of --vs.",
+    ),
+    option(
+        _REQUEST,
+        "--weights",
+        type=params.weights,
+        metavar="3,1",
+        help="Shares of several targets [default: equal].",
+    ),
+    option(
+        _REQUEST,
+        "--values",
+        "values_file",
+        type=params.FILE,
+        metavar="FILE",
+        help="CSV with a header: {column} in path, headers, body or line is the value of the request's row.",
+    ),
+    option(_REQUEST, "--literal", "is_literal", is_flag=True, help="Send braces as they stand."),
+    option(
+        _REQUEST,
+        "--follow-redirects",
+        is_flag=True,
+        help="Follow redirects on the same host and port, up to 10 for each request.",
     ),
     option(_REQUEST, "--line", metavar="TEXT", help="What a tcp target is sent [default: 1]."),
     option(
@@ -214,6 +241,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--store",
         metavar="PATH|URL",
         help="The store [default: .ringside/ringside.sqlite].",
+    ),
+    params.form_option("csv", "Print CSV instead: a header, and a row for each target.", _OUTPUT),
+    option(
+        _OUTPUT,
+        "--time-unit",
+        type=click.Choice(["ns", "us", "ms", "s"]),
+        help="Unit of times in the table and in CSV [default: ms].",
     ),
     option(
         _OUTPUT,

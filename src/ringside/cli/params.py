@@ -42,6 +42,7 @@ _MAX_DAYS = 7
 _MAX_RUN_DAYS = 365
 _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
+_MAX_WEIGHT = 1000
 _MAX_BODY_BYTES = 16 << 20
 
 UNTIL_HELP = (
@@ -119,6 +120,14 @@ def staircase(text: str) -> tuple[tuple[float, float], ...]:
     if len(steps) > _MAX_STEPS:
         raise _bad(text, f"has {len(steps):,} steps: up to {_MAX_STEPS:,} are possible")
     return tuple(steps)
+
+
+def weights(text: str) -> tuple[int, ...]:
+    """`3,1` as numbers from 1 to 1000."""
+    numbers = tuple(int(part) if part.strip().isdecimal() else 0 for part in text.split(","))
+    if not all(1 <= number <= _MAX_WEIGHT for number in numbers):
+        raise _bad(text, f"is not a list of weights: write it as 3,1, from 1 to {_MAX_WEIGHT}")
+    return numbers
 
 
 def cpus(text: str) -> tuple[int, ...]:

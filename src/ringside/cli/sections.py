@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from click.types import OptionHelpExtra
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,6 +21,12 @@ class Option(click.Option):
     def __init__(self, *names: Any, section: str = COMMON, **attributes: Any) -> None:
         super().__init__(*names, **attributes)
         self.section = section
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """What stands in brackets: the default, without the range, which an error outside it shows."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
 
 
 def option(section: str, *names: str, **attributes: Any) -> Callable[[Function], Function]:
@@ -32,7 +41,7 @@ class Command(click.Command):
         """Write the options into the formatter, a section at a time."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
                 section = parameter.section if isinstance(parameter, Option) else COMMON
                 sections.setdefault(section, []).append(record)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -17,9 +17,14 @@ _PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "max")
 
 
 def as_document(
-    target: Target, plan: LoadPlan, result: LoadResult, checks: Iterable[Check] = ()
+    target: Target,
+    plan: LoadPlan,
+    result: LoadResult,
+    checks: Iterable[Check] = (),
+    shares: Sequence[tuple[Target, int]] = (),
 ) -> dict[str, Any]:
-    """One load as plain data; times in the unit that the key names, null where nothing was measured."""
+    """One load as plain data; times in the unit that the key names, null where nothing was measured.
+    `shares`: several targets and their weights."""
     figures, started = result.figures, result.started
     document: dict[str, Any] = {
         "format": FORMAT,
@@ -51,6 +56,21 @@ def as_document(
             "messages": figures.messages,
             "sequence": figures.sequence,
         }
+    if shares:
+        document["targets"] = [
+            {
+                "target": each.text,
+                "weight": weight,
+                "requests": own.requests,
+                "late_requests": own.late_requests,
+                "unfinished": own.unfinished,
+                "errors": own.errors,
+                "statuses": own.statuses,
+                "latency_ms": milliseconds(own.latency),
+                "service_ms": milliseconds(own.service),
+            }
+            for (each, weight), own in zip(shares, figures.targets, strict=True)
+        ]
     return document | {
         "bytes_in": figures.bytes_in,
         "bytes_out": figures.bytes_out,
@@ -71,7 +91,7 @@ def as_document(
 
 def milliseconds(summary: LatencySummary | None) -> dict[str, float] | None:
     """Mean and percentiles of a histogram in milliseconds; None where it holds nothing."""
-    if summary is None:
+    if summary is None or not summary.count:
         return None
     percentiles = {name: getattr(summary, f"{name}_ns") / 1e6 for name in _PERCENTILES}
     return {"mean": summary.mean_ns / 1e6, **percentiles}

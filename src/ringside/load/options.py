@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import starmap
 
 from msgspec.structs import replace
 
 from ringside.errors import UsageError
+from ringside.load import templates
 from ringside.load.target import Target
+from ringside.load.templates import ValuesFile
 from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
@@ -19,6 +22,7 @@ from ringside.probe.protocol import (
     Staircase,
     StaircaseStep,
     StreamMessages,
+    WeightedTarget,
 )
 
 _DURATION_S = 10.0
@@ -28,13 +32,13 @@ _MAX_EXPECTED = 1 << 20
 _SPARE_DESCRIPTORS = 64
 _PER_THREAD_DESCRIPTORS = 4
 
-_HTTP = ("--method", "--header", "--body", "--close", "--expect-status")
+_HTTP = ("--method", "--header", "--body", "--close", "--expect-status", "--follow-redirects", "--weights")
 _STREAM = ("--framing", "--first", "--chunk", "--interval", "--due-field")
 _SCHEDULE = ("--rate", "--burst", "--poisson", "--staircase")
 _CONTENT = ("--expect-body", "--expect-contains", "--expect-pattern")
 _NOT_FOR = {
     "http": (*_STREAM, "--line"),
-    "stream": ("--line", "--close", *_SCHEDULE, "--requests", *_CONTENT),
+    "stream": ("--line", "--close", "--follow-redirects", "--weights", *_SCHEDULE, "--requests", *_CONTENT),
     "tcp": (*_HTTP, *_STREAM),
 }
 _KINDS = {"http": "an http target", "stream": "a stream", "tcp": "a tcp target"}
@@ -142,8 +146,16 @@ def load_plan(
     line: str | None = None,
     expect: ExpectedReply = ExpectedReply(),  # noqa: B008
     stream: StreamMessages = StreamMessages(),  # noqa: B008
+    others: Sequence[Target] = (),
+    weights: Sequence[int] = (),
+    follow_redirects: bool = False,
+    values: ValuesFile | None = None,
+    seed: int = 0,
+    is_literal: bool = False,
 ) -> LoadPlan:
-    """The plan for a target, its addresses apart. Raises UsageError."""
+    """The plan for a target, its addresses apart. `others`: targets on the same server that get a share of
+    the requests, by their `weights` and that of the first. `is_literal`: braces are sent as they stand.
+    Raises UsageError."""
     protocol = target.protocol
     connections = connections or _CONNECTIONS[protocol]
     if threads > connections:
@@ -152,17 +164,31 @@ def load_plan(
         duration_s = _DURATION_S
     if line is not None and "\n" in line:
         raise UsageError("--line is one line: its newline is sent automatically")
-    request = None
+    paths = [each.path for each in (target, *others)]
+    text = (body or b"").decode("latin-1")
+    line_text = wire_text("1" if line is None else line) if protocol == "tcp" else None
+    request, texts = None, {"--line": line_text or ""}
+    if protocol != "tcp":
+        texts = {templates.PATH: " ".join(paths), "--body": text}
+        texts["--header"] = "\n".join(wire_text(value) for _, value in headers)
+    if is_literal:
+        paths, text = [templates.literal(path) for path in paths], templates.literal(text)
+        line_text = line_text and templates.literal(line_text)
+        headers = [(name, templates.literal(value)) for name, value in headers]
+        texts = {option: templates.literal(each) for option, each in texts.items()}
+    placeholders = templates.check(texts, values, seed, single_line=("--header", "--line"))
     if protocol != "tcp":
         fields = [(name, wire_text(value)) for name, value in headers]
         if not any(name.lower() == "host" for name, _ in fields):
             fields.insert(0, ("Host", target.authority()))
         request = HttpRequest(
             method=method or ("GET" if body is None else "POST"),
-            target=target.path,
+            target="/" if others else paths[0],
+            targets=tuple(starmap(WeightedTarget, zip(paths, weights, strict=True))) if others else (),
             headers=tuple(fields),
-            body=(body or b"").decode("latin-1"),
+            body=text,
             close=close,
+            follow_redirects=follow_redirects,
         )
     return LoadPlan(
         protocol=protocol,
@@ -176,10 +202,20 @@ def load_plan(
         ramp_per_s=ramp_per_s,
         timeout_s=timeout_s,
         request=request,
-        line=wire_text("1" if line is None else line) if protocol == "tcp" else None,
+        line=line_text,
+        templates=placeholders,
         expect=expect,
         stream=stream,
     )
+
+
+def uses_random(plan: LoadPlan) -> bool:
+    """Whether requests of the plan have random values."""
+    texts = [plan.line or ""]
+    if request := plan.request:
+        texts += [request.target, request.body, *(each.target for each in request.targets)]
+        texts += [value for _, value in request.headers]
+    return plan.templates is not None and templates.uses_random(texts)
 
 
 def wire_text(text: str) -> str:

@@ -12,6 +12,7 @@ from ringside import units as numbers
 from ringside.load import bands
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
+from ringside.load.time_units import MILLISECONDS, TimeUnit
 from ringside.probe.protocol import ClosedLoop, LatencySummary, LoadPlan, PoissonRate, Staircase
 from ringside.render import terminal
 from ringside.render.table import TableCell, TableData
@@ -42,6 +43,9 @@ ERRORS = {
     "unsolicited": "a reply without a request",
     "status": "another status than expected",
     "content": "another body or line than expected",
+    "redirect-elsewhere": "a redirect to another host, port or scheme, which is not followed",
+    "redirect-limit": "more than 10 redirects of one request",
+    "redirect-invalid": "a redirect without a usable Location",
 }
 SEQUENCE = {
     "gaps": "messages missing",
@@ -68,8 +72,16 @@ _MAX_LISTED = 12
 _MIN_POLLING_SHARE = 0.01
 
 
-def show(target: Target, plan: LoadPlan, result: LoadResult, console: Console) -> None:
-    """Print one load."""
+def show(
+    target: Target,
+    plan: LoadPlan,
+    result: LoadResult,
+    console: Console,
+    *,
+    unit: TimeUnit = MILLISECONDS,
+    shares: Sequence[tuple[Target, int]] = (),
+) -> None:
+    """Print one load. `shares`: several targets and their weights, which are combined in `target`."""
     figures = result.figures
     console.print(Text(one_line(target.text), style="bold"))
     console.print(Text(how(target, plan, result)))
@@ -90,7 +102,10 @@ def show(target: Target, plan: LoadPlan, result: LoadResult, console: Console) -
     console.print(grid)
     if any(figures.latency(name) for name in _ROWS):
         console.print()
-        terminal.render(times(result), console)
+        terminal.render(times(result, unit), console)
+        if shares:
+            console.print()
+            terminal.render(targets(shares, result, unit), console)
         plot(result, console)
     if target.protocol != "stream" and not result.is_open_loop and result.is_answered:
         console.print()
@@ -199,7 +214,30 @@ def _engine(result: LoadResult) -> str:
     return ", ".join(parts)
 
 
-def times(result: LoadResult) -> TableData:
+def targets(shares: Sequence[tuple[Target, int]], result: LoadResult, unit: TimeUnit) -> TableData:
+    """The table of several targets."""
+    rows = []
+    seconds = result.figures.duration_ns / 1e9
+    for (target, weight), figures in zip(shares, result.figures.targets, strict=True):
+        latency = figures.latency if figures.latency.count else None
+        texts = [
+            str(weight),
+            f"{figures.requests:,}",
+            significant(figures.requests / seconds) if seconds else "–",
+            f"{sum(figures.errors.values()):,}",
+        ]
+        for time in ("p50_ns", "p99_ns", "max_ns"):
+            texts.append(significant(getattr(latency, time) / unit.ns) if latency else "–")
+        rows.append((TableCell(one_line(target.text, 80), "text"), *map(TableCell, texts)))
+    return TableData(
+        f"Targets, latency in {unit.word}",
+        ("", "weight", "answered", "per second", "errors", "p50", "p99", "max"),
+        tuple(rows),
+        narrow=("per second", "weight"),
+    )
+
+
+def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
     """The table of times; lower bounds have a `≥`."""
     rows = []
     for name, title in _ROWS.items():
@@ -208,7 +246,7 @@ def times(result: LoadResult) -> TableData:
         if summary is None or (name in ("service", "queue") and not result.is_open_loop):
             continue
         mark = "≥" if name == "latency" and result.is_lower_bound else ""
-        rows.append((TableCell(title, "text"), *(TableCell(mark + text) for text in _milliseconds(summary))))
+        rows.append((TableCell(title, "text"), *(TableCell(mark + text) for text in _times(summary, unit))))
     notes = []
     if result.is_lower_bound:
         unfinished = result.figures.unfinished
@@ -217,7 +255,7 @@ def times(result: LoadResult) -> TableData:
             f"≥: {count} unfinished and counted with the age at the end; the true latencies are longer."
         )
     return TableData(
-        "Times in milliseconds",
+        f"Times in {unit.word}",
         ("", *_COLUMNS),
         tuple(rows),
         notes=tuple(notes),
@@ -225,7 +263,7 @@ def times(result: LoadResult) -> TableData:
     )
 
 
-def _milliseconds(summary: LatencySummary) -> list[str]:
+def _times(summary: LatencySummary, unit: TimeUnit) -> list[str]:
     values = (
         summary.mean_ns,
         summary.p50_ns,
@@ -235,7 +273,7 @@ def _milliseconds(summary: LatencySummary) -> list[str]:
         summary.p99_9_ns,
         summary.max_ns,
     )
-    return [significant(value / 1e6) for value in values]
+    return [significant(value / unit.ns) for value in values]
 
 
 def plot(result: LoadResult, console: Console) -> None:

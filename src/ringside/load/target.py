@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 import socket
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, urlsplit
 
 from ringside.errors import UsageError
@@ -16,6 +17,7 @@ from ringside.text import one_line
 _PROTOCOLS = {"http": "http", "stream+http": "stream", "tcp": "tcp"}
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"
 _HTTP_PORT = 80
+_MAX_TARGETS = 100
 # How long an address may take to answer where there are several.
 _CONNECT_S = 1.0
 # What stands for itself in path and query (RFC 3986, and the braces of `{id}`); all else is sent as %XX.
@@ -73,6 +75,35 @@ def parse(text: str) -> Target:
         return Target(text, protocol, host, port)
     path = quote(path, safe=_SAFE)
     return Target(text, protocol, host, port or _HTTP_PORT, path if path.startswith("/") else f"/{path}")
+
+
+def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Target], list[int]]:
+    """Targets that share a load, and their weights, as small as they can be; without any, all are equal.
+    Raises UsageError."""
+    targets = [parse(text) for text in texts]
+    weights = weights or [1] * len(targets)
+    if len(weights) != len(targets):
+        raise UsageError(
+            f"--weights has {len(weights)} numbers for {len(targets)} targets: give each its own"
+        )
+    if len(targets) > _MAX_TARGETS:
+        raise UsageError(f"{len(targets)} targets are too many: a load has up to {_MAX_TARGETS}")
+    first = targets[0]
+    for each in targets[1:]:
+        if each.protocol != "http" or first.protocol != "http":
+            raise UsageError("several targets are for http://…: name one target of another kind")
+        if each.authority() != first.authority():
+            raise UsageError(
+                f"{one_line(each.text, 100)} is not on {first.authority()}: several targets share the "
+                "connections to one host and port; --vs compares two servers"
+            )
+    divisor = math.gcd(*weights)
+    return targets, [weight // divisor for weight in weights]
+
+
+def combined(targets: Sequence[Target]) -> Target:
+    """Targets of one load as one, to be shown."""
+    return replace(targets[0], text=" + ".join(target.text for target in targets))
 
 
 def _protocol(scheme: str) -> str:

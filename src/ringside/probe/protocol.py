@@ -64,14 +64,33 @@ class Staircase(_Request, frozen=True, tag_field="kind", tag="staircase"):
 Pacing = ClosedLoop | ConstantRate | PoissonRate | Staircase
 
 
+class WeightedTarget(_Request, frozen=True):
+    """One of several targets on the same server, and its share of the requests."""
+
+    target: str
+    weight: int
+
+
 class HttpRequest(_Request, frozen=True):
-    """What each HTTP request carries; `body` and values of headers have a character for each byte."""
+    """What each HTTP request carries; `body` and values of headers have a character for each byte. `targets`
+    replace `target`."""
 
     method: str = "GET"
     target: str = "/"
+    targets: tuple[WeightedTarget, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     close: bool = False
+    follow_redirects: bool = False
+
+
+class Templates(_Request, frozen=True):
+    """What placeholders in a request, or a line, stand for: `seed` of random values; rows of values for the
+    columns, with a character for each byte."""
+
+    seed: int = 0
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
 
 
 class ExpectedReply(_Request, frozen=True):
@@ -127,6 +146,7 @@ class LoadPlan(_Request, frozen=True):
     timeout_s: float = 5.0
     request: HttpRequest | None = None
     line: str | None = None
+    templates: Templates | None = None
     expect: ExpectedReply = ExpectedReply()
     stream: StreamMessages = StreamMessages()
     progress_s: float | None = None
@@ -416,6 +436,18 @@ class UpstreamCalls(_Message, frozen=True):
     slowest: LatencySummary = LatencySummary()
 
 
+class TargetFigures(_Message, frozen=True):
+    """What a load showed of one of several targets."""
+
+    requests: Count = 0
+    late_requests: Count = 0
+    unfinished: Count = 0
+    errors: dict[str, Count] = {}
+    statuses: dict[str, Count] = {}
+    latency: LatencySummary = LatencySummary()
+    service: LatencySummary = LatencySummary()
+
+
 class LoadFigures(_Message, frozen=True):
     """What a load showed, whether by itself or within a trial. Histograms are by name."""
 
@@ -435,6 +467,7 @@ class LoadFigures(_Message, frozen=True):
     bytes_out: Bytes = 0
     connections: dict[str, Count] = {}
     concurrency: float = 0.0
+    targets: tuple[TargetFigures, ...] = ()
     messages: Count = 0
     streams: StreamCounts | None = None
     sequence: dict[str, Count] = {}

@@ -16,6 +16,14 @@ pub enum Stage {
     Removed,
 }
 
+/// A redirect that is followed: what to ask for now.
+#[derive(Debug)]
+pub struct Hop {
+    /// How many redirects there were.
+    pub count: u8,
+    pub as_get: bool,
+}
+
 #[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
@@ -29,8 +37,13 @@ pub struct Connection {
     pub sent_ns: u64,
     /// By how much the engine was late to open the connection of this request.
     pub open_late_ns: u64,
-    /// The number of the request.
+    /// The number of the request, and the number of its target.
     pub number: u64,
+    pub target: usize,
+    /// After a redirect.
+    pub hop: Option<Box<Hop>>,
+    /// The path of the request, where redirects are followed.
+    pub path: Vec<u8>,
     /// The first byte of the reply has arrived.
     pub answered: bool,
     /// A message of a stream has arrived, on this connection or an earlier one of its slot.
@@ -39,4 +52,14 @@ pub struct Connection {
     /// It has been paused: late messages are not the server's fault.
     pub was_paused: bool,
     pub decoder: Decoder,
+}
+
+impl Connection {
+    /// Remembers the path of a request that is sent, which a relative redirect begins with.
+    pub fn keep_path(&mut self, request: &[u8]) {
+        let path = request.split(|&byte| byte == b' ').nth(1);
+        self.path.clear();
+        self.path.extend_from_slice(path.unwrap_or(b"/"));
+        self.hop = None;
+    }
 }

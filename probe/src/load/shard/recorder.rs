@@ -4,7 +4,7 @@ use super::config::ShardConfig;
 use crate::load::codec::Event;
 use crate::load::error::ErrorKind;
 use crate::load::interval::Interval;
-use crate::load::record::Record;
+use crate::load::record::{Record, TargetRecord};
 use std::sync::{Arc, Mutex};
 
 pub struct Recorder {
@@ -15,16 +15,25 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub fn new(config: &ShardConfig) -> Recorder {
+    /// `targets`: their number; one is not recorded by itself.
+    pub fn new(config: &ShardConfig, targets: usize) -> Recorder {
+        let mut record = Record::default();
+        if targets > 1 {
+            record.targets.resize_with(targets, TargetRecord::default);
+        }
         Recorder {
-            record: Record::default(),
+            record,
             interval: Interval::default(),
             live: Arc::clone(&config.live),
             start_ns: config.start_ns,
         }
     }
 
-    pub fn error(&mut self, now_ns: u64, kind: ErrorKind) {
+    /// `target`: that of the request, where it concerns one.
+    pub fn error(&mut self, now_ns: u64, kind: ErrorKind, target: Option<usize>) {
+        if let Some(own) = target.and_then(|target| self.record.targets.get_mut(target)) {
+            own.errors[kind as usize] += 1;
+        }
         self.record.errors[kind as usize] += 1;
         self.interval.errors += 1;
         self.record.second(now_ns - self.start_ns).errors += 1;
@@ -45,7 +54,14 @@ impl Recorder {
         service_ns: u64,
         late_share: Option<f64>,
         number: Option<u64>,
+        target: usize,
     ) {
+        if let Some(own) = self.record.targets.get_mut(target) {
+            own.latency.add(latency_ns);
+            own.service.add(service_ns);
+            own.requests += u64::from(late_share.is_none());
+            own.late_requests += u64::from(late_share.is_some());
+        }
         self.record.latency.add(latency_ns);
         self.record.service.add(service_ns);
         self.interval.add(latency_ns);
@@ -64,15 +80,28 @@ impl Recorder {
     }
 
     /// A request was given up after this time.
-    pub fn timed_out(&mut self, age_ns: u64) {
+    pub fn timed_out(&mut self, age_ns: u64, target: usize) {
+        if let Some(own) = self.record.targets.get_mut(target) {
+            own.latency.add(age_ns);
+        }
         self.record.latency.add(age_ns);
         self.interval.add(age_ns);
     }
 
     /// A part of a reply. `fed`: whether the connection has had a message; `was_paused`: lateness does not count.
-    pub fn event(&mut self, now_ns: u64, event: Event, fed: &mut bool, was_paused: bool) {
+    pub fn event(
+        &mut self,
+        now_ns: u64,
+        event: Event,
+        fed: &mut bool,
+        was_paused: bool,
+        target: usize,
+    ) {
         let message = match event {
             Event::Status(status) => {
+                if let Some(own) = self.record.targets.get_mut(target) {
+                    *own.statuses.entry(status).or_default() += 1;
+                }
                 *self.record.statuses.entry(status).or_default() += 1;
                 return;
             }

@@ -1,6 +1,8 @@
 //! The state machine of a shard: what each connection does at an event or an instant. It is in one file, since all
 //! methods change the same state; what has a state of its own is in the modules beside.
 
+mod redirects;
+
 use super::arrivals::Arrivals;
 use super::config::ShardConfig;
 use super::connection::{Connection, Stage};
@@ -46,14 +48,16 @@ impl Shard {
     pub fn new(config: ShardConfig) -> Shard {
         let plan = &config.plan;
         let count = config.connections();
+        let codec = Codec::new(plan, config.shard);
+        let recorder = Recorder::new(&config, codec.targets());
         Shard {
-            codec: Codec::new(plan),
+            codec,
             connections: (0..count).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(count),
             dialer: Dialer::new(&config),
             arrivals: Arrivals::new(&config),
             faults: FaultSchedule::new(&plan.stream, config.start_ns),
-            recorder: Recorder::new(&config),
+            recorder,
             timeout_ns: nanoseconds(plan.timeout_s),
             open: 0,
             in_flight: 0,
@@ -203,8 +207,12 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let number = self.config.request_number(self.sent);
         self.sent += 1;
-        let (bytes, decoder) = self.codec.encode(&self.config.plan, id, number, now);
+        let (target, bytes) = self.codec.encode(id, number);
         let connection = &mut self.connections[slot];
+        if self.codec.follows() {
+            connection.keep_path(&bytes);
+        }
+        connection.target = target;
         connection.stage = Stage::Busy;
         connection.intended_ns = intended;
         connection.ready_ns = ready;
@@ -212,7 +220,7 @@ impl Shard {
         connection.number = number;
         connection.since_ns = now;
         connection.answered = false;
-        connection.decoder = decoder;
+        connection.decoder = self.codec.decoder(now);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
         if !self.streams() {
@@ -231,17 +239,19 @@ impl Shard {
     ) -> Next {
         let connection = &mut self.connections[slot];
         connection.decoder = Decoder::Idle;
+        connection.hop = None;
         let (latency, service) = (now - connection.intended_ns, now - connection.sent_ns);
+        let target = connection.target;
         self.in_flight -= 1;
         match result {
-            Err(kind) => self.recorder.error(now, kind),
+            Err(kind) => self.recorder.error(now, kind, Some(target)),
             Ok(()) => {
                 let number = self.codec.numbered().then_some(connection.number);
                 let end = self.arrivals.end_ns().filter(|&end| now > end);
                 let before = end.map(|end| end.saturating_sub(now - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
-                self.recorder
-                    .reply(now, latency, service, late_share, number);
+                let recorder = &mut self.recorder;
+                recorder.reply(now, latency, service, late_share, number, target);
             }
         }
         if keep {
@@ -264,13 +274,14 @@ impl Shard {
     fn lost(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
         self.abandon_reply(slot, now);
         self.last_event_ns = now;
-        self.failed(slot, now, kind);
+        self.failed(slot, now, kind, true);
     }
 
     /// Drops a pending reply; the chunks that arrived of a stream count.
     fn abandon_reply(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         let decoder = std::mem::take(&mut connection.decoder);
+        connection.hop = None;
         if let Some((received, _)) = self.codec.received_and_behind(&decoder, now) {
             self.recorder.record.chunks += received;
         }
@@ -308,19 +319,23 @@ impl Shard {
         }
     }
 
-    /// An error, after which the connection is opened again later.
-    fn failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
-        self.recorder.error(now, kind);
-        self.connections[slot].stage = Stage::Closed;
+    /// An error, after which the connection is opened again later. `of_request`: it concerns a request.
+    fn failed(&mut self, slot: Slot, now: u64, kind: ErrorKind, of_request: bool) {
+        let connection = &mut self.connections[slot];
+        let target = Some(connection.target).filter(|_| of_request);
+        self.recorder.error(now, kind, target);
+        connection.stage = Stage::Closed;
         self.dialer.retry_later(slot, now);
     }
 
     /// A connect failed. A request that waited for it fails with it.
     fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
-        if self.connections[slot].pending_ns.take().is_some() {
+        let connection = &mut self.connections[slot];
+        let is_redirected = connection.hop.take().is_some();
+        if connection.pending_ns.take().is_some() && !is_redirected {
             self.recorder.intended();
         }
-        self.failed(slot, now, kind);
+        self.failed(slot, now, kind, is_redirected);
     }
 
     /// Injects the faults that are due into streams that are open.
@@ -378,7 +393,8 @@ impl Shard {
                     io.close(slot);
                     // The latency is this at least.
                     if !self.streams() {
-                        self.recorder.timed_out(now - connection.intended_ns);
+                        let age_ns = now - connection.intended_ns;
+                        self.recorder.timed_out(age_ns, connection.target);
                     }
                     self.lost(slot, now, ErrorKind::Timeout);
                 }
@@ -399,15 +415,21 @@ impl Shard {
         }
         let record = &mut self.recorder.record;
         for connection in &mut self.connections {
+            let is_redirected = connection.hop.is_some();
+            let is_sent = connection.stage == Stage::Busy || is_redirected;
             let intended = match (connection.stage, connection.pending_ns.take()) {
                 (Stage::Busy, _) => connection.intended_ns,
                 (_, Some(intended)) => {
-                    record.intended += 1;
+                    record.intended += u64::from(!is_redirected);
                     intended
                 }
                 (_, None) => continue,
             };
             record.unfinished += 1;
+            let target = record.targets.get_mut(connection.target);
+            if let Some(own) = target.filter(|_| is_sent) {
+                own.unfinished += 1;
+            }
             if !self.arrivals.is_closed_loop() {
                 record.latency.add(now - intended);
             }
@@ -476,6 +498,7 @@ impl Handler for Shard {
         let connection = &mut self.connections[slot];
         record.connect.add(now - connection.since_ns);
         match connection.pending_ns.take() {
+            Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
             Some(intended) => self.start(slot, intended, now, now),
             None => self.next(slot, now),
         }
@@ -489,7 +512,7 @@ impl Handler for Shard {
         let connection = &mut self.connections[slot];
         if connection.stage != Stage::Busy {
             self.open -= 1;
-            self.failed(slot, now, ErrorKind::Unsolicited);
+            self.failed(slot, now, ErrorKind::Unsolicited, false);
             return Next::Close;
         }
         if !connection.answered {
@@ -503,8 +526,8 @@ impl Handler for Shard {
             self.recorder.record.schedule_error.add(late_ns);
         }
         let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
-        let was_paused = connection.was_paused;
-        let mut on_event = |event| recorder.event(now, event, fed, was_paused);
+        let (was_paused, target) = (connection.was_paused, connection.target);
+        let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
         let decoder = &mut connection.decoder;
         let progress = self.codec.decode(decoder, bytes, id, now, &mut on_event);
         match progress {
@@ -516,9 +539,10 @@ impl Handler for Shard {
             }
             Progress::Unsolicited(result) => {
                 let _ = self.complete(slot, now, result, false);
-                self.recorder.error(now, ErrorKind::Unsolicited);
+                self.recorder.error(now, ErrorKind::Unsolicited, None);
                 Next::Close
             }
+            Progress::Redirect(redirect, keep) => self.redirected(slot, now, &redirect, keep),
         }
     }
 
@@ -528,8 +552,12 @@ impl Handler for Shard {
         if connection.stage != Stage::Busy {
             return;
         }
-        connection.sent_ns = now;
         connection.since_ns = now;
+        if connection.hop.is_some() {
+            // The request was sent before it was redirected.
+            return;
+        }
+        connection.sent_ns = now;
         if streams {
             return;
         }
@@ -570,13 +598,17 @@ impl Handler for Shard {
             (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
             (Stage::Busy, None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
-                let (fed, was_paused) = (&mut connection.fed, connection.was_paused);
-                let mut on_event = |event| recorder.event(now, event, fed, was_paused);
-                match self.codec.decode_eof(&connection.decoder, &mut on_event) {
+                let (was_paused, target) = (connection.was_paused, connection.target);
+                let (fed, decoder) = (&mut connection.fed, &mut connection.decoder);
+                let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
+                match self.codec.decode_eof(decoder, &mut on_event) {
                     Progress::Done(result, _) => {
                         let _ = self.complete(slot, now, result, false);
                     }
                     Progress::Broken(kind) => self.lost(slot, now, kind),
+                    Progress::Redirect(redirect, _) => {
+                        let _ = self.redirected(slot, now, &redirect, false);
+                    }
                     Progress::More | Progress::Unsolicited(_) => {}
                 }
             }

@@ -1,0 +1,156 @@
+"""Placeholders of requests: `{n}`, `{id}`, `{random:1:100}`, and columns of a file. The engine puts the
+values in; here texts are checked before a load begins, with words that help."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringside.errors import UsageError
+from ringside.probe.protocol import Templates
+from ringside.text import one_line
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_.:-]*"
+# As probe/src/load/placeholder.rs reads a text: `{{name}}` stands for `{name}`.
+_PLACEHOLDER = re.compile(rf"\{{\{{(?P<escaped>{_NAME})\}}\}}|\{{(?P<name>{_NAME})\}}")
+_COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_RANDOM = re.compile(r"random:(\d{1,19}):(\d{1,19})")
+_OWN = ("n", "id")
+PATH = "the path"
+_MAX_BYTES = 8 << 20
+_LINE_ENDS = re.compile(r"[\r\n\0]")
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesFile:
+    """A CSV file with a header: names of columns, and rows of as many values."""
+
+    path: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def read_values(path: Path) -> ValuesFile:
+    """Read a file of values. Raises UsageError."""
+    shown = f"--values {one_line(str(path))}"
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{shown} cannot be read: {error.strerror}") from error
+    if len(content) > _MAX_BYTES:
+        raise UsageError(f"{shown} is larger than {_MAX_BYTES >> 20} MiB")
+    try:
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        lines = [(reader.line_num, tuple(line)) for line in reader if line]
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{shown} is not UTF-8") from error
+    except csv.Error as error:
+        raise UsageError(f"{shown}: line {reader.line_num} is no CSV: {error}") from error
+    if len(lines) < 2:
+        raise UsageError(f"{shown} has no values: its first line names the columns, each other is a row")
+    columns = tuple(name.strip() for name in lines[0][1])
+    for name in columns:
+        if not _COLUMN.fullmatch(name) or name in (*_OWN, "random") or columns.count(name) > 1:
+            raise UsageError(
+                f"{shown}: the column `{one_line(name, 40)}` needs another name: letters, digits and "
+                "_.-, not n, id or random, each once"
+            )
+    for number, row in lines[1:]:
+        if len(row) != len(columns):
+            raise UsageError(f"{shown}: line {number} has {len(row)} values for {len(columns)} columns")
+    return ValuesFile(str(path), columns, tuple(row for _, row in lines[1:]))
+
+
+def check(
+    texts: Mapping[str, str], values: ValuesFile | None, seed: int, single_line: Iterable[str] = ()
+) -> Templates | None:
+    """What the placeholders in these texts, by their option, stand for; None where there are none. Texts have
+    a character for each byte. `single_line`: options whose values may not have line breaks. Raises UsageError
+    for an unknown name."""
+    columns = values.columns if values else ()
+    used: set[str] = set()
+    is_template = False
+    for option, text in texts.items():
+        for match in _PLACEHOLDER.finditer(text):
+            name = match["name"]
+            # The engine knows the connection's number in the path without templates too, for streams.
+            is_template |= (name, option) != ("id", PATH)
+            if name is None:
+                continue
+            if name in columns:
+                _check_lines(option, name, values, single_line)
+                used.add(name)
+            elif name not in _OWN and not _is_random(name):
+                raise UsageError(_unknown(option, name, columns))
+    if values and not used:
+        example = "{" + columns[0] + "}"
+        raise UsageError(
+            f"--values {one_line(values.path)}: no column is used: write {example} in the request"
+        )
+    if not is_template:
+        return None
+    chosen = [index for index, name in enumerate(columns) if name in used]
+    return Templates(
+        seed=seed,
+        columns=tuple(columns[index] for index in chosen),
+        rows=tuple(tuple(_wire(row[index]) for index in chosen) for row in values.rows)
+        if values and chosen
+        else (),
+    )
+
+
+def uses_random(texts: Iterable[str]) -> bool:
+    """Whether one of the texts has a random value."""
+    matches = (match for text in texts for match in _PLACEHOLDER.finditer(text))
+    return any(_is_random(match["name"] or "") for match in matches)
+
+
+def literal(text: str) -> str:
+    """The text in which nothing is a placeholder."""
+    return _PLACEHOLDER.sub(lambda match: "{" + match[0] + "}" if match["name"] else _escaped(match), text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    # `{{name}}` is to stay as it is: the first brace is text, and what follows is escaped.
+    return "{{{" + match["escaped"] + "}}}"
+
+
+def _is_random(name: str) -> bool:
+    match = _RANDOM.fullmatch(name)
+    return bool(match) and int(match[1]) <= int(match[2]) < 2**63 if match else False
+
+
+def _check_lines(option: str, name: str, values: ValuesFile | None, single_line: Iterable[str]) -> None:
+    if values is None or option not in single_line:
+        return
+    index = values.columns.index(name)
+    if any(_LINE_ENDS.search(row[index]) for row in values.rows):
+        raise UsageError(
+            f"--values {one_line(values.path)}: a value of `{name}` has a line break, which {option} cannot "
+            "have"
+        )
+
+
+def _unknown(option: str, name: str, columns: Sequence[str]) -> str:
+    shown = "{" + one_line(name, 40) + "}"
+    if name.partition(":")[0] == "random":
+        return f"{shown} in {option}: write it as {{random:1:100}}, the smaller number first"
+    known = [*_OWN, "random", *columns]
+    near = difflib.get_close_matches(name, known, n=1)
+    written = ["{random:1:100}" if each == "random" else "{" + each + "}" for each in (near or known)]
+    hint = f"did you mean {written[0]}?" if near else f"known: {', '.join(written)}"
+    return (
+        f"there is no value for {shown} in {option}; {hint} To send the braces, write "
+        f"{{{shown}}} or add --literal"
+    )
+
+
+def _wire(text: str) -> str:
+    """A character for each byte of its UTF-8."""
+    return text.encode().decode("latin-1")
