@@ -9,7 +9,7 @@ pub enum Cause {
     TimedOut(String),
     OutOfMemory(String),
     Flooded(String),
-    NeverReady,
+    NeverReady(String),
     WrongEvidence(String),
     LoadFailed(String),
 }

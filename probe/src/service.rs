@@ -18,6 +18,7 @@ pub enum Phase {
 pub struct Service {
     phase: Phase,
     due_ns: u64,
+    ready_s: f64,
     idle_ns: u64,
     end_ns: u64,
     next_step: usize,
@@ -41,6 +42,7 @@ impl Service {
         Service {
             phase: Phase::Starting,
             due_ns: nanoseconds(request.ready_s),
+            ready_s: request.ready_s,
             idle_ns: nanoseconds(request.idle_s),
             end_ns: nanoseconds(request.end_s),
             next_step: 0,
@@ -82,7 +84,10 @@ impl Service {
             return Step::Wait;
         }
         match self.phase {
-            Phase::Starting => Step::GiveUp(Cause::NeverReady),
+            Phase::Starting => Step::GiveUp(Cause::NeverReady(format!(
+                "no line `::ready port=…` within {} s, the limit of a server's start",
+                self.ready_s
+            ))),
             Phase::Ending => Step::GiveUp(Cause::TimedOut(format!(
                 "still ran {} s after SIGTERM",
                 self.end_ns as f64 / 1e9
@@ -168,7 +173,9 @@ mod tests {
     fn never_ready() {
         assert_eq!(
             service().step(5_000_000_000),
-            Step::GiveUp(Cause::NeverReady)
+            Step::GiveUp(Cause::NeverReady(
+                "no line `::ready port=…` within 5 s, the limit of a server's start".into()
+            ))
         );
     }
 }

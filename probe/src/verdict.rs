@@ -30,7 +30,7 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
         Cause::TimedOut(why) => return with(Verdict::TimedOut, why),
         Cause::OutOfMemory(why) => return with(Verdict::OutOfMemory, why),
         Cause::Flooded(why) => return with(Verdict::Flooded, why),
-        Cause::NeverReady => return with(Verdict::NeverReady, "no ::ready in time"),
+        Cause::NeverReady(why) => return with(Verdict::NeverReady, why),
         Cause::WrongEvidence(why) => return with(Verdict::WrongEvidence, why),
         Cause::LoadFailed(why) => return with(Verdict::LoadFailed, why),
     }
@@ -151,12 +151,13 @@ mod tests {
             Verdict::WrongEvidence
         );
         // The way it ended does not matter when the probe killed it.
+        let never = Cause::NeverReady("no ::ready".into());
         let judged = judge(|facts| {
-            facts.cause = &Cause::NeverReady;
+            facts.cause = &never;
             facts.exit_status = None;
             facts.signal = Some(9);
         });
-        assert_eq!(judged, (Verdict::NeverReady, "no ::ready in time".into()));
+        assert_eq!(judged, (Verdict::NeverReady, "no ::ready".into()));
     }
 
     #[test]

@@ -23,6 +23,33 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "the run was interrupted: its figures come from the blocks measured before that",
         "continue it with `ringside run --resume run-5`",
     ),
+    "faster-than-floor": (
+        ("perl", "go"),
+        {"floor": "limit", "times": {"perl": 10.04, "go": 1.2}},
+        "perl (10×), go (1.2×): faster than limit, by more than the interval allows. limit is written to be "
+        "the floor: the program may not do all of the work, or limit can be better",
+        "read its source before you trust its figures",
+    ),
+    "below-a-cycle": (
+        ("perl",),
+        {"amounts": {"perl": 0.01}, "noun": "time per hop"},
+        "perl (0.01 ns): a time per hop below one cycle of a CPU (0.2 ns): the program cannot have done the "
+        "work",
+        "read its source before you trust its figures",
+    ),
+    "too-little-memory": (
+        ("perl",),
+        {"memory": {"perl": 0.5}},
+        "perl (0.5 B): less memory for each unit than a unit can take (a page for a thread or a process, 8 "
+        "bytes inside one): the program may have no such units",
+        "read its source before you trust its figures",
+    ),
+    "answered-unasked": (
+        ("perl",),
+        {"counts": {"perl": 1200}},
+        "perl (1,200): answers before they were asked, or sooner than a reply can come",
+        "read its source before you trust its figures",
+    ),
     "failed-blocks": (
         ("go / erlang",),
         {},

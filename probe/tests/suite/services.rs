@@ -50,7 +50,8 @@ fn servers_that_break_it() {
         run(&request).is("never-ready", "ended before ::ready");
     }
     for request in service("exec sleep 500") {
-        run(&with(request, "/service/ready_s", json!(0.2))).is("never-ready", "");
+        run(&with(request, "/service/ready_s", json!(0.2)))
+            .is("never-ready", "within 0.2 s, the limit of");
     }
     for request in
         service("trap 'exit 5' TERM; echo '::ready port=1'; while :; do sleep 0.05; done")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ringside.analysis import plausibility
 from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
 from ringside.analysis.coherence import check_coherent
 from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
@@ -103,6 +104,12 @@ class RunAnalysis:
     def fixed(self) -> dict[str, Level]:
         """The factors that have one level in this run."""
         return {name: level for name, level in self.points[0].levels if name not in self.varying}
+
+    @property
+    def implausible(self) -> frozenset[str]:
+        """The contenders with figures that no honest program can have."""
+        flagged = (each for each in self.diagnostics if each.code in plausibility.CODES)
+        return frozenset(name for each in flagged for name in each.subjects)
 
     @property
     def confidence(self) -> float:
@@ -217,6 +224,12 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
     floor = next((name for name in names if plan.contenders[name].kind == "floor"), None)
     varying = tuple(name for name, _ in points[0].levels if len({point[name] for point in points}) > 1)
     laws = _laws(measurement, points, varying)
+    floor_ratios = {
+        (metric.name, point): _over_floor(metric, point, names, floor, cells, confidence)
+        for metric in metrics
+        for point in points
+    }
+    slopes = analyse_slopes(measurement, names, points, cells)
     middle = middle_trials(metrics[0].name, cells, by_cell)
     return RunAnalysis(
         run=run,
@@ -233,18 +246,14 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         pairs=shown_pairs(experiment),
         comparisons=comparisons,
         rankings=rankings,
-        floor_ratios={
-            (metric.name, point): _over_floor(metric, point, names, floor, cells, confidence)
-            for metric in metrics
-            for point in points
-        },
+        floor_ratios=floor_ratios,
         behind_best={
             point: _behind_best(
                 metrics[0], rankings[metrics[0].name, point], partial(compare, metrics[0], point)
             )
             for point in points
         },
-        slopes=analyse_slopes(measurement, names, points, cells),
+        slopes=slopes,
         cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
         growth=growth(laws["size"], names, points, cells),
         breakdown=_breakdown(measurement, laws["cores"], names, points, cells),
@@ -264,14 +273,17 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         ),
         timelines={cell: line for cell, trial in middle.items() if (line := measurement.timeline_of(trial))},
         spans={cell: spans for cell, trial in middle.items() if (spans := measurement.spans_of(trial))},
-        diagnostics=diagnose(
-            run,
-            experiment,
-            measurement,
-            counted,
-            cells,
-            [comparison for at in comparisons.values() for comparison in at.values()],
-            blocks_done=blocks_done,
+        diagnostics=(
+            *_implausible(experiment, measurement, metrics[0], floor, floor_ratios, cells, slopes, counted),
+            *diagnose(
+                run,
+                experiment,
+                measurement,
+                counted,
+                cells,
+                [comparison for at in comparisons.values() for comparison in at.values()],
+                blocks_done=blocks_done,
+            ),
         ),
         references_ns=references(counted),
         varying=varying,
@@ -325,6 +337,22 @@ def _over_floor(
         if name != floor
     }
     return {name: ratio for name, ratio in ratios.items() if ratio is not None}
+
+
+def _implausible(
+    experiment: Experiment,
+    measurement: Measurement,
+    headline: Metric,
+    floor: str | None,
+    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]],
+    cells: Mapping[Cell, CellAnalysis],
+    slopes: Sequence[SlopeAnalysis],
+    trials: Sequence[Trial],
+) -> Iterator[Diagnostic]:
+    by_point = {point: ratios for (name, point), ratios in floor_ratios.items() if name == headline.name}
+    return plausibility.implausible(
+        headline, floor, by_point, cells.values(), slopes, measurement, trials, margin=experiment.margin
+    )
 
 
 def _laws(

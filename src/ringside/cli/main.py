@@ -83,7 +83,7 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(__version__, message="ringside %(version)s")
 def cli() -> None:
-    """Runs the same concurrency problems on programs in many languages, proves that each did the work,
+    """Runs the same concurrency problems on programs in many languages, checks evidence of their work,
     and says which is faster, by how much, and how sure that is.
 
     Begin with `ringside doctor`, then `ringside run showdown`.

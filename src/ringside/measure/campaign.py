@@ -89,6 +89,8 @@ class Campaign:
         """Prepare everything, then measure; `on_run_end` gets each run that is over. Raises UsageError,
         before anything is measured unless another process works on one of the runs. ProbeError and
         KeyboardInterrupt pass through; all finished trials are in the store then."""
+        for begun in self.task.unfinished:
+            self.store.refuse_held(begun)  # before anything is built
         tools = (self.catalogue, self.toolchain, self.inputs, self.executor, self.observer)
         prepared: list[tuple[Run | None, runner.Prepared]] = [
             *((run, runner.resume(run, *tools)) for run in self.task.unfinished),

@@ -19,7 +19,15 @@ from ringside.store import Store, now
 from ringside.workloads.base import Measurement
 
 # A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
-_HOPELESS = frozenset({Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED, Outcome.PROBE_FAILED})
+_HOPELESS = frozenset(
+    {
+        Outcome.TIMED_OUT,
+        Outcome.OUT_OF_MEMORY,
+        Outcome.FLOODED,
+        Outcome.NEVER_READY,
+        Outcome.PROBE_FAILED,
+    }
+)
 _MAX_HOPELESS = 2
 _MAX_PROBE_FAILURES = 2
 

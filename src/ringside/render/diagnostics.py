@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
 from ringside.analysis.diagnostics import MAX_ENDING_NS
 from ringside.analysis.examination import MAX_FAILED_SHARE
+from ringside.analysis.plausibility import CYCLE_NS, POINTER_BYTES
 from ringside.model.results import Diagnostic
 from ringside.units import percent
 
@@ -66,6 +67,24 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     "memory-cap-near": (
         "{subjects}: used more than {share} of a trial's memory limit",
         "raise `memory_bytes` in the experiment's [limits], or choose smaller levels",
+    ),
+    "faster-than-floor": (
+        "{times}: faster than {floor}, by more than the interval allows. {floor} is written to be the floor: "
+        "the program may not do all of the work, or {floor} can be better",
+        "read its source before you trust its figures",
+    ),
+    "below-a-cycle": (
+        "{amounts}: a {noun} below one cycle of a CPU ({cycle} ns): the program cannot have done the work",
+        "read its source before you trust its figures",
+    ),
+    "too-little-memory": (
+        "{memory}: less memory for each unit than a unit can take (a page for a thread or a process, "
+        "{pointer} bytes inside one): the program may have no such units",
+        "read its source before you trust its figures",
+    ),
+    "answered-unasked": (
+        "{counts}: answers before they were asked, or sooner than a reply can come",
+        "read its source before you trust its figures",
     ),
     "left-behind": (
         "{subjects}: processes still ran after the program had ended, and were killed",
@@ -141,6 +160,12 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "least": str(BLOCKS_FOR_VERDICT),
         "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
         "reasons": "; ".join(text.format(fields[name]) for name, text in _NOISE.items() if name in fields),
+        "times": _named([f"{name} ({times:.3g}×)" for name, times in _mapping(diagnostic, "times")]),
+        "amounts": _named([f"{name} ({ns:.2g} ns)" for name, ns in _mapping(diagnostic, "amounts")]),
+        "memory": _named([f"{name} ({size:.3g} B)" for name, size in _mapping(diagnostic, "memory")]),
+        "counts": _named([f"{name} ({number:,})" for name, number in _mapping(diagnostic, "counts")]),
+        "cycle": f"{CYCLE_NS:g}",
+        "pointer": str(POINTER_BYTES),
         "modes": _modes(diagnostic.values.get("ratios", {})),
         "effects": _effects(diagnostic.values.get("effects", {})),
         "pairs": _named(diagnostic.subjects),
@@ -153,6 +178,10 @@ def _written(value: object) -> str:
     if isinstance(value, float):
         return percent(value)
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _mapping(diagnostic: Diagnostic, name: str) -> list[tuple[str, float]]:
+    return list(diagnostic.values.get(name, {}).items())
 
 
 def _modes(ratios: Mapping[str, float]) -> str:

@@ -247,7 +247,7 @@ class Store:
     @contextmanager
     def hold(self, run: Run) -> Iterator[None]:
         """Keep others from adding to a run. Raises UsageError where another process already does."""
-        busy = UsageError(f"run {run.id} is in progress in another process: wait for its end")
+        busy = _busy(run)
         if self._path is None:
             # Not SQLite: a lock of the database's own, which ends with the connection.
             if self._engine.dialect.name != "postgresql":
@@ -269,6 +269,11 @@ class Store:
         finally:
             Path(lock.lock_file).unlink(missing_ok=True)
             lock.release()
+
+    def refuse_held(self, run: Run) -> None:
+        """Raise UsageError where another process is adding to the run; `hold` does so as well."""
+        if self.is_held(run):
+            raise _busy(run)
 
     def is_held(self, run: Run) -> bool:
         """Whether another process of this machine is adding to the run."""
@@ -398,6 +403,10 @@ def _whole(row: dict[str, Any], table: sa.Table) -> dict[str, Any]:
     if row.keys() != set(table.c.keys()):
         raise ValueError(f"a row of {table.name} has other columns")
     return row
+
+
+def _busy(run: Run) -> UsageError:
+    return UsageError(f"run {run.id} is in progress in another process: wait for its end")
 
 
 def text_hash(text: str) -> str:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from ringside import units
 from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Outcome
 from ringside.render.table import TableCell
 
 ABSENT = TableCell("–", "quiet")
+
+
+# Behind the names of contenders with implausible figures.
+MARK = "(!)"
+
+
+def name(analysis: RunAnalysis, contender: str) -> TableCell:
+    """A contender's name in a table of figures, marked where they are implausible."""
+    return text(f"{contender} {MARK}" if contender in analysis.implausible else contender)
 
 
 def text(value: str) -> TableCell:

@@ -9,6 +9,8 @@ from ringside.model.design import Metric, Point
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 
+_IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see the warnings."
+
 
 def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     """All contenders at one point, class by class, the best first: headline with its interval, ratio and
@@ -31,7 +33,7 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         cell = analysis.cell(name, point)
         comparison = analysis.comparison(headline, name, baseline, point)
         row = [
-            cells.text(name),
+            cells.name(analysis, name),
             *([cells.text(analysis.kind(name))] if has_class else []),
             cells.figure(cell, headline, interval=True),
         ]
@@ -48,6 +50,7 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         title=analysis.label(point),
         columns=tuple(columns),
         rows=tuple(rows),
+        notes=(_IMPLAUSIBLE,) if analysis.implausible & set(ranking.order) else (),
         narrow=(*(metric.title for metric in reversed(secondary)), "rank", "class"),
     )
 
@@ -76,7 +79,9 @@ def metric_table(analysis: RunAnalysis, metric: Metric) -> TableData:
         for point in analysis.points
     )
     title = f"{metric.title}: {metric.explanation}"
-    return TableData(title, ("point", *analysis.names), rows, subtitle="medians over blocks")
+    names = [cells.name(analysis, name).text for name in analysis.names]
+    notes = (_IMPLAUSIBLE,) if analysis.implausible else ()
+    return TableData(title, ("point", *names), rows, subtitle="medians over blocks", notes=notes)
 
 
 def ratio_table(analysis: RunAnalysis, metric: Metric) -> TableData:

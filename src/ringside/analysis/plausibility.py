@@ -1,0 +1,112 @@
+"""Figures that no honest program can have: what evidence cannot exclude may show in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.slopes import SlopeAnalysis
+from ringside.model.design import Metric, Point
+from ringside.model.results import Diagnostic, Interval, Outcome, Trial
+from ringside.workloads.base import Measurement
+
+CODES = ("faster-than-floor", "below-a-cycle", "too-little-memory", "answered-unasked")
+# A CPU of 5 GHz; no CPU does anything in less than one of its cycles.
+CYCLE_NS = 0.2
+# A thread or a process has a page of stack at least, of its own; a unit inside a process a pointer.
+PAGE_BYTES, POINTER_BYTES = 4096, 8
+# No reply comes through TCP in less, whoever sends it.
+LEAST_LATENCY_NS = 1000
+_TIMES = ("ns", "s", "ms", "/s")
+
+
+def implausible(
+    headline: Metric,
+    floor: str | None,
+    floor_ratios: Mapping[Point, Mapping[str, Interval]],
+    cells: Iterable[CellAnalysis],
+    slopes: Iterable[SlopeAnalysis],
+    measurement: Measurement,
+    trials: Sequence[Trial],
+    *,
+    margin: float,
+) -> Iterator[Diagnostic]:
+    """`floor_ratios`: of the headline, by point. `margin`: ratios closer to 1 are equivalent."""
+    cells = list(cells)
+    if floor is not None and headline.unit in _TIMES:
+        yield from _faster_than_floor(headline, floor, floor_ratios, margin)
+    if headline.unit == "ns":
+        yield from _below_a_cycle(headline, cells)
+    yield from _too_little_memory(slopes, cells)
+    yield from _answered_unasked(measurement, trials)
+
+
+def _faster_than_floor(
+    headline: Metric, floor: str, by_point: Mapping[Point, Mapping[str, Interval]], margin: float
+) -> Iterator[Diagnostic]:
+    """The interval of the ratio lies beyond the margin, at some point."""
+    best: dict[str, float] = {}
+    for ratios in by_point.values():
+        for name, ratio in ratios.items():
+            if ratio.low is None or ratio.high is None:
+                continue
+            # How many times faster, also where more is better.
+            times = 1 / ratio.estimate if headline.smaller_is_better else ratio.estimate
+            least = 1 / ratio.high if headline.smaller_is_better else ratio.low
+            if least > 1 + margin:
+                best[name] = max(best.get(name, 0.0), times)
+    if best:
+        yield Diagnostic("faster-than-floor", tuple(best), {"floor": floor, "times": best})
+
+
+def _below_a_cycle(headline: Metric, cells: Iterable[CellAnalysis]) -> Iterator[Diagnostic]:
+    least: dict[str, float] = {}
+    for cell in cells:
+        value = cell.metrics.get(headline.name)
+        if value is not None and value.estimate < CYCLE_NS:
+            name = cell.cell.contender
+            least[name] = min(least.get(name, value.estimate), value.estimate)
+    if least:
+        yield Diagnostic("below-a-cycle", tuple(least), {"amounts": least, "noun": headline.noun})
+
+
+def _too_little_memory(
+    slopes: Iterable[SlopeAnalysis], cells: Sequence[CellAnalysis]
+) -> Iterator[Diagnostic]:
+    """The whole interval of the growth over units is below what a unit takes."""
+    amounts: dict[str, float] = {}
+    for row in slopes:
+        high = row.value.high
+        if row.slope.unit != "B" or high is None:
+            continue
+        least = PAGE_BYTES if _are_threads(row, cells) else POINTER_BYTES
+        if high < least:
+            amounts[row.contender] = min(amounts.get(row.contender, row.value.estimate), row.value.estimate)
+    if amounts:
+        yield Diagnostic("too-little-memory", tuple(amounts), {"memory": amounts})
+
+
+def _are_threads(row: SlopeAnalysis, cells: Sequence[CellAnalysis]) -> bool:
+    """Whether each unit is a thread or a process, by how many there were."""
+    counts = [
+        (float(cell.cell.point[row.slope.over]), threads.estimate)
+        for cell in cells
+        if cell.cell.contender == row.contender and (threads := cell.metrics.get("peak_threads"))
+    ]
+    return bool(counts) and all(threads >= units for units, threads in counts)
+
+
+def _answered_unasked(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """Replies without a request, or sooner than one can come."""
+    counts: dict[str, int] = {}
+    for trial in trials:
+        if trial.outcome is not Outcome.OK:
+            continue
+        for load in measurement.decisive_loads(trial):
+            summary = load.latency("latency")
+            too_soon = summary is not None and summary.min_ns < LEAST_LATENCY_NS
+            if number := load.errors.get("unsolicited", 0) + too_soon:
+                name = trial.cell.contender
+                counts[name] = counts.get(name, 0) + number
+    if counts:
+        yield Diagnostic("answered-unasked", tuple(counts), {"counts": counts})
