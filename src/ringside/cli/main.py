@@ -15,6 +15,7 @@ import click
 
 from ringside import __version__
 from ringside.cli import pipes
+from ringside.cli import streams
 from ringside.errors import RingsideError
 from ringside.text import one_line
 
@@ -92,8 +93,11 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: every known error is one line on stderr."""
-    # SIGTERM ends a run in the same order as Ctrl-C does.
+    streams.make_safe()
+    # SIGTERM, and a terminal that goes away, end a run in the same order as Ctrl-C does.
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
+        signal.signal(signal.SIGHUP, _interrupt)
     try:
         if "_RINGSIDE_COMPLETE" in os.environ:
             cli.main(prog_name="ringside")
@@ -116,6 +120,12 @@ def main() -> None:
         # The reader went away: not our error.
         pipes.drop(sys.stdout)
         status = 0
+    except MemoryError:
+        status = _complain("there is too little memory; what was measured is in the store", EXIT_USAGE)
+    except ImportError as error:
+        reason = str(error).strip().partition("\n")[0]
+        remedy = "is there too little memory, or is the installation broken?"
+        status = _complain(f"a module cannot be loaded: {reason}; {remedy}", EXIT_USAGE)
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
         status = _complain(f"{what}{error.strerror or error}", EXIT_USAGE)

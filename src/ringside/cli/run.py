@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params
-from ringside.errors import ProbeError, UsageError
+from ringside.errors import ProbeError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from ringside.cli.progress import LiveProgress
@@ -123,7 +123,7 @@ def run(
             campaign.carry_out(time_s, partial(_show_part, storage, progress) if shows_parts else None)
         except KeyboardInterrupt:
             interrupted = True
-        except ProbeError as error:
+        except (ProbeError, StoreError) as error:
             failure = str(error)
     runs = campaign.runs
     if interrupted or failure:

@@ -54,7 +54,7 @@ _INTERRUPT_GRACE_S = 15.0
 _WATCHDOG_GRACE_S = 330.0
 # What a probe without work may take to end.
 _CLOSE_GRACE_S = 5.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The most of a bad message that is shown.
 _SHOWN = 200
 
@@ -152,7 +152,8 @@ class Probe:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._interrupt) for number in _SIGNALS}
+        heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._interrupt) for number in heeded}
         try:
             yield
         finally:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import filelock
 import sqlalchemy as sa
@@ -86,6 +88,17 @@ _timeline = sa.Table(
     sa.Column("samples", sa.Text, nullable=False),
 )
 
+# What to do about SQLite's errors.
+_HINTS = {
+    "database or disk is full": "free some space",
+    "disk I/O error": "the disk fails, is full, or a limit on the size of files (ulimit -f) is reached",
+    "file is not a database": "name another one with --store",
+    "unable to open database file": "its folder must be writable, or name another one with --store",
+    "attempt to write a readonly database": "make it writable or name another one with --store",
+    "database is locked": "another program has it open: end that, or name another one with --store",
+    "database disk image is malformed": "it is damaged: `sqlite3 FILE .recover` saves what can be read",
+}
+
 # Made once: with the values in it, it would be compiled again for each trial.
 _INSERT_TRIAL = _trial.insert()
 _INSERT_TIMELINE = _timeline.insert()
@@ -121,7 +134,7 @@ class Store:
                     f"the store's folder {self._path.parent} cannot be made: {error.strerror}"
                 ) from error
         try:
-            self._engine = sa.create_engine(self.where if self._path is None else f"sqlite:///{self.where}")
+            self._engine = sa.create_engine(self._url(create))
         except (sa.exc.ArgumentError, ImportError) as error:
             raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
         if self._engine.dialect.name == "sqlite":
@@ -134,7 +147,19 @@ class Store:
             with self._begin() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")
         # One connection for all trials: opening one for each costs more than the commit.
-        self._connection = self._engine.connect()
+        try:
+            self._connection = self._engine.connect()
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from error
+
+    def _url(self, create: bool) -> str:
+        if self._path is None:
+            return self.where
+        # SQLite cannot even read such a file without writing beside it, unless it is told that nobody writes.
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if create or os.access(self._path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
+            return f"sqlite:///{self.where}"
+        return f"sqlite:///file:{quote(str(self._path))}?mode=ro&immutable=1&uri=true"
 
     def _check(self, connection: sa.Connection, *, create: bool) -> None:
         """Refuse what is no store of this format, before anything is written to it."""
@@ -202,11 +227,7 @@ class Store:
 
     def _error(self, error: Exception) -> StoreError:
         reason = _first_line(getattr(error, "orig", None) or error)
-        hint = {
-            "database or disk is full": "free some space, then `ringside run --resume` goes on",
-            "file is not a database": "name another one with --store",
-            "attempt to write a readonly database": "make it writable or name another one with --store",
-        }.get(reason, "check the path or URL given by --store")
+        hint = _HINTS.get(reason, "check the path or URL given by --store")
         return StoreError(f"the store {self.where}: {reason}; {hint}")
 
     def begin_run(
