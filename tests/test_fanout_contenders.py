@@ -525,7 +525,8 @@ def test_other_paths_and_methods(name: str) -> None:
         for method, target, status in (
             ("GET", "/other", 404),
             ("GET", "/other?q", 404),
-            ("GET", "//", 404),
+            # No URL to Java's parser.
+            ("GET", "//", 400 if name == "java-virtual-threads" else 404),
             ("DELETE", "/", 405),
             ("HEAD", "/", 405),
             ("GET", "/?q=/other", 200),

@@ -50,6 +50,15 @@ def test_what_python_contenders_share_is_the_same_everywhere() -> None:
         assert [str(path) for path, text in copies.items() if text != first] == []
 
 
+def test_uvloop_runs_the_programs_of_asyncio() -> None:
+    """Nothing but the loop differs between the two, and what the first lines say of it."""
+    for path in (ROOT / "contenders" / "python-uvloop").glob("*.py"):
+        lines = path.read_text(encoding="utf-8").replace("uvloop.run(", "asyncio.run(").splitlines()
+        theirs = (path.parents[1] / "python-asyncio" / path.name).read_text(encoding="utf-8").splitlines()
+        rest = [line for line in lines[1:] if line not in ("", "import uvloop")]
+        assert rest == [line for line in theirs[1:] if line], path.name
+
+
 def test_of_tasklets_and_sockets_on_greenlets() -> None:
     python = ready("stackless-greenlet").build / "venv" / "bin" / "python"
     pytest_passes("stackless-greenlet", str(python), "test_tasklets.py", "test_sockets.py")

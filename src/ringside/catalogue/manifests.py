@@ -59,6 +59,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
             builds=tuple(build.command for build in manifest.build),
             workloads=workloads,
             kind=manifest.kind,
+            without=manifest.without,
         )
         for index, runtime in enumerate(runtimes)
     ]
@@ -100,3 +101,9 @@ def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -
                     message = unknown(f"factor of `{name}` called", factor, factors)
                     raise file.error(str(message), (*keys, key, factor))
         check_placeholders(file, table.command, ("runtime", "build", *factors), (*keys, "command"))
+    for name, reason in manifest.without.items():
+        known_workload(file, name, known, ("without", name))
+        if name in manifest.workload:
+            raise file.error(f"`{name}` has a command and a reason why it has none", ("without", name))
+        if not reason.strip():
+            raise file.error(f"the reason why there is no `{name}` is missing", ("without", name))

@@ -135,6 +135,13 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
     runtime: dict[str, RuntimeTable] = {}
     build: tuple[BuildTable, ...] = ()
     workload: dict[str, WorkloadTable] = {}
+    without: Annotated[
+        dict[str, str],
+        _about(
+            "Why it takes no part in a workload: one sentence for each that it lacks. README's table of the "
+            "bundled contenders has them."
+        ),
+    ] = {}
 
 
 # --- experiments/NAME.toml -------------------------------------------------------------------------

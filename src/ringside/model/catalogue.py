@@ -44,7 +44,8 @@ class WorkloadEntry:
 class Contender:
     """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime. `kind` is
     the manifest's `class`: `idiomatic`, written as the library's community writes it; `bare`, by hand on the
-    runtime's sockets; `floor`, by hand down to the system calls: what the others are compared with."""
+    runtime's sockets; `floor`, by hand down to the system calls: what the others are compared with.
+    `without`: why it takes no part in other workloads, by their names."""
 
     name: str
     folder: Path
@@ -58,6 +59,7 @@ class Contender:
     builds: tuple[tuple[str, ...], ...]
     workloads: Mapping[str, WorkloadEntry]
     kind: str = "idiomatic"
+    without: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

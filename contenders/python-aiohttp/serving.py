@@ -1,0 +1,34 @@
+"""How aiohttp's server is started here."""
+
+import asyncio
+import errno
+import socket
+
+from aiohttp import web
+
+from arguments import refuse, report
+
+BACKLOG = 4096
+
+
+async def serve(app, port):
+    asyncio.get_running_loop().set_exception_handler(handle_error)
+    # No line for each request. A handler is cancelled when its client goes away.
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
+    await runner.setup()
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except OSError:
+        refuse("port", "one that is free", str(port))
+    # The loop's own backlog is also how often it tries to accept in one turn, even when no descriptor is free.
+    await web.SockSite(runner, listener).start()
+    listener.listen(BACKLOG)
+    report(f"::ready port={listener.getsockname()[1]}")
+    await asyncio.Event().wait()
+
+
+def handle_error(loop, context):
+    # No descriptor is free: asyncio tries again in a second.
+    error = context.get("exception")
+    if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+        loop.default_exception_handler(context)

@@ -1,0 +1,38 @@
+"""Trio's listener."""
+
+import functools
+import logging
+
+import trio
+
+from arguments import refuse, report
+from service import end_when_told
+
+BACKLOG = 4096
+
+
+async def serve(handler, port):
+    """Serves each connection in a task of its own. `handler` takes a stream; an error of the stream is: the client
+    went away."""
+    try:
+        listeners = await trio.open_tcp_listeners(port, host="127.0.0.1", backlog=BACKLOG)
+    except OSError:
+        refuse("port", "one that is free", str(port))
+    # Not Trio's handler: that one would wait for its turn in the loop. Inside `trio.run`, which otherwise warns that
+    # somebody else listens for signals.
+    end_when_told()
+    report(f"::ready port={listeners[0].socket.getsockname()[1]}")
+    # Where no descriptor is free, Trio tries again after a tenth of a second, and would say so.
+    logging.getLogger("trio.serve_listeners").setLevel(logging.CRITICAL)
+    await trio.serve_listeners(functools.partial(converse, handler), listeners)
+
+
+async def converse(handler, stream):
+    try:
+        await handler(stream)
+    except* (trio.BrokenResourceError, trio.ClosedResourceError):
+        pass
+    finally:
+        with trio.move_on_after(1) as grace:
+            grace.shield = True
+            await trio.aclose_forcefully(stream)

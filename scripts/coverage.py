@@ -1,0 +1,85 @@
+"""Makes README's table of contenders from their manifests: which takes part in which workload, in which
+class, and why the other cells are empty.
+
+    .venv/bin/python scripts/coverage.py            write it
+    .venv/bin/python scripts/coverage.py --check    exit status 1 if README differs from the manifests
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from ringside.catalogue.loader import Catalogue
+from ringside.model.catalogue import Contender
+from ringside.render.markdown import escape
+from ringside.workloads import WORKLOADS
+
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- contenders: made by scripts/coverage.py -->", "<!-- end of contenders -->"
+
+
+def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
+    """Contenders and workloads that they neither take part in nor give a reason for."""
+    return [
+        (one.name, workload)
+        for one in contenders
+        for workload in WORKLOADS
+        if workload not in one.workloads and workload not in one.without
+    ]
+
+
+def table(contenders: Sequence[Contender]) -> str:
+    """The table, and the reasons for its empty cells. `contenders`: those on their first runtimes, sorted."""
+    lines = [
+        f"| contender | language | {' | '.join(f'`{name}`' for name in WORKLOADS)} |",
+        f"|---|---|{'---|' * len(WORKLOADS)}",
+    ]
+    for one in contenders:
+        cells = (one.workloads[name].kind if name in one.workloads else "" for name in WORKLOADS)
+        link = f"[{one.name}](contenders/{one.name}/README.md)"
+        lines.append(f"| {link} | {escape(one.language)} | {' | '.join(cells)} |")
+    lines += ["", "<details><summary>Why cells are empty</summary>", ""]
+    for one in contenders:
+        absent = [name for name in WORKLOADS if name not in one.workloads]
+        for reason, names in groupby(absent, key=lambda name: one.without.get(name, "Not written.")):
+            lines.append(f"- **{one.name}**, {', '.join(f'`{name}`' for name in names)}: {reason}")
+    return "\n".join([*lines, "", "</details>"])
+
+
+def with_table(readme: str, made: str) -> str:
+    """README with that table between its marks. Raises ValueError where it has no marks."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"README.md needs the lines {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{made}\n{END}{after}"
+
+
+def bundled() -> list[Contender]:
+    catalogue = Catalogue([ROOT])
+    return [catalogue.contender(name) for name in catalogue.contender_names()]
+
+
+def main(arguments: Sequence[str]) -> int:
+    path = ROOT / "README.md"
+    contenders = bundled()
+    for name, workload in gaps(contenders):
+        print(
+            f"contenders/{name}/contender.toml: add `{workload}` to `[without]`, with a reason",
+            file=sys.stderr,
+        )
+    readme = path.read_text(encoding="utf-8")
+    made = with_table(readme, table(contenders))
+    if "--check" in arguments:
+        if made != readme:
+            print("README.md differs from the manifests: run scripts/coverage.py", file=sys.stderr)
+        return int(made != readme or bool(gaps(contenders)))
+    path.write_text(made, encoding="utf-8")
+    return int(bool(gaps(contenders)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""The table of contenders in README says what the manifests say, and each of its empty cells has a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scripts import coverage
+
+from ringside.catalogue.manifests import read_contender
+from ringside.errors import CatalogueError
+from ringside.workloads import WORKLOADS
+
+MANIFEST = """
+title = "Some"
+model = "a loop"
+queue = "none"
+language = "L"
+[runtime.sh]
+executable = ["sh"]
+version = ["echo", "1"]
+[workload.ring]
+command = ["ring"]
+[workload.fib]
+class = "bare"
+command = ["fib"]
+"""
+
+
+def manifest(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "some" / "contender.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_readme_has_the_table_of_the_manifests() -> None:
+    readme = (coverage.ROOT / "README.md").read_text(encoding="utf-8")
+    made = coverage.with_table(readme, coverage.table(coverage.bundled()))
+    assert readme == made, "run scripts/coverage.py"
+
+
+def test_every_empty_cell_has_a_reason() -> None:
+    assert coverage.gaps(coverage.bundled()) == [], "add them to `[without]` of the manifest"
+
+
+def test_the_table_of_one_contender(tmp_path: Path) -> None:
+    path = manifest(tmp_path, MANIFEST + '[without]\nbatch = "Too slow."\njobs = "Too slow."\n')
+    one = read_contender(path, WORKLOADS)["some"]
+    lines = coverage.table([one]).splitlines()
+    cells = dict(zip(lines[0].split(" | "), lines[2].split(" | "), strict=True))
+    assert (cells["`ring`"], cells["`fib`"], cells["`batch`"]) == ("idiomatic", "bare", "")
+    assert "- **some**, `batch`, `jobs`: Too slow." in lines
+    assert ("some", "feed") in coverage.gaps([one])
+    assert ("some", "batch") not in coverage.gaps([one])
+
+
+def test_a_readme_without_marks_is_an_error() -> None:
+    with pytest.raises(ValueError, match="needs the lines"):
+        coverage.with_table("# Nothing\n", "a table")
+
+
+@pytest.mark.parametrize(
+    ("reasons", "message"),
+    [
+        ('fbi = "Why not."', "fbi"),
+        ('ring = "Why not."', "`ring` has a command and a reason"),
+        ('batch = " "', "the reason why there is no `batch` is missing"),
+    ],
+)
+def test_reasons_that_cannot_be(tmp_path: Path, reasons: str, message: str) -> None:
+    path = manifest(tmp_path, f"{MANIFEST}[without]\n{reasons}\n")
+    with pytest.raises(CatalogueError, match=message):
+        read_contender(path, WORKLOADS)
