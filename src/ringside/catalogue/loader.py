@@ -13,7 +13,9 @@ from pathlib import Path
 from ringside.catalogue.experiments import Known, read_experiment, read_suite
 from ringside.catalogue.manifests import read_contender
 from ringside.catalogue.names import Workloads, unknown
+from ringside.catalogue.outside import added_contenders
 from ringside.catalogue.published import read_published
+from ringside.catalogue.schema import DEFAULT_BLOCKS
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Contender, Published
 from ringside.model.design import Experiment, Suite
@@ -37,16 +39,32 @@ def roots() -> list[Path]:
 class Catalogue:
     """All that can be run. A file is read when it is asked for, so a broken one hurts only its users."""
 
-    def __init__(self, folders: Iterable[Path] | None = None, workloads: Workloads | None = None) -> None:
+    def __init__(
+        self,
+        folders: Iterable[Path] | None = None,
+        workloads: Workloads | None = None,
+        outside: Iterable[str] = (),
+    ) -> None:
         """`folders`: where to look, those of `roots` by default. `workloads`: those that there are; manifests
-        and published figures are checked against them where they are known."""
+        and published figures are checked against them where they are known. `outside`: further contenders, as
+        `--with` names them. Raises UsageError and CatalogueError for these."""
         self.folders = list(folders) if folders is not None else roots()
         self._workloads = workloads
+        self._added = added_contenders(outside, workloads)
+        self._check_added()
         self._kept: dict[tuple[object, ...], dict[str, Contender]] = {}
 
     def contender_names(self) -> list[str]:
-        """Names of the folders that hold a `contender.toml`, sorted."""
-        return sorted(self._manifests())
+        """Names of the folders that hold a `contender.toml`, sorted; then those from outside."""
+        return [*sorted(self._manifests().keys() - self._added.keys()), *self._added]
+
+    def added(self, workload: str | None = None) -> list[str]:
+        """Names of the contenders from outside, those that have the workload."""
+        return [
+            name
+            for name, contenders in self._added.items()
+            if workload is None or workload in contenders[0].workloads
+        ]
 
     def experiment_names(self) -> list[str]:
         """Names of experiments and suites, sorted."""
@@ -65,9 +83,11 @@ class Catalogue:
     def runtimes(self, folder: str) -> list[Contender]:
         """The contender of a folder on each of its runtimes, the first runtime's first. Raises UsageError for
         an unknown one."""
+        if folder in self._added:
+            return self._added[folder]
         manifests = self._manifests()
         if folder not in manifests:
-            raise unknown("contender", folder, manifests)
+            raise unknown("contender", folder, manifests, "one outside the catalogue needs --with")
         return list(self._read(manifests[folder]).values())
 
     def _read(self, manifest: Path) -> dict[str, Contender]:
@@ -95,15 +115,24 @@ class Catalogue:
         return contenders, errors
 
     def experiment(self, name: str) -> Experiment:
-        """The experiment `name`, or the one in the file of that path."""
+        """The experiment `name`, or the one in the file of that path, or a workload at its defaults."""
         if _is_path(name):
             if not Path(name).is_file():
                 raise UsageError(f"there is no experiment file {name}")
             return read_experiment(Path(name), self._known())
         files = self._files("experiments")
+        if name not in files and name in (self._workloads or {}):
+            return self._of_workload(name)
         if name not in files:
             raise unknown("experiment", name, files)
         return read_experiment(files[name], self._known())
+
+    def _of_workload(self, name: str) -> Experiment:
+        """A workload at its defaults, with the contenders from outside; there may be none."""
+        assert self._workloads is not None
+        title, names = self._workloads[name].title or name, tuple(self.added(name))
+        baseline = names[0] if names else ""
+        return Experiment(name, title, name, names, {}, baseline, blocks=DEFAULT_BLOCKS, until_decided=True)
 
     def _known(self) -> Known | None:
         """What experiments may name; None where the workloads are not known."""
@@ -126,6 +155,16 @@ class Catalogue:
     def published_names(self) -> list[str]:
         """Names of the sources of published figures, sorted."""
         return sorted(self._files("published"))
+
+    def _check_added(self) -> None:
+        """Raises UsageError where one from outside has the name of another folder of the catalogue."""
+        manifests = self._manifests() if self._added else {}
+        for name, contenders in self._added.items():
+            own = manifests.get(name)
+            if own and not (contenders[0].has_sources and own.parent.samefile(contenders[0].folder)):
+                raise UsageError(
+                    f"--with: the catalogue has a contender `{name}` too, in {own.parent}: rename one of them"
+                )
 
     def _manifests(self) -> dict[str, Path]:
         return {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}

@@ -15,8 +15,8 @@ from ringside.catalogue.tomlfile import TomlFile
 from ringside.errors import CatalogueError
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
-_NAME_RULE = "may hold a-z, 0-9, `.`, `_` and `-` only, and begins with a letter or a digit"
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+NAME_RULE = "may hold a-z, 0-9, `.`, `_` and `-` only, and begins with a letter or a digit"
 
 
 def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Contender]:
@@ -24,8 +24,8 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
     `known`: the workloads that there are; without them their names are not checked."""
     file = tomlfile.read(path)
     folder = path.parent
-    if not _NAME.fullmatch(folder.name):
-        raise CatalogueError(f"{path}: the folder's name {_NAME_RULE}")
+    if not NAME.fullmatch(folder.name):
+        raise CatalogueError(f"{path}: the folder's name {NAME_RULE}")
     manifest = decode(file, ManifestFile)
     for index, build in enumerate(manifest.build):
         check_placeholders(file, build.command, ("runtime", "build"), ("build", index, "command"))
@@ -68,8 +68,8 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
 
 def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
     keys = ("runtime", name)
-    if not _NAME.fullmatch(name):
-        raise file.error(f"the runtime's name `{name}` {_NAME_RULE}", keys)
+    if not NAME.fullmatch(name):
+        raise file.error(f"the runtime's name `{name}` {NAME_RULE}", keys)
     for key, command in (("version", table.version), ("locate", table.locate)):
         check_placeholders(file, command, ("runtime",), (*keys, key))
     if table.minimum is not None:

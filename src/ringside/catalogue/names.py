@@ -15,12 +15,14 @@ from ringside.model.design import Level
 Workloads = Mapping[str, KnownWorkload]
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UsageError:
-    """The error for a name that is not known, with the nearest ones."""
+def unknown(kind: str, name: str, known: Iterable[str], way_out: str = "") -> UsageError:
+    """The error for a name that is not known, with the nearest ones. `way_out`: what
+    helps where no name is near."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
-    return UsageError(f"there is no {kind} `{name}`; {hint}")
+    more = f"; {way_out}" if way_out and not near else ""
+    return UsageError(f"there is no {kind} `{name}`; {hint}{more}")
 
 
 def known_workload(file: TomlFile, name: str, known: Workloads, keys: tuple[Key, ...]) -> KnownWorkload:
@@ -35,13 +37,17 @@ def check_placeholders(
 ) -> None:
     for name in (name for word in command for name in PLACEHOLDER.findall(word)):
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean `{{{near[0]}}}`? " if near else ""
-            raise file.error(
-                f"unknown placeholder `{{{name}}}`; {hint}known here: "
-                f"{', '.join(f'`{{{other}}}`' for other in known)} (`{{ {name} }}` stays as it is)",
-                keys,
-            )
+            raise file.error(unknown_placeholder(name, known), keys)
+
+
+def unknown_placeholder(name: str, known: Collection[str]) -> str:
+    """What is wrong with a placeholder that is not known, with the nearest one."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean `{{{near[0]}}}`? " if near else ""
+    return (
+        f"unknown placeholder `{{{name}}}`; {hint}known here: "
+        f"{', '.join(f'`{{{other}}}`' for other in known)} (`{{ {name} }}` stays as it is)"
+    )
 
 
 def levels_of(

@@ -23,6 +23,7 @@ Names = Annotated[Texts, Meta(min_length=1)]
 Command = Names
 # One level may stand by itself: `nodes = 100` is `nodes = [100]`.
 Levels = Level | Annotated[tuple[Level, ...], Meta(min_length=1)]
+DEFAULT_BLOCKS = 40
 Positive = Annotated[int, Meta(gt=0)]
 
 
@@ -191,7 +192,7 @@ class ExperimentFile(_Table, frozen=True, kw_only=True):
     note: Annotated[str, _about("Text for the report.")] = ""
     blocks: Annotated[
         int, Meta(ge=1, le=10_000), _about("The largest number of blocks. Verdicts need six.")
-    ] = 40
+    ] = DEFAULT_BLOCKS
     until: Annotated[
         str,
         _about(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from ringside.model.catalogue import KnownWorkload
 from ringside.model.results import Run
 from ringside.store import Store, record
 from ringside.workloads import WORKLOADS
+from ringside.workloads.base import Workload
 
 FOLDER = Path(".ringside")
 _STORE = "ringside.sqlite"
@@ -55,18 +57,21 @@ def _state_folder() -> Path:
     return Path(base if base else Path.home() / ".local" / "state") / "ringside"
 
 
-def catalogue() -> Catalogue:
-    """The catalogue, its manifests checked against the workloads that exist."""
+def catalogue(outside: Sequence[str] = ()) -> Catalogue:
+    """The catalogue, its manifests checked against the workloads that exist. `outside`: further contenders,
+    as `--with` names them."""
     known = {
         name: KnownWorkload(
             tuple(factor.name for factor in workload.factors),
             {metric.name: metric.unit for metric in workload.metrics},
             frozenset(workload.claims),
             workload.check_level,
+            is_service=type(workload).service is not Workload.service,
+            title=workload.title,
         )
         for name, workload in WORKLOADS.items()
     }
-    return Catalogue(workloads=known)
+    return Catalogue(workloads=known, outside=outside)
 
 
 def analysis(store: Store, run: Run) -> RunAnalysis:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,9 @@ KINDS = ("workloads", "contenders", "experiments", "runs")
 
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
+@params.with_option
 @params.store_option
-def listing(kind: str | None, *, store: str | None = None) -> int:
+def listing(kind: str | None, *, outside: Sequence[str] = (), store: str | None = None) -> int:
     """List workloads, contenders and experiments of the catalogue, or runs of the store."""
     from ringside.cli import context
     from ringside.render import terminal
@@ -32,7 +34,11 @@ def listing(kind: str | None, *, store: str | None = None) -> int:
     console = context.out()
     if kind == "runs":
         return _runs(store, console)
-    tables = {"workloads": _workloads, "contenders": _contenders, "experiments": _experiments}
+    tables: dict[str, Callable[[], TableData]] = {
+        "workloads": _workloads,
+        "contenders": partial(_contenders, outside),
+        "experiments": _experiments,
+    }
     for index, name in enumerate([kind] if kind else tables):
         if index:
             console.print()
@@ -79,10 +85,10 @@ def _workloads() -> TableData:
     return _table("workloads", ("workload", "factor", "default", "levels", "meaning"), rows)
 
 
-def _contenders() -> TableData:
+def _contenders(outside: Sequence[str]) -> TableData:
     from ringside.cli import context
 
-    contenders, errors = context.catalogue().contenders()
+    contenders, errors = context.catalogue(outside).contenders()
     rows = [
         (
             contender.name,

@@ -53,6 +53,14 @@ store_option = click.option(
     "--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite]."
 )
 
+with_option = click.option(
+    "--with",
+    "outside",
+    multiple=True,
+    metavar="FOLDER|NAME=COMMAND",
+    help="A contender outside the catalogue: its folder, or the command of a server with `{port}` in it.",
+)
+
 
 def form_option(name: str, help_text: str, section: str = COMMON) -> Callable[[Function], Function]:
     """A flag that chooses the form of the output, the argument `form` (None without any). Two of them are an

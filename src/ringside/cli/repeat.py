@@ -21,8 +21,16 @@ _LINES = 200
 @click.option(
     "--set", "settings", multiple=True, metavar="FACTOR=LEVEL", help="The point [default: of a failure]."
 )
+@params.with_option
 @params.store_option
-def repeat(run: str, contender: str, *, settings: Sequence[str] = (), store: str | None = None) -> int:
+def repeat(
+    run: str,
+    contender: str,
+    *,
+    settings: Sequence[str] = (),
+    outside: Sequence[str] = (),
+    store: str | None = None,
+) -> int:
     """Repeat a trial of CONTENDER in RUN and show what it writes.
 
     Nothing is stored. Prints the plain command too. Exit status 1 unless the trial is ok.
@@ -50,7 +58,7 @@ def repeat(run: str, contender: str, *, settings: Sequence[str] = (), store: str
             storage.trials(runs[0]),
             contender,
             parse_settings(settings),
-            catalogue=context.catalogue(),
+            catalogue=context.catalogue(outside),
             toolchain=context.toolchain(),
             inputs=context.inputs(),
             executor=LocalExecutor(),

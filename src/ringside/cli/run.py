@@ -24,6 +24,7 @@ EXIT_INTERRUPTED = 130
 
 @click.command()
 @click.argument("experiment", required=False)
+@params.with_option
 @click.option("--only", multiple=True, metavar="C[,C…]", help="Only these contenders.")
 @click.option(
     "--set", "settings", multiple=True, metavar="FACTOR=LEVEL[,…]", help="Other levels of a factor."
@@ -48,6 +49,7 @@ EXIT_INTERRUPTED = 130
 def run(
     experiment: str | None,
     *,
+    outside: Sequence[str] = (),
     only: Sequence[str] = (),
     settings: Sequence[str] = (),
     cores: str | None = None,
@@ -64,8 +66,9 @@ def run(
 ) -> int:
     """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.
 
-    A run ends as soon as every comparison of its headline is decided, or after its blocks or its time. Exit
-    status 1 where cells have no figures.
+    A workload's name runs the contenders of --with and --only at its defaults. A run ends as soon as every
+    comparison of its headline is decided, or after its blocks or its time. Exit status 1 where cells have no
+    figures.
     """
     from ringside.cli import context, show
     from ringside.cli.progress import LiveProgress
@@ -87,7 +90,7 @@ def run(
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
-    catalogue, executor = context.catalogue(), LocalExecutor()
+    catalogue, executor = context.catalogue(outside), LocalExecutor()
     if resume:
         storage = context.open_store(store, create=False)
         task = resumed_task(resume, storage, catalogue)

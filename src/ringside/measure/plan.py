@@ -30,6 +30,12 @@ def with_contenders(experiment: Experiment, names: Sequence[str]) -> Experiment:
     return dataclasses.replace(experiment, contenders=tuple(chosen), baseline=baseline, show=show)
 
 
+def with_added(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """The experiment with further contenders (`--with`)."""
+    contenders = tuple(dict.fromkeys([*experiment.contenders, *names]))
+    return dataclasses.replace(experiment, contenders=contenders)
+
+
 def with_blocks(experiment: Experiment, count: int) -> Experiment:
     """The experiment with so many blocks (`--blocks`)."""
     return dataclasses.replace(experiment, blocks=count)

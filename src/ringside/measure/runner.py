@@ -191,7 +191,7 @@ def _planned(prepared: Ready | Unavailable, workload: str, sources: dict[str, st
     """A contender as it is now; its sources are added to `sources`, by their hash."""
     contender = prepared.contender
     files = {}
-    for path, data in source_files(contender.folder).items():
+    for path, data in source_files(contender).items():
         if len(data) <= _SOURCE_BYTES:
             text = data.decode("utf-8", errors="replace")
             files[path] = text_hash(text)

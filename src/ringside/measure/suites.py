@@ -59,9 +59,17 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
     if selection.full and not (suite and suite.full):
         raise UsageError(f"`{selection.name}` has no full form: leave out --full")
     if suite is None:
-        return [_changed(catalogue.experiment(selection.name), only, settings, selection)]
+        experiment = _experiment(catalogue, selection.name)
+        _check_added(catalogue, [experiment])
+        if not experiment.contenders and not only:
+            raise UsageError(
+                f"`{selection.name}` is a workload: name its contenders with --only or --with, or an "
+                "experiment (`ringside list experiments`)"
+            )
+        return [_changed(experiment, only, settings, selection)]
     parts = suite.full if selection.full else suite.experiments
-    members = [catalogue.experiment(name) for name in parts]
+    members = [_experiment(catalogue, name) for name in parts]
+    _check_added(catalogue, members)
     listed = {contender for experiment in members for contender in experiment.contenders}
     chosen = [_chosen(catalogue, experiment, only, listed) for experiment in members]
     factors = [_factors(experiment, settings) for experiment in members]
@@ -76,6 +84,20 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
         for experiment, names, levels in zip(members, chosen, factors, strict=True)
         if names or not only
     ]
+
+
+def _experiment(catalogue: Catalogue, name: str) -> Experiment:
+    """The experiment of that name or path, with the contenders from outside that have its workload."""
+    experiment = catalogue.experiment(name)
+    return plan.with_added(experiment, catalogue.added(experiment.workload))
+
+
+def _check_added(catalogue: Catalogue, experiments: Sequence[Experiment]) -> None:
+    """Raises UsageError for a contender from outside that no experiment has a use for."""
+    for name in catalogue.added():
+        if not any(name in experiment.contenders for experiment in experiments):
+            workloads = ", ".join(dict.fromkeys(experiment.workload for experiment in experiments))
+            raise UsageError(f"--with: contender `{name}` takes no part in {workloads}")
 
 
 def _changed(

@@ -161,6 +161,9 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
     reasons: list[str] = []
     for path in candidates(runtime.executable):
         names = {"runtime": path}
+        if not runtime.version:
+            # A command of the user's has no version that could be asked for: its content is one.
+            return _content_receipt(path)
         text = _output(expand(runtime.version, names)) or ""
         version = version_of(text)
         if version is None:
@@ -178,6 +181,16 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
         return Receipt(executable, version, " ".join(text.split())[:200])
     wanted = " or ".join(runtime.executable) + (f" {runtime.minimum} or newer" if runtime.minimum else "")
     return f"needs {wanted}: " + ("; ".join(reasons[:3]) if reasons else "not found")
+
+
+def _content_receipt(path: str) -> Receipt | str:
+    """The receipt of a program without a version, or why it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
+    return Receipt(path, digest[:12], f"{path} sha256:{digest}")
 
 
 def _output(command: Sequence[str]) -> str | None:
@@ -222,15 +235,19 @@ def content_hash(contender: Contender, receipt: Receipt) -> str:
     add(contender.runtime.name, receipt.executable, receipt.version, receipt.text)
     for command in contender.builds:
         add(*command)
-    for name, data in source_files(contender.folder).items():
+    for name, data in source_files(contender).items():
         add(name, data)
+    if not contender.has_sources:
+        for word in next(iter(contender.workloads.values())).command:
+            add(word, *([Path(word).read_bytes()] if Path(word).is_file() else []))
     return digest.hexdigest()
 
 
-def source_files(folder: Path) -> dict[str, bytes]:
-    """The files of a contender by their path inside its folder, without what tools leave behind."""
-    files = {}
-    for file in sorted(folder.rglob("*")):
+def source_files(contender: Contender) -> dict[str, bytes]:
+    """The files of a contender by their path inside its folder, without what tools leave behind; none where
+    it is only a command."""
+    folder, files = contender.folder, {}
+    for file in sorted(folder.rglob("*")) if contender.has_sources else []:
         inside = file.relative_to(folder)
         left = any(part.startswith(".") or part in ("__pycache__", "target") for part in inside.parts)
         if file.is_file() and not left and file.suffix not in (".pyc", ".beam"):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from ringside.errors import ProbeError
 from ringside.measure.blocks import padding_bytes
+from ringside.measure.plain_server import free_port, with_ready_line
 from ringside.measure.toolchain import expand
 from ringside.model import design
-from ringside.model.catalogue import Ready
-from ringside.model.design import Cell, Input
+from ringside.model.catalogue import Ready, WorkloadEntry
+from ringside.model.design import Cell, Input, Point
 from ringside.model.results import Outcome, Span, Trial
 from ringside.probe.protocol import (
     InputUse,
@@ -50,15 +51,13 @@ def request(
     """The probe's request for one trial of a cell. `input`: the file that the workload has for the point.
     `reference`: time the fixed computation before. Raises UsageError where the workload's evidence does."""
     point = cell.point
-    names = {"runtime": ready.receipt.executable, "build": str(ready.build), **point.as_dict()}
-    command = expand(ready.contender.workloads[workload.name].command, names)
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
     arguments.setdefault("seed", str(seed))
     if input:
         arguments["input"] = str(input.path)
     service = workload.service(point, seed)
     return TrialRequest(
-        argv=(*command, *(f"{key}={value}" for key, value in arguments.items())),
+        argv=_argv(ready, ready.contender.workloads[workload.name], point, arguments),
         cwd=str(ready.contender.folder),
         env=dict(environment),
         limits=Limits(
@@ -77,6 +76,15 @@ def request(
         awaits=workload.awaits(point),
         reference=reference,
     )
+
+
+def _argv(ready: Ready, entry: WorkloadEntry, point: Point, arguments: Mapping[str, str]) -> tuple[str, ...]:
+    names = {"runtime": ready.receipt.executable, "build": str(ready.build), **point.as_dict()}
+    if entry.is_plain:
+        port = free_port()
+        command = expand(entry.command, {**arguments, **names, "port": port})
+        return with_ready_line(command, port)
+    return (*expand(entry.command, names), *(f"{key}={value}" for key, value in arguments.items()))
 
 
 def environment(base: Mapping[str, str], build: Path, seed: int, block: int, position: int) -> dict[str, str]:

@@ -32,12 +32,14 @@ class Runtime:
 @dataclass(frozen=True, slots=True)
 class WorkloadEntry:
     """A contender's part in one workload: its command, its class, the largest levels that it takes, and for
-    some factors the only ones."""
+    some factors the only ones. `is_plain`: a server that does not speak contract 1; it gets no `key=value`
+    arguments, and is ready when it listens on `{port}`."""
 
     command: tuple[str, ...]
     kind: str = "idiomatic"
     most: Mapping[str, int] = field(default_factory=dict)
     only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Contender:
     """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime. `kind` is
     the manifest's `class`: `idiomatic`, written as the library's community writes it; `bare`, by hand on the
     runtime's sockets; `floor`, by hand down to the system calls: what the others are compared with.
-    `without`: why it takes no part in other workloads, by their names."""
+    `without`: why it takes no part in other workloads, by their names.
+    `has_sources`: the folder is the contender's own, not just where its command was given."""
 
     name: str
     folder: Path
@@ -60,6 +63,7 @@ class Contender:
     workloads: Mapping[str, WorkloadEntry]
     kind: str = "idiomatic"
     without: Mapping[str, str] = field(default_factory=dict)
+    has_sources: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +92,14 @@ class Claim:
 class KnownWorkload:
     """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
     and the claims (`source/id`) that it has a test of. `check`: raises UsageError for a level that a factor
-    cannot have on any machine."""
+    cannot have on any machine. `is_service`: whether its contenders listen; `title`: its heading."""
 
     factors: tuple[str, ...]
     metrics: Mapping[str, str]
     claims: frozenset[str] = frozenset()
     check: Callable[[str, Level], object] = lambda factor, level: None
+    is_service: bool = False
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
