@@ -37,7 +37,7 @@ def document(*arguments: str, status: int = 0) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing argument 'TARGET'"),
+        ([], "Missing argument 'TARGET…'"),
         (["https://h/"], "HTTPS is not supported"),
         (["nonsense"], "has no scheme"),
         (
@@ -55,7 +55,7 @@ def document(*arguments: str, status: int = 0) -> dict[str, Any]:
         (["http://h/", "--io", "select"], "'select' is not one of"),
         (["http://h/", "--cpus", "9999"], "CPU 9999 cannot be used"),
         (["http://h/", "--body", "@none"], "'@none' cannot be read"),
-        (["http://h/", "--seed", "1"], "--seed is for --poisson or --vs"),
+        (["http://h/", "--seed", "1"], "--seed is for --poisson, {random:…} or --vs"),
         (["http://h/", "--blocks", "1"], "--blocks is for --vs"),
         (["http://h/", "--margin", "0"], "--margin is for --vs: leave it out"),
         (["http://h/", "--margin", "x", "--vs", "http://h/"], "as a share from 0 to 100 %, like 5%"),

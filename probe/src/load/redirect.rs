@@ -59,8 +59,11 @@ impl Redirect {
     }
 }
 
+/// An authority, and what follows it.
+type AuthorityAndRest<'a> = (&'a [u8], &'a [u8]);
+
 /// The authority of a location that has one, and what follows; the error: another scheme than http.
-fn authority_and_rest(location: &[u8]) -> Result<Option<(&[u8], &[u8])>, ErrorKind> {
+fn authority_and_rest(location: &[u8]) -> Result<Option<AuthorityAndRest<'_>>, ErrorKind> {
     let end = location.iter().position(|byte| b":/?".contains(byte));
     let rest = match end.filter(|&end| location[end] == b':') {
         Some(end) if location[..end].eq_ignore_ascii_case(b"http") => &location[end + 1..],
