@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringside.cli import pipes
+from ringside.cli import streams
 from ringside.cli.load_options import LoadArguments, load_options
 from ringside.cli.sections import Command
 from ringside.errors import UsageError
@@ -160,7 +160,7 @@ def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
 
     if wait_ready_s is None or readiness.wait(target, wait_ready_s):
         return True
-    pipes.say(
+    streams.say(
         f"{one_line(target.text)} accepted no connection within {wait_ready_s:g} s (--wait-ready): "
         "start the server, or wait longer"
     )
@@ -195,13 +195,13 @@ def _load(arguments: LoadArguments, shares: Sequence[tuple[Target, int]], plan: 
     if arguments.hdr_file:
         _write_hdr(arguments.hdr_file, load_result)
     if load_result.is_refused:
-        pipes.say(
+        streams.say(
             f"{one_line(load_result.figures.detail)}; start the server, name its port, or wait for it with "
             "--wait-ready 10s"
         )
     checks = [thresholds.check(threshold, load_result) for threshold in arguments.thresholds]
     several = shares if len(shares) > 1 else ()
-    with pipes.output():
+    with streams.output():
         if arguments.form == "json":
             whole = document.as_document(target, plan, load_result, checks, several)
             print(json.dumps(whole, indent=2))
@@ -209,7 +209,7 @@ def _load(arguments: LoadArguments, shares: Sequence[tuple[Target, int]], plan: 
             _show(arguments, target, shares, plan, load_result)
     crossed = [check for check in checks if check.is_crossed]
     for check in crossed:
-        pipes.say(check.sentence())
+        streams.say(check.sentence())
     if load_result.figures.outcome == "interrupted" or probe.interrupted:
         return EXIT_INTERRUPTED
     is_good = load_result.is_answered and load_result.figures.outcome == "ok"
@@ -243,7 +243,7 @@ def _addresses(target: Target) -> tuple[list[str], list[str]]:
 
     answering, silent = targets.answering(targets.resolve(target))
     for address in silent:
-        pipes.say(f"{address} does not answer and is left out")
+        streams.say(f"{address} does not answer and is left out")
     return answering, silent
 
 
@@ -268,4 +268,4 @@ def _write_hdr(path: Path, result: LoadResult) -> None:
         path.write_text(text, encoding="ascii")
     except OSError as error:
         raise UsageError(f"--hdr {one_line(str(path))} cannot be written: {error.strerror}") from error
-    pipes.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")
+    streams.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")

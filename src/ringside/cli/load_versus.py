@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ringside.cli import pipes
+from ringside.cli import streams
 from ringside.cli.load_options import LoadArguments
 from ringside.model.design import DEFAULT_MARGIN
 
@@ -53,7 +53,7 @@ def compare(
             interrupted = True
     analysis = context.analysis(storage, storage.run(run.id))
     first_part = versus.part(plan, blocks, 0)
-    with pipes.output():
+    with streams.output():
         if arguments.form == "json":
             facts = {"blocks": blocks, "margin": margin, "seed": seed, "duration_s": first_part.duration_s}
             loads = versus.documents(analysis, targets, plan)
@@ -66,7 +66,7 @@ def compare(
                 how = f"{summary.how(targets['A'], first_part, results[0][1])} each; {how}"
             paired.show(analysis, how, context.out())
     if interrupted:
-        pipes.say("interrupted")
+        streams.say("interrupted")
         return EXIT_INTERRUPTED
     return 0 if analysis.is_complete else 1
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringside import __version__
-from ringside.cli import pipes
 from ringside.cli import streams
 from ringside.errors import RingsideError
 from ringside.text import one_line
@@ -118,7 +117,7 @@ def main() -> None:
         status = left.exit_code
     except BrokenPipeError:
         # The reader went away: not our error.
-        pipes.drop(sys.stdout)
+        streams.drop(sys.stdout)
         status = 0
     except MemoryError:
         status = _complain("there is too little memory; what was measured is in the store", EXIT_USAGE)
