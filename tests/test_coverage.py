@@ -46,7 +46,7 @@ def test_every_empty_cell_has_a_reason() -> None:
 
 def test_the_table_of_one_contender(tmp_path: Path) -> None:
     path = manifest(tmp_path, MANIFEST + '[without]\nbatch = "Too slow."\njobs = "Too slow."\n')
-    one = read_contender(path, context.catalogue()._workloads)["some"]
+    one = read_contender(path, context.known_workloads())["some"]
     lines = coverage.table([one]).splitlines()
     cells = dict(zip(lines[0].split(" | "), lines[2].split(" | "), strict=True))
     assert (cells["`ring`"], cells["`fib`"], cells["`batch`"]) == ("idiomatic", "bare", "")
@@ -71,4 +71,4 @@ def test_a_readme_without_marks_is_an_error() -> None:
 def test_reasons_that_cannot_be(tmp_path: Path, reasons: str, message: str) -> None:
     path = manifest(tmp_path, f"{MANIFEST}[without]\n{reasons}\n")
     with pytest.raises(CatalogueError, match=message):
-        read_contender(path, context.catalogue()._workloads)
+        read_contender(path, context.known_workloads())

@@ -156,7 +156,7 @@ def test_a_missing_key_names_its_table(tmp_path: Path, before: str, after: str, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("title = 1", "`title` must be text, not 1"),
+        ("title = 1", "`title` must be text of up to 80 characters, not 1"),
         ('parallel = "yes"', '`parallel` must be true or false, not "yes"'),
         ("parallel = 1", "`parallel` must be true or false, not 1"),
         ('class = "flor"', '`class` must be bare, floor or idiomatic, not "flor"'),

@@ -151,7 +151,7 @@ command = ["{runtime}", "ring.py"]
             "[runtimes.python]",
             "contender.toml:4: unknown key `runtimes`; did you mean `ru",
         ),
-        ('queue = "Q"', "queue = 1", "contender.toml:3: `queue` must be text, not 1"),
+        ('queue = "Q"', "queue = 1", "contender.toml:3: `queue` must be text of up to 60 characters, not 1"),
         (
             'queue = "Q"',
             'queue = "Q"\nclass = "flor"',

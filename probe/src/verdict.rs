@@ -151,8 +151,9 @@ mod tests {
             Verdict::WrongEvidence
         );
         // The way it ended does not matter when the probe killed it.
+        let never = Box::leak(Box::new(Cause::NeverReady("no ::ready".into())));
         let judged = judge(|facts| {
-            facts.cause = Box::leak(Box::new(Cause::NeverReady("no ::ready".into())));
+            facts.cause = never;
             facts.exit_status = None;
             facts.signal = Some(9);
         });

@@ -150,11 +150,15 @@ def _ends(value: Interval, factor: float, place: int) -> str:
     if value.low is None or value.high is None:
         return ""
     ends = (value.low / factor, value.high / factor)
-    return "–".join(_end(end, place) if value.estimate else significant(end) for end in ends)
+    if not value.estimate:
+        place = _last_place(max(ends, key=abs), _DIGITS)
+    return "–".join(_end(end, place) for end in ends)
 
 
 def _end(value: float, place: int) -> str:
     """One end of an interval; with digits of its own where those of the estimate would make it 0."""
+    if value == 0:
+        return "0"
     return significant(value) if round(value, place) == 0 else _to_place(value, place)
 
 

@@ -18,6 +18,11 @@ def _about(description: str) -> Meta:
     return Meta(description=description)
 
 
+def _at_most(characters: int) -> Meta:
+    """Longer texts would fill tables and pages."""
+    return Meta(max_length=characters)
+
+
 Texts = tuple[str, ...]
 Names = Annotated[Texts, Meta(min_length=1)]
 Command = Names
@@ -120,11 +125,11 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
     """A contender. Its name is that of the folder. It needs one `[runtime.NAME]` and one `[workload.NAME]` at
     least."""
 
-    title: Annotated[str, _about("Its name in tables.")]
-    model: Annotated[str, _about("Its concurrency model, in a few words.")]
-    queue: Annotated[str, _about("The bound of its queues, such as `none` or `1`.")]
-    language: Annotated[str, _about("The language, for tables and reports.")] = ""
-    scheduler: Annotated[str, _about("What schedules its units, for tables and reports.")] = ""
+    title: Annotated[str, _at_most(80), _about("Its name in tables.")]
+    model: Annotated[str, _at_most(200), _about("Its concurrency model, in a few words.")]
+    queue: Annotated[str, _at_most(60), _about("The bound of its queues, such as `none` or `1`.")]
+    language: Annotated[str, _at_most(40), _about("The language, for tables and reports.")] = ""
+    scheduler: Annotated[str, _at_most(60), _about("What schedules its units, for tables and reports.")] = ""
     parallel: Annotated[bool, _about("Whether its units can run on several CPUs at one time.")] = False
     kind: Annotated[
         Class,

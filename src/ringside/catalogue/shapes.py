@@ -61,8 +61,8 @@ def describe(node: inspect.Type) -> str:
     match plain(node):
         case inspect.UnionType():
             return " or ".join(", ".join(map(describe, options(node))).rsplit(", ", 1))
-        case inspect.StrType():
-            return "text"
+        case inspect.StrType(max_length=most):
+            return "text" if most is None else f"text of up to {most} characters"
         case inspect.BoolType():
             return "true or false"
         case inspect.IntType() as number:

@@ -70,7 +70,7 @@ def compare(
     ]
     for change, word, size in failed:
         word = verdict_word(change.verdict, change.metric)
-        allowed = f"; --fail-if allows {size:.2%}" if size else ""
+        allowed = f"; --fail-if allows {size * 100:.3g} %" if size else ""
         print(
             f"ringside: {change.cell.contender} at {change.cell.point}: {change.metric.title} is {word} "
             f"({change.ratio.estimate - 1:+.1%}){allowed}",

@@ -57,10 +57,9 @@ def _state_folder() -> Path:
     return Path(base if base else Path.home() / ".local" / "state") / "ringside"
 
 
-def catalogue(outside: Sequence[str] = ()) -> Catalogue:
-    """The catalogue, its manifests checked against the workloads that exist. `outside`: further contenders,
-    as `--with` names them."""
-    known = {
+def known_workloads() -> dict[str, KnownWorkload]:
+    """What files of the catalogue may name of each workload."""
+    return {
         name: KnownWorkload(
             tuple(factor.name for factor in workload.factors),
             {metric.name: metric.unit for metric in workload.metrics},
@@ -71,7 +70,12 @@ def catalogue(outside: Sequence[str] = ()) -> Catalogue:
         )
         for name, workload in WORKLOADS.items()
     }
-    return Catalogue(workloads=known, outside=outside)
+
+
+def catalogue(outside: Sequence[str] = ()) -> Catalogue:
+    """The catalogue, its manifests checked against the workloads that exist. `outside`: further contenders,
+    as `--with` names them."""
+    return Catalogue(workloads=known_workloads(), outside=outside)
 
 
 def analysis(store: Store, run: Run) -> RunAnalysis:

@@ -13,12 +13,15 @@ import click
 from ringside.cli import params
 from ringside.errors import CatalogueError, NoStoreError
 from ringside.render.table import TableCell, TableData
+from ringside.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ringside.catalogue.loader import Catalogue
 
+# One long text would leave no room for the other columns.
+_TITLE, _WORDS = 36, 20
 KINDS = ("workloads", "contenders", "experiments", "runs")
 
 
@@ -92,10 +95,10 @@ def _contenders(outside: Sequence[str]) -> TableData:
     rows = [
         (
             contender.name,
-            contender.title,
+            one_line(contender.title, _TITLE),
             contender.kind,
-            contender.queue,
-            contender.scheduler,
+            one_line(contender.queue, _WORDS),
+            one_line(contender.scheduler, _WORDS),
             " ".join(contender.workloads),
         )
         for contender in contenders

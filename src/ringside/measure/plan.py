@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
 from ringside.model.design import Experiment, Goal, Level, Point
+from ringside.units import count
 from ringside.workloads.base import Cores, Workload
 
 
@@ -111,7 +112,8 @@ def check_machine(points: Sequence[Point], workload: Workload, cpus: int, descri
     Raises UsageError with the numbers."""
     cores = max((workload.cores(point) for point in points), default=1)
     if cores > cpus:
-        raise UsageError(f"this run needs {cores} CPUs, and only {cpus} are available here")
+        are = "is" if cpus == 1 else "are"
+        raise UsageError(f"this run needs {count(cores, 'CPU')}, and only {cpus} {are} available here")
     needed, hint = max((workload.descriptors(point) for point in points), default=(0, ""))
     if needed > descriptors:
         raise UsageError(

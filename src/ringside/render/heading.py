@@ -13,7 +13,7 @@ from ringside.text import one_line
 def heading(analysis: RunAnalysis) -> str:
     """The run: id, blocks, trials, fixed factors."""
     fixed = " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items())
-    parts = [f"run {analysis.run.id}", blocks(analysis), f"{analysis.trial_count} trials", fixed]
+    parts = [f"run {analysis.run.id}", blocks(analysis), units.count(analysis.trial_count, "trial"), fixed]
     return ", ".join(part for part in parts if part)
 
 
@@ -21,7 +21,7 @@ def blocks(analysis: RunAnalysis) -> str:
     """`7 blocks`, or `3 of 7 blocks` of an unfinished run."""
     done, planned = analysis.blocks_done, analysis.experiment.blocks
     is_whole = done >= planned or analysis.run.ended_at is not None
-    return units.count(done, "block") if is_whole else f"{done} of {planned} blocks"
+    return units.count(done, "block") if is_whole else f"{done} of {units.count(planned, 'block')}"
 
 
 def machine(host: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Input, InputFile, Level, Metric, Point
 from ringside.model.results import Diagnostic, Interval, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
+from ringside.units import count
 from ringside.workloads.claims import ClaimTest
 
 
@@ -62,7 +63,8 @@ class Cores(Factor):
             return tuple(range(1, available + 1))
         number = int(Factor(self.name, 1, "", least=1, most=self.most).check(level))
         if number > available:
-            raise UsageError(f"cores={number}: only {available} CPUs are available; take fewer, or `all`")
+            are = f"{count(available, 'CPU')} {'is' if available == 1 else 'are'}"
+            raise UsageError(f"cores={number}: only {are} available; take fewer, or `all`")
         return (number,)
 
 

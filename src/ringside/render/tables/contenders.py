@@ -11,6 +11,7 @@ from ringside.render import failures
 from ringside.render.table import TableData
 from ringside.render.tables import cells
 from ringside.store.plans import PlannedContender
+from ringside.text import one_line
 
 
 def runs_on(contender: PlannedContender) -> str:
@@ -32,6 +33,10 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
 }
 
 
+# Characters of a text that a manifest has; plans of earlier versions have no bound.
+_MOST = 200
+
+
 def contender_table(*analyses: RunAnalysis) -> TableData:
     """What the contenders of some runs are: their model, queue, scheduler and version. Columns in which no
     contender has text are left out."""
@@ -45,7 +50,7 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
             for analysis in analyses
             if name in analysis.contenders
         )
-        return ", ".join(dict.fromkeys(filter(None, texts)))
+        return one_line(", ".join(dict.fromkeys(filter(None, texts))), _MOST)
 
     rows = tuple(
         (cells.text(name), *(cells.text(text_of(column, name)) for column in columns)) for name in contenders
