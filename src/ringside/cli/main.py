@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringside import __version__
-from ringside.cli import pipes
-from ringside.cli import streams
+from ringside.cli import pipes, streams
 from ringside.errors import RingsideError
 from ringside.text import one_line
 
