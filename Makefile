@@ -7,7 +7,7 @@ help:
 	@echo "make showdown   each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test       everything that CI checks (MINUTES=N: what N minutes allow, setup included)"
-	@echo "make fuzz       the engine's parsers, for seconds"
+	@echo "make fuzz       parsers and readers, for seconds"
 	@echo "make soak       hours: every rule for every server, longer fuzzing, mutation tests, fresh systems (as root)"
 	@echo "make lint       format, types, and what the compilers warn of"
 	@echo "make bench      Ringside against its peers (a quiet machine helps)"
@@ -36,14 +36,17 @@ test: ruff
 soak: setup-dev
 	.venv/bin/pytest -m soak
 	@scripts/fuzz 300
+	@.venv/bin/python scripts/fuzz_readers 300
+	@.venv/bin/python scripts/endurance
 	@scripts/mutants
 	@scripts/mutants_probe
 	@if [ "$$(id -u)" = 0 ]; then \
 	  for suite in bookworm trixie noble; do scripts/clean_root $$suite || [ $$? = 77 ] || exit 1; done; \
 	else echo "soak: fresh systems are left out: scripts/clean_root needs root"; fi
 
-fuzz:
+fuzz: setup-dev
 	@scripts/fuzz 5
+	@.venv/bin/python scripts/fuzz_readers 5
 
 bench: setup-dev
 	.venv/bin/python benchmarks/trial_cost.py

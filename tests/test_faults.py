@@ -21,8 +21,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ringside.errors import ProbeError
 from ringside.measure.executor import LocalExecutor
-from ringside.probe.protocol import Started, TrialOutcome
+from ringside.probe.protocol import Started
 from ringside.store import Store, database
 from tests.command_line import RINGSIDE, ringside
 from tests.test_executor import request
@@ -246,11 +247,8 @@ def test_without_proc(place: Path) -> None:
 
 
 def test_a_cpu_that_is_not_there() -> None:
-    executor = LocalExecutor()
-    (*_, final) = executor.trial(msgspec.structs.replace(request("good"), cpus=(4000,), cgroup="off"))
-    assert isinstance(final, TrialOutcome)
-    assert final.outcome == "crashed"
-    assert "4000" in final.detail
+    with pytest.raises(ProbeError, match=r"cpus: \[1000\] cannot be used: Invalid argument"):
+        LocalExecutor().trial(msgspec.structs.replace(request("good"), cpus=(1000,), cgroup="off"))
 
 
 def without_io_uring() -> None:
