@@ -13,7 +13,9 @@ def test_a_run() -> None:
     text = markdown.render(analysis(values))
     assert text.startswith(
         "# An example\n\nrun run-1, 7 blocks, 14 trials, nodes=10\n\n"
-        "Example CPU 3000, 4 CPUs, 16 GiB, Linux 6.1.0\n\n## nodes=10\n\n"
+        "Example CPU 3000, 4 CPUs, 16 GiB, Linux 6.1.0\n\n"
+        "**go is first: time per hop 50.0 ns (48.5–52.0). "
+        "erlang takes 2.00 times (2.00–2.00) as long as go.**\n\n## nodes=10\n\n"
         "| contender | Per hop | × erlang | verdict | rank |\n"
         "|---|---:|---:|---:|---:|\n"
         "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | faster | 1 |\n"

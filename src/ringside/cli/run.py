@@ -136,7 +136,11 @@ def run(
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
     stored = [storage.run(run.id) for run in runs]
     form = "json" if as_json else "text"
-    return show.present(storage, stored, task.suite_id, form=form, with_parts=not shows_parts)
+    status = show.present(storage, stored, task.suite_id, form=form, with_parts=not shows_parts)
+    if stored and not as_json:
+        name = task.suite_id or stored[-1].id
+        print(f"ringside: a page with plots: `ringside report {name}`", file=sys.stderr)
+    return status
 
 
 def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:

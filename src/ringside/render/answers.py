@@ -31,6 +31,11 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
     return found
 
 
+def text(analysis: RunAnalysis) -> str:
+    """The answer as one paragraph."""
+    return " ".join(f"{sentence.text}." for sentence in answers(analysis))
+
+
 def leaders(analysis: RunAnalysis, point: Point) -> list[str]:
     """Those that may be the first at a point: whose ranks begin with 1."""
     return _first(analysis, point, _of_the_class(analysis, point))

@@ -13,6 +13,7 @@ from ringside.analysis.run_diff import RunDiff
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.render import diagnostics, failures
+from ringside.render.answers import answers
 from ringside.render.tables.run_diff import contender_changes
 from ringside.store.plans import PlannedContender
 from ringside.units import verdict_word
@@ -37,6 +38,7 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
         "blocks": analysis.blocks_done,
         "margin": experiment.margin,
         "host": dict(run.host),
+        "answers": [sentence.text for sentence in answers(analysis)],
         "contenders": {name: _contender(contender) for name, contender in analysis.contenders.items()},
         "cells": [_cell(analysis, cell) for cell in analysis.cells.values()],
         "comparisons": [

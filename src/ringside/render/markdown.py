@@ -9,7 +9,7 @@ from ringside.analysis.overview import overview, suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.model.results import Diagnostic
-from ringside.render import diagnostics
+from ringside.render import answers, diagnostics
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableData, column_kinds
 from ringside.render.tables import part_tables, run_diff, tables
@@ -24,6 +24,7 @@ def render(analysis: RunAnalysis) -> str:
         f"# {escape(analysis.experiment.title)}",
         escape(heading(analysis)),
         escape(machine(analysis.run.host)),
+        f"**{escape(answers.text(analysis))}**",
     ]
     parts += map(table_markdown, tables(analysis))
     return "\n\n".join([*parts, *_warnings(analysis.diagnostics)]) + "\n"
@@ -35,6 +36,7 @@ def render_suite(analyses: Sequence[RunAnalysis]) -> str:
     parts = [table_markdown(overview_table(overview(analyses)))]
     for analysis, diagnostics_of_part in zip(analyses, own, strict=True):
         parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
+        parts.append(f"**{escape(answers.text(analysis))}**")
         parts += map(table_markdown, part_tables(analysis))
         parts += _warnings(diagnostics_of_part)
     parts += [table_markdown(contender_table(*analyses)), escape(machine(analyses[-1].run.host))]

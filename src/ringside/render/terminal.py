@@ -14,7 +14,7 @@ from rich.text import Text
 from ringside.analysis.overview import overview, suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import diagnostics
+from ringside.render import answers, diagnostics
 from ringside.render.heading import heading, machine
 from ringside.render.sentences import Sentence
 from ringside.render.table import TableCell, TableData, column_kinds
@@ -34,6 +34,7 @@ def show(analysis: RunAnalysis, console: Console) -> None:
     for table in tables(analysis):
         console.print()
         render(table, console)
+    _answer(analysis, console)
     diagnose(analysis.diagnostics, console)
 
 
@@ -44,6 +45,7 @@ def show_part(analysis: RunAnalysis, console: Console) -> None:
     for table in part_tables(analysis):
         console.print()
         render(table, console)
+    _answer(analysis, console)
     own, _ = suite_diagnostics([analysis])
     diagnose(own[0], console)
     console.print()
@@ -51,9 +53,14 @@ def show_part(analysis: RunAnalysis, console: Console) -> None:
 
 
 def show_overview(analyses: Sequence[RunAnalysis], console: Console) -> None:
-    """Print how the contenders of a suite compare in each of its problems."""
+    """Print how the contenders of a suite compare in each of its problems, and the answer of each."""
+    of = overview(analyses)
     console.print()
-    render(overview_table(overview(analyses)), console)
+    render(overview_table(of), console)
+    console.print()
+    for column in of.columns:
+        answer = one_line(answers.text(column.analysis), most=1000)
+        console.print(Text.assemble((f"{one_line(column.label)}: ", "bold"), answer))
 
 
 def show_rest(analyses: Sequence[RunAnalysis], console: Console) -> None:
@@ -64,6 +71,11 @@ def show_rest(analyses: Sequence[RunAnalysis], console: Console) -> None:
     console.print(Text(machine(analyses[-1].run.host)), style="dim")
     _, common = suite_diagnostics(analyses)
     diagnose(common, console)
+
+
+def _answer(analysis: RunAnalysis, console: Console) -> None:
+    console.print()
+    console.print(Text(one_line(answers.text(analysis), most=1000), style="bold"))
 
 
 def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:
