@@ -1,21 +1,22 @@
-//! The state machine of a shard: what each connection does at an event or an instant. It is in one file, since all
-//! methods change the same state; what has a state of its own is in the modules beside.
+//! The state machine of a shard: what each connection does at an instant. What an event brings about is in `events`,
+//! and how the load ends in `ending`; what has a state of its own is in the modules beside.
+
+mod ending;
+mod events;
 
 mod redirects;
 
-use super::arrivals::Arrivals;
-use super::config::ShardConfig;
-use super::connection::{Connection, Stage};
-use super::dialer::{connect_error, Dialer};
-use super::faults::{Fault, FaultSchedule};
-use super::lookout::Lookout;
-use super::recorder::Recorder;
-use super::wait::Activity;
-use crate::clock::now_ns;
-use crate::io::{CloseReason, Handler, Io, Next, Slot};
-use crate::load::codec::{Codec, Decoder, Progress};
+use crate::io::{Io, Next, Slot};
+use crate::load::codec::{Codec, Decoder};
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
+use crate::load::shard::arrivals::Arrivals;
+use crate::load::shard::config::ShardConfig;
+use crate::load::shard::connection::{Connection, Stage};
+use crate::load::shard::dialer::Dialer;
+use crate::load::shard::faults::FaultSchedule;
+use crate::load::shard::lookout::Lookout;
+use crate::load::shard::recorder::Recorder;
 use crate::units::nanoseconds;
 use std::collections::VecDeque;
 
@@ -338,39 +339,6 @@ impl Shard {
         self.failed(slot, now, kind, is_redirected);
     }
 
-    /// Injects the faults that are due into streams that are open.
-    pub fn inject_faults<I: Io>(&mut self, now: u64, io: &mut I) {
-        while let Some(fault) = self.faults.take_due(now) {
-            for slot in 0..self.connections.len() {
-                let id = self.config.connection_id(slot);
-                let connection = &mut self.connections[slot];
-                let hit = connection.stage == Stage::Busy
-                    && fault.hits(&self.config.plan.stream, id)
-                    && (fault != Fault::Resume || connection.paused);
-                match fault {
-                    _ if !hit => {}
-                    Fault::Pause => {
-                        connection.paused = true;
-                        connection.was_paused = true;
-                        self.recorder.record.paused += 1;
-                        io.pause(slot);
-                    }
-                    Fault::Resume => {
-                        connection.paused = false;
-                        connection.since_ns = now;
-                        io.resume(slot, self);
-                    }
-                    Fault::Reset => {
-                        connection.stage = Stage::Removed;
-                        self.recorder.record.reset += 1;
-                        self.abandon_reply(slot, now);
-                        io.reset(slot);
-                    }
-                }
-            }
-        }
-    }
-
     /// Gives up what has taken longer than the time-out, and samples the requests in flight.
     pub fn sweep<I: Io>(&mut self, now: u64, io: &mut I) {
         if !self.stopping {
@@ -406,213 +374,5 @@ impl Shard {
     pub fn publish(&mut self, now: u64) {
         let (open, in_flight) = (self.open as u64, self.in_flight);
         self.recorder.publish(now, open, in_flight, !self.stopping);
-    }
-
-    /// At the end: counts requests without a reply, and requests that were never sent.
-    pub fn count_unfinished(&mut self, now: u64) {
-        if self.streams() {
-            return self.count_streams(now);
-        }
-        let record = &mut self.recorder.record;
-        for connection in &mut self.connections {
-            let is_redirected = connection.hop.is_some();
-            let is_sent = connection.stage == Stage::Busy || is_redirected;
-            let intended = match (connection.stage, connection.pending_ns.take()) {
-                (Stage::Busy, _) => connection.intended_ns,
-                (_, Some(intended)) => {
-                    record.intended += u64::from(!is_redirected);
-                    intended
-                }
-                (_, None) => continue,
-            };
-            record.unfinished += 1;
-            let target = record.targets.get_mut(connection.target);
-            if let Some(own) = target.filter(|_| is_sent) {
-                own.unfinished += 1;
-            }
-            if !self.arrivals.is_closed_loop() {
-                record.latency.add(now - intended);
-            }
-        }
-        if self.arrivals.is_closed_loop() {
-            return;
-        }
-        // After an interrupt, requests whose instant has not come were not due.
-        while let Some(intended) = self.arrivals.take_due(now.saturating_sub(1)) {
-            record.intended += 1;
-            record.unfinished += 1;
-            record.latency.add(now - intended);
-        }
-    }
-
-    fn count_streams(&mut self, now: u64) {
-        let silent_ns = self.config.plan.stream.silent_s.map(nanoseconds);
-        let record = &mut self.recorder.record;
-        for connection in &self.connections {
-            record.held += u64::from(connection.stage == Stage::Busy && connection.answered);
-            let quiet_ns = now.saturating_sub(connection.since_ns);
-            let expected = connection.stage == Stage::Busy && !connection.was_paused;
-            if expected && silent_ns.map_or(false, |max| quiet_ns > max) {
-                record.silent += 1;
-            }
-            let counts = self.codec.received_and_behind(&connection.decoder, now);
-            if let Some((received, behind)) = counts {
-                record.chunks += received;
-                // A paused reader is not behind through the server.
-                record.behind += if connection.was_paused { 0 } else { behind };
-            }
-        }
-    }
-
-    /// Closes all connections; streams by a reset, so that no port stays in TIME_WAIT.
-    pub fn close_all<I: Io>(&mut self, io: &mut I) {
-        self.recorder.record.open_at_end = self.open as u64;
-        for slot in 0..self.connections.len() {
-            if self.streams() {
-                io.reset(slot);
-            } else {
-                io.close(slot);
-            }
-        }
-    }
-}
-
-impl Activity for Shard {
-    fn last_event_ns(&self) -> u64 {
-        self.last_event_ns
-    }
-
-    fn wait_begins(&mut self, now_ns: u64) {
-        self.lookout.wait_begins(now_ns);
-    }
-}
-
-impl Handler for Shard {
-    fn connected(&mut self, slot: Slot) -> Next {
-        let now = now_ns();
-        self.dialer.connect_ended();
-        self.open += 1;
-        let record = &mut self.recorder.record;
-        record.opened += 1;
-        record.most_open = record.most_open.max(self.open as u64);
-        let connection = &mut self.connections[slot];
-        record.connect.add(now - connection.since_ns);
-        match connection.pending_ns.take() {
-            Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
-            Some(intended) => self.start(slot, intended, now, now),
-            None => self.next(slot, now),
-        }
-    }
-
-    fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next {
-        let now = now_ns();
-        self.recorder.record.bytes_in += bytes.len() as u64;
-        self.last_event_ns = now;
-        let id = self.config.connection_id(slot);
-        let connection = &mut self.connections[slot];
-        if connection.stage != Stage::Busy {
-            self.open -= 1;
-            self.failed(slot, now, ErrorKind::Unsolicited, false);
-            return Next::Close;
-        }
-        if !connection.answered {
-            connection.answered = true;
-            let first_byte_ns = now - connection.sent_ns;
-            self.recorder.record.first_byte.add(first_byte_ns);
-        }
-        if self.codec.streams() {
-            connection.since_ns = now;
-            let late_ns = self.lookout.late_ns(now);
-            self.recorder.record.schedule_error.add(late_ns);
-        }
-        let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
-        let (was_paused, target) = (connection.was_paused, connection.target);
-        let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
-        let decoder = &mut connection.decoder;
-        let progress = self.codec.decode(decoder, bytes, id, now, &mut on_event);
-        match progress {
-            Progress::More => Next::Wait,
-            Progress::Done(result, keep) => self.complete(slot, now, result, keep),
-            Progress::Broken(kind) => {
-                self.lost(slot, now, kind);
-                Next::Close
-            }
-            Progress::Unsolicited(result) => {
-                let _ = self.complete(slot, now, result, false);
-                self.recorder.error(now, ErrorKind::Unsolicited, None);
-                Next::Close
-            }
-            Progress::Redirect(redirect, keep) => self.redirected(slot, now, &redirect, keep),
-        }
-    }
-
-    fn sending(&mut self, slot: Slot, now: u64) {
-        let streams = self.codec.streams();
-        let connection = &mut self.connections[slot];
-        if connection.stage != Stage::Busy {
-            return;
-        }
-        connection.since_ns = now;
-        if connection.hop.is_some() {
-            // The request was sent before it was redirected.
-            return;
-        }
-        connection.sent_ns = now;
-        if streams {
-            return;
-        }
-        let late_ns = now - connection.ready_ns + std::mem::take(&mut connection.open_late_ns);
-        let record = &mut self.recorder.record;
-        record.schedule_error.add(late_ns);
-        if self.arrivals.is_closed_loop() {
-            connection.intended_ns = now;
-        } else {
-            record
-                .queue
-                .add(connection.ready_ns - connection.intended_ns);
-        }
-    }
-
-    fn woken(&mut self, now: u64) {
-        self.lookout.woken(now);
-    }
-
-    fn closed(&mut self, slot: Slot, reason: CloseReason) {
-        let now = now_ns();
-        let kind = match reason {
-            CloseReason::NotConnected(errno) => {
-                self.dialer.connect_ended();
-                return self.connect_failed(slot, now, connect_error(errno));
-            }
-            CloseReason::Finished => None,
-            CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE)
-            | CloseReason::ReceiveFailed(_) => Some(ErrorKind::Reset),
-            CloseReason::SendFailed(_) => Some(ErrorKind::Send),
-        };
-        match (self.connections[slot].stage, kind) {
-            (Stage::Free, _) => {
-                // The server may close a connection that is not in use.
-                self.recorder.record.idle_closes += 1;
-                self.after_close(slot, now);
-            }
-            (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
-            (Stage::Busy, None) => {
-                let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
-                let (was_paused, target) = (connection.was_paused, connection.target);
-                let (fed, decoder) = (&mut connection.fed, &mut connection.decoder);
-                let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
-                match self.codec.decode_eof(decoder, &mut on_event) {
-                    Progress::Done(result, _) => {
-                        let _ = self.complete(slot, now, result, false);
-                    }
-                    Progress::Broken(kind) => self.lost(slot, now, kind),
-                    Progress::Redirect(redirect, _) => {
-                        let _ = self.redirected(slot, now, &redirect, false);
-                    }
-                    Progress::More | Progress::Unsolicited(_) => {}
-                }
-            }
-            (Stage::Closed | Stage::Connecting | Stage::Removed, _) => {}
-        }
     }
 }

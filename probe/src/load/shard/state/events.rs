@@ -1,0 +1,150 @@
+//! What a connection does at an event of the back-end.
+
+use super::Shard;
+use crate::clock::now_ns;
+use crate::io::{CloseReason, Handler, Next, Slot};
+use crate::load::codec::Progress;
+use crate::load::error::ErrorKind;
+use crate::load::shard::connection::Stage;
+use crate::load::shard::dialer::connect_error;
+use crate::load::shard::wait::Activity;
+
+impl Activity for Shard {
+    fn last_event_ns(&self) -> u64 {
+        self.last_event_ns
+    }
+
+    fn wait_begins(&mut self, now_ns: u64) {
+        self.lookout.wait_begins(now_ns);
+    }
+}
+
+impl Handler for Shard {
+    fn connected(&mut self, slot: Slot) -> Next {
+        let now = now_ns();
+        self.dialer.connect_ended();
+        self.open += 1;
+        let record = &mut self.recorder.record;
+        record.opened += 1;
+        record.most_open = record.most_open.max(self.open as u64);
+        let connection = &mut self.connections[slot];
+        record.connect.add(now - connection.since_ns);
+        match connection.pending_ns.take() {
+            Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
+            Some(intended) => self.start(slot, intended, now, now),
+            None => self.next(slot, now),
+        }
+    }
+
+    fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next {
+        let now = now_ns();
+        self.recorder.record.bytes_in += bytes.len() as u64;
+        self.last_event_ns = now;
+        let id = self.config.connection_id(slot);
+        let connection = &mut self.connections[slot];
+        if connection.stage != Stage::Busy {
+            self.open -= 1;
+            self.failed(slot, now, ErrorKind::Unsolicited, false);
+            return Next::Close;
+        }
+        if !connection.answered {
+            connection.answered = true;
+            let first_byte_ns = now - connection.sent_ns;
+            self.recorder.record.first_byte.add(first_byte_ns);
+        }
+        if self.codec.streams() {
+            connection.since_ns = now;
+            let late_ns = self.lookout.late_ns(now);
+            self.recorder.record.schedule_error.add(late_ns);
+        }
+        let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
+        let (was_paused, target) = (connection.was_paused, connection.target);
+        let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
+        let decoder = &mut connection.decoder;
+        let progress = self.codec.decode(decoder, bytes, id, now, &mut on_event);
+        match progress {
+            Progress::More => Next::Wait,
+            Progress::Done(result, keep) => self.complete(slot, now, result, keep),
+            Progress::Broken(kind) => {
+                self.lost(slot, now, kind);
+                Next::Close
+            }
+            Progress::Unsolicited(result) => {
+                let _ = self.complete(slot, now, result, false);
+                self.recorder.error(now, ErrorKind::Unsolicited, None);
+                Next::Close
+            }
+            Progress::Redirect(redirect, keep) => self.redirected(slot, now, &redirect, keep),
+        }
+    }
+
+    fn sending(&mut self, slot: Slot, now: u64) {
+        let streams = self.codec.streams();
+        let connection = &mut self.connections[slot];
+        if connection.stage != Stage::Busy {
+            return;
+        }
+        connection.since_ns = now;
+        if connection.hop.is_some() {
+            // The request was sent before it was redirected.
+            return;
+        }
+        connection.sent_ns = now;
+        if streams {
+            return;
+        }
+        let late_ns = now - connection.ready_ns + std::mem::take(&mut connection.open_late_ns);
+        let record = &mut self.recorder.record;
+        record.schedule_error.add(late_ns);
+        if self.arrivals.is_closed_loop() {
+            connection.intended_ns = now;
+        } else {
+            record
+                .queue
+                .add(connection.ready_ns - connection.intended_ns);
+        }
+    }
+
+    fn woken(&mut self, now: u64) {
+        self.lookout.woken(now);
+    }
+
+    fn closed(&mut self, slot: Slot, reason: CloseReason) {
+        let now = now_ns();
+        let kind = match reason {
+            CloseReason::NotConnected(errno) => {
+                self.dialer.connect_ended();
+                return self.connect_failed(slot, now, connect_error(errno));
+            }
+            CloseReason::Finished => None,
+            CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE)
+            | CloseReason::ReceiveFailed(_) => Some(ErrorKind::Reset),
+            CloseReason::SendFailed(_) => Some(ErrorKind::Send),
+        };
+        match (self.connections[slot].stage, kind) {
+            (Stage::Free, _) => {
+                // The server may close a connection that is not in use.
+                self.recorder.record.idle_closes += 1;
+                self.after_close(slot, now);
+            }
+            (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
+            (Stage::Busy, None) => {
+                let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
+                let (was_paused, target) = (connection.was_paused, connection.target);
+                let (fed, decoder) = (&mut connection.fed, &mut connection.decoder);
+                let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
+                match self.codec.decode_eof(decoder, &mut on_event) {
+                    Progress::Done(result, _) => {
+                        let _ = self.complete(slot, now, result, false);
+                    }
+                    Progress::Broken(kind) => self.lost(slot, now, kind),
+                    Progress::Redirect(redirect, _) => {
+                        let _ = self.redirected(slot, now, &redirect, false);
+                    }
+                    Progress::More | Progress::Unsolicited(_) => {}
+                }
+            }
+            (Stage::Closed | Stage::Connecting | Stage::Removed, _) => {}
+        }
+    }
+}
