@@ -26,7 +26,7 @@ CONTENDERS = [
     one.name
     for folder in CATALOGUE.contender_names()
     for one in CATALOGUE.runtimes(folder)
-    if "ring" in one.workloads
+    if "ring" in one.workloads and not one.runtime.optional
 ]
 
 
