@@ -46,6 +46,18 @@ LAST = (
     "test_html",
     "test_wheel",
 )
+# Contenders of which `make test` takes the evidence of every workload only; `make soak` takes every rule for
+# them too. The rules are the same for all, and each runtime costs seconds for each of them.
+SAMPLED = (
+    *("c-pthreads", "cpp-coroutines", "elixir", "gevent", "java-virtual-threads", "node", "python-aiohttp"),
+    *("python-trio", "python-uvloop", "ruby", "rust-tokio"),
+)
+EVIDENCE = (
+    "test_every_mode_gives_right_evidence_phases_and_memory",
+    "test_answers_phases_and_every_capacity",
+    "test_all_kinds_have_right_answers_phases_and_spans",
+    "test_a_short_load",
+)
 STARTED = time.monotonic()
 NO_TIME = "left out: the time for tests is over"
 
@@ -78,7 +90,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# Before pytest leaves out what the marks say.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and item.originalname not in EVIDENCE:
+            values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+            if any(value in SAMPLED for value in values if isinstance(value, str)):
+                item.add_marker(pytest.mark.soak)
     items.sort(key=lambda item: LAST.index(item.path.stem) if item.path.stem in LAST else -1)
 
 

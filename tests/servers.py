@@ -20,10 +20,10 @@ END_S = 10.0
 
 
 def having(workload: str) -> list[str]:
-    """All contenders that have a workload, by each of their runtimes."""
+    """All contenders that have a workload, by each of their runtimes but the optional ones."""
     folders = CATALOGUE.contender_names()
     all_of = (one for folder in folders for one in CATALOGUE.runtimes(folder))
-    return [one.name for one in all_of if workload in one.workloads]
+    return [one.name for one in all_of if workload in one.workloads and not one.runtime.optional]
 
 
 def start(workload: str, name: str, *arguments: str, cores: int = 1) -> subprocess.Popen[bytes]:

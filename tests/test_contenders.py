@@ -26,7 +26,7 @@ CONTENDERS = [
     one.name
     for folder in CATALOGUE.contender_names()
     for one in CATALOGUE.runtimes(folder)
-    if "ring" in one.workloads
+    if "ring" in one.workloads and not one.runtime.optional
 ]
 
 
@@ -141,7 +141,10 @@ def test_threads_past_their_limit_are_a_row_that_says_so() -> None:
 
 
 # Their builds take minutes where cores are few, and fetch packages.
-SLOW_BUILDS = {"limit", "rust-tokio", "stackless-greenlet"}
+SLOW_BUILDS = {
+    *("cpp-coroutines", "gevent", "limit", "python-aiohttp", "python-trio", "python-uvloop", "rust-tokio"),
+    "stackless-greenlet",
+}
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
         install=table.install,
         instructions=table.instructions,
         title=table.title,
+        optional=table.optional,
     )
 
 

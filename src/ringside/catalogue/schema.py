@@ -82,6 +82,13 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
             "Python."
         ),
     ] = ""
+    optional: Annotated[
+        bool,
+        _about(
+            "Whether it is used only where it is found, such as one more version of an interpreter: nothing "
+            "is installed, and nothing is said where it is missing."
+        ),
+    ] = False
 
 
 class BuildTable(_Table, frozen=True, kw_only=True):

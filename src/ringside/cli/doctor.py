@@ -55,6 +55,8 @@ def _contenders(
         if isinstance(receipt, Receipt):
             built = "built" if toolchain.is_built(contender, receipt) else "not built yet"
             state, remedy = TableCell(f"{receipt.version}, {built}", "text"), ""
+        elif contender.runtime.optional:
+            continue
         else:
             state, remedy = TableCell(receipt, "failed"), remedy_for(contender.runtime)
         rows.append((TableCell(contender.name, "text"), state, TableCell(remedy, "text")))
@@ -70,6 +72,8 @@ def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableD
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
     for contender in contenders:
         runtime = contender.runtime
+        if runtime.optional:
+            continue
         uses.append((runtime.title or contender.language or runtime.name, runtime, contender.name))
     users: dict[tuple[TableCell, ...], list[str]] = {}
     for title, runtime, user in uses:

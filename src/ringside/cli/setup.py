@@ -33,6 +33,12 @@ def setup(names: Sequence[str]) -> int:
         ([catalogue.contender(name) for name in names], {}) if names else catalogue.contenders()
     )
     toolchain = context.toolchain()
+    if not names:
+        contenders = [
+            each
+            for each in contenders
+            if not each.runtime.optional or not isinstance(toolchain.receipt(each.runtime), str)
+        ]
     _install([each for each in contenders if isinstance(toolchain.receipt(each.runtime), str)])
     toolchain = context.toolchain()  # receipts anew
     unavailable = []

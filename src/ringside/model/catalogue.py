@@ -17,7 +17,8 @@ PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 class Runtime:
     """What a contender runs on. `executable` holds names or globs, tried in order; `title` is what its
     version is a version of, where that is not the language. By system: `install` has the packages that bring
-    it, `instructions` a sentence for people where none does."""
+    it, `instructions` a sentence for people where none does. `optional`: it is used only where it is
+    found."""
 
     name: str
     executable: tuple[str, ...]
@@ -27,6 +28,7 @@ class Runtime:
     install: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     instructions: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
