@@ -27,6 +27,10 @@ _MESSAGE_LENGTH = 4000
 
 # For each command its module, which holds it by the same name, and the first sentence of its help.
 COMMANDS = {
+    "check": (
+        "check",
+        "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
+    ),
     "claims": ("claims", "Test the claims of the posts, and of other sources, with RUNS (default: latest)."),
     "compare": ("compare", "Compare two runs of one experiment, OTHER over ONE."),
     "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
