@@ -37,6 +37,7 @@ COMMANDS = {
     "export": ("export", "Export RUN (default: latest)."),
     "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),
     "load": ("load", "Drive load at TARGET and show what its users would see."),
+    "new": ("new", "Write a contender to begin with: a folder NAME with programs that keep the contract."),
     "repeat": ("repeat", "Repeat a trial of CONTENDER in RUN and show what it writes."),
     "report": ("report", "Write one self-contained HTML page of RUNS (default: latest)."),
     "run": ("run", "Run EXPERIMENT (a name, or the path of a TOML file) and show its tables."),
