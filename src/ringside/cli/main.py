@@ -27,12 +27,17 @@ _MESSAGE_LENGTH = 4000
 
 # For each command its module, which holds it by the same name, and the first sentence of its help.
 COMMANDS = {
+    "check": (
+        "check",
+        "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
+    ),
     "claims": ("claims", "Test the claims of the posts, and of other sources, with RUNS (default: latest)."),
     "compare": ("compare", "Compare two runs of one experiment, OTHER over ONE."),
     "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
     "export": ("export", "Export RUN (default: latest)."),
     "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),
     "load": ("load", "Drive load at TARGET and show what its users would see."),
+    "new": ("new", "Write a contender to begin with: a folder NAME with programs that keep the contract."),
     "repeat": ("repeat", "Repeat a trial of CONTENDER in RUN and show what it writes."),
     "report": ("report", "Write one self-contained HTML page of RUNS (default: latest)."),
     "run": ("run", "Run EXPERIMENT (a name, or the path of a TOML file) and show its tables."),

@@ -1,0 +1,145 @@
+"""`ringside check`: whether a contender keeps the contract."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ringside.cli import params
+from ringside.errors import UsageError
+from ringside.text import one_line
+
+if TYPE_CHECKING:
+    from ringside.conformance.kit import Checked
+    from ringside.model.catalogue import Contender, Unavailable
+
+FORMAT = 1
+
+
+@click.command()
+@click.argument("contender", metavar="FOLDER|CONTENDER", required=False)
+@params.with_option
+@click.option("--workload", "chosen", multiple=True, metavar="W", help="Only this workload; may be repeated.")
+@click.option("--quick", is_flag=True, help="Fewer sizes and wrong uses: seconds for each workload.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def check(
+    contender: str | None,
+    *,
+    outside: Sequence[str] = (),
+    chosen: Sequence[str] = (),
+    quick: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.
+
+    Each finding names its rule in docs/PROTOCOL.md and the command that repeats it by hand. Exit status 1 if
+    the contender breaks a rule or cannot be built.
+    """
+    from ringside.cli import context
+    from ringside.conformance import kit
+    from ringside.measure.executor import LocalExecutor
+    from ringside.model.catalogue import Unavailable
+
+    contenders = _contenders(contender, outside)
+    for each in contenders:
+        for name in chosen:
+            if name not in each.workloads:
+                known = ", ".join(each.workloads)
+                raise UsageError(f"contender `{each.name}` takes no part in `{name}`; it has: {known}")
+    executor, toolchain = LocalExecutor(), context.toolchain()
+    documents = []
+    for each in contenders:
+        ready = toolchain.prepare(each, lambda one: _say(f"building {one.name}; this may take a minute"))
+        if isinstance(ready, Unavailable):
+            documents.append(_unavailable(ready))
+            continue
+        workloads = [name for name in each.workloads if name in chosen or not chosen]
+        checked = kit.check(
+            ready, workloads, executor, quick=quick, on_workload=lambda name: _say(f"checking {name}")
+        )
+        documents.append(_document(each, checked))
+    if as_json:
+        print(json.dumps({"format": FORMAT, "contenders": documents}, indent=2))
+    else:
+        for document in documents:
+            _print(document)
+    return 0 if all(document["conforms"] for document in documents) else 1
+
+
+def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
+    """What is to be checked: a folder, a name of the catalogue, and those of --with. Raises UsageError."""
+    from ringside.cli import context
+
+    is_folder = word is not None and (
+        "/" in word or word in (".", "..") or Path(word, "contender.toml").is_file()
+    )
+    words = [str(Path(word).resolve())] if word is not None and is_folder else []
+    catalogue = context.catalogue([*words, *outside])
+    names = catalogue.added()
+    if word is not None and not is_folder:
+        names.insert(0, word)
+    if not names:
+        raise UsageError(
+            "name the folder of a contender, or a contender of the catalogue: ringside check ./mine"
+        )
+    contenders = [catalogue.contender(name) for name in dict.fromkeys(names)]
+    for contender in contenders:
+        if not contender.has_sources:
+            raise UsageError(
+                f"`{contender.name}` is a command, which need not keep the contract: check takes folders"
+            )
+    return contenders
+
+
+def _document(contender: Contender, checked: Sequence[Checked]) -> dict[str, Any]:
+    return {
+        "contender": contender.name,
+        "conforms": not any(each.findings for each in checked),
+        "reason": "",
+        "workloads": [
+            {
+                "workload": each.workload,
+                "reason": each.reason,
+                "findings": [asdict(finding) for finding in each.findings],
+            }
+            for each in checked
+        ],
+    }
+
+
+def _unavailable(result: Unavailable) -> dict[str, Any]:
+    for line in result.log.rstrip().splitlines()[-15:]:
+        _say(f"  | {line}")
+    reason = f"{result.reason}; {result.remedy}" if result.remedy else result.reason
+    return {"contender": result.contender.name, "conforms": False, "reason": reason, "workloads": []}
+
+
+def _print(document: dict[str, Any]) -> None:
+    if document["reason"]:
+        print(one_line(f"{document['contender']} cannot be checked: {document['reason']}", 1000))
+    for workload in document["workloads"]:
+        findings = workload["findings"]
+        state = workload["reason"] or (f"{len(findings)} rules broken" if findings else "conforms")
+        print(f"{document['contender']}: {workload['workload']}: {state.replace('1 rules', '1 rule')}")
+        for finding in findings:
+            print(f"  {finding['rule']} (docs/PROTOCOL.md#rule-{finding['rule']})")
+            print(f"    rule:     {_rule(finding['rule'])}")
+            print(f"    expected: {one_line(finding['expected'], 600)}")
+            print(f"    came:     {one_line(finding['came'], 600)}")
+            print(f"    by hand:  {one_line(finding['command'], 4000)}")
+
+
+def _rule(name: str) -> str:
+    from ringside.conformance.rules import RULES
+
+    return RULES[name]
+
+
+def _say(text: str) -> None:
+    print(f"check: {one_line(text)}", file=sys.stderr)

@@ -1,0 +1,42 @@
+"""`ringside new`: a contender to begin with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(("contender",)))
+@click.argument("name")
+@click.option("--language", required=True, metavar="L", help="Its language, such as python, go, rust, c.")
+@click.option(
+    "--workload", "workloads", multiple=True, metavar="W", help="A workload; may be repeated [default: all]."
+)
+@click.option(
+    "--in",
+    "folder",
+    default=".",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Where its folder is made [default: here].",
+)
+def new(kind: str, name: str, *, language: str, workloads: Sequence[str] = (), folder: Path = Path()) -> int:
+    """Write a contender to begin with: a folder NAME with programs that keep the contract.
+
+    Nothing is overwritten.
+    """
+    from ringside.scaffold.contender import contender_files, write
+    from ringside.scaffold.languages import WORKLOADS
+
+    del kind
+    made = contender_files(name, language, workloads or WORKLOADS)
+    place = folder / name
+    write(place, made)
+    for path in sorted(made):
+        print(place / path)
+    print(f"ringside: next: ringside check ./{place}", file=sys.stderr)
+    return 0

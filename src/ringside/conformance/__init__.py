@@ -1,0 +1,1 @@
+"""`ringside check`: whether a contender keeps contract 1, seen from outside."""

@@ -1,0 +1,95 @@
+"""The rules that programs and servers share: their arguments, and their evidence by the probe."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from ringside.conformance.lines import parse
+from ringside.conformance.subject import Subject, files_below
+from ringside.model.design import Level
+from ringside.model.results import Outcome, Trial
+
+# A quick check looks at so many wrong uses.
+_QUICK = 4
+_AT_ONE_TIME = 4
+# What the details of the probe contain where a thread allows itself other CPUs, or a server ends badly.
+_OTHER_CPUS = "other CPUs"
+_AFTER_SIGTERM = "after SIGTERM"
+
+
+def check_arguments(subject: Subject, uses: Sequence[Sequence[str]], *, is_server: bool) -> None:
+    """Each of these uses must end with status 2 and one line on stderr."""
+    chosen = list(uses)[: _QUICK if subject.quick else None]
+    with ThreadPoolExecutor(min(_AT_ONE_TIME, os.cpu_count() or 1)) as pool:
+        for arguments, done in zip(chosen, pool.map(lambda words: subject.run(*words), chosen), strict=True):
+            output = parse(done.stdout)
+            began = b"::ready" in done.stdout if is_server else output.result is not None
+            if done.status != 2 or len(done.complaint) != 1 or began:
+                expected = "status 2 and one line on stderr, and no work"
+                subject.report("args-bad", expected, done, subject.by_hand(*arguments))
+                return
+
+
+def check_evidence(
+    subject: Subject, points: Sequence[tuple[Mapping[str, Level], int]], phases: Collection[str]
+) -> None:
+    """Trials by the probe, each with its seed; besides the evidence, what they leave behind."""
+    sources, tmp = files_below(subject.ready.contender.folder), files_below(subject.tmp)
+    line = ""
+    for levels, seed in points:
+        point = subject.point(**levels)
+        if not subject.can(point):
+            continue
+        trial, line = subject.trial(point, seed)
+        if trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
+            # A host may stall for longer than any limit.
+            trial, line = subject.trial(point, seed)
+        if not _is_good(subject, trial, line, f"the trial at {point} with seed={seed} is ok", phases):
+            break
+    changed = files_below(subject.ready.contender.folder).items() ^ sources.items()
+    changed |= files_below(subject.tmp).items() ^ tmp.items()
+    if changed:
+        names = ", ".join(sorted({name for name, _ in changed})[:3])
+        subject.report("files", "the same files as before", f"changed or left behind: {names}", line)
+
+
+def _is_good(subject: Subject, trial: Trial, line: str, expected: str, phases: Collection[str]) -> bool:
+    """Whether a trial shows nothing wrong; else a finding is added."""
+    report = trial.report
+    came = f"{trial.outcome}: {trial.detail}"
+    if report and report.stderr_tail.strip():
+        came += f"; stderr: {report.stderr_tail.strip()}"
+    if trial.outcome is not Outcome.OK:
+        rule = "evidence"
+        if trial.outcome is Outcome.WRONG_EVIDENCE and _OTHER_CPUS in trial.detail:
+            rule = "cores"
+        elif _AFTER_SIGTERM in trial.detail:
+            rule = "sigterm"
+        subject.report(rule, expected, came, line)
+        return False
+    if report and report.left_behind:
+        came = f"{report.left_behind} still ran when the program had ended"
+        subject.report("left-behind", "no other process", came, line)
+        return False
+    missing = sorted(set(phases) - set(trial.phases))
+    if missing:
+        printed = ", ".join(trial.phases) or "none"
+        names = ", ".join(f"::phase name={name}" for name in missing)
+        subject.report("phases", names, f"phases: {printed}", line)
+        return False
+    return True
+
+
+def in_time(attempt: Callable[[], str], tries: int = 3) -> str:
+    """What is wrong at the last try; empty as soon as nothing is. For all that depends on time: a host may
+    stall."""
+    problem = ""
+    for number in range(tries):
+        problem = attempt()
+        if not problem:
+            return ""
+        time.sleep(0.2 * number)
+    return problem

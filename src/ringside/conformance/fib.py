@@ -1,0 +1,135 @@
+"""The rules of `fib`."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+
+from ringside.conformance.servers import Kind, Server
+from ringside.conformance.subject import SHOWN_PORT, Subject
+
+_ARGUMENTS = ("port=0", "cores=1", "seed=1")
+_NO_REQUESTS = (
+    *(b"0", b"91", b"", b"abc", b"+5", b"-1", b" 5", b"5 ", b"5\r", b"5x", b"1.5", b"0x10", b"1_0"),
+    *(b"5\0", b"\xff\xfe", b"%d" % (2**32 + 5), b"%d" % (2**64 + 5), b"9" * 99, "\u0663".encode()),
+)
+_SILENCE_S = 0.15
+
+
+def _ask(connection: socket.socket, sent: bytes) -> bytes:
+    """The line that answers these bytes."""
+    connection.sendall(sent)
+    return _line(connection)
+
+
+def _line(connection: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = connection.recv(1)
+        if not piece:
+            break
+        line += piece
+    return line
+
+
+def _answers(connection: socket.socket) -> None:
+    answer = _ask(connection, b"10\n")
+    if answer != b"55\n":
+        raise ValueError(f"10 was answered with {_shown(answer)}")
+
+
+def _shown(answer: bytes) -> str:
+    return repr(answer[:100])[1:] if answer else "the end of the connection"
+
+
+def _nc(text: str) -> str:
+    return f"printf '{text}' | nc -q1 127.0.0.1 {SHOWN_PORT}"
+
+
+def _errors(subject: Subject, server: Server) -> None:
+    """Each line that is no request gets its error, and then a request its answer."""
+    for request in _NO_REQUESTS[: 8 if subject.quick else None]:
+        try:
+            with server.connect() as connection:
+                answer = _ask(connection, request + b"\n")
+                after = _ask(connection, b"0010\n") if answer.startswith(b"error: ") else b""
+        except OSError as error:
+            answer, after = str(error).encode(), b""
+        if not answer.startswith(b"error: ") or after != b"55\n":
+            sent = repr(request)[2:-1]
+            line = subject.served_by_hand(_ARGUMENTS, _nc(f"{sent}\\n0010\\n"))
+            came = f"{_shown(answer)}, then {_shown(after)}" if after else _shown(answer)
+            subject.report("fib-errors", f"one line `error: …` for `{sent}`, then 55 for 0010", came, line)
+            return
+
+
+def _long_line(subject: Subject, server: Server) -> None:
+    line = subject.served_by_hand(_ARGUMENTS, _nc("1" * 100))
+    expected = "one line `error: …` for 100 bytes without a newline, then the end"
+    try:
+        with server.connect() as connection:
+            connection.settimeout(5)
+            connection.sendall(b"1" * 99)
+            early = bool(select.select([connection], [], [], _SILENCE_S)[0])
+            answer = _ask(connection, b"1")
+            rest = _end(connection)
+    except OSError as error:
+        subject.report("fib-long-line", expected, error, line)
+        return
+    if early or not answer.startswith(b"error: ") or rest:
+        came = "an answer to 99 bytes" if early else f"{_shown(answer)}, then {_shown(rest)}"
+        subject.report("fib-long-line", expected, came, line)
+
+
+def _end(connection: socket.socket) -> bytes:
+    """What follows until the end; a reset is one."""
+    try:
+        return connection.recv(100)
+    except ConnectionResetError:
+        return b""
+
+
+def _stream(subject: Subject, server: Server) -> None:
+    """Together, in pieces, and with the end of the client's side behind them."""
+    expected = b"55\nerror\n6765\n" + b"1\n" * 50
+    pieces = (b"1", b"0\n0\n2", b"0\n" + b"1\n" * 50 + b"7")
+    try:
+        with server.connect() as connection:
+            for piece in pieces:
+                connection.sendall(piece)
+                time.sleep(0.05)
+            connection.shutdown(socket.SHUT_WR)
+            received = b""
+            while piece := connection.recv(4096):
+                received += piece
+    except OSError as error:
+        received = str(error).encode()
+    lines = [
+        b"error\n" if line.startswith(b"error: ") else line for line in received.splitlines(keepends=True)
+    ]
+    if b"".join(lines) != expected:
+        line = subject.served_by_hand(_ARGUMENTS, f"(printf '1'; sleep 1; {_nc_words()}")
+        subject.report("fib-stream", "55, an error, 6765 and 50 times 1", _shown(received), line)
+
+
+def _nc_words() -> str:
+    return f"printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {SHOWN_PORT}"
+
+
+FIB = Kind(
+    arguments=_ARGUMENTS,
+    bad=[("cores=1", bad) for bad in ("port=abc", "port=65536", "port=", "port=-1")]
+    + [("port=0", "cores=0")],
+    points=(
+        ({"load": "single", "n": 20}, 1),
+        ({"load": "single", "n": 1}, 2),
+        ({"load": "hammer", "clients": 8, "n": 12, "seconds": 1}, 3),
+    ),
+    answers=_answers,
+    ask=_nc("10\\n"),
+    nonsense=(b"20\n" * 300, b"1", b"1" * 300, b"\0\xff" * 40, b"", b"GET / HTTP/1.1\r\n\r\n"),
+    request=b"10\n",
+    factor="clients",
+    checks=(_errors, _long_line, _stream),
+)

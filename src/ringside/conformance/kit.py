@@ -1,0 +1,59 @@
+"""All rules for all workloads of a contender."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringside.conformance.fib import FIB
+from ringside.conformance.http import FANOUT, FEED
+from ringside.conformance.programs import check_program
+from ringside.conformance.rules import Finding
+from ringside.conformance.servers import Kind, check_server
+from ringside.conformance.subject import Subject
+from ringside.measure.executor import Executor
+from ringside.measure.inputs import Inputs
+from ringside.model.catalogue import Ready
+from ringside.workloads import workload as find_workload
+from ringside.workloads.base import Workload
+
+_KINDS: dict[str, Kind] = {"fib": FIB, "fanout": FANOUT, "feed": FEED}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A workload of a contender and what it does against the contract. `reason`: why it was not checked."""
+
+    workload: str
+    findings: tuple[Finding, ...]
+    reason: str = ""
+
+
+def check(
+    ready: Ready,
+    workloads: Sequence[str],
+    executor: Executor,
+    *,
+    quick: bool = False,
+    on_workload: Callable[[str], None] = lambda name: None,
+) -> list[Checked]:
+    """Check the contender in each of these workloads. Raises ProbeError, UsageError where an input cannot be
+    written, OSError where the program cannot be started."""
+    checked = []
+    for name in workloads:
+        on_workload(name)
+        workload = find_workload(name)
+        if type(workload).service is not Workload.service and name not in _KINDS:
+            checked.append(Checked(name, (), f"`check` knows no rules of the server `{name}`"))
+            continue
+        with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
+            place = Path(folder)
+            subject = Subject(ready, workload, executor, Inputs(place / "inputs"), place, quick)
+            if name in _KINDS:
+                check_server(subject, _KINDS[name])
+            else:
+                check_program(subject)
+            checked.append(Checked(name, tuple(subject.findings)))
+    return checked

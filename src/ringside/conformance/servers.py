@@ -1,0 +1,289 @@
+"""The rules that all servers share."""
+
+from __future__ import annotations
+
+import re
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+from ringside.conformance.common import check_arguments, check_evidence, in_time
+from ringside.conformance.subject import (
+    PATIENCE_S,
+    SHOWN_PORT,
+    Subject,
+    alive_in_session,
+    lines_until,
+    listeners,
+)
+from ringside.measure.plain_server import free_port
+from ringside.model.design import Level
+
+_READY_S = 60.0
+_END_S = 2.0
+# A host may stall: what takes longer than the contract allows is looked at until here.
+_PATIENT_END_S = 10.0
+_CONNECTIONS = 1000
+_QUICK_CONNECTIONS = 100
+_LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
+
+
+@dataclass
+class Server:
+    """A server that listens."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    arguments: Sequence[str]
+
+    def connect(self) -> socket.socket:
+        """A connection, without delays of its own."""
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is particular to a workload of servers: its arguments, wrong uses, points and checks. `answers`:
+    raises OSError or ValueError where the server does not answer as it should. `ask`: a client for a shell.
+    `nonsense`: what a client may send that is no request."""
+
+    arguments: tuple[str, ...]
+    bad: Sequence[Sequence[str]]
+    points: Sequence[tuple[Mapping[str, Level], int]]
+    answers: Callable[[socket.socket], None]
+    ask: str
+    nonsense: Sequence[bytes]
+    request: bytes
+    factor: str
+    checks: Sequence[Callable[[Subject, Server], None]] = ()
+    further: Sequence[Callable[[Subject], None]] = ()
+
+
+def check_server(subject: Subject, kind: Kind) -> None:
+    """Add what a server of this workload does against the contract. Where it does not start or answer,
+    nothing else is checked."""
+    if not _starts(subject, kind):
+        return
+    check_arguments(subject, kind.bad, is_server=True)
+    _unknown_keys(subject, kind)
+    _port(subject, kind)
+    _stdin_end(subject, kind)
+    before = len(subject.findings)
+    with running(subject, *kind.arguments) as server:
+        for check in kind.checks:
+            check(subject, server)
+            if not server.is_alive:
+                break
+    # Where the workload's own rules are broken, what follows would only say it again.
+    if len(subject.findings) == before:
+        for further in kind.further:
+            further(subject)
+    if len(subject.findings) == before:
+        check_evidence(subject, kind.points[: 1 if subject.quick else None], ())
+    _nonsense(subject, kind)
+    _sigterm(subject, kind)
+    _connections(subject, kind)
+
+
+@contextmanager
+def running(subject: Subject, *arguments: str) -> Iterator[Server]:
+    """A server that has printed `::ready`; it does not outlive the block. Raises OSError where it has not."""
+    with subject.started(*arguments) as process:
+        lines, _ = lines_until(process, b"::ready", _READY_S)
+        ready = re.fullmatch(rb"::ready port=([1-9][0-9]*)", lines[-1]) if lines else None
+        if not ready:
+            raise ConnectionError("no ::ready")
+        yield Server(process, int(ready[1]), arguments)
+
+
+def _starts(subject: Subject, kind: Kind) -> bool:
+    line = subject.by_hand(*kind.arguments)
+    with subject.started(*kind.arguments) as process:
+        lines, at_end = lines_until(process, b"::", _READY_S if not subject.quick else PATIENCE_S)
+        last = lines[-1] if lines else b""
+        ports = listeners(alive_in_session(process.pid))
+        ready = re.fullmatch(rb"::ready port=([1-9][0-9]{0,4})", last)
+        shown = last.decode(errors="replace")
+        if not last.startswith(b"::"):
+            wrote = shown
+            if at_end:
+                wrote = process.communicate()[1].decode(errors="replace") or "it ended"
+            rule = "flush" if ports and not at_end else "ready"
+            came = "nothing on stdout, though it listens" if rule == "flush" else wrote or "nothing on stdout"
+            subject.report(rule, "::ready port=P", came, line)
+        elif not ready:
+            rule = "ready" if last.startswith(b"::ready") else "lines"
+            subject.report(rule, "::ready port=P", shown, line)
+        elif int(ready[1]) not in ports:
+            subject.report("ready", f"a listener on port {int(ready[1])}", f"listens on {[*ports]}", line)
+        elif ports[int(ready[1])] not in _LOOPBACK:
+            subject.report("loopback", "127.0.0.1", f"listens on {_address(ports[int(ready[1])])}", line)
+        if not subject.findings:
+            server = Server(process, int(ready[1]) if ready else 0, kind.arguments)
+            if problem := _asks(server, kind):
+                subject.report(
+                    "evidence", "an answer", problem, subject.served_by_hand(kind.arguments, kind.ask)
+                )
+    return not [finding for finding in subject.findings if finding.rule != "loopback"]
+
+
+def _address(text: str) -> str:
+    return "all addresses" if not text.strip("0") else text
+
+
+def _asks(server: Server, kind: Kind) -> str:
+    """What is wrong with an answer to a simple request; empty where it is right."""
+    try:
+        with server.connect() as connection:
+            kind.answers(connection)
+    except (OSError, ValueError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def _unknown_keys(subject: Subject, kind: Kind) -> None:
+    arguments = (*kind.arguments, "colour=red", "x-y.z=1=2")
+    try:
+        with running(subject, *arguments):
+            pass
+    except OSError as error:
+        subject.report("args-unknown", "::ready port=P", error, subject.by_hand(*arguments))
+
+
+def _port(subject: Subject, kind: Kind) -> None:
+    port = free_port()
+    arguments = [f"port={port}" if word == "port=0" else word for word in kind.arguments]
+    try:
+        with running(subject, *arguments) as server:
+            came = f"::ready port={server.port}"
+    except OSError as error:
+        came = str(error)
+    if came != f"::ready port={port}":
+        subject.report("port", f"::ready port={port}", came, subject.by_hand(*arguments))
+
+
+def _stdin_end(subject: Subject, kind: Kind) -> None:
+    def attempt() -> str:
+        with running(subject, *kind.arguments) as server:
+            assert server.process.stdin is not None
+            server.process.stdin.close()
+            return _ending(server)
+
+    if problem := in_time(attempt):
+        line = subject.by_hand(*kind.arguments, before="sleep 3 | ")
+        subject.report("stdin-end", "status 0 within 2 s of the end of stdin", problem, line)
+
+
+def _ending(server: Server) -> str:
+    """What is wrong with the end of a server that was just told to end; empty where nothing is."""
+    begun = time.monotonic()
+    try:
+        status = server.process.wait(_PATIENT_END_S)
+    except subprocess.TimeoutExpired:
+        return f"it still ran {_PATIENT_END_S:.0f} s later"
+    took_s = time.monotonic() - begun
+    if status != 0:
+        return f"status {status}"
+    return f"it took {took_s:.1f} s" if took_s > _END_S else ""
+
+
+def _nonsense(subject: Subject, kind: Kind) -> None:
+    """It survives clients that misbehave, and says nothing of them."""
+    with running(subject, *kind.arguments) as server:
+        for sent in kind.nonsense[: 4 if subject.quick else None]:
+            for reset in (False, True):
+                _misbehave(server, sent, reset=reset)
+            if problem := in_time(lambda: _asks(server, kind)):
+                shown = repr(sent[:40])[2:-1]
+                text = f"printf '{shown}' | nc -q1 127.0.0.1 {SHOWN_PORT}; {kind.ask}"
+                line = subject.served_by_hand(kind.arguments, text)
+                expected = f"an answer to others after a client sent {shown} and went away"
+                subject.report("survives", expected, problem, line)
+                return
+        server.process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            server.process.wait(_PATIENT_END_S)
+            output, errors = server.process.communicate(timeout=_PATIENT_END_S)
+            if wrote := output + errors:
+                line = subject.served_by_hand(kind.arguments, kind.ask)
+                subject.report("quiet", "no output", wrote.decode(errors="replace"), line)
+
+
+def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
+    with suppress(OSError), server.connect() as connection:
+        connection.settimeout(0.2)
+        connection.sendall(sent)
+        if reset:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1000)
+
+
+def _sigterm(subject: Subject, kind: Kind) -> None:
+    left: list[int] = []
+
+    def attempt() -> str:
+        with running(subject, *kind.arguments) as server, ExitStack() as stack:
+            for _ in range(10):
+                connection = stack.enter_context(server.connect())
+                connection.sendall(kind.request)
+            time.sleep(0.1)
+            server.process.send_signal(signal.SIGTERM)
+            problem = _ending(server)
+            deadline = time.monotonic() + 1
+            while (alive := alive_in_session(server.process.pid)) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            left[:] = alive
+            return problem
+
+    if problem := in_time(attempt):
+        line = f"timeout 3 {subject.by_hand(*kind.arguments).partition(' && ')[2]}"
+        folder = subject.by_hand(*kind.arguments).partition(" && ")[0]
+        subject.report("sigterm", "status 0 within 2 s of SIGTERM", problem, f"{folder} && {line}; echo $?")
+    elif left:
+        line = subject.by_hand(*kind.arguments)
+        subject.report("left-behind", "no process after SIGTERM", f"{len(left)} still ran", line)
+
+
+def _connections(subject: Subject, kind: Kind) -> None:
+    """So many clients at one time, each of which is answered."""
+    entry = subject.ready.contender.workloads[subject.workload.name]
+    most = min(
+        entry.most.get(kind.factor, _CONNECTIONS), _QUICK_CONNECTIONS if subject.quick else _CONNECTIONS
+    )
+    if most < 2:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = min(most, hard - 100)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        with running(subject, *kind.arguments) as server, ExitStack() as stack:
+            answered = 0
+            connections = []
+            with suppress(OSError):
+                for _ in range(most):
+                    connections.append(stack.enter_context(server.connect()))
+            for connection in connections:
+                try:
+                    kind.answers(connection)
+                    answered += 1
+                except (OSError, ValueError):
+                    break
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if answered < most:
+        line = subject.served_by_hand(kind.arguments, kind.ask)
+        subject.report("connections", f"{most} clients at one time get an answer", f"{answered} did", line)

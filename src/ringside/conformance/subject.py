@@ -1,0 +1,228 @@
+"""A contender's program of one workload, started as the probe starts it, with and without the probe."""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ringside.conformance.rules import Finding
+from ringside.measure import host, plan, trials
+from ringside.measure.executor import Executor
+from ringside.measure.inputs import Inputs
+from ringside.measure.repeat import plain_command
+from ringside.measure.toolchain import expand
+from ringside.model.catalogue import Ready
+from ringside.model.design import Cell, Level, Limits, Point
+from ringside.model.results import Outcome, Trial
+from ringside.text import one_line
+from ringside.workloads.base import Workload
+
+# Longer than anything honest takes here, on a machine that stalls now and then.
+PATIENCE_S = 20.0
+_WALL_S = 60.0
+# In lines for a shell: a port that is rarely taken.
+SHOWN_PORT = 8123
+_SHOWN = 300
+_ENVIRONMENT = ("PATH", "LANG")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A program that has ended: `status` is None where it had to be killed."""
+
+    status: int | None
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def complaint(self) -> list[str]:
+        return self.stderr.decode(errors="replace").strip().splitlines()
+
+    def __str__(self) -> str:
+        how = f"status {self.status}" if self.status is not None else f"no end within {PATIENCE_S:.0f} s"
+        wrote = one_line(" ".join(self.complaint), _SHOWN)
+        return f"{how}, {len(self.complaint)} lines on stderr" + (f": {wrote}" if wrote else "")
+
+
+@dataclass
+class Subject:
+    """The program of a workload. `folder`: a temporary one. `broken`: rules that do not hold."""
+
+    ready: Ready
+    workload: Workload
+    executor: Executor
+    inputs: Inputs
+    folder: Path
+    quick: bool = False
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tmp = self.folder / "tmp"
+        self.tmp.mkdir(parents=True, exist_ok=True)
+        self.environment = trials.environment(
+            {**os.environ, "TMPDIR": str(self.tmp)}, self.ready.build, 1, 1, 0
+        )
+
+    def report(self, rule: str, expected: str, came: object, command: str) -> None:
+        """Add a finding, one for each rule."""
+        if any(finding.rule == rule for finding in self.findings):
+            return
+        text = one_line(str(came), 2 * _SHOWN)
+        self.findings.append(Finding(rule, self.workload.name, expected, text, command))
+
+    # --- without the probe -------------------------------------------------------------------------
+
+    def argv(self, *arguments: str) -> list[str]:
+        """The command with these `key=value` arguments."""
+        names = {"runtime": self.ready.receipt.executable, "build": str(self.ready.build), "cores": 1}
+        names |= dict(word.split("=", 1) for word in arguments if "=" in word)
+        return [*expand(self.ready.contender.workloads[self.workload.name].command, names), *arguments]
+
+    def by_hand(self, *arguments: str, before: str = "") -> str:
+        """A line for a shell that starts the program. `before`: what is written to its stdin."""
+        cwd = shlex.quote(str(self.ready.contender.folder))
+        return f"cd {cwd} && {before}{shlex.join(self.argv(*arguments))}"
+
+    def served_by_hand(self, arguments: Sequence[str], client: str) -> str:
+        """A line for a shell that starts the server, and a client of it."""
+        words = [f"port={SHOWN_PORT}" if word == "port=0" else word for word in arguments]
+        return f"{self.by_hand(*words)} & sleep 2; {client}; kill $!"
+
+    @contextmanager
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        """The program with pipes, in a session of its own, which does not outlive the block."""
+        process = subprocess.Popen(
+            self.argv(*arguments),
+            cwd=self.ready.contender.folder,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+                with suppress(OSError):
+                    pipe.close()
+
+    def run(self, *arguments: str) -> Done:
+        """The program to its end, with an stdin that is at its end; killed where that takes too long."""
+        with self.started(*arguments) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=PATIENCE_S)
+                return Done(process.returncode, stdout, stderr)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                stdout, stderr = process.communicate()
+                return Done(None, stdout, stderr)
+
+    # --- by the probe ------------------------------------------------------------------------------
+
+    def point(self, **levels: Level) -> Point:
+        """The workload's defaults with other levels."""
+        factors = {factor.name: factor.default for factor in self.workload.factors}
+        return Point(tuple((factors | levels).items()))
+
+    def can(self, point: Point) -> bool:
+        """Whether the manifest has this point."""
+        cores = self.workload.cores(point) <= self.executor.available_cpus()
+        return cores and plan.past_limit(self.ready.contender, self.workload.name, point) is None
+
+    def trial(self, point: Point, seed: int = 1) -> tuple[Trial, str]:
+        """A trial by the probe, and a line for a shell that repeats it."""
+        cell = Cell(self.ready.contender.name, point)
+        cpus, probe_cpus = self.executor.cpus(self.workload.cores(point))
+        file = self.workload.input(point)
+        request = trials.request(
+            self.ready,
+            cell,
+            self.workload,
+            limits=Limits(wall_s=_WALL_S),
+            cpus=cpus,
+            probe_cpus=probe_cpus,
+            environment=self.environment,
+            seed=seed,
+            memory_available_bytes=host.memory_available_bytes(),
+            input=self.inputs.get(file) if file else None,
+        )
+        blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
+        return trials.with_messages(blank, self.executor.trial(request)), plain_command(request)
+
+
+def lines_until(
+    process: subprocess.Popen[bytes], word: bytes, patience_s: float = PATIENCE_S
+) -> tuple[list[bytes], bool]:
+    """The lines on stdout up to the first that begins with `word`, and whether stdout is at its end. The last
+    line is another one where that did not come in time."""
+    assert process.stdout is not None
+    lines: list[bytes] = []
+    rest, deadline = b"", time.monotonic() + patience_s
+    while (left_s := deadline - time.monotonic()) > 0:
+        if not select.select([process.stdout], [], [], left_s)[0]:
+            break
+        piece = os.read(process.stdout.fileno(), 1 << 16)
+        if not piece:
+            return lines, True
+        *whole, rest = (rest + piece).split(b"\n")
+        lines += whole
+        if any(line.startswith(word) for line in whole):
+            return lines, False
+    return lines, False
+
+
+def alive_in_session(session: int) -> list[int]:
+    """The processes of a session that have not ended."""
+    alive = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):
+            # Behind the program's name: state, parent, group, session.
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] not in "ZX":
+                alive.append(int(folder.name))
+    return alive
+
+
+def listeners(pids: Sequence[int]) -> dict[int, str]:
+    """The TCP ports on which these processes listen, each with its address as the kernel writes it."""
+    inodes = set()
+    for pid in pids:
+        with suppress(OSError):
+            for entry in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    target = os.readlink(entry)
+                    if target.startswith("socket:["):
+                        inodes.add(target[8:-1])
+    ports = {}
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and fields[9] in inodes:
+                    address, _, port = fields[1].rpartition(":")
+                    ports[int(port, 16)] = address
+    return ports
+
+
+def files_below(folder: Path) -> dict[str, tuple[int, int]]:
+    """The files below a folder, each with its size and the time of its last change."""
+    files = {}
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            state = path.stat()
+            files[str(path.relative_to(folder))] = (
+                (state.st_size, state.st_mtime_ns) if path.is_file() else (0, 0)
+            )
+    return files

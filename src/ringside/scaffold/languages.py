@@ -1,0 +1,149 @@
+"""The languages in which `ringside new contender` writes a contender. The programs are the files below
+`templates/`, each with `.tmpl` behind its name, so that no tool takes them for sources of Ringside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+# The workloads that templates have.
+WORKLOADS = ("ring", "fib")
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What a contender in a language consists of. `runtime`: the table `[runtime.…]` of its manifest, as
+    TOML. `shared`: files of all workloads, by their path in the contender. `program`: the path of a
+    workload's source, `{workload}` in it; `source`: the name of its template. `build`: a command for all
+    workloads, `build_each` for each; `command` starts a program. `{Workload}` is the workload with a
+    capital."""
+
+    name: str
+    title: str
+    model: str
+    queue: str
+    scheduler: str
+    runtime: str
+    command: Sequence[str]
+    program: str
+    source: str
+    shared: Mapping[str, str] = field(default_factory=dict)
+    build: Sequence[str] = ()
+    build_each: Sequence[str] = ()
+    parallel: bool = False
+    most_nodes: int | None = None
+
+
+_THREADS = "a thread of the kernel for each unit and each connection"
+
+_ALL = (
+    Language(
+        name="python",
+        title="Python",
+        model=_THREADS,
+        queue="unbounded",
+        scheduler="the kernel's",
+        runtime="""[runtime.cpython]
+executable = ["python3.13", "python3.12", "python3.11", "python3"]
+version    = ["{runtime}", "-c", "import platform; print(platform.python_version())"]
+# The program that is really started, where a version manager puts a script in front.
+locate     = ["{runtime}", "-c", "import sys; print(sys.executable)"]
+minimum    = "3.11"
+install    = { debian = ["python3"] }
+""",
+        command=("{runtime}", "-B", "{workload}.py"),
+        program="{workload}.py",
+        source="{workload}.py",
+        shared={"arguments.py": "arguments.py"},
+        most_nodes=10_000,
+    ),
+    Language(
+        name="go",
+        title="Go",
+        model="a goroutine for each unit and each connection, channels between units",
+        queue="0 (rendezvous)",
+        scheduler="preemptive",
+        parallel=True,
+        runtime="""[runtime.go]
+executable = ["go"]
+version    = ["{runtime}", "version"]
+minimum    = "1.21"
+install    = { debian = ["golang-go"] }
+""",
+        build=("{runtime}", "build", "-o", "{build}/", "./..."),
+        command=("{build}/{workload}",),
+        program="{workload}/main.go",
+        source="{workload}.go",
+        shared={"go.mod": "go.mod", "arguments/arguments.go": "arguments.go"},
+    ),
+    Language(
+        name="rust",
+        title="Rust",
+        model=_THREADS,
+        queue="unbounded",
+        scheduler="the kernel's",
+        parallel=True,
+        runtime="""[runtime.rust]
+executable = ["cargo"]
+version    = ["{runtime}", "--version"]
+minimum    = "1.63"
+install    = { debian = ["cargo"] }
+""",
+        build=("{runtime}", "build", "--quiet", "--release", "--locked", "--target-dir", "{build}/target"),
+        command=("{build}/target/release/{workload}",),
+        program="src/bin/{workload}.rs",
+        source="{workload}.rs",
+        shared={"Cargo.toml": "Cargo.toml", "Cargo.lock": "Cargo.lock", "src/arguments.rs": "arguments.rs"},
+        most_nodes=10_000,
+    ),
+    Language(
+        name="c",
+        title="C",
+        model=_THREADS,
+        queue="64",
+        scheduler="the kernel's",
+        parallel=True,
+        runtime="""[runtime.c]
+executable = ["cc", "gcc", "clang"]
+version    = ["{runtime}", "-dumpversion"]
+install    = { debian = ["gcc", "libc6-dev"] }
+""",
+        build_each=("{runtime}", "-O2", "-Wall", "-pthread", "-o", "{build}/{workload}", "{workload}.c"),
+        command=("{build}/{workload}",),
+        program="{workload}.c",
+        source="{workload}.c",
+        shared={"arguments.h": "arguments.h"},
+        most_nodes=10_000,
+    ),
+    Language(
+        name="javascript",
+        title="JavaScript on Node.js",
+        model="async functions on one event loop",
+        queue="unbounded",
+        scheduler="cooperative",
+        runtime="""[runtime.node]
+executable = ["node", "nodejs"]
+version    = ["{runtime}", "--version"]
+# The program that is really started, where a version manager puts a script in front.
+locate     = ["{runtime}", "--print", "process.execPath"]
+minimum    = "18"
+install    = { debian = ["nodejs"] }
+""",
+        command=("{runtime}", "{workload}.js"),
+        program="{workload}.js",
+        source="{workload}.js",
+        shared={"arguments.js": "arguments.js"},
+    ),
+)
+
+# By their names.
+LANGUAGES = {language.name: language for language in _ALL}
+# Other names that people use.
+ALIASES = {
+    "js": "javascript",
+    "node": "javascript",
+    "c++": "cpp",
+    "golang": "go",
+    "py": "python",
+    "rb": "ruby",
+}
