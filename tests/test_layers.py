@@ -22,7 +22,7 @@ LAYERS: list[set[str]] = [
     {"analysis"},
     {"measure"},
     {"render"},
-    {"load"},
+    {"load", "serve"},
     {"cli"},
 ]
 FILES = sorted(SOURCE.rglob("*.py"))
