@@ -15,11 +15,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, 
 
 from tests.command_line import RINGSIDE
 
-PROGRAM = """
-import sys, time
-arguments = dict(word.split("=", 1) for word in sys.argv[1:])
-"""
-
 
 def chromium() -> str:
     """A browser's path. Where there is none the test is skipped; in CI there must be one."""
@@ -62,7 +57,7 @@ def test_a_browser_follows_a_real_run_from_its_first_trials_to_its_report(
     browser: Browser, tmp_path: Path
 ) -> None:
     words = ["run", "showdown-ring", "--only", "limit,python-threads", "--set", "nodes=20", "--set"]
-    words += ["messages=20", "--blocks", "60", "--until", "end", "--serve", "--port", "0"]
+    words += ["messages=20", "--blocks", "24", "--until", "end", "--serve", "--port", "0"]
     faults: list[str] = []
     process = subprocess.Popen([*RINGSIDE, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
@@ -78,7 +73,7 @@ def test_a_browser_follows_a_real_run_from_its_first_trials_to_its_report(
         expect(page.locator("#interim")).to_be_visible()
         expect(page.locator("h2").first).to_contain_text("Interim verdict: time per hop", timeout=30_000)
         trials = int(page.locator("html").get_attribute("data-trials") or 0)
-        page.locator("figure").first.scroll_into_view_if_needed()
+        page.locator("#plots").scroll_into_view_if_needed()
         expect(page.locator("figure svg").first).to_be_visible(timeout=30_000)
         updates = int(page.locator("html").get_attribute("data-updates") or 0)
         page.wait_for_function(

@@ -8,6 +8,7 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import diagnostics, heading, sentences
+from ringside.render.answers import answers
 from ringside.render.html import facts
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
@@ -49,6 +50,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
                 "part_verdicts.html.j2",
                 is_over=is_over,
                 noun=headline.noun,
+                answers=answers(analysis),
                 overall=sentences.overall(analysis, headline),
                 points=[
                     (analysis.label(point), sentences.at_point(analysis, headline, point))

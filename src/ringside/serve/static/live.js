@@ -71,11 +71,10 @@
     const place = document.getElementById(id);
     if (!place || shown.get(id) === html) return;
     const open = new Map(Array.from(place.querySelectorAll("details[id]"), (each) => [each.id, each.open]));
-    const first = !shown.has(id);
     shown.set(id, html);
     const template = document.createElement("template");
     template.innerHTML = html;
-    if (id === "plots" && !first && places(template.content) === places(place)) {
+    if (id === "plots" && places(template.content) === places(place)) {
       // The same plots with new data: the drawings stay until they are drawn again.
       return;
     }
