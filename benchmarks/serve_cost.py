@@ -1,6 +1,6 @@
-"""What the live page costs while a run is in progress (target: 2 % of a core for 50 watchers): the CPU time of
-`ringside serve`, and how many bytes and events each watcher gets. The run is made up: the showdown's ring, a
-trial every 200 ms.
+"""What the live page costs while a run is in progress (target: 2 % of a core for 50 watchers): the CPU time
+of `ringside serve`, and how many bytes and events each watcher gets. The run is made up: the showdown's ring,
+a trial every 200 ms.
 
     .venv/bin/python benchmarks/serve_cost.py [WATCHERS [SECONDS]]
 """

@@ -22,6 +22,7 @@ LAYERS: list[set[str]] = [
     {"analysis"},
     {"measure"},
     {"render"},
+    {"publish"},
     {"load", "serve"},
     {"cli"},
 ]

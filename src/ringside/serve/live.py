@@ -15,8 +15,8 @@ from ringside.serve.source import Signature, Source
 from ringside.serve.worker import Worker
 from ringside.text import one_line
 
-# The store's files are looked at so often; that costs microseconds.
-_LOOK_S = 1.0
+# The store's files are looked at so often, which costs microseconds; to count the trials, milliseconds.
+_LOOK_S = 2.0
 # Whether another process still holds a run is asked so often where nothing changes.
 _HELD_S = 5.0
 # A database without files is asked so often.
@@ -24,7 +24,7 @@ _QUERY_S = 3.0
 # Analyses of one run are at least so far apart, and so many times what the last one cost: together with
 # sending they stay within 2 % of a core.
 _LEAST_PAUSE_S = 3.0
-_PAUSE_PER_COST = 100.0
+_PAUSE_PER_COST = 120.0
 _MOST_PAUSE_S = 120.0
 # A line that browsers skip, by which a connection that is gone is noticed.
 _KEEP_ALIVE_S = 15.0

@@ -126,7 +126,7 @@
     });
     source.addEventListener("content", (event) => show(JSON.parse(event.data)));
     source.addEventListener("trouble", (event) => {
-      trouble.textContent = `${JSON.parse(event.data).text}. What is shown is from before; it is looked at again every second.`;
+      trouble.textContent = `${JSON.parse(event.data).text}. What is shown is from before; it is looked at again every two seconds.`;
       trouble.hidden = false;
     });
     source.addEventListener("end", () => {
