@@ -22,7 +22,8 @@ LAYERS: list[set[str]] = [
     {"analysis"},
     {"measure"},
     {"render"},
-    {"load", "conformance", "scaffold"},
+    {"publish"},
+    {"load", "serve", "conformance", "scaffold"},
     {"cli"},
 ]
 FILES = sorted(SOURCE.rglob("*.py"))

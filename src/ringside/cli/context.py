@@ -39,16 +39,22 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     `create`: make a store where there is none. A record (`FILE.json.xz`) is read as a store. Raises
     StoreError, UsageError where there is no run yet.
     """
+    where = locate_store(where, create=create, anywhere=anywhere)
+    if where.endswith(record.SUFFIX):
+        if create:
+            raise UsageError(f"{where} is a record, which is only read: name a store with --store")
+        return record.read(Path(where))
+    return Store(where, create=create)
+
+
+def locate_store(where: str | None, *, create: bool = False, anywhere: bool = False) -> str:
+    """The path or the URL of the store that `open_store` opens, whether it exists or not."""
     if where := where or os.environ.get("RINGSIDE_STORE"):
-        if where.endswith(record.SUFFIX):
-            if create:
-                raise UsageError(f"{where} is a record, which is only read: name a store with --store")
-            return record.read(Path(where))
-        return Store(where, create=create)
+        return where
     here, users = FOLDER / _STORE, _state_folder() / _STORE
     if FOLDER.is_dir() or (create and not anywhere) or not (create or users.exists()):
-        return Store(here, create=create)
-    return Store(users, create=create)
+        return str(here)
+    return str(users)
 
 
 def _state_folder() -> Path:

@@ -41,6 +41,7 @@ COMMANDS = {
     "repeat": ("repeat", "Repeat a trial of CONTENDER in RUN and show what it writes."),
     "report": ("report", "Write one self-contained HTML page of RUNS (default: latest)."),
     "run": ("run", "Run EXPERIMENT (a name, or the path of a TOML file) and show its tables."),
+    "serve": ("serve", "Show the runs of the store in a browser, also while they are in progress."),
     "setup": ("setup", "Install missing runtimes and build contenders."),
     "show": ("show", "Show RUN's tables (default: latest)."),
     "vs": ("vs", "Compare any commands, each quoted as one argument: in blocks, in random order, in pairs."),

@@ -60,6 +60,14 @@ with_option = click.option(
     metavar="FOLDER|NAME=COMMAND",
     help="A contender outside the catalogue: its folder, or the command of a server with `{port}` in it.",
 )
+port_option = click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8000,
+    show_default=True,
+    metavar="N",
+    help="The port of the page; 0: any that is free.",
+)
 
 
 def form_option(name: str, help_text: str, section: str = COMMON) -> Callable[[Function], Function]:

@@ -15,17 +15,37 @@ from ringside.errors import ReportError
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@click.option("-o", "--output", type=params.FILE, default=Path("report.html"), show_default=True)
+@click.option("-o", "--output", type=params.FILE, help="The page [default: report.html].")
 @click.option(
     "--figures", "figures_to", type=params.FILE, metavar="DIR", help="Also write each plot as SVG and PNG."
 )
+@click.option(
+    "--site", "site_to", type=params.FILE, metavar="DIR", help="Write or extend a site of runs instead."
+)
+@click.option("--site-url", default="", metavar="URL", help="The address of the site, for its feed.")
+@click.option(
+    "--post", "post_to", type=params.FILE, metavar="DIR", help="Write a post.md with plots and data instead."
+)
+@click.option(
+    "--badge", "badge_to", type=params.FILE, metavar="FILE", help="Write a badge of the first run instead."
+)
 @params.store_option
 def report(
-    runs: Sequence[str], *, output: Path, figures_to: Path | None = None, store: str | None = None
+    runs: Sequence[str],
+    *,
+    output: Path | None,
+    figures_to: Path | None = None,
+    site_to: Path | None = None,
+    site_url: str = "",
+    post_to: Path | None = None,
+    badge_to: Path | None = None,
+    store: str | None = None,
 ) -> int:
-    """Write one self-contained HTML page of RUNS (default: latest)."""
+    """Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."""
     from ringside.cli import context
     from ringside.measure.suites import runs_of
+    from ringside.publish import post, site
+    from ringside.publish.badge import badge
     from ringside.render.html.page import Page, render
     from ringside.render.plots import files
 
@@ -36,11 +56,23 @@ def report(
         analysis = context.analysis(storage, run)
         hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
         pages.append(Page(analysis, storage.sources(sorted(hashes))))
-    write_whole(output, render(pages))
+    instead = site_to or post_to or badge_to
+    if output or not instead:
+        output = output or Path("report.html")
+        write_whole(output, render(pages))
+        print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
     if figures_to is not None:
         written = files.write([page.analysis for page in pages], figures_to)
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)
-    print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
+    if site_to is not None:
+        paths = site.write_site(site_to, pages, site_url)
+        print(f"{site_to / 'index.html'}, and {len(paths) - 1} files more", file=sys.stderr)
+    if post_to is not None:
+        paths = post.write_post(post_to, [page.analysis for page in pages])
+        print(f"{post_to / 'post.md'}, and {len(paths) - 1} files more", file=sys.stderr)
+    if badge_to is not None:
+        write_whole(badge_to, badge(pages[0].analysis))
+        print(badge_to, file=sys.stderr)
     return 0
 
 

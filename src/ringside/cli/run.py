@@ -14,8 +14,10 @@ from ringside.errors import ProbeError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from ringside.cli.progress import LiveProgress
+    from ringside.measure.executor import Executor
     from ringside.model.design import Goal
     from ringside.model.results import Run
+    from ringside.serve.server import Server
     from ringside.store import Store
 
 EXIT_FAILED = 2
@@ -44,6 +46,8 @@ EXIT_INTERRUPTED = 130
     "--sandbox", is_flag=True, help="Contenders under bubblewrap: read-only system, no other processes."
 )
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
+@click.option("--serve", "serves", is_flag=True, help="Show the run in a browser meanwhile.")
+@params.port_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @params.store_option
 def run(
@@ -61,6 +65,8 @@ def run(
     full: bool = False,
     sandbox: bool = False,
     resume: str | None = None,
+    serves: bool = False,
+    port: int = 8000,
     as_json: bool = False,
     store: str | None = None,
 ) -> int:
@@ -115,6 +121,7 @@ def run(
         storage = context.open_store(store)
     if task.is_empty:
         print(f"ringside: {task.suite_id or task.runs[0].id} is finished: nothing is left", file=sys.stderr)
+    page = _page(port, store, executor) if serves and not task.is_empty else None
     interrupted, failure = False, ""
     # The first answers are there long before the last.
     shows_parts = task.suite_id is not None and not resume and not as_json
@@ -128,6 +135,9 @@ def run(
             interrupted = True
         except (ProbeError, StoreError) as error:
             failure = str(error)
+        finally:
+            if page:
+                page.finish(at_once=interrupted or bool(sys.exc_info()[0]))
     runs = campaign.runs
     if interrupted or failure:
         name = task.suite_id or (runs[-1].id if runs else None)
@@ -141,6 +151,15 @@ def run(
         name = task.suite_id or stored[-1].id
         print(f"ringside: a page with plots: `ringside report {name}`", file=sys.stderr)
     return status
+
+
+def _page(port: int, store: str | None, executor: Executor) -> Server:
+    from ringside.cli import serve
+
+    _, others = executor.cpus(1)
+    page = serve.start(serve.LOCAL, port, store, cpus=others)
+    print(f"{page.url} shows the run in progress", file=sys.stderr)
+    return page
 
 
 def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:

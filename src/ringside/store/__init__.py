@@ -1,5 +1,5 @@
 """Where runs are kept: the database, its rows, the plans of runs."""
 
-from ringside.store.database import Store, now, stamp, text_hash
+from ringside.store.database import RunSummary, Store, now, stamp, text_hash
 
-__all__ = ["Store", "now", "stamp", "text_hash"]
+__all__ = ["RunSummary", "Store", "now", "stamp", "text_hash"]

@@ -4,13 +4,14 @@ next one begins."""
 from __future__ import annotations
 
 import datetime
+import fcntl
 import hashlib
 import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -98,6 +99,8 @@ _HINTS = {
     "database is locked": "another program has it open: end that, or name another one with --store",
     "database disk image is malformed": "it is damaged: `sqlite3 FILE .recover` saves what can be read",
 }
+# A reader that looks at the lock of a run has it for an instant, which is no other process at work.
+_HOLD_PATIENCE_S = 0.3
 
 # Made once: with the values in it, it would be compiled again for each trial.
 _INSERT_TRIAL = _trial.insert()
@@ -115,13 +118,29 @@ def stamp(time: str | None = None) -> str:
     return f"{time[:10].replace('-', '')}-{time[11:19].replace(':', '')}"
 
 
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run without its plan. `title`: that of its experiment; `suite`: the id of the suite that it is a part
+    of. Both are empty where the plan cannot be read."""
+
+    id: str
+    experiment: str
+    started_at: str
+    ended_at: str | None
+    trials: int
+    title: str
+    suite: str
+
+
 class Store:
     """An open store. Every method commits before it returns, and raises StoreError when it cannot."""
 
-    def __init__(self, where: str | Path, *, create: bool = True) -> None:
+    def __init__(self, where: str | Path, *, create: bool = True, read_only: bool = False) -> None:
         """`where`: a path of an SQLite file or a database URL of SQLAlchemy's. `create`: make the tables
         where there are none; without it, an empty database is an error. A database of something else is one
-        in any case, and stays as it is. Raises StoreError, NoStoreError where there is nothing to read."""
+        in any case, and stays as it is. `read_only`: the database refuses to write, and no file is made
+        beside it. Raises StoreError, NoStoreError where there is nothing to read."""
+        create = create and not read_only
         self.where = str(where)
         self._path = None if "://" in self.where else Path(self.where)
         if self._path is not None:
@@ -134,7 +153,10 @@ class Store:
                     f"the store's folder {self._path.parent} cannot be made: {error.strerror}"
                 ) from error
         try:
-            self._engine = sa.create_engine(self._url(create))
+            if read_only:
+                self._engine = _reader(self.where, self._path)
+            else:
+                self._engine = sa.create_engine(self._url(create))
         except (sa.exc.ArgumentError, ImportError) as error:
             raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
         if self._engine.dialect.name == "sqlite":
@@ -194,6 +216,11 @@ class Store:
 
     def _empty(self) -> NoStoreError:
         return NoStoreError(f"the store {self.where} holds no run yet: `ringside run showdown` makes one")
+
+    def _unknown(self, name: str) -> UsageError:
+        return UsageError(
+            f"there is no run `{one_line(name, 120)}` in {self.where}: `ringside list runs` names them"
+        )
 
     def close(self) -> None:
         self._connection.close()
@@ -282,7 +309,7 @@ class Store:
             return
         lock = filelock.FileLock(self._lock_path(run.id))
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=_HOLD_PATIENCE_S)
         except filelock.Timeout:
             raise busy from None
         try:
@@ -298,14 +325,22 @@ class Store:
 
     def is_held(self, run: Run) -> bool:
         """Whether another process of this machine is adding to the run."""
-        if self._path is None or not self._lock_path(run.id).exists():
+        return self.is_id_held(run.id)
+
+    def is_id_held(self, run_id: str) -> bool:
+        """`is_held` of the run of that id. Writes nothing: the lock is not made, and given back at once."""
+        if self._path is None:
             return False
-        lock = filelock.FileLock(self._lock_path(run.id))
         try:
-            lock.acquire(timeout=0)
-        except filelock.Timeout:
+            file = os.open(self._lock_path(run_id), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
             return True
-        lock.release()
+        finally:
+            os.close(file)
         return False
 
     def _lock_path(self, run_id: str) -> Path:
@@ -361,6 +396,40 @@ class Store:
             result = connection.execute(sa.select(_run).order_by(_run.c.started_at, _run.c.id))
             return [rows.run_of(row) for row in result]
 
+    def summaries(self) -> list[RunSummary]:
+        """All runs without their plans, the latest last. A run whose plan cannot be read is one of them."""
+        trials = (
+            sa.select(_trial.c.run_id, sa.func.count().label("trials")).group_by(_trial.c.run_id).subquery()
+        )
+        columns = (_run.c.id, _run.c.experiment, _run.c.started_at, _run.c.ended_at, _run.c.plan)
+        query = (
+            sa.select(*columns, trials.c.trials)
+            .outerjoin(trials, trials.c.run_id == _run.c.id)
+            .order_by(_run.c.started_at, _run.c.id)
+        )
+        with self._reading("a run") as connection:
+            return [
+                RunSummary(
+                    id=str(row.id),
+                    experiment=str(row.experiment),
+                    started_at=str(row.started_at),
+                    ended_at=None if row.ended_at is None else str(row.ended_at),
+                    trials=row.trials or 0,
+                    **rows.titles_of(row.plan),
+                )
+                for row in connection.execute(query)
+            ]
+
+    def progress(self, run_id: str) -> tuple[int, str | None]:
+        """How many trials a run has, and when it ended. Raises UsageError where there is no such run."""
+        ended = sa.select(_run.c.ended_at).where(_run.c.id == run_id)
+        count = sa.select(sa.func.count()).select_from(_trial).where(_trial.c.run_id == run_id)
+        with self._reading("a run") as connection:
+            row = connection.execute(ended).first()
+            if row is None:
+                raise self._unknown(run_id)
+            return connection.execute(count).scalar() or 0, row.ended_at
+
     def run(self, name: str = "latest") -> Run:
         """The run of that id, or the latest. Raises UsageError when there is none."""
         query = sa.select(_run)
@@ -374,7 +443,7 @@ class Store:
                 return rows.run_of(row)
         if name == "latest":
             raise self._empty()
-        raise UsageError(f"there is no run `{name}` in {self.where}: `ringside list runs` names them")
+        raise self._unknown(name)
 
     def sources(self, hashes: Sequence[str]) -> dict[str, str]:
         """Texts by their hash."""
@@ -417,6 +486,22 @@ class Store:
                         connection.execute(table.insert(), rows_of_table)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StoreError(f"{self.where} does not hold the tables of runs") from error
+
+
+def _reader(where: str, path: Path | None) -> sa.Engine:
+    """An engine whose connections cannot write."""
+    if path is None:
+        engine = sa.create_engine(where)
+        return engine.execution_options(postgresql_readonly=True)
+    # Without a log of writes nobody has the database open for writing; then SQLite does without the files of
+    # its own that it would otherwise make beside it.
+    flags = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
+    uri = f"file:{quote(str(path.absolute()))}?{flags}"
+    return sa.create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(uri, uri=True, check_same_thread=False),
+        poolclass=sa.pool.NullPool,
+    )
 
 
 def _whole(row: dict[str, Any], table: sa.Table) -> dict[str, Any]:

@@ -112,6 +112,26 @@ def run_of(row: Any) -> Run:
     return msgspec.convert({**kept, **values}, Run)
 
 
+class _TitledExperiment(msgspec.Struct):
+    title: str = ""
+
+
+class _TitledPlan(msgspec.Struct):
+    """What a list shows of a plan; the rest is skipped, not read."""
+
+    experiment: _TitledExperiment = msgspec.field(default_factory=_TitledExperiment)
+    suite: dict[str, Any] | None = None
+
+
+def titles_of(plan: Any) -> dict[str, str]:
+    """The title of a plan's experiment, and the id of its suite; empty texts where it cannot be read."""
+    try:
+        kept = _json(plan, _TitledPlan)
+    except ValueError:
+        return {"title": "", "suite": ""}
+    return {"title": kept.experiment.title, "suite": str((kept.suite or {}).get("id") or "")}
+
+
 def _json(text: Any, type: Any) -> Any:
     """The value of a column that holds JSON. Raises ValueError, also for numbers and characters that JSON
     does not have."""

@@ -1,0 +1,204 @@
+"""Many runs of one experiment over time: where the level of a figure changed, and what else changed there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Metric, Point
+from ringside.model.results import Interval
+from ringside.stats.energy import MIN_VALUES, level_changes
+
+# Facts of a machine that make it another one, or another state of it.
+MACHINE = ("cpu_model", "cpus", "cpus_usable", "kernel", "system", "hypervisor", "memory_bytes", "governor")
+# Shorter series are not looked at.
+MIN_RUNS = MIN_VALUES
+# A machine that computes so much slower or faster, between the same facts, explains a change of that size.
+_SPEED_SHARE = 0.5
+_LEAST_SPEED_CHANGE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRun:
+    """A run as far as its history needs it. `figures`: the headline's medians by contender and point;
+    `versions`, `contents`: what each contender ran on, and the hash of what it was. `references_ns`: medians
+    of the reference computations by name; empty where the run has none."""
+
+    id: str
+    started_at: str
+    host: Mapping[str, Any]
+    figures: Mapping[tuple[str, Point], Interval]
+    versions: Mapping[str, str]
+    contents: Mapping[str, str]
+    references_ns: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that changed between the runs on both sides of a change: `kind` is version, sources, machine
+    (a fact of it) or speed (only its reference computations show it). `name`: of the contender, the fact or
+    the reference; `before`, `after`: as texts or ratios, None where there was none."""
+
+    kind: str
+    name: str
+    before: Any = None
+    after: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of level at the run of that index of the series. `ratio`: the median of the new level over
+    that of the old one; `causes`: what else changed there, none where nothing known did."""
+
+    index: int
+    run: str
+    before: str
+    ratio: float
+    p: float
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The headline of one contender at one point, by run. `indices`: the runs' places in the history."""
+
+    contender: str
+    point: Point
+    indices: tuple[int, ...]
+    values: tuple[Interval, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Runs of one experiment, the earliest first, and their series."""
+
+    experiment: str
+    title: str
+    metric: Metric
+    runs: tuple[HistoryRun, ...]
+    series: tuple[Series, ...]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return tuple(dict.fromkeys(each.point for each in self.series))
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.contender for each in self.series))
+
+    @property
+    def changes(self) -> tuple[tuple[Series, Change], ...]:
+        """All changes, the latest first."""
+        changes = [(series, change) for series in self.series for change in series.changes]
+        return tuple(sorted(changes, key=lambda each: series_order(each[0], each[1]), reverse=True))
+
+    def label(self, point: Point) -> str:
+        """A point by what varies between the points; by all of it where nothing does."""
+        points = self.points
+        varying = [
+            name
+            for name, level in point.levels
+            if any(other.as_dict().get(name) != level for other in points)
+        ]
+        names = varying or [name for name, _ in point.levels]
+        return " ".join(f"{name}={point[name]}" for name in names)
+
+
+def series_order(series: Series, change: Change) -> int:
+    """The place of a change among the runs."""
+    return series.indices[change.index]
+
+
+def of_analysis(analysis: RunAnalysis) -> HistoryRun:
+    """What the history keeps of a run."""
+    headline = analysis.headline.name
+    return HistoryRun(
+        id=analysis.run.id,
+        started_at=analysis.run.started_at,
+        host=analysis.run.host,
+        figures={
+            (cell.contender, cell.point): each.metrics[headline]
+            for cell, each in analysis.cells.items()
+            if headline in each.metrics
+        },
+        versions={name: each.version or "" for name, each in analysis.contenders.items()},
+        contents={name: each.content or "" for name, each in analysis.contenders.items()},
+        references_ns={
+            name: median(by_block.values()) for name, by_block in analysis.references_ns.items() if by_block
+        },
+    )
+
+
+def history(experiment: str, title: str, metric: Metric, runs: Sequence[HistoryRun]) -> History:
+    """The history of runs of one experiment, in any order. Cells that only one run has are left out."""
+    ordered = tuple(sorted(runs, key=lambda run: (run.started_at, run.id)))
+    cells = dict.fromkeys(cell for run in ordered for cell in run.figures)
+    series = []
+    for contender, point in cells:
+        indices = tuple(
+            index
+            for index, run in enumerate(ordered)
+            if (contender, point) in run.figures and run.figures[contender, point].estimate > 0
+        )
+        if len(indices) < 2:
+            continue
+        values = tuple(ordered[index].figures[contender, point] for index in indices)
+        changes = _changes(contender, [ordered[index] for index in indices], values)
+        series.append(Series(contender, point, indices, values, changes))
+    return History(experiment, title, metric, ordered, tuple(series))
+
+
+def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interval]) -> tuple[Change, ...]:
+    # On the log scale a change of 10 % is as large at any level.
+    logs = [math.log(value.estimate) for value in values]
+    places = level_changes(logs)
+    edges = [0, *(place.index for place in places), len(values)]
+    changes = []
+    for number, place in enumerate(places, 1):
+        before, after = logs[edges[number - 1] : place.index], logs[place.index : edges[number + 1]]
+        ratio = math.exp(median(after) - median(before))
+        sides = runs[edges[number - 1] : place.index], runs[place.index : edges[number + 1]]
+        changes.append(
+            Change(
+                place.index,
+                runs[place.index].id,
+                runs[place.index - 1].id,
+                ratio,
+                place.p,
+                _causes(contender, *sides, ratio),
+            )
+        )
+    return tuple(changes)
+
+
+def _causes(
+    contender: str, before: Sequence[HistoryRun], after: Sequence[HistoryRun], ratio: float
+) -> tuple[Cause, ...]:
+    """What changed between the last run before a change and the first one after it."""
+    old, new = before[-1], after[0]
+    causes = []
+    versions = old.versions.get(contender), new.versions.get(contender)
+    if versions[0] != versions[1]:
+        causes.append(Cause("version", contender, *versions))
+    elif old.contents.get(contender) != new.contents.get(contender):
+        causes.append(Cause("sources", contender))
+    causes += [
+        Cause("machine", fact, old.host.get(fact), new.host.get(fact))
+        for fact in MACHINE
+        if old.host.get(fact) != new.host.get(fact)
+    ]
+    for name in old.references_ns.keys() & new.references_ns.keys():
+        levels = [
+            median(run.references_ns[name] for run in side if name in run.references_ns)
+            for side in (before, after)
+        ]
+        speed = levels[1] / levels[0] if levels[0] > 0 else 1.0
+        explains = math.log(speed) / math.log(ratio) if ratio != 1 and speed > 0 else 0.0
+        if abs(speed - 1) >= _LEAST_SPEED_CHANGE and explains >= _SPEED_SHARE:
+            causes.append(Cause("speed", name, 1.0, speed))
+    return tuple(causes)

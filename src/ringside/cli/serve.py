@@ -1,0 +1,55 @@
+"""`ringside serve`: the runs of the store as pages in a browser, also while one is in progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ringside.cli import params
+
+if TYPE_CHECKING:
+    from ringside.serve.server import Server
+
+# Only this machine reaches it.
+LOCAL = "127.0.0.1"
+
+
+@click.command()
+@click.option("--host", default=LOCAL, metavar="ADDRESS", show_default=True, help="Listen here.")
+@params.port_option
+@params.store_option
+def serve(*, host: str, port: int, store: str | None = None) -> int:
+    """Show the runs of the store in a browser, also while they are in progress.
+
+    The page only reads. Everybody who can reach the address sees all runs with their sources: with another
+    address than this machine's own, that is the network. Ctrl-C ends it.
+    """
+    server = start(host, port, store)
+    print(f"{server.url} shows the runs; Ctrl-C ends it", file=sys.stderr)
+    try:
+        server.wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stop()
+    return 0
+
+
+def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) -> Server:
+    """A page that is being served; `cpus`: those that it may use, empty: all. Raises UsageError where the
+    extra is missing or the port is in use."""
+    from ringside.serve import server
+
+    server.check_installed()
+
+    from ringside.cli import context
+    from ringside.serve.source import Source
+
+    listener = server.listen(host, port)
+    source = Source(lambda: context.locate_store(store))
+    served = server.Server(listener, host, source, context.catalogue, cpus=cpus)
+    served.start()
+    return served

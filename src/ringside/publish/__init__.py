@@ -1,0 +1,1 @@
+"""Folders to publish: a site of runs, a post about one, a badge."""

@@ -1,0 +1,138 @@
+"""A folder that Ringside writes and later writes again. It holds a list of its own files with their hashes:
+what is not in that list, or was changed since, is not Ringside's and is never overwritten."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ringside.errors import ReportError
+from ringside.text import one_line
+
+MANIFEST = "ringside.json"
+FORMAT = 1
+# What hosts and version control keep beside a site; never read and never written.
+_OTHERS = {"CNAME"}
+_MOST_BYTES = 64 << 20
+
+
+@dataclass
+class Folder:
+    """An open folder. `kind`: site or post. `files`: hashes by path, of what is there and ours; `about`: what
+    the kind keeps in its list."""
+
+    path: Path
+    kind: str
+    files: dict[str, set[str]] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def open(path: Path, kind: str) -> Folder:
+        """The folder, which may not exist yet. Raises ReportError where it holds files of others, or is a
+        folder of another kind."""
+        folder = Folder(path, kind)
+        try:
+            if path.exists() and not path.is_dir():
+                raise ReportError(f"{path} is a file: name a folder")
+            if (path / MANIFEST).exists():
+                folder._read_manifest()
+            folder._refuse_others()
+        except OSError as error:
+            raise ReportError(f"{path} cannot be read: {error.strerror}") from error
+        return folder
+
+    def read(self, name: str) -> bytes | None:
+        """A file of ours; None where it is missing or was changed."""
+        try:
+            data = (self.path / name).read_bytes()
+        except OSError:
+            return None
+        return data if _hash(data) in self.files.get(name, ()) else None
+
+    def write(self, files: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
+        """Write files, then the list. Before the first one the list names all of them, so that a folder whose
+        writing was interrupted is still ours. Raises ReportError, before anything is written where a file of
+        another stands in the way."""
+        for name in files:
+            target = self.path / name
+            leads_away = target.parent.resolve() != (self.path.resolve() / name).parent
+            if leads_away or target.is_symlink() or (target.exists() and not self._is_ours(name)):
+                raise ReportError(
+                    f"{target} was changed or is not Ringside's: nothing is written; move it away, or name "
+                    "another folder"
+                )
+        hashes = {name: _hash(data) for name, data in files.items()}
+        try:
+            for name, digest in hashes.items():
+                self.files.setdefault(name, set()).add(digest)
+            self._write_manifest(about)
+            for name, data in files.items():
+                _write_whole(self.path / name, data)
+            for name, digest in hashes.items():
+                self.files[name] = {digest}
+            self._write_manifest(about)
+        except OSError as error:
+            raise ReportError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def _is_ours(self, name: str) -> bool:
+        return self.read(name) is not None
+
+    def _read_manifest(self) -> None:
+        path = self.path / MANIFEST
+        if path.stat().st_size > _MOST_BYTES:
+            raise ReportError(f"{path} is no list of Ringside's: name another folder")
+        try:
+            values = json.loads(path.read_bytes())
+            kind, version = values["ringside"], values["format"]
+            files = {str(name): {str(each) for each in hashes} for name, hashes in values["files"].items()}
+            about = dict(values["about"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ReportError(f"{path} is no list of Ringside's: name another folder") from error
+        if kind != self.kind or version != FORMAT:
+            raise ReportError(
+                f"{self.path} is a {one_line(str(kind), 20)} of format {one_line(str(version), 20)}: name "
+                f"another folder for a {self.kind} of format {FORMAT}"
+            )
+        self.files, self.about = files, about
+
+    def _refuse_others(self) -> None:
+        if not self.path.exists():
+            return
+        for parent, folders, names in os.walk(self.path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                relative = (Path(parent) / name).relative_to(self.path).as_posix()
+                is_known = relative == MANIFEST or relative in self.files or name.endswith(_PARTIAL)
+                if not is_known and not name.startswith(".") and relative not in _OTHERS:
+                    raise ReportError(
+                        f"{self.path} holds {one_line(relative, 200)}, which is not Ringside's: name an "
+                        f"empty folder, or one that `report --{self.kind}` wrote"
+                    )
+
+    def _write_manifest(self, about: Mapping[str, Any]) -> None:
+        values = {
+            "ringside": self.kind,
+            "format": FORMAT,
+            "files": {name: sorted(hashes) for name, hashes in sorted(self.files.items())},
+            "about": about,
+        }
+        _write_whole(self.path / MANIFEST, (json.dumps(values, indent=1) + "\n").encode())
+
+
+_PARTIAL = ".ringside-partial"
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + _PARTIAL)
+    partial.write_bytes(data)
+    partial.replace(path)
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

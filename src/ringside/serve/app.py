@@ -1,0 +1,252 @@
+"""The routes. Each answer is made in the worker's thread; an error is a page that says what is wrong, and the
+next request tries again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from ringside.analysis.run_diff import diff
+from ringside.catalogue.loader import Catalogue
+from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
+from ringside.measure.suites import runs_of, single_run
+from ringside.render import csv, diagnostics, documents, sentences
+from ringside.render.html import facts
+from ringside.render.tables import run_diff
+from ringside.serve import compose, content, pages, runs
+from ringside.serve.guard import Guard
+from ringside.serve.live import MOST_WATCHERS, Hub
+from ringside.serve.reports import Reports
+from ringside.serve.source import Source, analysis_of
+from ringside.serve.worker import Worker
+from ringside.store import Store
+
+_A_YEAR = "public, max-age=31536000, immutable"
+
+
+class Pages:
+    """What the routes share. `catalogue` is read for each form, as its files may change."""
+
+    def __init__(self, source: Source, catalogue: Callable[[], Catalogue]) -> None:
+        self.source = source
+        self.catalogue = catalogue
+        self.worker = Worker()
+        self.reports = Reports()
+        self.hub = Hub(source, self.worker, self._content)
+
+    def _content(self, run_id: str) -> dict[str, Any]:
+        with self.source.open() as store:
+            run = store.run(run_id)
+            if not store.progress(run_id)[0]:
+                title = str((run.plan.get("experiment") or {}).get("title") or run.experiment)
+                return content.empty(title, "No trial of this run has ended yet.")
+            return content.content(analysis_of(store, run))
+
+    async def with_store(self, make: Callable[[Store], Response]) -> Response:
+        """An answer that needs the store, or a page that says why there is none."""
+
+        def answer() -> Response:
+            try:
+                with self.source.open() as store:
+                    return make(store)
+            except RingsideError as error:
+                return trouble(error)
+
+        return await self.worker.run(answer)
+
+    async def home(self, request: Request) -> Response:
+        chosen = runs.Filter.of(request.query_params)
+        return await self.with_store(
+            lambda store: _html("runs.html.j2", list=runs.run_list(store, chosen), states=runs.STATES)
+        )
+
+    async def run(self, request: Request) -> Response:
+        """The report of a run that is over, the live page of one that is not."""
+        run_id = request.path_params["run"]
+        live = self.hub.live(run_id)
+        try:
+            progress = await live.progress()
+            if progress.is_over:
+                return await self.report(request)
+            newest = await live.newest(progress)
+        except UsageError as error:
+            # A suite's id is none of a run's.
+            return await self.suite(run_id, error)
+        except RingsideError as error:
+            return trouble(error)
+        # In the worker: the first page bundles the script that draws plots.
+        return await self.worker.run(
+            lambda: _html("live.html.j2", run=run_id, progress=progress, content=newest.values)
+        )
+
+    async def suite(self, name: str, error: UsageError) -> Response:
+        def answer(store: Store) -> Response:
+            if isinstance(error, NoStoreError):
+                return trouble(error)
+            runs_of(store, name)
+            chosen = runs.Filter(suite=name)
+            return _html("runs.html.j2", list=runs.run_list(store, chosen), states=runs.STATES)
+
+        return await self.with_store(answer)
+
+    async def events(self, request: Request) -> Response:
+        run_id = request.path_params["run"]
+        if self.hub.watchers >= MOST_WATCHERS:
+            return PlainTextResponse("too many pages watch runs: close some\n", 503)
+        stream = self.hub.live(run_id).events()
+        return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
+
+    async def report(self, request: Request) -> Response:
+        def answer(store: Store) -> Response:
+            body, policy = self.reports.report(store, request.path_params["run"])
+            return HTMLResponse(body, headers={"Content-Security-Policy": policy})
+
+        return await self.with_store(answer)
+
+    async def document(self, request: Request) -> Response:
+        def answer(store: Store) -> Response:
+            values = documents.document(analysis_of(store, single_run(store, request.path_params["run"])))
+            return Response(documents.as_json(values), media_type="application/json")
+
+        return await self.with_store(answer)
+
+    async def figures(self, request: Request) -> Response:
+        def answer(store: Store) -> Response:
+            text = csv.render(analysis_of(store, single_run(store, request.path_params["run"])))
+            return Response(text, media_type="text/csv; charset=utf-8")
+
+        return await self.with_store(answer)
+
+    async def compare(self, request: Request) -> Response:
+        names = [request.query_params.get(key, "").strip() for key in ("one", "other")]
+        metric = request.query_params.get("metric", "").strip() or None
+
+        def answer(store: Store) -> Response:
+            summaries = list(reversed(store.summaries()))
+            if not all(names):
+                return _html("compare.html.j2", runs=summaries, names=names, trouble="", diff=None)
+            try:
+                both = [analysis_of(store, single_run(store, name)) for name in names]
+                difference = diff(both[0], both[1], metric)
+            except UsageError as error:
+                return _html("compare.html.j2", runs=summaries, names=names, trouble=str(error), diff=None)
+            return _html(
+                "compare.html.j2",
+                runs=summaries,
+                names=names,
+                trouble="",
+                diff={
+                    "table": run_diff.table(difference),
+                    "diagnostics": [diagnostics.words(each) for each in difference.diagnostics],
+                    "metrics": both[0].metrics,
+                    "metric": metric or "",
+                    "sides": [
+                        {
+                            "analysis": analysis,
+                            "machine": facts.machine(analysis.run.host),
+                            "started": analysis.run.started_at[:16].replace("T", " "),
+                            "is_over": analysis.run.ended_at is not None,
+                            "points": [
+                                (
+                                    analysis.label(point),
+                                    sentences.at_point(analysis, analysis.headline, point),
+                                )
+                                for point in analysis.points
+                            ],
+                        }
+                        for analysis in both
+                    ],
+                },
+            )
+
+        return await self.with_store(answer)
+
+    async def compose(self, request: Request) -> Response:
+        query = request.query_params
+
+        def answer() -> Response:
+            try:
+                return _html(
+                    "compose.html.j2", form=compose.form(self.catalogue(), query, query.getlist("only"))
+                )
+            except RingsideError as error:
+                return trouble(error)
+
+        return await self.worker.run(answer)
+
+    async def asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        found = await self.worker.run(lambda: pages.file(name))
+        if found is None:
+            return _missing()
+        body, kind = found
+        return Response(body, media_type=kind, headers={"Cache-Control": _A_YEAR})
+
+    async def icon(self, request: Request) -> Response:
+        body, kind = pages.file("icon.svg") or (b"", "")
+        return Response(body, media_type=kind)
+
+
+def create(
+    source: Source,
+    catalogue: Callable[[], Catalogue],
+    *,
+    hosts: Sequence[str] = (),
+    any_address: bool = False,
+) -> tuple[Starlette, Pages]:
+    """The application, and the pages that it serves. `hosts`, `any_address`: see `Guard`."""
+    of = Pages(source, catalogue)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        await of.worker.run(source.close)
+        of.worker.close()
+
+    routes = [
+        Route("/", of.home),
+        Route("/runs/{run}", of.run),
+        Route("/runs/{run}/events", of.events),
+        Route("/runs/{run}/report", of.report),
+        Route("/runs/{run}/document.json", of.document),
+        Route("/runs/{run}/figures.csv", of.figures),
+        Route("/compare", of.compare),
+        Route("/compose", of.compose),
+        Route("/static/{name}", of.asset),
+        Route("/favicon.ico", of.icon),
+    ]
+    guard = Middleware(Guard, hosts=list(hosts), any_address=any_address)
+
+    async def not_found(_request: Request, _error: Exception) -> Response:
+        return _missing()
+
+    async def broken(_request: Request, error: Exception) -> Response:
+        return trouble(StoreError(f"the page cannot be made: {type(error).__name__}: {error}"))
+
+    handlers: Any = {404: not_found, 500: broken}
+    return Starlette(routes=routes, middleware=[guard], lifespan=lifespan, exception_handlers=handlers), of
+
+
+def trouble(error: RingsideError) -> Response:
+    """A page that says what is wrong; it looks again by itself where that may pass."""
+    is_missing = isinstance(error, UsageError) and not isinstance(error, NoStoreError)
+    status = 404 if is_missing else 503
+    text = str(error)
+    html = pages.page("message.html.j2", title="Not here" if is_missing else "Not readable now", text=text)
+    return HTMLResponse(html, status, headers={} if is_missing else {"Refresh": "5"})
+
+
+def _missing() -> Response:
+    html = pages.page("message.html.j2", title="Not here", text="There is no such page.")
+    return HTMLResponse(html, 404)
+
+
+def _html(template: str, **values: Any) -> Response:
+    return HTMLResponse(pages.page(template, **values))

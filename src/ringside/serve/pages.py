@@ -1,0 +1,67 @@
+"""The pages' templates, and what all of them have in common. All text is escaped, and its control and
+direction characters are made visible, as in the report."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+
+from ringside import __version__
+from ringside.render.html import sources, style
+from ringside.render.html.scripts import vega
+from ringside.render.plots.charts import missing
+from ringside.render.table import column_kinds
+
+_FOLDER = Path(__file__).parent
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        finalize=sources.visible,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["code"] = sources.code
+    environment.filters["part"] = lambda text: quote(text, safe="")
+    environment.filters["kinds"] = column_kinds
+    environment.globals["asset"] = asset
+    environment.globals["version"] = __version__
+    return environment
+
+
+def page(template: str, **values: Any) -> str:
+    """A whole page, or a part of one."""
+    return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def file(name: str) -> tuple[bytes, str] | None:
+    """A file that the pages load, and its type; None where there is none of that name."""
+    if name == "vega.js":
+        return (vega().encode(), _TYPES[".js"]) if missing() is None else None
+    if name == "ringside.css":
+        return (style.read("page.css") + _read("serve.css")).encode(), _TYPES[".css"]
+    if name not in {path.name for path in (_FOLDER / "static").iterdir()} or name.endswith(".css"):
+        return None
+    return _read(name).encode(), _TYPES[Path(name).suffix]
+
+
+def asset(name: str) -> str:
+    """The address of such a file, another one when it changes."""
+    found = file(name)
+    digest = hashlib.sha256(found[0]).hexdigest()[:12] if found else ""
+    return f"/static/{name}?{digest}"
+
+
+def _read(name: str) -> str:
+    return (_FOLDER / "static" / name).read_text(encoding="utf-8")

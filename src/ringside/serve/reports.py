@@ -1,0 +1,65 @@
+"""Static reports on request: each is made once for as long as its runs have the same trials."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from html.parser import HTMLParser
+
+from ringside.measure.suites import runs_of
+from ringside.model.results import Run
+from ringside.render.html.page import Page, render
+from ringside.serve.guard import POLICY
+from ringside.serve.source import analysis_of
+from ringside.store import Store
+
+# Reports that are kept; one has some megabytes.
+_MOST_KEPT = 6
+
+# A run's id, its trials, its end: what a report depends on.
+_Key = tuple[tuple[str, int, str | None], ...]
+
+
+class Reports:
+    """Used by the worker alone."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_Key, tuple[bytes, str]] = OrderedDict()
+
+    def report(self, store: Store, name: str) -> tuple[bytes, str]:
+        """The report of a run or of a suite's runs, and its Content-Security-Policy. Raises RingsideError."""
+        runs = runs_of(store, name)
+        key = tuple((run.id, *store.progress(run.id)) for run in runs)
+        if key not in self._kept:
+            text = whole_report(store, runs)
+            self._kept[key] = (text.encode(), policy_of(text))
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+
+def whole_report(store: Store, runs: Sequence[Run]) -> str:
+    """The page that `ringside report` writes."""
+    pages = []
+    for run in runs:
+        analysis = analysis_of(store, run)
+        hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
+        pages.append(Page(analysis, store.sources(sorted(hashes))))
+    return render(pages)
+
+
+def policy_of(text: str) -> str:
+    """The policy that a report has as an element, for its header. Without one, ours: nothing in it runs."""
+    reader = _PolicyReader()
+    reader.feed(text[:100_000])
+    return f"{reader.policy}; frame-ancestors 'none'" if reader.policy else POLICY
+
+
+class _PolicyReader(HTMLParser):
+    policy = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if tag == "meta" and (attributes.get("http-equiv") or "").lower() == "content-security-policy":
+            self.policy = self.policy or (attributes.get("content") or "")

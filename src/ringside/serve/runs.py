@@ -1,0 +1,95 @@
+"""The list of runs, with its filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ringside.store import RunSummary, Store
+
+STATES = ("in progress", "done", "cut off")
+_PER_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run of the list. `state` is one of STATES."""
+
+    summary: RunSummary
+    state: str
+
+    @property
+    def started(self) -> str:
+        return self.summary.started_at[:16].replace("T", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What is shown: runs of an experiment, in a state, with a text in their ids or titles. Empty: all."""
+
+    experiment: str = ""
+    state: str = ""
+    text: str = ""
+    suite: str = ""
+
+    @staticmethod
+    def of(query: Mapping[str, str]) -> Filter:
+        """The filter of an address."""
+        return Filter(*(query.get(name, "").strip() for name in ("experiment", "state", "text", "suite")))
+
+    def fits(self, run: ListedRun) -> bool:
+        """Whether a run is shown."""
+        summary = run.summary
+        if self.experiment and summary.experiment != self.experiment:
+            return False
+        if self.state and run.state != self.state:
+            return False
+        if self.suite and summary.suite != self.suite:
+            return False
+        shown = f"{summary.id} {summary.title} {summary.suite}".lower()
+        return all(word in shown for word in self.text.lower().split())
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """The runs that a filter lets through, the latest first, at most 200 of `total`."""
+
+    runs: Sequence[ListedRun]
+    total: int
+    experiments: Sequence[str]
+    filter: Filter
+
+    @property
+    def other(self) -> str:
+        """The run that a comparison begins with: the latest one of which there is an earlier one."""
+        return next((run.summary.id for run in self.runs if self._before(run)), "")
+
+    @property
+    def one(self) -> str:
+        """The run before that one, of the same experiment."""
+        return next((self._before(run) for run in self.runs if self._before(run)), "")
+
+    def _before(self, run: ListedRun) -> str:
+        later = self.runs[self.runs.index(run) + 1 :]
+        return next(
+            (each.summary.id for each in later if each.summary.experiment == run.summary.experiment), ""
+        )
+
+    @property
+    def is_filtered(self) -> bool:
+        return self.filter != Filter()
+
+
+def listed(store: Store, summary: RunSummary) -> ListedRun:
+    """A run with its state."""
+    if summary.ended_at:
+        return ListedRun(summary, "done")
+    return ListedRun(summary, "in progress" if store.is_id_held(summary.id) else "cut off")
+
+
+def run_list(store: Store, chosen: Filter) -> RunList:
+    """The list of a store. Raises StoreError."""
+    runs = [listed(store, summary) for summary in reversed(store.summaries())]
+    fitting = [run for run in runs if chosen.fits(run)]
+    experiments = sorted({run.summary.experiment for run in runs})
+    return RunList(fitting[:_PER_PAGE], len(fitting), experiments, chosen)

@@ -1,0 +1,129 @@
+"""The server: a socket, and uvicorn in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import ipaddress
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from ringside.catalogue.loader import Catalogue
+from ringside.errors import UsageError
+from ringside.serve.source import Source
+from ringside.serve.worker import lower_priority
+
+_BACKLOG = 128
+_STOP_S = 3
+# Those who watch a run get its end, unless that takes longer.
+_FINISH_S = 10.0
+
+
+def check_installed() -> None:
+    """Raises UsageError where the packages of the extra are missing."""
+    for package in ("starlette", "uvicorn"):
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(f"the page needs {package}: install ringside with its extra `serve`")
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address. Raises UsageError where it cannot be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"--host {host}: this machine has no such address ({error})") from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"{_shown(host)}:{port} cannot be listened at: {error.strerror}; choose another with --port"
+        ) from error
+    return listener
+
+
+class Server:
+    """A page that is being served, until `stop`."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        host: str,
+        source: Source,
+        catalogue: Callable[[], Catalogue],
+        *,
+        cpus: Sequence[int] = (),
+    ) -> None:
+        """`host`: the name by which it was bound. `cpus`: those that it may use; empty: all."""
+        import uvicorn
+
+        from ringside.serve.app import create
+
+        self._listener, self._cpus = listener, cpus
+        bound, port = listener.getsockname()[:2]
+        is_local = ipaddress.ip_address(bound.partition("%")[0]).is_loopback
+        hosts = [host] if is_local else [host, socket.gethostname(), socket.getfqdn()]
+        app, self._pages = create(source, catalogue, hosts=hosts, any_address=not is_local)
+        shown = host if not ipaddress.ip_address(bound.partition("%")[0]).is_unspecified else "localhost"
+        self.url = f"http://{_shown(shown)}:{port}/"
+        config = uvicorn.Config(
+            app,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=_STOP_S,
+            # Addresses of clients are not used, so nobody is believed about them.
+            proxy_headers=False,
+            ws="none",
+        )
+        self._server = uvicorn.Server(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="ringside-serve", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until the server ends by itself, or the caller is interrupted."""
+        while self._thread.is_alive():
+            self._thread.join(1.0)
+
+    def finish(self, *, at_once: bool) -> None:
+        """Stop, once those who watch have seen how their runs ended; or `at_once`."""
+        end_s = time.monotonic() + (0.0 if at_once else _FINISH_S)
+        while self._pages.hub.watchers and self._thread.is_alive() and time.monotonic() < end_s:
+            time.sleep(0.1)
+        self.stop()
+
+    def stop(self) -> None:
+        """End it, and the streams of those who watch."""
+        self._server.should_exit = True
+        if self._loop is not None and self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._pages.hub.stop(), self._loop)
+        self._thread.join(_STOP_S + 2)
+        self._listener.close()
+
+    def _run(self) -> None:
+        # Threads that are begun in this one inherit both.
+        lower_priority()
+        if self._cpus:
+            os.sched_setaffinity(0, self._cpus)
+
+        async def serve() -> None:
+            self._loop = asyncio.get_running_loop()
+            await self._server.serve(sockets=[self._listener])
+
+        asyncio.run(serve())
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
