@@ -134,6 +134,116 @@ install    = { debian = ["nodejs"] }
         source="{workload}.js",
         shared={"arguments.js": "arguments.js"},
     ),
+    Language(
+        name="cpp",
+        title="C++",
+        model=_THREADS,
+        queue="unbounded",
+        scheduler="the kernel's",
+        parallel=True,
+        runtime="""[runtime.cpp]
+executable = ["c++", "g++", "clang++"]
+version    = ["{runtime}", "-dumpversion"]
+install    = { debian = ["g++"] }
+""",
+        build_each=(
+            *("{runtime}", "-std=c++17", "-O2", "-Wall", "-pthread"),
+            *("-o", "{build}/{workload}", "{workload}.cpp"),
+        ),
+        command=("{build}/{workload}",),
+        program="{workload}.cpp",
+        source="{workload}.cpp",
+        shared={"arguments.hpp": "arguments.hpp"},
+        most_nodes=10_000,
+    ),
+    Language(
+        name="java",
+        title="Java",
+        model=_THREADS,
+        queue="unbounded",
+        scheduler="the kernel's",
+        parallel=True,
+        runtime="""[runtime.jdk]
+executable = ["$JAVA_HOME/bin/java", "java", "/usr/lib/jvm/*/bin/java"]
+# A runtime without the compiler prints no version.
+version    = ["{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main", "--version"]
+minimum    = "11"
+install    = { debian = ["default-jdk-headless"] }
+""",
+        build_each=(
+            *("{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", "{build}"),
+            *("Arguments.java", "{Workload}.java"),
+        ),
+        command=("{runtime}", "-cp", "{build}", "{Workload}"),
+        program="{Workload}.java",
+        source="{Workload}.java",
+        shared={"Arguments.java": "Arguments.java"},
+        most_nodes=10_000,
+    ),
+    Language(
+        name="erlang",
+        title="Erlang",
+        model="a process for each unit and each connection, with a mailbox",
+        queue="unbounded",
+        scheduler="preemptive",
+        parallel=True,
+        runtime="""[runtime.otp]
+executable = ["erl"]
+version    = ["{runtime}", "-noshell", "-eval", "io:put_chars(erlang:system_info(otp_release)), halt()."]
+minimum    = "24"
+install    = { debian = ["erlang-base"] }
+""",
+        build_each=("erlc", "-o", "{build}", "arguments.erl", "{workload}.erl"),
+        command=(
+            *("{runtime}", "-noshell", "+S", "{cores}:{cores}", "+P", "2000000"),
+            *("-pa", "{build}", "-s", "{workload}", "main", "-extra"),
+        ),
+        program="{workload}.erl",
+        source="{workload}.erl",
+        shared={"arguments.erl": "arguments.erl"},
+    ),
+    Language(
+        name="elixir",
+        title="Elixir",
+        model="a process for each unit and each connection, with a mailbox",
+        queue="unbounded",
+        scheduler="preemptive",
+        parallel=True,
+        runtime="""[runtime.elixir]
+executable = ["elixir"]
+version    = ["{runtime}", "--short-version"]
+minimum    = "1.14"
+install    = { debian = ["elixir"] }
+""",
+        build_each=("elixirc", "-o", "{build}", "arguments.ex", "{workload}.ex"),
+        command=(
+            *("{runtime}", "--erl", "+S {cores}:{cores} +P 2000000"),
+            *("-pa", "{build}", "-e", "{Workload}.main()"),
+        ),
+        program="{workload}.ex",
+        source="{workload}.ex",
+        shared={"arguments.ex": "arguments.ex"},
+    ),
+    Language(
+        name="ruby",
+        title="Ruby",
+        model=_THREADS,
+        queue="unbounded",
+        scheduler="the kernel's",
+        runtime="""[runtime.ruby]
+executable = ["ruby"]
+version    = ["{runtime}", "-e", "print RUBY_VERSION"]
+# The program that is really started, where a version manager puts a script in front.
+locate     = ["{runtime}", "-e", "print RbConfig.ruby"]
+minimum    = "3.0"
+install    = { debian = ["ruby"] }
+""",
+        command=("{runtime}", "{workload}.rb"),
+        program="{workload}.rb",
+        source="{workload}.rb",
+        shared={"arguments.rb": "arguments.rb"},
+        most_nodes=10_000,
+    ),
 )
 
 # By their names.
