@@ -171,7 +171,7 @@ def test_the_port_of_somebody_else() -> None:
         assert foreign.outcome == "wrong-evidence"
         assert foreign.detail == f"::ready names port {port}, which is another program's"
     nobody = served(waits.format(port))
-    assert nobody.detail == f"::ready names port {port}, which has no listener"
+    assert nobody.detail == f"::ready names port {port}, which has no listener on 127.0.0.1"
 
 
 RESETS = """

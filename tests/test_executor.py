@@ -128,6 +128,18 @@ def test_nothing_outlives_its_trial(tmp_path: Path, cgroup: str) -> None:
         os.kill(int(marker.read_text()), 0)
 
 
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, cgroup: str) -> None:
+    """Linux 6.18 kills a process that is started in a cgroup in which others were killed before."""
+    executor = LocalExecutor()
+    daemon = msgspec.structs.replace(request("daemonises", f"marker={tmp_path / 'pid'}"), cgroup=cgroup)
+    next_one = msgspec.structs.replace(request("good"), cgroup=cgroup)
+    for trial in (daemon, next_one, daemon, next_one):
+        final = executor.trial(trial)[-1]
+        assert isinstance(final, TrialOutcome)
+        assert final.outcome == "ok", final
+
+
 def test_a_program_that_is_not_there() -> None:
     missing = outcome(msgspec.structs.replace(request("good"), argv=("/no/such/program",)))
     assert missing.outcome == "crashed"

@@ -6,33 +6,61 @@ from __future__ import annotations
 import json
 import os
 import runpy
-from collections.abc import Callable
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from ringside.probe import orphans
 from tests.command_line import ringside
 from tests.runs import ROOT
+from tests.test_faults import HAS_MOUNTS, shell
+from tests.test_kills import processes_of
 
 Add = Callable[..., None]
 
-ATTACKS = runpy.run_path(str(ROOT / "tests" / "fakes" / "attacks.py"))
+FAKES = ROOT / "tests" / "fakes"
+ATTACKS = runpy.run_path(str(FAKES / "attacks.py"))
 
+# Modes of `fake.py` itself.
+MORE = ("says-nothing", "wrong-sum", "crashes", "floods", "eats-memory", "daemonises", "never-reads-stdin")
 HARMLESS = {
     *("terminates-the-probe", "interrupts-the-probe", "terminates-the-probe-and-ends", "limits-the-probe"),
     *("moves-the-probe", "writes-to-the-probe", "reads-the-probes-memory", "leaves-its-cgroup"),
+    *("keeps-a-port", "deletes-the-store", "deletes-a-build", "overwrites-a-build", "overwrites-sources"),
+    *("leaves-files", "daemonises", "never-reads-stdin"),
 }
 OUTCOMES = {
     **dict.fromkeys(("hangs-at-once", "hangs-while-working", "hangs-after-its-result"), "timed-out"),
     "stops-itself": "timed-out",
-    **dict.fromkeys(("forks-without-end", "starts-threads-without-end", "floods-stderr"), "flooded"),
+    **dict.fromkeys(
+        ("forks-without-end", "starts-threads-without-end", "floods-stderr", "floods"), "flooded"
+    ),
     **dict.fromkeys(("stops-the-probe", "kills-the-probe"), "probe-failed"),
-    "ends-with-another-status": "crashed",
+    **dict.fromkeys(("ends-with-another-status", "crashes", "fills-the-disk"), "crashed"),
+    "eats-memory": "out-of-memory",
+    "deletes-its-folder": "unavailable",
     **dict.fromkeys(HARMLESS, "ok"),
 }
+# What the reason in the row has to hold.
+REASONS = {
+    "says-nothing": "no ::result",
+    "wrong-sum": "checksum",
+    "crashes": "exit status 1",
+    "floods": "bytes of output",
+    "eats-memory": "memory",
+    "fills-the-disk": "exit status 1",
+    "deletes-its-folder": "its sources have changed since the run began",
+    "hangs-at-once": "still ran after 3",
+    "prints-no-number": "ns",
+}
+BLOCKS = 2
 # Two threads more than there are fakes' own; a host with one CPU has none to take.
-LIMITS = "[limits]\nwall_s = 3\nprocesses = 60\n"
+LIMITS = "[limits]\nwall_s = 3\nprocesses = 60\nmemory_bytes = 100_000_000\n"
+BUILD = '[[build]]\ncommand = ["cp", "fake.py", "attacks.py", "{build}"]\n\n[workload.ring]'
 
 
 def expected(how: str) -> str:
@@ -42,20 +70,54 @@ def expected(how: str) -> str:
     return OUTCOMES.get(how, "wrong-evidence")
 
 
-def test_all_attacks_beside_honest_programs(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    before = orphans.children()
-    hows = [*ATTACKS["BEFORE"], *ATTACKS["WORKING"], *ATTACKS["AFTER"]]
-    for name in ("honest", "upright"):
+def add_built(workplace: Path, add_fake: Add, name: str) -> None:
+    """An honest fake that runs from its build."""
+    add_fake(name)
+    manifest = workplace / "contenders" / name / "contender.toml"
+    text = (
+        manifest.read_text()
+        .replace("[workload.ring]", BUILD)
+        .replace('"fake.py", "how', '"{build}/fake.py", "how')
+    )
+    manifest.write_text(text)
+
+
+def carried_out(experiment: str, *, small_disk: bool) -> subprocess.CompletedProcess[str]:
+    if not small_disk:
+        return ringside("run", experiment, "--until", "end", "--json", status=1, timeout_s=600)
+    mount = "mkdir small-disk && mount -t tmpfs -o size=500k none small-disk"
+    return shell(f"{mount} && ringside run {experiment} --until end --json", mounts=True)
+
+
+def is_refused(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_all_attacks_beside_honest_programs(
+    workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = workplace.parent / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    hows = [*ATTACKS["BEFORE"], *ATTACKS["WORKING"], *ATTACKS["AFTER"], *MORE]
+    honest = ("honest", "upright", "built", "cleared")
+    for name in ("honest", "upright", "overwritten"):
         add_fake(name)
+    for name in ("built", "cleared"):
+        add_built(workplace, add_fake, name)
     for how in hows:
-        add_fake(how, how)
-    add_experiment("all", "honest", "upright", *hows, blocks=2, more=LIMITS)
-    done = ringside("run", "all", "--until", "end", "--json", status=1, timeout_s=600)
+        add_fake(how, how, f"marker={workplace / 'marker'}")
+    add_experiment("all", *honest, "overwritten", *hows, blocks=BLOCKS, more=LIMITS)
+
+    done = carried_out("all", small_disk=HAS_MOUNTS)
+    assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
-    outcomes = {cell["contender"]: cell["outcomes"] for cell in document["cells"]}
-    assert outcomes.pop("honest") == {"ok": 2}
-    assert outcomes.pop("upright") == {"ok": 2}
-    first = {how: next(iter(counts)) for how, counts in outcomes.items()}
+    cells = {cell["contender"]: cell for cell in document["cells"]}
+    for name in honest:
+        assert cells[name]["outcomes"] == {"ok": BLOCKS}, cells[name]
+        assert cells[name]["metrics"]["hop_ns"]["median"] > 0
+    first = {how: next(iter(cells[how]["outcomes"])) for how in hows}
     # A host may have too little time for a flood, or refuse the next thread before the limit.
     either = ("flooded", "timed-out", "crashed")
     wrong = {
@@ -64,12 +126,93 @@ def test_all_attacks_beside_honest_programs(workplace: Path, add_fake: Add, add_
         if outcome != expected(how) and not (outcome in either and expected(how) in either)
     }
     assert wrong == {}
+    vague = {
+        how: cells[how]["reason"] for how, reason in REASONS.items() if reason not in cells[how]["reason"]
+    }
+    assert vague == {}
+    assert cells["overwritten"]["outcomes"] == {"unavailable": BLOCKS}
+    changed = "overwritten/fake.py during the trial of `overwrites-sources`"
+    assert changed in cells["overwritten"]["reason"]
     assert "\x1b" not in done.stdout
-    interfering = next(each for each in document["warnings"] if each["code"] == "interference")
-    assert "terminates-the-probe (SIGTERM to the probe" in interfering["text"]
-    assert orphans.children() <= before
+    warnings = {each["code"]: each["text"] for each in document["warnings"]}
+    interference = warnings["interference"]
+    assert "terminates-the-probe (SIGTERM to the probe" in interference
+    anew = "its build was changed{}, and was made anew)"
+    assert "built (" + anew.format(" during the trial of `overwrites-a-build`") in interference
+    assert "cleared (" + anew.format("") in interference
+    assert warnings["left-behind"]
+
+    # Nothing is left: no process, no port, no file but what programs wrote into folders that all share.
+    assert not processes_of(workplace)
+    assert is_refused(int((workplace / "kept-port").read_text()))
+    left = f"ringside-fake-{workplace.stat().st_ino}"
+    shared = Path("/dev/shm", left)
+    assert shared.exists(), "docs/RELIABILITY.md says that it stays"
+    shared.unlink()
+    assert os.listdir(temporary) == [left]
+    known = {".ringside", "contenders", "experiments", "kept-port", "marker", "small-disk"}
+    assert set(os.listdir(workplace)) == known
+    assert {path.suffix for path in (workplace / ".ringside").iterdir()} <= {"", ".sqlite"}
     # The store is whole, and can be read again.
     assert json.loads(ringside("show", "--json", status=1).stdout)["cells"] == document["cells"]
+    # A build that was changed after the last trial of its contender is made anew by the next run.
+    add_experiment("again", *honest, blocks=1)
+    again = json.loads(ringside("run", "again", "--json").stdout)
+    assert [cell["outcomes"] for cell in again["cells"]] == [{"ok": 1}] * len(honest)
+
+
+SERVERS = {
+    "listens-elsewhere": ("wrong-evidence", "which has no listener on 127.0.0.1"),
+    "ready-too-soon": ("wrong-evidence", "which has no listener on 127.0.0.1"),
+    "hides-behind-another": ("wrong-evidence", "which is another program's"),
+    "answers-unasked": ("wrong-evidence", "answers were not what was expected"),
+    "dies": ("crashed", "exit status 3"),
+    "lies": ("wrong-evidence", "answers were not what was expected"),
+}
+
+
+def add_server(workplace: Path, name: str, *words: str) -> None:
+    folder = workplace / "contenders" / name
+    folder.mkdir(parents=True)
+    shutil.copy(FAKES / "server.py", folder)
+    (folder / "README.md").write_text(f"# {name}\n")
+    arguments = ", ".join(f'"{word}"' for word in (name, *words))
+    (folder / "contender.toml").write_text(
+        'title = "A fake"\nmodel = "none"\nqueue = "none"\n[runtime.python]\n'
+        'executable = ["python3"]\nversion = ["{runtime}", "-c", "print(1)"]\n'
+        f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", {arguments}]\n'
+    )
+
+
+@pytest.fixture
+def foreign_port() -> Iterator[str]:
+    """The port of a server that is no contender's."""
+    command = [sys.executable, str(FAKES / "server.py"), "good"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        yield process.stdout.readline().strip().removeprefix("::ready port=")
+        process.kill()
+
+
+def test_hostile_servers_beside_honest_ones(workplace: Path, foreign_port: str) -> None:
+    honest = ("good", "upright")
+    for name in (*honest, *SERVERS):
+        add_server(workplace, name, foreign_port)
+    names = ", ".join(f'"{name}"' for name in (*honest, *SERVERS))
+    (workplace / "experiments").mkdir()
+    (workplace / "experiments" / "serve.toml").write_text(
+        f'title = "Serve"\nworkload = "fib"\ncontenders = [{names}]\nblocks = {BLOCKS}\n'
+        "[factors]\nseconds = 1\nclients = 2\n"
+    )
+    document = json.loads(ringside("run", "serve", "--until", "end", "--json", status=1).stdout)
+    cells = {cell["contender"]: cell for cell in document["cells"]}
+    for name in honest:
+        assert cells[name]["outcomes"] == {"ok": BLOCKS}, cells[name]
+        assert cells[name]["metrics"]["latency_s"]["median"] > 0
+    for name, (outcome, reason) in SERVERS.items():
+        assert cells[name]["outcomes"] == {outcome: BLOCKS}, cells[name]
+        assert reason in cells[name]["reason"]
+    assert not processes_of(workplace)
 
 
 @pytest.mark.soak

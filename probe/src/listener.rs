@@ -1,4 +1,5 @@
-//! Whose socket listens on a port: a program may name the port of somebody else's server.
+//! Whose socket listens on a port of 127.0.0.1, where loads connect: a program may name the port of somebody else's
+//! server, also one where it listens itself on another address.
 
 use crate::procfs::{ProcFs, Process};
 
@@ -17,35 +18,49 @@ pub enum Owner {
     Unknown,
 }
 
-/// Who listens on a TCP port, seen from the processes of the trial.
+/// Who accepts connections to a TCP port of 127.0.0.1, seen from the processes of the trial.
 pub fn owner(procfs: &mut ProcFs, processes: &[Process], port: u16) -> Owner {
-    let mut inodes = Vec::new();
+    let mut listeners = Vec::new();
     for table in ["net/tcp", "net/tcp6"] {
         if let Some(text) = procfs.read(format_args!("{table}")) {
-            inodes.extend(listening(text, port));
+            listeners.extend(listening(text, port));
         }
     }
-    if inodes.is_empty() {
+    // The kernel prefers the socket with the nearest address; those with the same one share the connections.
+    let Some(nearest) = listeners.iter().map(|(distance, _)| *distance).min() else {
         return Owner::Nobody;
-    }
+    };
+    listeners.retain(|(distance, _)| *distance == nearest);
+    let mut inodes: Vec<u64> = listeners.into_iter().map(|(_, inode)| inode).collect();
     let mut readable = true;
     for process in processes.iter().filter(|process| process.alive) {
         match procfs.sockets(process.pid) {
-            Some(sockets) if sockets.iter().any(|socket| inodes.contains(socket)) => {
-                return Owner::Trial
-            }
-            Some(_) => {}
+            Some(sockets) => inodes.retain(|inode| !sockets.contains(inode)),
             None => readable = false,
         }
     }
-    match readable {
-        true => Owner::Other,
-        false => Owner::Unknown,
+    match (inodes.is_empty(), readable) {
+        (true, _) => Owner::Trial,
+        (false, true) => Owner::Other,
+        (false, false) => Owner::Unknown,
     }
 }
 
-/// The inodes of the sockets that listen on a port, from a table of /proc/net.
-fn listening(table: &[u8], port: u16) -> Vec<u64> {
+/// How far an address of a listening socket, as tables of /proc/net show it, is from 127.0.0.1; None where it does
+/// not accept connections to that.
+fn distance(address: &[u8]) -> Option<u8> {
+    let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+    let loopback = word([127, 0, 0, 1]);
+    let mapped = format!("{:016}{}{loopback}", 0, word([0, 0, 0xFF, 0xFF]));
+    if address == loopback.as_bytes() || address == mapped.as_bytes() {
+        return Some(0);
+    }
+    let is_any = address.iter().all(|&digit| digit == b'0');
+    is_any.then(|| if address.len() == 8 { 1 } else { 2 })
+}
+
+/// The sockets that listen on a port, from a table of /proc/net: distances of their addresses, and inodes.
+fn listening(table: &[u8], port: u16) -> Vec<(u8, u64)> {
     let port = format!("{port:04X}");
     let lines = table.split(|&byte| byte == b'\n').skip(1);
     lines
@@ -56,9 +71,13 @@ fn listening(table: &[u8], port: u16) -> Vec<u64> {
             let local = fields.nth(1)?;
             let state = fields.nth(1)?;
             let inode = fields.nth(5)?;
-            let own = local.rsplit(|&byte| byte == b':').next()?;
-            let is_one = state == LISTEN && own == port.as_bytes();
-            is_one.then(|| std::str::from_utf8(inode).ok()?.parse().ok())?
+            let mut parts = local.split(|&byte| byte == b':');
+            let (address, own) = (parts.next()?, parts.next()?);
+            if state != LISTEN || own != port.as_bytes() {
+                return None;
+            }
+            let inode = std::str::from_utf8(inode).ok()?.parse().ok()?;
+            Some((distance(address)?, inode))
         })
         .collect()
 }
@@ -75,8 +94,8 @@ mod tests {
 
     #[test]
     fn listening_sockets_of_a_port() {
-        assert_eq!(listening(TABLE, 8080), [4711]);
-        assert_eq!(listening(TABLE, 22), [99]);
+        assert_eq!(listening(TABLE, 8080), [(0, 4711)]);
+        assert_eq!(listening(TABLE, 22), [(1, 99)]);
         assert!(listening(TABLE, 80).is_empty());
         assert!(listening(b"", 80).is_empty());
     }
@@ -92,5 +111,22 @@ mod tests {
         assert_eq!(owner(&mut procfs, &[parent], port), Owner::Other);
         drop(listener);
         assert_eq!(owner(&mut procfs, &[own], port), Owner::Nobody);
+    }
+
+    #[test]
+    fn listeners_on_other_addresses() {
+        let mut procfs = ProcFs::open().unwrap();
+        let own = [procfs.process(std::process::id() as i32).unwrap()];
+        let mut owner_of = |address: &str| {
+            let listener = std::net::TcpListener::bind(address).unwrap();
+            owner(&mut procfs, &own, listener.local_addr().unwrap().port())
+        };
+        assert_eq!(owner_of("127.0.0.2:0"), Owner::Nobody);
+        assert_eq!(owner_of("0.0.0.0:0"), Owner::Trial);
+        if std::net::TcpListener::bind("[::1]:0").is_ok() {
+            assert_eq!(owner_of("[::1]:0"), Owner::Nobody);
+            assert_eq!(owner_of("[::]:0"), Owner::Trial);
+            assert_eq!(owner_of("[::ffff:127.0.0.1]:0"), Owner::Trial);
+        }
     }
 }

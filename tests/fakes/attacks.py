@@ -1,13 +1,18 @@
 """What a hostile program does besides, or instead of, its work. `fake.py` calls these at three places."""
 
+import glob
 import os
 import resource
+import shutil
 import signal
+import socket
 import sys
 import threading
 import time
 
 probe = os.getppid()
+# A contender's folder is in `contenders`; the store and the builds are beside that.
+WORKPLACE = os.path.realpath("../..")
 
 
 def burn(seconds):
@@ -111,6 +116,70 @@ def stop_probe():
     time.sleep(1000)
 
 
+def keep_port():
+    """A daemon that listens; its port is in a file of that name."""
+    note = os.path.join(WORKPLACE, "kept-port")
+
+    def listen():
+        if os.fork() != 0:
+            return
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        listener = socket.create_server(("127.0.0.1", 0))
+        with open(note + ".new", "w") as file:
+            file.write(str(listener.getsockname()[1]))
+        os.rename(note + ".new", note)
+        time.sleep(1000)
+
+    if os.path.exists(note):
+        os.unlink(note)
+    from_a_child(listen, wait=True)
+    while not os.path.exists(note):
+        time.sleep(0.01)
+
+
+def fill_disk():
+    """A small disk of a test's, or what a limit allows; never the machine's."""
+    folder = os.path.join(WORKPLACE, "small-disk")
+    if not os.path.ismount(folder):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "filler"), "wb", buffering=0) as file:
+        for _ in range(1 << 10):
+            file.write(bytes(1 << 16))
+
+
+def builds_of(name):
+    return glob.glob(os.path.join(WORKPLACE, ".ringside", "builds", name + "-*", ""))
+
+
+def overwrite_build():
+    (build,) = builds_of("built")
+    with open(os.path.join(build, "fake.py"), "w") as file:
+        file.write("raise SystemExit('this is another program')")
+
+
+def delete_build():
+    for build in builds_of("cleared"):
+        shutil.rmtree(build)
+
+
+def delete_store():
+    for path in glob.glob(os.path.join(WORKPLACE, ".ringside", "*.sqlite*")):
+        os.unlink(path)
+
+
+def overwrite_sources():
+    with open("../overwritten/fake.py", "a") as file:
+        file.write("# faster\n")
+
+
+def leave_files():
+    name = "ringside-fake-%d" % os.stat(WORKPLACE).st_ino
+    for folder in ("/dev/shm", os.environ["TMPDIR"]):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write("left")
+
+
 def printing(text):
     def act():
         sys.stdout.buffer.write(text)
@@ -133,6 +202,14 @@ BEFORE = {
     "limits-the-probe": lambda: resource.prlimit(probe, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
     "moves-the-probe": lambda: os.sched_setaffinity(probe, {max(os.sched_getaffinity(probe))}),
     "leaves-its-cgroup": leave_cgroup,
+    "keeps-a-port": keep_port,
+    "fills-the-disk": fill_disk,
+    "deletes-its-folder": lambda: shutil.rmtree(os.getcwd()),
+    "deletes-the-store": delete_store,
+    "deletes-a-build": delete_build,
+    "overwrites-a-build": overwrite_build,
+    "overwrites-sources": overwrite_sources,
+    "leaves-files": leave_files,
     "takes-all-cpus": take_all_cpus,
     "takes-all-cpus-in-a-thread": take_all_cpus_in_a_thread,
 }

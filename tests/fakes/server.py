@@ -3,11 +3,14 @@
 import itertools
 import os
 import signal
+import socket
 import socketserver
 import sys
 import threading
+import time
 
 how = sys.argv[1]
+HOST = "127.0.0.2" if how in ("listens-elsewhere", "hides-behind-another") else "127.0.0.1"
 answers = itertools.count(1)
 
 
@@ -19,6 +22,8 @@ class Handler(socketserver.StreamRequestHandler):
     disable_nagle_algorithm = True
 
     def handle(self):
+        if how == "answers-unasked":
+            self.wfile.write(b"1\n" * 1000)
         for line in self.rfile:
             number = next(answers)
             if how == "dies" and number == 10:
@@ -35,7 +40,16 @@ class Server(socketserver.ThreadingTCPServer):
 signal.signal(signal.SIGTERM, (lambda *_: None) if how == "deaf" else (lambda *_: os._exit(0)))
 if how == "silent":
     sys.exit(0)
-with Server(("127.0.0.1", 0), Handler) as server:
+if how == "ready-too-soon":
+    with socket.create_server((HOST, 0)) as unused:
+        port = unused.getsockname()[1]
+    print(f"::ready port={port}", flush=True)
+    time.sleep(0.5)
+port = 0
+if how == "hides-behind-another":
+    # Of a server of somebody else's on 127.0.0.1.
+    port = int(sys.argv[2])
+with Server((HOST, port), Handler) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"::ready port={server.server_address[1]}", flush=True)
     while True:

@@ -128,9 +128,9 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
     "interference": (
         ("go (SIGTERM to the probe from process 7 of the trial)",),
         {},
-        "a program acted on the probe instead of its work: go (SIGTERM to the probe from process 7 of the "
-        "trial)",
-        "read its source before you trust its figures; with --sandbox it cannot reach the probe",
+        "a program acted on the probe, or on files of another, instead of its work: go (SIGTERM to the probe "
+        "from process 7 of the trial)",
+        "read its source before you trust its figures; with --sandbox it can reach neither",
     ),
     "slow-end": (
         ("erlang",),

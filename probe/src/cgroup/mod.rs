@@ -9,6 +9,7 @@ use std::io::{self, Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// pids.max counts threads too, so a limit on processes needs room for theirs.
@@ -21,6 +22,8 @@ pub struct Cgroup {
     cpu: OwnedFd,
     /// When the trial began.
     cpu_before: CpuUsage,
+    /// Kernels may kill each process that is started inside later on, too (seen with 6.18.44).
+    was_killed: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,8 +53,12 @@ impl Cgroup {
         Cgroup::make_below(&place::parent_of_trials()?)
     }
 
-    /// Whether another trial may use it: it is empty, and the kernel keeps no peak of it, which cannot be reset.
+    /// Whether another trial may use it: it is empty, nothing in it was killed, and the kernel keeps no peak of it,
+    /// which cannot be reset.
     pub fn can_be_used_again(&self) -> bool {
+        if self.was_killed.load(Ordering::Relaxed) {
+            return false;
+        }
         let mut left = Vec::new();
         self.processes(&mut left);
         let groups = fs::read_dir(&self.path).map_or(true, |entries| {
@@ -90,6 +97,7 @@ impl Cgroup {
             procs: file("cgroup.procs", OFlags::RDWR)?,
             cpu: file("cpu.stat", OFlags::RDONLY)?,
             cpu_before: CpuUsage::default(),
+            was_killed: AtomicBool::new(false),
             path: path.to_owned(),
         })
     }
@@ -149,6 +157,7 @@ impl Cgroup {
 
     /// Kills all processes inside at once, including those that are being forked (Linux 5.14).
     pub fn kill(&self) -> bool {
+        self.was_killed.store(true, Ordering::Relaxed);
         fs::write(self.path.join("cgroup.kill"), "1").is_ok()
     }
 

@@ -59,7 +59,7 @@ impl Trial<'_, '_> {
         let why = match self.supervisor.listener(port) {
             Owner::Trial | Owner::Unknown => return,
             Owner::Other => "is another program's",
-            Owner::Nobody => "has no listener",
+            Owner::Nobody => "has no listener on 127.0.0.1",
         };
         self.stop(Cause::WrongEvidence(format!(
             "::ready names port {port}, which {why}"

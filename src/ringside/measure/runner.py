@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
-from ringside.errors import CatalogueError, ProbeError, UsageError
+from ringside.errors import BuildError, CatalogueError, ProbeError, UsageError
 from ringside.measure import host, plan, sandbox, trials
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
@@ -20,6 +20,7 @@ from ringside.measure.paired import PairedBenchmark, RunObserver
 from ringside.measure.sandbox import sandboxed
 from ringside.measure.stopping import rule_of
 from ringside.measure.toolchain import Toolchain, source_files
+from ringside.measure.watch import FileWatch
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, Experiment, Input, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -276,17 +277,22 @@ def conduct(
     deadline_s: float | None = None,
 ) -> bool:
     """Carry out all trials of the run that the store does not have yet; see `PairedBenchmark.conduct`."""
-    return PairedBenchmark(
+    maker = ContenderTrials(run.seed, prepared, executor)
+    benchmark = PairedBenchmark(
         run=run,
         experiment=prepared.experiment,
         measurement=prepared.workload,
         points=prepared.points,
         rule=rule_of(prepared.experiment, deadline_s),
-        maker=ContenderTrials(run.seed, prepared, executor),
+        maker=maker,
         store=store,
         observer=observer,
         unavailable=prepared.unavailable(),
-    ).conduct()
+    )
+    try:
+        return benchmark.conduct()
+    finally:
+        maker.close()
 
 
 class ContenderTrials:
@@ -298,6 +304,12 @@ class ContenderTrials:
         self._executor = executor
         self._environment = dict(os.environ)
         self._memory_available_bytes = host.memory_available_bytes()
+        ready = (each for each in prepared.contenders.values() if isinstance(each, Ready))
+        self._watch = FileWatch(ready)
+
+    def close(self) -> None:
+        """After the last trial."""
+        self._watch.discard_changed()
 
     def warm_up(self, observer: RunObserver) -> None:
         """Each contender once, before the first block: files come into memory, bytecode caches are
@@ -339,6 +351,13 @@ class ContenderTrials:
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
         ready = self._prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
+        try:
+            changed = self._watch.changed_sources(ready)
+            rebuilt = self._watch.mend_build(ready)
+        except BuildError as error:
+            changed = str(error)
+        if changed:
+            return Trial(block, position, cell, Outcome.UNAVAILABLE, changed, started_at=now())
         input_file = self._prepared.inputs.get(cell.point)
         request = self.request(block, position, cell, first=first)
         if self._prepared.experiment.sandbox:
@@ -355,4 +374,6 @@ class ContenderTrials:
             memory_limit_bytes=request.limits.memory_bytes,
             input_bytes=input_file.size_bytes if input_file else None,
         )
-        return trials.with_messages(blank, self._executor.trial(request, tick))
+        with self._watch.trial(ready):
+            messages = self._executor.trial(request, tick)
+        return trials.with_messages(blank, messages, rebuilt)

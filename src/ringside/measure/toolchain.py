@@ -246,13 +246,37 @@ def content_hash(contender: Contender, receipt: Receipt) -> str:
 def source_files(contender: Contender) -> dict[str, bytes]:
     """The files of a contender by their path inside its folder, without what tools leave behind; none where
     it is only a command."""
-    folder, files = contender.folder, {}
+    return {str(path.relative_to(contender.folder)): path.read_bytes() for path in source_paths(contender)}
+
+
+def source_paths(contender: Contender) -> list[Path]:
+    """The files that `source_files` reads, sorted."""
+    folder, paths = contender.folder, []
     for file in sorted(folder.rglob("*")) if contender.has_sources else []:
         inside = file.relative_to(folder)
         left = any(part.startswith(".") or part in ("__pycache__", "target") for part in inside.parts)
         if file.is_file() and not left and file.suffix not in (".pyc", ".beam"):
-            files[str(inside)] = file.read_bytes()
-    return files
+            paths.append(file)
+    return paths
+
+
+def has_build(ready: Ready) -> bool:
+    """Whether the build of a contender is there as a whole."""
+    return (ready.build / _DONE).exists()
+
+
+def discard(ready: Ready) -> None:
+    """Have the next use of a build make it anew. Does nothing where its folder cannot be written."""
+    with suppress(OSError):
+        (ready.build / _DONE).unlink(missing_ok=True)
+
+
+def rebuild(ready: Ready) -> None:
+    """Make a build anew. Raises BuildError."""
+    discard(ready)
+    again = Toolchain(ready.build.parent).prepare(ready.contender)
+    if isinstance(again, Unavailable):
+        raise BuildError(again.reason, again.log)
 
 
 def run_build(command: Sequence[str], folder: Path, log: str = "") -> str:

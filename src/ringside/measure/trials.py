@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from ringside.errors import ProbeError
 from ringside.measure.blocks import padding_bytes
 from ringside.measure.plain_server import free_port, with_ready_line
@@ -104,8 +106,9 @@ def environment(base: Mapping[str, str], build: Path, seed: int, block: int, pos
     }
 
 
-def with_messages(blank: Trial, messages: Sequence[TrialMessage]) -> Trial:
-    """The trial with the probe's messages. Raises ProbeError where the outcome is missing or unknown."""
+def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: str | None = None) -> Trial:
+    """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
+    ProbeError where the outcome is missing or unknown."""
     phases: dict[str, list[int]] = {}
     samples: list[Sample] = []
     loads: list[LoadMessage] = []
@@ -128,6 +131,8 @@ def with_messages(blank: Trial, messages: Sequence[TrialMessage]) -> Trial:
                 report = message
     if report is None:
         raise ProbeError("the probe ended without an outcome")
+    if interference:
+        report = msgspec.structs.replace(report, interference=(*report.interference, interference))
     return replace(
         blank,
         outcome=outcome_of(report),

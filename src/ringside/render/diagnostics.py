@@ -91,8 +91,8 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "make the program wait for the processes that it starts",
     ),
     "interference": (
-        "a program acted on the probe instead of its work: {subjects}",
-        "read its source before you trust its figures; with --sandbox it cannot reach the probe",
+        "a program acted on the probe, or on files of another, instead of its work: {subjects}",
+        "read its source before you trust its figures; with --sandbox it can reach neither",
     ),
     "slow-end": (
         "{subjects}: still ran {max_ending} s after SIGTERM",

@@ -1,0 +1,121 @@
+"""Watches the files of contenders during a run: a program runs as the user who measures, and may change the
+sources or the build of another."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ringside.errors import BuildError
+from ringside.measure.toolchain import content_hash, discard, has_build, rebuild, source_paths
+from ringside.model.catalogue import Ready
+from ringside.text import one_line
+
+# The kernel stamps files by its coarse clock, which is some milliseconds behind the precise one.
+_CLOCK_REALTIME_COARSE = 5
+_MAX_PATH = 300
+
+Stamps = Mapping[Path, tuple[int, ...]]
+
+
+class FileWatch:
+    """Compares files by inode, size, mode and times, and knows in whose trial they changed. What a contender
+    changes in its own build counts as its own business: its HOME is there."""
+
+    def __init__(self, contenders: Iterable[Ready]) -> None:
+        self._contenders = {ready.contender.name: ready for ready in contenders}
+        self._sources = {name: _stamps(source_paths(each.contender)) for name, each in self._items()}
+        self._builds = {name: _stamps(_files(each.build)) for name, each in self._items()}
+        # Of each trial: the contender, begin and end on the clock of files.
+        self._trials: list[tuple[str, int, int]] = []
+
+    def _items(self) -> Iterable[tuple[str, Ready]]:
+        return self._contenders.items()
+
+    @contextmanager
+    def trial(self, ready: Ready) -> Iterator[None]:
+        """Around each trial of a contender."""
+        name = ready.contender.name
+        begin = time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
+        try:
+            yield
+        finally:
+            self._trials.append((name, begin, time.time_ns()))
+            self._builds[name] = _stamps(_files(ready.build))
+
+    def changed_sources(self, ready: Ready) -> str | None:
+        """Why a contender is not what it was when the run began, or None."""
+        name = ready.contender.name
+        stamps = _stamps(source_paths(ready.contender))
+        path = _changed(self._sources[name], stamps)
+        if path is None:
+            return None
+        with suppress(OSError):
+            if content_hash(ready.contender, ready.receipt) == ready.content:
+                self._sources[name] = stamps
+                return None
+        where = one_line(str(path), _MAX_PATH)
+        return f"its sources have changed since the run began: {where}{self._when(path)}"
+
+    def mend_build(self, ready: Ready) -> str | None:
+        """Make a build anew that was changed; how it was changed, or None. Raises BuildError where it
+        cannot be made."""
+        name = ready.contender.name
+        path = _changed(self._builds[name], _stamps(_files(ready.build)))
+        if path is None and has_build(ready):
+            return None
+        when = self._when(path) if path else ""
+        try:
+            rebuild(ready)
+        except BuildError as error:
+            raise BuildError(f"its build was changed{when}, and cannot be made anew: {error}") from error
+        self._builds[name] = _stamps(_files(ready.build))
+        return f"its build was changed{when}, and was made anew"
+
+    def discard_changed(self) -> None:
+        """At the end of a run: the next one makes builds anew that were changed after the last trial of their
+        contender."""
+        for name, ready in self._items():
+            if _changed(self._builds[name], _stamps(_files(ready.build))) is not None:
+                discard(ready)
+
+    def _when(self, path: Path) -> str:
+        """In whose trial a file was changed, for the end of a sentence; nothing for one that was removed."""
+        try:
+            changed_ns = path.lstat().st_ctime_ns
+        except OSError:
+            return ""
+        names = [name for name, begin, end in self._trials if begin <= changed_ns <= end]
+        return f" during the trial of `{names[-1]}`" if names else ""
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files below a folder, links included."""
+    for parent, folders, files in os.walk(folder):
+        for name in files:
+            yield Path(parent, name)
+        for name in folders:
+            if os.path.islink(os.path.join(parent, name)):
+                yield Path(parent, name)
+
+
+def _stamps(paths: Iterable[Path]) -> Stamps:
+    stamps = {}
+    for path in paths:
+        # A file may go away meanwhile.
+        with suppress(OSError):
+            state = path.lstat()
+            times = (state.st_mtime_ns, state.st_ctime_ns)
+            stamps[path] = (state.st_ino, state.st_size, state.st_mode, *times)
+    return stamps
+
+
+def _changed(before: Stamps, after: Stamps) -> Path | None:
+    """The first file that was changed, added or removed."""
+    if before == after:
+        return None
+    paths = sorted(before.keys() | after.keys())
+    return next(path for path in paths if before.get(path) != after.get(path))
