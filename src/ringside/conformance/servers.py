@@ -250,7 +250,7 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
             return problem
 
     if problem := in_time(attempt):
-        line = f"timeout 3 {subject.by_hand(*kind.arguments).partition(' && ')[2]}"
+        line = f"timeout --preserve-status 3 {subject.by_hand(*kind.arguments).partition(' && ')[2]}"
         folder = subject.by_hand(*kind.arguments).partition(" && ")[0]
         subject.report("sigterm", "status 0 within 2 s of SIGTERM", problem, f"{folder} && {line}; echo $?")
     elif left:

@@ -94,7 +94,8 @@ class Subject:
     def served_by_hand(self, arguments: Sequence[str], client: str) -> str:
         """A line for a shell that starts the server, and a client of it."""
         words = [f"port={SHOWN_PORT}" if word == "port=0" else word for word in arguments]
-        return f"{self.by_hand(*words)} & sleep 2; {client}; kill $!"
+        # In the background its stdin would be at its end, which ends it.
+        return f"{self.by_hand(*words, before='sleep 9 | ')} & sleep 2; {client}"
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
