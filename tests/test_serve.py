@@ -403,7 +403,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.Mon
         check_installed()
 
 
-RUN = "run showdown-ring --only limit --set nodes=20 --set messages=20 --blocks 5000 --serve --port 0"
+RUN = "run showdown-ring --only limit --set nodes=20 --blocks 5000 --until end --serve --port 0"
 
 
 @pytest.mark.parametrize(
