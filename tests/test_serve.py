@@ -7,7 +7,11 @@ import dataclasses
 import http.client
 import json
 import os
+import re
+import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +22,10 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.model.results import Run, Trial
-from ringside.serve.server import Server, listen
+from ringside.serve.server import Server, check_installed, listen
 from ringside.serve.source import Source
 from ringside.store import Store, record
-from tests.command_line import ringside
+from tests.command_line import RINGSIDE, ringside
 from tests.runs import HOSTILE, ROOT, experiment, make_run
 
 SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=7)
@@ -391,3 +395,34 @@ def test_stopping_ends_the_streams_of_watchers(tmp_path: Path) -> None:
         # Well before a connection would be cut.
         assert time.monotonic() - began_s < 3
         assert "end" not in {name for name, _ in events}
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(UsageError, match="the page needs uvicorn: install ringside with its extra `serve`"):
+        check_installed()
+
+
+RUN = "run showdown-ring --only limit --set nodes=20 --blocks 5000 --until end --serve --port 0"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "status"),
+    [("serve --port 0", "shows the runs; Ctrl-C ends it", 0), (RUN, "run ", 130)],
+)
+def test_ctrl_c_ends_the_page_and_the_run(words: str, said: str, status: int, tmp_path: Path) -> None:
+    process = subprocess.Popen([*RINGSIDE, *words.split()], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr
+    url = ""
+    for line in process.stderr:
+        url = next(iter(re.findall(r"http://\S+", line)), url)
+        if url and (said in line or line.startswith(said)):
+            break
+    client = Client(url)
+    assert "Compose a command" in client.page("/compose")
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "Traceback" not in rest
+    with pytest.raises(ConnectionRefusedError):
+        client.get("/")

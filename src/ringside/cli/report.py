@@ -60,7 +60,6 @@ def report(
     if output or not instead:
         output = output or Path("report.html")
         write_whole(output, render(pages))
-        print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
     if figures_to is not None:
         written = files.write([page.analysis for page in pages], figures_to)
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)
@@ -73,6 +72,8 @@ def report(
     if badge_to is not None:
         write_whole(badge_to, badge(pages[0].analysis))
         print(badge_to, file=sys.stderr)
+    if output is not None:
+        print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
     return 0
 
 

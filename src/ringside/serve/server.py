@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
+import importlib
 import ipaddress
 import os
 import socket
@@ -25,8 +25,10 @@ _FINISH_S = 10.0
 def check_installed() -> None:
     """Raises UsageError where the packages of the extra are missing."""
     for package in ("starlette", "uvicorn"):
-        if importlib.util.find_spec(package) is None:
-            raise UsageError(f"the page needs {package}: install ringside with its extra `serve`")
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise UsageError(f"the page needs {package}: install ringside with its extra `serve`") from error
 
 
 def listen(host: str, port: int) -> socket.socket:
