@@ -282,7 +282,7 @@ def test_a_run_is_not_resumed_with_fewer_cores(started: Started, workplace: Path
     _, _, run = started(FakeExecutor(), cores=["2"])
     smaller = FakeExecutor()
     smaller.cores = 1
-    with pytest.raises(UsageError, match="this run needs 2 CPUs, and only 1 are available here"):
+    with pytest.raises(UsageError, match="this run needs 2 CPUs, and only 1 is available here"):
         resume(run, workplace, smaller)
     assert resume(run, workplace).points == read_plan(run).points
 

@@ -56,7 +56,7 @@ fn distance(address: &[u8]) -> Option<u8> {
         return Some(0);
     }
     let is_any = address.iter().all(|&digit| digit == b'0');
-    is_any.then(|| if address.len() == 8 { 1 } else { 2 })
+    is_any.then_some(if address.len() == 8 { 1 } else { 2 })
 }
 
 /// The sockets that listen on a port, from a table of /proc/net: distances of their addresses, and inodes.
