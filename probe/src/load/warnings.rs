@@ -1,6 +1,7 @@
 //! Warnings about weak figures: why, and what to do. A closed list.
 
 use super::engine::Outcome;
+use super::error::ErrorKind;
 use super::plan::{PacingPlan, Plan, Protocol};
 use serde::Serialize;
 
@@ -53,7 +54,12 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         );
     }
     if open_loop && record.intended > 0 {
-        let kept = (record.requests as f64 + record.late_shares) / record.intended as f64;
+        // An answer that was not as expected came all the same: `errors` says so.
+        let wrong =
+            [ErrorKind::Status, ErrorKind::Content].map(|kind| record.errors[kind as usize]);
+        let answered =
+            record.requests as f64 + record.late_shares + wrong.iter().sum::<u64>() as f64;
+        let kept = answered / record.intended as f64;
         if kept < RATE_KEPT {
             warn(
                 "rate-not-kept",
@@ -235,6 +241,12 @@ mod tests {
             ..fine()
         };
         assert_eq!(codes(open, half), ["rate-not-kept", "unfinished"]);
+        let mut missed = Record {
+            requests: 5,
+            ..fine()
+        };
+        missed.errors[ErrorKind::Status as usize] = 5;
+        assert_eq!(codes(open, missed), ["errors"]);
         let many = Record {
             opened: 20_001,
             ..fine()

@@ -6,6 +6,10 @@ use crate::listener::Owner;
 use crate::messages::Message;
 use crate::protocol_line::{Event, Parsed};
 use crate::text::quoted;
+use std::time::Duration;
+
+/// How long a program that is ending may take for it.
+const DYING: Duration = Duration::from_millis(200);
 
 impl Trial<'_, '_> {
     pub(super) fn handle(&mut self, event: Parsed, t_ns: u64, alive: bool) -> Result<(), Abort> {
@@ -59,6 +63,8 @@ impl Trial<'_, '_> {
         let why = match self.supervisor.listener(port) {
             Owner::Trial | Owner::Unknown => return,
             Owner::Other => "is another program's",
+            // A program that has just died has closed its port: that it ended is the reason.
+            Owner::Nobody if self.supervisor.ends_within(DYING) => return,
             Owner::Nobody => "has no listener on 127.0.0.1",
         };
         self.stop(Cause::WrongEvidence(format!(

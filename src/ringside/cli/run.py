@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -141,7 +142,8 @@ def run(
     runs = campaign.runs
     if interrupted or failure:
         name = task.suite_id or (runs[-1].id if runs else None)
-        hint = f"; `ringside run --resume {name}` goes on, `ringside show {name}` shows what is there"
+        same = "".join(f" --with {shlex.quote(each)}" for each in outside)
+        hint = f"; `ringside run --resume {name}{same}` goes on, `ringside show {name}` shows what is there"
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
     stored = [storage.run(run.id) for run in runs]

@@ -273,7 +273,8 @@ def _times(summary: LatencySummary, unit: TimeUnit) -> list[str]:
         summary.p99_9_ns,
         summary.max_ns,
     )
-    return [significant(value / unit.ns) for value in values]
+    # The histogram's least value is a nanosecond: nothing.
+    return [significant(value / unit.ns) if value > 1 else "0" for value in values]
 
 
 def plot(result: LoadResult, console: Console) -> None:

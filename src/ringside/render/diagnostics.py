@@ -140,7 +140,13 @@ def words(diagnostic: Diagnostic) -> tuple[str, str]:
 
 def sentences(diagnostic: Diagnostic) -> str:
     """Text and remedy as sentences."""
-    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in words(diagnostic) if part)
+    return " ".join(f"{capital(part, diagnostic)}." for part in words(diagnostic) if part)
+
+
+def capital(text: str, diagnostic: Diagnostic) -> str:
+    """A text as the beginning of a sentence; names stay as they are written."""
+    is_name = any(text.startswith(name) for name in diagnostic.subjects if name)
+    return text if is_name else f"{text[:1].upper()}{text[1:]}"
 
 
 def rows(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:

@@ -125,7 +125,7 @@ def _section(
 
 def _words(found: Sequence[Diagnostic]) -> list[dict[str, str]]:
     return [
-        {"code": each.code, "text": f"{text[:1].upper()}{text[1:]}", "remedy": remedy}
+        {"code": each.code, "text": diagnostics.capital(text, each), "remedy": remedy}
         for each in found
         for text, remedy in [diagnostics.words(each)]
     ]
