@@ -39,7 +39,10 @@ COMMANDS = {
     "load": ("load", "Drive load at TARGET and show what its users would see."),
     "new": ("new", "Write a contender to begin with: a folder NAME with programs that keep the contract."),
     "repeat": ("repeat", "Repeat a trial of CONTENDER in RUN and show what it writes."),
-    "report": ("report", "Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."),
+    "report": (
+        "report",
+        "Write one self-contained HTML page of RUNS (default: latest), or a folder to publish.",
+    ),
     "run": ("run", "Run EXPERIMENT (a name, or the path of a TOML file) and show its tables."),
     "serve": ("serve", "Show the runs of the store in a browser, also while they are in progress."),
     "setup": ("setup", "Install missing runtimes and build contenders."),
