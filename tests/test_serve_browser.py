@@ -57,7 +57,7 @@ def test_a_browser_follows_a_real_run_from_its_first_trials_to_its_report(
     browser: Browser, tmp_path: Path
 ) -> None:
     words = ["run", "showdown-ring", "--only", "limit,python-threads", "--set", "nodes=20", "--set"]
-    words += ["messages=20", "--blocks", "24", "--until", "end", "--serve", "--port", "0"]
+    words += ["messages=20", "--blocks", "10", "--until", "end", "--serve", "--port", "0"]
     faults: list[str] = []
     process = subprocess.Popen([*RINGSIDE, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
