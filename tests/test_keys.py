@@ -167,6 +167,16 @@ command = ["{runtime}", "ring.py"]
             "[other]\ncommand",
             "contender.toml:7: unknown key `other`; known here: ",
         ),
+        (
+            'command = ["{runtime}", "ring.py"]',
+            'command = ["r"]\n[worklod.fib]\ncommand = ["f"]',
+            "contender.toml:9: unknown key `worklod`; did you mean `workload`?",
+        ),
+        (
+            'command = ["{runtime}", "ring.py"]',
+            'command = ["r"]\nonly = { capacity = ["ownn"] }',
+            "contender.toml:9: capacity=ownn is none of own, 0, 1, 30, 1000, unbounded",
+        ),
     ],
 )
 def test_a_mistake_in_a_manifest_has_its_line(workplace: Path, before: str, after: str, line: str) -> None:

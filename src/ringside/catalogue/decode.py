@@ -93,7 +93,9 @@ def _key_error(
             message = f"{_name((*keys, key))} is missing{header}; is `{near}` meant to be `{key}`?"
             return file.error(message, (*keys, near))
     if unknown:
-        near = nearest(unknown[0], [key for key in known if key not in table])
+        # A table of tables may be meant beside another of the same.
+        possible = [key for key in known if key not in table or isinstance(table[key], dict)]
+        near = nearest(unknown[0], possible)
         place = _place_of(unknown[0], root)
         hint = f"did you mean `{near}`? " if near else f"its place is {place}; " if place else ""
         message = f"unknown key {_name((*keys, unknown[0]))}; {hint}known here: {', '.join(known)}"

@@ -124,7 +124,7 @@ class Catalogue:
         if name not in files and name in (self._workloads or {}):
             return self._of_workload(name)
         if name not in files:
-            raise unknown("experiment", name, files)
+            raise unknown("experiment", name, [*files, *(self._workloads or {})])
         return read_experiment(files[name], self._known())
 
     def _of_workload(self, name: str) -> Experiment:

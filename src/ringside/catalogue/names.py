@@ -15,11 +15,15 @@ from ringside.model.design import Level
 Workloads = Mapping[str, KnownWorkload]
 
 
+# Names that have less in common are no slips of each other: `perl` is none of `erlang`.
+_NEAR = 0.65
+
+
 def unknown(kind: str, name: str, known: Iterable[str], way_out: str = "") -> UsageError:
     """The error for a name that is not known, with the nearest ones. `way_out`: what
     helps where no name is near."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=_NEAR)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
     more = f"; {way_out}" if way_out and not near else ""
     return UsageError(f"there is no {kind} `{name}`; {hint}{more}")

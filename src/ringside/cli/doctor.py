@@ -53,8 +53,9 @@ def _contenders(
     for contender in contenders:
         receipt = toolchain.receipt(contender.runtime)
         if isinstance(receipt, Receipt):
-            built = "built" if toolchain.is_built(contender, receipt) else "not built yet"
-            state, remedy = TableCell(f"{receipt.version}, {built}", "text"), ""
+            # A program that is started as it stands has nothing to build.
+            is_ready = not contender.builds or toolchain.is_built(contender, receipt)
+            state, remedy = TableCell(f"{receipt.version}{'' if is_ready else ', not built yet'}", "text"), ""
         elif contender.runtime.optional:
             continue
         else:

@@ -148,11 +148,7 @@ def run(
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
     stored = [storage.run(run.id) for run in runs]
     form = "json" if as_json else "text"
-    status = show.present(storage, stored, task.suite_id, form=form, with_parts=not shows_parts)
-    if stored and not as_json:
-        name = task.suite_id or stored[-1].id
-        print(f"ringside: a page with plots: `ringside report {name}`", file=sys.stderr)
-    return status
+    return show.present(storage, stored, task.suite_id, form=form, with_parts=not shows_parts)
 
 
 def _page(port: int, store: str | None, executor: Executor) -> Server:

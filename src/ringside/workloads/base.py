@@ -3,6 +3,7 @@ Pure: nothing here starts anything."""
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -245,8 +246,10 @@ class Workload(Measurement):
         for factor in self.factors:
             if factor.name == name:
                 return factor
-        known = ", ".join(factor.name for factor in self.factors)
-        raise UsageError(f"the workload `{self.name}` has no factor `{name}`; known: {known}")
+        names = [factor.name for factor in self.factors]
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+        raise UsageError(f"the workload `{self.name}` has no factor `{name}`; {hint}")
 
     def check_level(self, factor: str, level: Level) -> None:
         """Raise UsageError for a level that the factor cannot have."""
