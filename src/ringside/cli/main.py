@@ -4,6 +4,7 @@ when the command is used, so that `--help` is quick."""
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -135,8 +136,13 @@ def main() -> None:
         remedy = "is there too little memory, or is the installation broken?"
         status = _complain(f"a module cannot be loaded: {reason}; {remedy}", EXIT_USAGE)
     except OSError as error:
-        what = f"{error.filename}: " if error.filename else ""
-        status = _complain(f"{what}{error.strerror or error}", EXIT_USAGE)
+        if error.errno == errno.EIO and error.filename is None:
+            # The terminal went away before its signal came.
+            streams.drop(sys.stdout)
+            status = _complain("interrupted", EXIT_INTERRUPTED)
+        else:
+            what = f"{error.filename}: " if error.filename else ""
+            status = _complain(f"{what}{error.strerror or error}", EXIT_USAGE)
     sys.exit(status if isinstance(status, int) else 0)
 
 
