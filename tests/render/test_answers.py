@@ -94,3 +94,15 @@ def test_nobody_has_figures() -> None:
 
 def test_one_contender_alone() -> None:
     assert text(run({"go": 100.0})) == "go: time per hop 100 ns (97–104)"
+
+
+def test_ratios_stay_inside_the_class_of_the_baseline() -> None:
+    values = {
+        (name, P): {"hop_ns": scaled(value)}
+        for name, value in (("go", 100.0), ("rust", 150.0), ("erlang", 2.0), ("python", 300.0))
+    }
+    kinds = {"erlang": "bare", "python": "bare"}
+    found = analysis(values, measurement=Exact(), baseline="go", kinds=kinds)
+    assert text(found) == (
+        "go is first: time per hop 100 ns (97–104). rust takes 1.50 times (1.50–1.50) as long as go"
+    )

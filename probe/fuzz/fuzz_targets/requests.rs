@@ -8,6 +8,7 @@ mod load {
     pub mod error;
     pub mod http_request;
     pub mod pacer;
+    pub mod placeholder;
     pub mod plan;
     pub mod sequence;
     pub mod template;
@@ -27,6 +28,7 @@ mod units;
 use libfuzzer_sys::fuzz_target;
 use load::body::BodyCheck;
 use load::pacer::Pacer;
+use load::placeholder::Values;
 use load::plan::Plan;
 use load::sequence::StreamFormat;
 use request::Work;
@@ -40,8 +42,19 @@ fn try_load(plan: &Plan) {
         last = at;
     }
     if let Some(request) = &plan.request {
-        let largest = u64::MAX.to_string();
-        assert!(request.bytes(&largest, &largest).is_ok());
+        let templates = plan.templates.as_ref();
+        let template = request.template(templates).expect("the plan was checked");
+        let rows = templates.map_or(Vec::new(), |templates| templates.rows().expect("the plan was checked"));
+        let mut random = fastrand::Rng::with_seed(1);
+        for target in 0..template.targets() {
+            let mut values = Values {
+                id: u64::MAX,
+                number: u64::MAX,
+                row: rows.first().map_or(&[][..], |row| row),
+                random: &mut random,
+            };
+            assert!(!template.bytes(target, &mut values).is_empty());
+        }
     }
     let _ = BodyCheck::new(&plan.expect);
     let _ = StreamFormat::new(&plan.stream);

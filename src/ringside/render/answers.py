@@ -42,15 +42,16 @@ def leaders(analysis: RunAnalysis, point: Point) -> list[str]:
 
 
 def _of_the_class(analysis: RunAnalysis, point: Point) -> list[str]:
-    """The contenders with figures at a point that have ranks, the best median first. A class of its own, as
-    the floor, is no choice that anybody has."""
+    """The contenders of the baseline's class with figures at a point, the best median first: ratios to the best,
+    and ranks, are inside a class."""
     ranking = analysis.rankings[analysis.headline.name, point]
-    measured = [
+    return [
         name
         for name in ranking.order
-        if name != analysis.floor and analysis.headline.name in analysis.cell(name, point).metrics
+        if analysis.kind(name) == analysis.kind(ranking.order[0])
+        and name != analysis.floor
+        and analysis.headline.name in analysis.cell(name, point).metrics
     ]
-    return [name for name in measured if name in ranking.ranks] or measured
 
 
 def _first(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> list[str]:
