@@ -141,7 +141,13 @@ fn modules_import_each_other_without_cycles() {
     read_modules(&folder, "", &mut sources);
     assert!(sources.len() > 40, "{:?}", sources.keys());
     let events = imports("load::shard::state::events", &sources);
-    let needed = ["clock", "load::shard::wait", "load::codec", "io", "load::shard::state"];
+    let needed = [
+        "clock",
+        "load::shard::wait",
+        "load::codec",
+        "io",
+        "load::shard::state",
+    ];
     for module in needed {
         assert!(events.contains(module), "{events:?}");
     }

@@ -42,8 +42,8 @@ def leaders(analysis: RunAnalysis, point: Point) -> list[str]:
 
 
 def _of_the_class(analysis: RunAnalysis, point: Point) -> list[str]:
-    """The contenders of the baseline's class with figures at a point, the best median first: ratios to the best,
-    and ranks, are inside a class."""
+    """The contenders of the baseline's class with figures at a point, the best median first: ratios to the
+    best, and ranks, are inside a class."""
     ranking = analysis.rankings[analysis.headline.name, point]
     return [
         name
