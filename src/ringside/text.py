@@ -14,7 +14,12 @@ def one_line(text: str, most: int = 400) -> str:
     return cleaned if len(cleaned) <= most else cleaned[: most - 1] + "…"
 
 
+def capitalised(text: str) -> str:
+    """The text as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def sentences(*parts: str) -> str:
     """The parts that hold a text, each as a sentence with a capital and a full stop."""
     stripped = (part.strip().rstrip(".") for part in parts)
-    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in stripped if part)
+    return " ".join(f"{capitalised(part)}." for part in stripped if part)

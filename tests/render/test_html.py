@@ -335,3 +335,19 @@ def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
     assert root["data-drawn"] == root["data-charts"]
     drawn = re.findall(r'<div data-chart="\d+"[^>]*>(?:(?!data-chart).)*?<svg', done.stdout, re.DOTALL)
     assert len(drawn) == len(panels)
+
+
+def test_the_overview_ranks_inside_the_class_of_the_baseline(without_vega: None) -> None:
+    values = {
+        (name, P): {"hop_ns": scaled(value)}
+        for name, value in (("go", 100.0), ("rust", 150.0), ("erlang", 2.0), ("python", 300.0))
+    }
+    run = analysis(values, baseline="go", kinds={"erlang": "bare", "python": "bare"})
+    made = render([Page(run, {}), Page(run, {})])
+    rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"[^>]*>(.*?)</td>', made)
+    assert rows == [
+        ("go", "tint-0", "1 <small>1</small>"),
+        ("rust", "tint-3", "1.50 <small>2</small>"),
+        ("erlang", "tint-none", "0.0200 <small>bare</small>"),
+        ("python", "tint-none", "3.00 <small>bare</small>"),
+    ]

@@ -15,6 +15,20 @@ _OF_THE_MACHINE = ("accounting", "cores-shared")
 
 
 @dataclass(frozen=True, slots=True)
+class OverviewCell:
+    """A contender in a problem. `ratio`: how many times worse it is than the best one of the baseline's
+    class; None where it has no figures, and `outcome` is that of its first failure, if it has one. `ranks`:
+    the first and last place that it can have; None without figures to rank, and in another class, which is
+    `other_class` then."""
+
+    ratio: float | None
+    is_best: bool
+    ranks: tuple[int, int] | None
+    other_class: str
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
 class OverviewColumn:
     """A run at one of its points: of those that the most contenders can be at the last, which experiments
     give the largest work. `label`: the name of the problem; of the experiment, where two have the same
@@ -23,6 +37,22 @@ class OverviewColumn:
     label: str
     analysis: RunAnalysis
     point: Point
+
+    def cell(self, name: str) -> OverviewCell | None:
+        """What is known of a contender; None where it takes no part."""
+        if name not in self.analysis.names:
+            return None
+        ranking = self.analysis.rankings[self.analysis.headline.name, self.point]
+        kind = self.analysis.kind(name)
+        is_other = kind != self.analysis.kind(ranking.order[0])
+        outcomes = self.analysis.cell(name, self.point).outcomes
+        return OverviewCell(
+            ratio=self.behind(name),
+            is_best=name == ranking.order[0],
+            ranks=None if is_other else ranking.ranks.get(name),
+            other_class=kind if is_other else "",
+            outcome=next((each for each in outcomes if each is not Outcome.OK), None),
+        )
 
     def behind(self, name: str) -> float | None:
         """How many times worse a contender is than the best one of the baseline's class; None where it has no

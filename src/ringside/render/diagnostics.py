@@ -9,6 +9,7 @@ from ringside.analysis.diagnostics import MAX_ENDING_NS
 from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.plausibility import CYCLE_NS, POINTER_BYTES
 from ringside.model.results import Diagnostic
+from ringside.text import capitalised
 from ringside.units import percent
 
 # More contenders than this are counted, not named.
@@ -146,7 +147,7 @@ def sentences(diagnostic: Diagnostic) -> str:
 def capital(text: str, diagnostic: Diagnostic) -> str:
     """A text as the beginning of a sentence; names stay as they are written."""
     is_name = any(text.startswith(name) for name in diagnostic.subjects if name)
-    return text if is_name else f"{text[:1].upper()}{text[1:]}"
+    return text if is_name else capitalised(text)
 
 
 def rows(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:

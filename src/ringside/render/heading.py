@@ -1,4 +1,4 @@
-"""A run and its machine, in a line each."""
+"""A run, its headline and its machine, in a line each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringside import units
+from ringside.analysis.overview import OverviewColumn
 from ringside.analysis.run import RunAnalysis
 from ringside.text import one_line
 
@@ -22,6 +23,13 @@ def blocks(analysis: RunAnalysis) -> str:
     done, planned = analysis.blocks_done, analysis.experiment.blocks
     is_whole = done >= planned or analysis.run.ended_at is not None
     return units.count(done, "block") if is_whole else f"{done} of {units.count(planned, 'block')}"
+
+
+def headline(column: OverviewColumn) -> str:
+    """What a problem's column of the overview shows, and at which of several points."""
+    analysis = column.analysis
+    where = f" at {analysis.label(column.point)}" if len(analysis.points) > 1 else ""
+    return f"{analysis.headline.noun}{where}"
 
 
 def machine(host: Mapping[str, Any]) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 from ringside import units
 from ringside.analysis.overview import Overview, OverviewColumn, overview
 from ringside.analysis.run import RunAnalysis
-from ringside.model.results import Outcome
 from ringside.render.answers import answers
 from ringside.render.command import command
+from ringside.render.heading import headline
 from ringside.render.html import facts
+from ringside.text import capitalised
 
 # The shares of a table's length at which a rank gets another tint.
 _TINTS = 4
@@ -46,7 +47,7 @@ def front(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
 def _title(analyses: Sequence[RunAnalysis], of_one_suite: bool) -> str:
     suite = analyses[0].plan.suite
     if of_one_suite and suite:
-        return f"{str(suite['name'])[:1].upper()}{str(suite['name'])[1:]}: {len(analyses)} experiments"
+        return f"{capitalised(str(suite['name']))}: {len(analyses)} experiments"
     return f"{len(analyses)} experiments"
 
 
@@ -54,7 +55,7 @@ def _overview(of: Overview) -> dict[str, Any]:
     kinds = {name: _kinds(of, name) for name in of.names}
     return {
         "columns": [
-            {"label": column.label, "anchor": f"run-{number}", "explained": _explained(column)}
+            {"label": column.label, "anchor": f"run-{number}", "explained": headline(column)}
             for number, column in enumerate(of.columns, 1)
         ],
         "kinds": sorted({kind for each in kinds.values() for kind in each}),
@@ -74,35 +75,23 @@ def _kinds(of: Overview, name: str) -> list[str]:
     return sorted({column.analysis.kind(name) for column in of.columns if name in column.analysis.names})
 
 
-def _explained(column: OverviewColumn) -> str:
-    where = f" at {column.analysis.label(column.point)}" if len(column.analysis.points) > 1 else ""
-    return f"{column.analysis.headline.noun}{where}"
-
-
 def _cell(column: OverviewColumn, name: str) -> dict[str, Any]:
     """`sort`: by the ratio; cells without one are last. `tint`: from 0, the best ranks, to 3."""
-    analysis = column.analysis
-    if name not in analysis.names:
+    cell = column.cell(name)
+    if cell is None:
         return {"text": "", "small": "", "sort": 1e300, "tint": "none"}
-    ranking = analysis.rankings[analysis.headline.name, column.point]
-    ratio = column.behind(name)
-    if ratio is None:
-        outcomes = analysis.cell(name, column.point).outcomes
-        failed = next((str(each) for each in outcomes if each is not Outcome.OK), "–")
-        return {"text": failed, "small": "", "sort": 1e299, "tint": "failed"}
-    if name not in ranking.ranks:
-        return {
-            "text": units.significant(ratio),
-            "small": analysis.kind(name),
-            "sort": ratio,
-            "tint": "none",
-        }
-    low, high = ranking.ranks[name]
-    last = max(each[1] for each in ranking.ranks.values())
-    share = ((low + high) / 2 - 1) / max(1, last - 1)
+    if cell.ratio is None:
+        return {"text": str(cell.outcome or "–"), "small": "", "sort": 1e299, "tint": "failed"}
     return {
-        "text": "1" if name == ranking.order[0] else units.significant(ratio),
-        "small": units.rank_interval((low, high)),
-        "sort": ratio,
-        "tint": "0" if low == 1 else str(min(_TINTS - 1, int(share * _TINTS))),
+        "text": "1" if cell.is_best else units.significant(cell.ratio),
+        "small": units.rank_interval(cell.ranks) if cell.ranks else cell.other_class,
+        "sort": cell.ratio,
+        "tint": _tint(column, cell.ranks) if cell.ranks else "none",
     }
+
+
+def _tint(column: OverviewColumn, ranks: tuple[int, int]) -> str:
+    low, high = ranks
+    of_all = column.analysis.rankings[column.analysis.headline.name, column.point].ranks.values()
+    share = ((low + high) / 2 - 1) / max(1, max(last for _, last in of_all) - 1)
+    return "0" if low == 1 else str(min(_TINTS - 1, int(share * _TINTS)))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.model.results import Outcome
-from ringside.render.plots.marks import Mark, horizontal, middle_unit, row_axis, rows
+from ringside.render.plots.marks import Mark, horizontal, interval_rows, middle_unit, row_axis, rows
 from ringside.render.plots.spec import (
     Chart,
     Json,
@@ -17,7 +17,6 @@ from ringside.render.plots.spec import (
     hue,
     layer,
     layered,
-    nominal,
     quantitative,
     sentence,
     tooltip,
@@ -54,42 +53,8 @@ def dot_plot(analysis: RunAnalysis, metric: Metric, marks: Sequence[Mark]) -> Js
     scale, axis = horizontal(marks, unit)
     across = {"title": axis_title(metric, unit_name), "scale": scale, "axis": axis}
     y, colours = row_axis(labels), hue(analysis, labels)
-    bars = layer(
-        "rows",
-        "rule",
-        valid="low",
-        strokeWidth=7,
-        opacity=0.35,
-        encoding={"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y, "color": colours},
-    )
-    medians = layer(
-        "rows",
-        "point",
-        valid="median",
-        filled=True,
-        size=70,
-        opacity=1,
-        encoding={
-            "x": quantitative("median", **across),
-            "y": y,
-            "color": colours,
-            "tooltip": tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n"),
-        },
-    )
-    texts = layer(
-        "rows",
-        "text",
-        align="left",
-        baseline="middle",
-        dx=9,
-        fontSize=12,
-        encoding={
-            "x": {"value": "width"},
-            "y": y,
-            "color": {"value": "var(--ink)"},
-            "text": nominal("text"),
-        },
-    )
+    tips = tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
+    intervals = interval_rows("median", across, y, colours, tips)
     floor = next((mark.value for mark in marks if mark.label == analysis.floor and mark.value), None)
     floor_line = layer(
         "floor",
@@ -102,7 +67,7 @@ def dot_plot(analysis: RunAnalysis, metric: Metric, marks: Sequence[Mark]) -> Js
     for row, mark in zip(data, order, strict=True):
         row["text"] = row.get("shown", mark.absent)
     return layered(
-        [*([floor_line] if floor else []), bars, medians, texts],
+        [*([floor_line] if floor else []), *intervals],
         _ROW * len(order),
         {"rows": data, "floor": [{"median": floor.estimate / unit}] if floor else []},
     )

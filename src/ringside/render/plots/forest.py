@@ -9,8 +9,9 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.model.results import Comparison
 from ringside.render.plots.layout import log_ticks
-from ringside.render.plots.marks import row_axis
-from ringside.render.plots.spec import Chart, Json, Panel, hue, layer, layered, nominal, quantitative, tooltip
+from ringside.render.plots.marks import interval_rows, row_axis
+from ringside.render.plots.spec import Chart, Json, Panel, hue, layer, layered, quantitative, tooltip
+from ringside.text import capitalised
 
 _ROW = 24
 
@@ -27,7 +28,7 @@ def chart(analysis: RunAnalysis) -> Chart:
     ]
     return Chart(
         f"Ratio to {baseline}",
-        f"{metric.noun[:1].upper()}{metric.noun[1:]} over that of {baseline} in the same block, with the "
+        f"{capitalised(metric.noun)} over that of {baseline} in the same block, with the "
         f"interval of the ratio. Between the dashed lines, {margin} around 1, two are equivalent.",
         tuple(panels),
     )
@@ -76,6 +77,7 @@ def _forest(analysis: RunAnalysis, comparisons: Sequence[Comparison]) -> Json:
     }
     labels = [each.contender for each in comparisons]
     y, colours = row_axis(labels), hue(analysis, labels)
+    tips = tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
     layers = [
         layer(
             "limits",
@@ -85,43 +87,7 @@ def _forest(analysis: RunAnalysis, comparisons: Sequence[Comparison]) -> Json:
             encoding={"x": quantitative("limit", **across)},
         ),
         layer("one", "rule", color="var(--quiet)", encoding={"x": quantitative("limit", **across)}),
-        layer(
-            "rows",
-            "rule",
-            valid="low",
-            strokeWidth=7,
-            opacity=0.35,
-            encoding={"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y, "color": colours},
-        ),
-        layer(
-            "rows",
-            "point",
-            filled=True,
-            size=70,
-            opacity=1,
-            encoding={
-                "x": quantitative("ratio", **across),
-                "y": y,
-                "color": colours,
-                "tooltip": tooltip(
-                    contender="contender", text="ratio", interval="interval", verdict="verdict"
-                ),
-            },
-        ),
-        layer(
-            "rows",
-            "text",
-            align="left",
-            baseline="middle",
-            dx=9,
-            fontSize=12,
-            encoding={
-                "x": {"value": "width"},
-                "y": y,
-                "color": {"value": "var(--ink)"},
-                "text": nominal("text"),
-            },
-        ),
+        *interval_rows("ratio", across, y, colours, tips),
     ]
     values = {"rows": data, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
     return layered(layers, _ROW * len(labels), values)

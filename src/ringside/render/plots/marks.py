@@ -10,7 +10,7 @@ from ringside import units
 from ringside.model.design import Metric
 from ringside.model.results import Interval
 from ringside.render.plots.layout import log_ticks
-from ringside.render.plots.spec import Json
+from ringside.render.plots.spec import Json, beside, layer, quantitative
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,29 @@ def row_axis(labels: Sequence[str]) -> Json:
         "scale": {"domain": list(labels)},
         "axis": axis,
     }
+
+
+def interval_rows(field: str, across: Json, y: Json, colours: Json, tips: list[Json]) -> list[Json]:
+    """The layers of rows with intervals: a bar from `low` to `high`, a point at `field`, which has the
+    tooltip, and the row's `text` beside the right edge. `across`: properties of the horizontal channel."""
+    bars = layer(
+        "rows",
+        "rule",
+        valid="low",
+        strokeWidth=7,
+        opacity=0.35,
+        encoding={"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y, "color": colours},
+    )
+    points = layer(
+        "rows",
+        "point",
+        valid=field,
+        filled=True,
+        size=70,
+        opacity=1,
+        encoding={"x": quantitative(field, **across), "y": y, "color": colours, "tooltip": tips},
+    )
+    return [bars, points, beside("rows", text="text", y=y, colour={"value": "var(--ink)"})]
 
 
 def middle_unit(marks: Sequence[Mark], unit: str) -> tuple[float, str]:

@@ -9,6 +9,7 @@ from typing import Any
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.render.plots.colours import of_contender
+from ringside.text import capitalised
 
 # A part of a specification.
 Json = dict[str, Any]
@@ -77,8 +78,13 @@ def layer(data: str, mark: str, *, valid: str = "", encoding: Json, **properties
 
 def end_labels(colours: Json) -> Json:
     """A layer of contenders' names beside the right edge, at the pixels of the data `labels`."""
+    return beside("labels", text="contender", y=quantitative("y", scale=None, axis=None), colour=colours)
+
+
+def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:
+    """A layer of texts, those in the field `text`, beside the right edge."""
     return layer(
-        "labels",
+        data,
         "text",
         align="left",
         baseline="middle",
@@ -86,9 +92,9 @@ def end_labels(colours: Json) -> Json:
         fontSize=12,
         encoding={
             "x": {"value": "width"},
-            "y": quantitative("y", scale=None, axis=None),
-            "text": nominal("contender"),
-            "color": colours,
+            "y": y,
+            "text": nominal(text),
+            "color": colour,
         },
     )
 
@@ -116,4 +122,4 @@ def axis_title(metric: Metric, unit_name: str) -> str:
 
 def sentence(text: str) -> str:
     """An explanation as a sentence."""
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalised(text)}."

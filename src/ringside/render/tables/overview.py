@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringside import units
 from ringside.analysis.overview import Overview, OverviewColumn
-from ringside.model.results import Outcome
+from ringside.render.heading import headline
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 
@@ -25,22 +25,18 @@ def table(overview: Overview) -> TableData:
 
 
 def _cell(column: OverviewColumn, name: str) -> TableCell:
-    analysis, point = column.analysis, column.point
-    if name not in analysis.names:
+    cell = column.cell(name)
+    if cell is None:
         return TableCell("", "quiet")
-    ranking = analysis.rankings[analysis.headline.name, point]
-    best = ranking.order[0]
-    rank = f" [{units.rank_interval(ranking.ranks[name])}]" if name in ranking.ranks else ""
-    ratio = column.behind(name)
-    if ratio is not None and name == best:
+    if cell.ratio is None:
+        return TableCell(str(cell.outcome), "failed") if cell.outcome else cells.ABSENT
+    if cell.other_class:
+        return TableCell(f"{units.significant(cell.ratio)} [{cell.other_class}]", "number")
+    rank = f" [{units.rank_interval(cell.ranks)}]" if cell.ranks else ""
+    if cell.is_best:
         return TableCell(f"1{rank}", "faster")
-    if ratio is not None and analysis.kind(name) != analysis.kind(best):
-        return TableCell(f"{units.significant(ratio)} [{analysis.kind(name)}]", "number")
-    if ratio is not None:
-        kind = "faster" if name in ranking.ranks and ranking.ranks[name][0] == 1 else "number"
-        return TableCell(f"{units.significant(ratio)}{rank}", kind)
-    failed = next((each for each in analysis.cell(name, point).outcomes if each is not Outcome.OK), None)
-    return TableCell(str(failed), "failed") if failed else cells.ABSENT
+    kind = "faster" if cell.ranks and cell.ranks[0] == 1 else "number"
+    return TableCell(f"{units.significant(cell.ratio)}{rank}", kind)
 
 
 def _explanation(column: OverviewColumn) -> str:
@@ -48,5 +44,4 @@ def _explanation(column: OverviewColumn) -> str:
     best = analysis.rankings[analysis.headline.name, column.point].order[0]
     value = analysis.cell(best, column.point).metrics.get(analysis.headline.name)
     amount = f"; best: {best}, {units.metric_estimate(value, analysis.headline)}" if value else ""
-    where = f" at {analysis.label(column.point)}" if len(analysis.points) > 1 else ""
-    return f"{column.label}: {analysis.headline.noun}{where}{amount}"
+    return f"{column.label}: {headline(column)}{amount}"
