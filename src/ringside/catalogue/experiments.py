@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from ringside.catalogue import tomlfile
 from ringside.catalogue.decode import decode
-from ringside.catalogue.names import Workloads, known_workload, levels_of, unknown
+from ringside.catalogue.names import Workloads, check_factor, check_levels, known_workload, levels_of, unknown
 from ringside.catalogue.quantities import goal, margin, seconds
 from ringside.catalogue.schema import ExperimentFile, Levels, SuiteFile
 from ringside.catalogue.tomlfile import Key, TomlFile
 from ringside.errors import CatalogueError, UsageError
-from ringside.model.catalogue import Contender, KnownWorkload
+from ringside.model.catalogue import Contender
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Show, Suite
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Known:
 
     workloads: Workloads
     contender: Callable[[str], Contender]
-    published: Collection[str]
+    published: Callable[[], Collection[str]]
 
 
 def read_suite(path: Path, experiments: Collection[str] | None = None) -> Suite | None:
@@ -107,28 +107,17 @@ def _check_names(file: TomlFile, table: ExperimentFile, known: Known) -> None:
     ]
     for keys, levels_by_factor in places:
         for factor, levels in levels_by_factor.items():
-            _check_factor(file, factor, (*keys, factor), table.workload, workload)
-            for level in levels if isinstance(levels, tuple) else (levels,):
-                try:
-                    workload.check(factor, level)
-                except UsageError as error:
-                    raise file.error(str(error), (*keys, factor)) from None
+            check_factor(file, factor, table.workload, workload, (*keys, factor))
+            check_levels(file, factor, levels, workload, (*keys, factor))
     for index, name in enumerate(table.show.metrics):
         if name not in workload.metrics:
             message = unknown(f"metric of `{table.workload}` called", name, workload.metrics)
             raise file.error(str(message), ("show", "metrics", index))
     if table.show.sweep is not None:
-        _check_factor(file, table.show.sweep, ("show", "sweep"), table.workload, workload)
-    if table.published is not None and table.published not in known.published:
-        message = unknown("source of published figures", table.published, known.published)
+        check_factor(file, table.show.sweep, table.workload, workload, ("show", "sweep"))
+    if table.published is not None and table.published not in (sources := known.published()):
+        message = unknown("source of published figures", table.published, sources)
         raise file.error(str(message), ("published",))
-
-
-def _check_factor(
-    file: TomlFile, factor: str, keys: tuple[Key, ...], name: str, workload: KnownWorkload
-) -> None:
-    if factor not in workload.factors:
-        raise file.error(str(unknown(f"factor of `{name}` called", factor, workload.factors)), keys)
 
 
 def _check_contender(file: TomlFile, name: str, index: int, workload: str, known: Known) -> None:

@@ -7,7 +7,8 @@ The catalogue that travels with ringside comes first; folders `contenders/`, `ex
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from ringside.catalogue.experiments import Known, read_experiment, read_suite
@@ -70,22 +71,23 @@ class Catalogue:
         """Names of experiments and suites, sorted."""
         return sorted(self._files("experiments"))
 
-    def contender(self, name: str) -> Contender:
-        """The contender `name` or `name@runtime`. Raises UsageError for an unknown one."""
+    def contender(self, name: str, manifests: Mapping[str, Path] | None = None) -> Contender:
+        """The contender `name` or `name@runtime`; `manifests` as for `runtimes`. Raises UsageError for an
+        unknown one."""
         folder, _, runtime = name.partition("@")
-        contenders = {contender.name: contender for contender in self.runtimes(folder)}
+        contenders = {contender.name: contender for contender in self.runtimes(folder, manifests)}
         if runtime and name not in contenders:
             raise UsageError(
                 f"contender `{folder}` has no runtime `{runtime}`; it has: {', '.join(contenders)}"
             )
         return contenders[name] if runtime else next(iter(contenders.values()))
 
-    def runtimes(self, folder: str) -> list[Contender]:
-        """The contender of a folder on each of its runtimes, the first runtime's first. Raises UsageError for
-        an unknown one."""
+    def runtimes(self, folder: str, manifests: Mapping[str, Path] | None = None) -> list[Contender]:
+        """The contender of a folder on each of its runtimes, the first runtime's first. `manifests`: by
+        folder, where they have been looked for already. Raises UsageError for an unknown one."""
         if folder in self._added:
             return self._added[folder]
-        manifests = self._manifests()
+        manifests = self._manifests() if manifests is None else manifests
         if folder not in manifests:
             raise unknown("contender", folder, manifests, "one outside the catalogue needs --with")
         return list(self._read(manifests[folder]).values())
@@ -138,12 +140,15 @@ class Catalogue:
         """What experiments may name; None where the workloads are not known."""
         if self._workloads is None:
             return None
-        return Known(self._workloads, self.contender, self.published_names())
+        # An experiment names many contenders: manifests are looked for once.
+        contender = partial(self.contender, manifests=self._manifests())
+        return Known(self._workloads, contender, self.published_names)
 
     def suite(self, name: str) -> Suite | None:
         """The suite of that name or path, None where it is an experiment."""
-        file = Path(name) if _is_path(name) else self._files("experiments").get(name)
-        return read_suite(file, self.experiment_names()) if file and file.is_file() else None
+        files = self._files("experiments")
+        file = Path(name) if _is_path(name) else files.get(name)
+        return read_suite(file, sorted(files)) if file and file.is_file() else None
 
     def published(self, name: str) -> Published:
         """The published figures and claims of a source. Raises UsageError for an unknown one."""

@@ -9,10 +9,17 @@ from packaging.version import InvalidVersion, Version
 
 from ringside.catalogue import tomlfile
 from ringside.catalogue.decode import decode
-from ringside.catalogue.names import Workloads, check_placeholders, known_workload, levels_of, unknown
+from ringside.catalogue.names import (
+    Workloads,
+    check_factor,
+    check_levels,
+    check_placeholders,
+    known_workload,
+    levels_of,
+)
 from ringside.catalogue.schema import ManifestFile, RuntimeTable
 from ringside.catalogue.tomlfile import TomlFile
-from ringside.errors import CatalogueError, UsageError
+from ringside.errors import CatalogueError
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -96,19 +103,12 @@ def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -
     for name, table in manifest.workload.items():
         keys = ("workload", name)
         workload = known_workload(file, name, known, keys)
-        factors = workload.factors
         for key, named in (("most", table.most), ("only", table.only)):
             for factor in named:
-                if factor not in factors:
-                    message = unknown(f"factor of `{name}` called", factor, factors)
-                    raise file.error(str(message), (*keys, key, factor))
+                check_factor(file, factor, name, workload, (*keys, key, factor))
         for factor, levels in table.only.items():
-            for level in levels if isinstance(levels, list | tuple) else (levels,):
-                try:
-                    workload.check(factor, level)
-                except UsageError as error:
-                    raise file.error(str(error), (*keys, "only", factor)) from None
-        check_placeholders(file, table.command, ("runtime", "build", *factors), (*keys, "command"))
+            check_levels(file, factor, levels, workload, (*keys, "only", factor))
+        check_placeholders(file, table.command, ("runtime", "build", *workload.factors), (*keys, "command"))
     for name, reason in manifest.without.items():
         known_workload(file, name, known, ("without", name))
         if name in manifest.workload:

@@ -36,6 +36,25 @@ def known_workload(file: TomlFile, name: str, known: Workloads, keys: tuple[Key,
     return known[name]
 
 
+def check_factor(
+    file: TomlFile, factor: str, name: str, workload: KnownWorkload, keys: tuple[Key, ...]
+) -> None:
+    """Raise CatalogueError, at `keys`, for a factor that the workload `name` does not have."""
+    if factor not in workload.factors:
+        raise file.error(str(unknown(f"factor of `{name}` called", factor, workload.factors)), keys)
+
+
+def check_levels(
+    file: TomlFile, factor: str, levels: Levels, workload: KnownWorkload, keys: tuple[Key, ...]
+) -> None:
+    """Raise CatalogueError, at `keys`, for a level that the factor cannot have on any machine."""
+    for level in levels if isinstance(levels, tuple) else (levels,):
+        try:
+            workload.check(factor, level)
+        except UsageError as error:
+            raise file.error(str(error), keys) from None
+
+
 def check_placeholders(
     file: TomlFile, command: Iterable[str], known: Collection[str], keys: tuple[Key, ...]
 ) -> None:

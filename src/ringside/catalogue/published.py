@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ringside.catalogue import tomlfile
 from ringside.catalogue.decode import decode
-from ringside.catalogue.names import Workloads, known_workload, unknown
+from ringside.catalogue.names import Workloads, check_factor, known_workload, unknown
 from ringside.catalogue.schema import FigureTable, PublishedFile
 from ringside.catalogue.tomlfile import Key, TomlFile
 from ringside.model.catalogue import Claim, Figure, Published
@@ -52,9 +52,7 @@ def _check_figure(
     """Workload, factors, contender, metric and unit must be known."""
     workload = known_workload(file, table.workload, known, (*keys, "workload"))
     for factor in table.point:
-        if factor not in workload.factors:
-            error = unknown(f"factor of `{table.workload}` called", factor, workload.factors)
-            raise file.error(str(error), (*keys, "point", factor))
+        check_factor(file, factor, table.workload, workload, (*keys, "point", factor))
     name = table.contender.split("@")[0]
     if contenders is not None and not any(each == name or each.startswith(f"{name}-") for each in contenders):
         raise file.error(str(unknown("contender", name, contenders)), (*keys, "contender"))

@@ -114,7 +114,9 @@ def _document(contender: Contender, checked: Sequence[Checked]) -> dict[str, Any
 
 
 def _unavailable(result: Unavailable) -> dict[str, Any]:
-    for line in result.log.rstrip().splitlines()[-15:]:
+    from ringside.render.failures import LOG_LINES, last_lines
+
+    for line in last_lines(result.log, LOG_LINES):
         _say(f"  | {line}")
     reason = f"{result.reason}; {result.remedy}" if result.remedy else result.reason
     return {"contender": result.contender.name, "conforms": False, "reason": reason, "workloads": []}

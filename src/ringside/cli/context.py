@@ -18,7 +18,6 @@ from ringside.model.catalogue import KnownWorkload
 from ringside.model.results import Run
 from ringside.store import Store, record
 from ringside.workloads import WORKLOADS
-from ringside.workloads.base import Workload
 
 FOLDER = Path(".ringside")
 _STORE = "ringside.sqlite"
@@ -71,7 +70,7 @@ def known_workloads() -> dict[str, KnownWorkload]:
             {metric.name: metric.unit for metric in workload.metrics},
             frozenset(workload.claims),
             workload.check_level,
-            is_service=type(workload).service is not Workload.service,
+            is_service=workload.is_service,
             title=workload.title,
         )
         for name, workload in WORKLOADS.items()

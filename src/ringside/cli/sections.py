@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -34,17 +34,22 @@ def option(section: str, *names: str, **attributes: Any) -> Callable[[Function],
     return click.option(*names, cls=Option, section=section, **attributes)
 
 
+def records(ctx: click.Context, parameters: Iterable[click.Parameter]) -> dict[str, list[tuple[str, str]]]:
+    """The help of options by section, in the order in which sections are first used."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in parameters:
+        record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+        if record is not None:
+            section = parameter.section if isinstance(parameter, Option) else COMMON
+            sections.setdefault(section, []).append(record)
+    return sections
+
+
 class Command(click.Command):
     """A command whose help lists options by section, in the order in which sections are first used."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the formatter, a section at a time."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None:
-                section = parameter.section if isinstance(parameter, Option) else COMMON
-                sections.setdefault(section, []).append(record)
-        for section, records in sections.items():
+        for section, of_section in records(ctx, self.get_params(ctx)).items():
             with formatter.section(section):
-                formatter.write_dl(records)
+                formatter.write_dl(of_section)

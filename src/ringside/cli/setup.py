@@ -48,9 +48,11 @@ def setup(names: Sequence[str]) -> int:
             unavailable.append(result)
         else:
             _say(f"{contender.name} is ready")
+    from ringside.render.failures import LOG_LINES, last_lines
+
     for result in unavailable:
         _say(f"{result.contender.name} is not available: {result.reason}")
-        for line in result.log.rstrip().splitlines()[-15:]:
+        for line in last_lines(result.log, LOG_LINES):
             _say(f"  | {line}")
         _say(f"  {result.remedy}")
     for name, error in errors.items():

@@ -6,15 +6,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from ringside.cli import hyperfine
+from ringside.cli import hyperfine, sections
+from ringside.cli.sections import COMMON, Function
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-COMMON = "Common options"
 SECTIONS = (COMMON, "Commands", "Parameters", "How often", "Output")
 # A value for these stands behind `=`; what they mean without one.
 _ALONE = {"--shell": "default", "--ignore-failure": "all-non-zero"}
@@ -24,12 +22,11 @@ _SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "z
 _MORE = "`ringside vs --help all` has all options; docs/COMMANDS.md compares them with hyperfine's."
 
 
-class SectionOption(click.Option):
-    """An option in a section of the help."""
+class ShownOption(sections.Option):
+    """An option in a section of the help, written as `shown` there."""
 
-    def __init__(self, *declarations: Any, section: str = COMMON, shown: str = "", **attributes: Any) -> None:
+    def __init__(self, *declarations: Any, shown: str = "", **attributes: Any) -> None:
         super().__init__(*declarations, **attributes)
-        self.section = section
         self.shown = shown
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -38,9 +35,9 @@ class SectionOption(click.Option):
         return (self.shown or record[0], self.help or "") if record else None
 
 
-def option(*declarations: str, **attributes: Any) -> Callable[[F], F]:
+def option(*declarations: str, **attributes: Any) -> Callable[[Function], Function]:
     """click.option with `section`, and `shown`: how it is written."""
-    return click.option(*declarations, cls=SectionOption, **attributes)
+    return click.option(*declarations, cls=ShownOption, **attributes)
 
 
 class VsCommand(click.Command):
@@ -63,25 +60,20 @@ class VsCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self._format(ctx, formatter, SECTIONS)
 
-    def _help(self, ctx: click.Context, sections: Sequence[str]) -> str:
+    def _help(self, ctx: click.Context, shown: Sequence[str]) -> str:
         # No wider than a terminal of the usual width.
         formatter = click.HelpFormatter(width=80, max_width=80)
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
-        self._format(ctx, formatter, sections)
+        self._format(ctx, formatter, shown)
         return formatter.getvalue().rstrip("\n")
 
-    def _format(self, ctx: click.Context, formatter: click.HelpFormatter, sections: Sequence[str]) -> None:
-        for section in sections:
-            records = [
-                record
-                for parameter in self.params
-                if isinstance(parameter, SectionOption) and parameter.section == section
-                if (record := parameter.get_help_record(ctx))
-            ]
+    def _format(self, ctx: click.Context, formatter: click.HelpFormatter, shown: Sequence[str]) -> None:
+        records = sections.records(ctx, self.params)
+        for section in shown:
             with formatter.section(section):
-                formatter.write_dl(records, col_max=34)
-        if len(sections) < len(SECTIONS):
+                formatter.write_dl(records[section], col_max=34)
+        if len(shown) < len(SECTIONS):
             formatter.write_text(_MORE)
 
 

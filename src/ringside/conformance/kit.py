@@ -17,7 +17,6 @@ from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
 from ringside.model.catalogue import Ready
 from ringside.workloads import workload as find_workload
-from ringside.workloads.base import Workload
 
 _KINDS: dict[str, Kind] = {"fib": FIB, "fanout": FANOUT, "feed": FEED}
 
@@ -45,7 +44,7 @@ def check(
     for name in workloads:
         on_workload(name)
         workload = find_workload(name)
-        if type(workload).service is not Workload.service and name not in _KINDS:
+        if workload.is_service and name not in _KINDS:
             checked.append(Checked(name, (), f"`check` knows no rules of the server `{name}`"))
             continue
         with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ringside import units as numbers
 from ringside.load.result import LoadResult
+from ringside.load.time_units import UNITS
 from ringside.text import one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -19,11 +20,11 @@ _WORDS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
 _CONDITION = re.compile(r"\s*(?P<figure>[^<>=\s]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[^<>=]*?)\s*")
 _PERCENTILE = re.compile(r"p([5-9]\d(?:\.\d{1,2})?)")
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>.*)")
-_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_NS = {symbol: unit.ns for symbol, unit in UNITS.items()} | {"µs": UNITS["us"].ns}
 _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
 _KNOWN = (*_TIMES, "errors", "rate")
 # Percentiles that the engine itself computes; others come from the histogram's counts.
-_SUMMARY = {"p50", "p90", "p95", "p99", "p99.9", "max", "min", "mean"}
+_SUMMARY = {*_TIMES} - {"p99.99"}
 
 
 @dataclass(frozen=True, slots=True)

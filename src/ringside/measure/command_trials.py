@@ -115,7 +115,10 @@ class CommandTrials:
         points: Sequence[Point] = (POINT,),
     ) -> None:
         self._commands = {command.name: command for command in commands}
-        self._cells = [Cell(command.name, point) for point in points for command in commands]
+        self._argv = {
+            Cell(command.name, point): command.argv(point) for point in points for command in commands
+        }
+        self._cells = list(self._argv)
         self._options = options
         self._seed = seed
         self._executor = executor
@@ -183,7 +186,7 @@ class CommandTrials:
         options = self._options
         padding = "." * padding_bytes(self._seed, block, position)
         return TrialRequest(
-            argv=self._commands[cell.contender].argv(cell.point),
+            argv=self._argv[cell],
             cwd=str(options.folder),
             # Scripts that were written for hyperfine name files by this variable.
             env={**options.environment, "RINGSIDE_PADDING": padding, "HYPERFINE_ITERATION": iteration},
@@ -218,8 +221,9 @@ class CommandTrials:
         """Execute what stands around the measured commands, if anything does."""
         if text is None or not text.strip():
             return
-        argv = words(filled_in(text, cell.point), self._commands[cell.contender].shell)
-        line = one_line(filled_in(text, cell.point), 80)
+        filled = filled_in(text, cell.point)
+        argv = words(filled, self._commands[cell.contender].shell)
+        line = one_line(filled, 80)
         try:
             done = subprocess.run(
                 argv,

@@ -251,13 +251,16 @@ def source_files(contender: Contender) -> dict[str, bytes]:
 
 def source_paths(contender: Contender) -> list[Path]:
     """The files that `source_files` reads, sorted."""
-    folder, paths = contender.folder, []
-    for file in sorted(folder.rglob("*")) if contender.has_sources else []:
-        inside = file.relative_to(folder)
-        left = any(part.startswith(".") or part in ("__pycache__", "target") for part in inside.parts)
-        if file.is_file() and not left and file.suffix not in (".pyc", ".beam"):
-            paths.append(file)
-    return paths
+    paths = []
+    for parent, folders, files in os.walk(contender.folder) if contender.has_sources else []:
+        # What tools make is not even looked into: it may be thousands of files, at each trial.
+        folders[:] = [name for name in folders if not _is_left_behind(name)]
+        paths += [Path(parent, name) for name in files if not _is_left_behind(name)]
+    return sorted(path for path in paths if path.is_file())
+
+
+def _is_left_behind(name: str) -> bool:
+    return name.startswith(".") or name in ("__pycache__", "target") or name.endswith((".pyc", ".beam"))
 
 
 def has_build(ready: Ready) -> bool:

@@ -18,7 +18,8 @@ from ringside.text import one_line
 _CLOCK_REALTIME_COARSE = 5
 _MAX_PATH = 300
 
-Stamps = Mapping[Path, tuple[int, ...]]
+# By path.
+Stamps = Mapping[str, tuple[int, ...]]
 
 
 class FileWatch:
@@ -28,7 +29,7 @@ class FileWatch:
     def __init__(self, contenders: Iterable[Ready]) -> None:
         self._contenders = {ready.contender.name: ready for ready in contenders}
         self._sources = {name: _stamps(source_paths(each.contender)) for name, each in self._items()}
-        self._builds = {name: _stamps(_files(each.build)) for name, each in self._items()}
+        self._builds = {name: _stamps_below(each.build) for name, each in self._items()}
         # Of each trial: the contender, begin and end on the clock of files.
         self._trials: list[tuple[str, int, int]] = []
 
@@ -44,7 +45,7 @@ class FileWatch:
             yield
         finally:
             self._trials.append((name, begin, time.time_ns()))
-            self._builds[name] = _stamps(_files(ready.build))
+            self._builds[name] = _stamps_below(ready.build)
 
     def changed_sources(self, ready: Ready) -> str | None:
         """Why a contender is not what it was when the run began, or None."""
@@ -64,7 +65,7 @@ class FileWatch:
         """Make a build anew that was changed; how it was changed, or None. Raises BuildError where it
         cannot be made."""
         name = ready.contender.name
-        path = _changed(self._builds[name], _stamps(_files(ready.build)))
+        path = _changed(self._builds[name], _stamps_below(ready.build))
         if path is None and has_build(ready):
             return None
         when = self._when(path) if path else ""
@@ -72,14 +73,14 @@ class FileWatch:
             rebuild(ready)
         except BuildError as error:
             raise BuildError(f"its build was changed{when}, and cannot be made anew: {error}") from error
-        self._builds[name] = _stamps(_files(ready.build))
+        self._builds[name] = _stamps_below(ready.build)
         return f"its build was changed{when}, and was made anew"
 
     def discard_changed(self) -> None:
         """At the end of a run: the next one makes builds anew that were changed after the last trial of their
         contender."""
         for name, ready in self._items():
-            if _changed(self._builds[name], _stamps(_files(ready.build))) is not None:
+            if _changed(self._builds[name], _stamps_below(ready.build)) is not None:
                 discard(ready)
 
     def _when(self, path: Path) -> str:
@@ -92,25 +93,32 @@ class FileWatch:
         return f" during the trial of `{names[-1]}`" if names else ""
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """All files below a folder, links included."""
-    for parent, folders, files in os.walk(folder):
-        for name in files:
-            yield Path(parent, name)
-        for name in folders:
-            if os.path.islink(os.path.join(parent, name)):
-                yield Path(parent, name)
-
-
 def _stamps(paths: Iterable[Path]) -> Stamps:
     stamps = {}
     for path in paths:
         # A file may go away meanwhile.
         with suppress(OSError):
-            state = path.lstat()
-            times = (state.st_mtime_ns, state.st_ctime_ns)
-            stamps[path] = (state.st_ino, state.st_size, state.st_mode, *times)
+            stamps[str(path)] = _stamp(path.lstat())
     return stamps
+
+
+def _stamps_below(folder: Path) -> Stamps:
+    """Those of all files below a folder, links included. Before and after each trial of a contender: a build
+    may have thousands of files, so no object is made for each."""
+    stamps, pending = {}, [str(folder)]
+    while pending:
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    continue
+                with suppress(OSError):
+                    stamps[entry.path] = _stamp(entry.stat(follow_symlinks=False))
+    return stamps
+
+
+def _stamp(state: os.stat_result) -> tuple[int, ...]:
+    return state.st_ino, state.st_size, state.st_mode, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _changed(before: Stamps, after: Stamps) -> Path | None:
@@ -118,4 +126,4 @@ def _changed(before: Stamps, after: Stamps) -> Path | None:
     if before == after:
         return None
     paths = sorted(before.keys() | after.keys())
-    return next(path for path in paths if before.get(path) != after.get(path))
+    return next(Path(path) for path in paths if before.get(path) != after.get(path))

@@ -268,6 +268,11 @@ class Workload(Measurement):
         del point
         return 0, ""
 
+    @property
+    def is_service(self) -> bool:
+        """Whether its contenders listen."""
+        return type(self).service is not Workload.service
+
     def service(self, point: Point, seed: int) -> Service | None:
         """For a contender that listens, what the probe does with it; None for a program that ends by
         itself."""
