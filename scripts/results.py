@@ -19,6 +19,7 @@ from ringside.analysis.claims import ExaminedClaim, examine
 from ringside.analysis.overview import overview, suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.cli import context
+from ringside.measure.suites import analysis_of
 from ringside.model.catalogue import Published
 from ringside.model.design import Point
 from ringside.render.heading import heading, machine
@@ -47,7 +48,7 @@ def analyses_of(path: Path) -> list[RunAnalysis]:
     store, suite = record.read(path), context.catalogue().suite(SUITE)
     order = suite.experiments if suite else ()
     runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
-    return [context.analysis(store, run) for run in runs]
+    return [analysis_of(store, run) for run in runs]
 
 
 def results(analyses: Sequence[RunAnalysis]) -> str:

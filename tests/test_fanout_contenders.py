@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from ringside.measure.plain_server import free_port
 from tests import servers
 from tests.test_contenders import CATALOGUE
 
@@ -120,8 +121,7 @@ def garbage(connection: socket.socket) -> bool:
 
 
 def closed_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"http://127.0.0.1:{server.getsockname()[1]}/"
+    return f"http://127.0.0.1:{free_port()}/"
 
 
 # --- the gateway --------------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
+from ringside.conformance.subject import alive_in_session
 from tests import servers
 from tests.test_contenders import CATALOGUE
 
@@ -128,17 +128,6 @@ class Server:
         assert self.process.stderr is not None
         assert self.process.stdout.read() == b""
         assert self.process.stderr.read() == b""
-
-
-def alive_in_session(session: int) -> list[int]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            # The fields behind the program's name: state, parent, group, session.
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session and fields[0] not in "ZX":
-                found.append(int(folder.name))
-    return found
 
 
 @contextmanager

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import ReportError
+from ringside.measure.suites import analysis_of
 from ringside.model.results import Run
 from ringside.publish.badge import badge
 from ringside.publish.folder import MANIFEST, Folder
 from ringside.publish.post import write_post
 from ringside.publish.site import write_site
 from ringside.render.html.page import Page
-from ringside.serve.source import analysis_of
 from ringside.store import Store
 from ringside.units import quantity
 from tests.command_line import ringside

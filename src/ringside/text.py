@@ -1,4 +1,4 @@
-"""Texts: untrusted ones made harmless for a line of a terminal or of Markdown, and sentences."""
+"""Texts: untrusted ones made harmless for a line of a terminal or of Markdown, sentences, and times."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def sentences(*parts: str) -> str:
     """The parts that hold a text, each as a sentence with a capital and a full stop."""
     stripped = (part.strip().rstrip(".") for part in parts)
     return " ".join(f"{capitalised(part)}." for part in stripped if part)
+
+
+def minute(time: str) -> str:
+    """A time of the store to the minute, as it is shown: `2026-09-18 17:41`."""
+    return time[:16].replace("T", " ")

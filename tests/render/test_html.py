@@ -44,7 +44,8 @@ class Proved(Exact):
 
 @pytest.fixture
 def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "vega", lambda: STUB)
+    # The library is kept once made, so what makes it is not the place.
+    monkeypatch.setattr(page, "_library", lambda: page._Library(scripts.script(STUB), scripts.packed(STUB)))
 
 
 class Reader(HTMLParser):

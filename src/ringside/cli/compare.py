@@ -44,14 +44,14 @@ def compare(
     """
     from ringside.analysis.run_diff import diff
     from ringside.cli import context
-    from ringside.measure.suites import single_run
+    from ringside.measure.suites import analysis_of, single_run
     from ringside.model.results import Obstacle, Verdict
     from ringside.render import documents, markdown, terminal
     from ringside.render.tables import run_diff
     from ringside.units import verdict_word
 
     storage = context.open_store(store, create=False)
-    before, after = (context.analysis(storage, single_run(storage, name)) for name in (one, other))
+    before, after = (analysis_of(storage, single_run(storage, name)) for name in (one, other))
     difference = diff(before, after, metric, margin)
     if form == "json":
         sys.stdout.write(documents.as_json(documents.diff_document(difference)))

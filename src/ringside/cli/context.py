@@ -9,13 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ringside.analysis.run import RunAnalysis, analyse, needs_samples
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import KnownWorkload
-from ringside.model.results import Run
 from ringside.store import Store, record
 from ringside.workloads import WORKLOADS
 
@@ -81,11 +79,6 @@ def catalogue(outside: Sequence[str] = ()) -> Catalogue:
     """The catalogue, its manifests checked against the workloads that exist. `outside`: further contenders,
     as `--with` names them."""
     return Catalogue(workloads=known_workloads(), outside=outside)
-
-
-def analysis(store: Store, run: Run) -> RunAnalysis:
-    """The analysis of a run of the store."""
-    return analyse(run, store.trials(run, samples=needs_samples(run)))
 
 
 def toolchain() -> Toolchain:

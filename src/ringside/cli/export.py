@@ -29,7 +29,7 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
     figures.
     """
     from ringside.cli import context
-    from ringside.measure.suites import runs_of, single_run
+    from ringside.measure.suites import analysis_of, runs_of, single_run
     from ringside.render.exports import TEXT_FORMATS, parquet
     from ringside.store import record
 
@@ -39,7 +39,7 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
             raise UsageError(f"a record is a compressed file: name it with -o run{record.SUFFIX}")
         record.write(storage, runs_of(storage, run), output)
         return 0
-    analysis = context.analysis(storage, single_run(storage, run))
+    analysis = analysis_of(storage, single_run(storage, run))
     if form == "parquet":
         if output is None:
             raise UsageError("Parquet is a binary format: name a file with -o run.parquet")

@@ -30,6 +30,7 @@ def compare(
     from ringside.cli import context
     from ringside.load import summary, versus
     from ringside.load.live import Screen, progress_interval_s
+    from ringside.measure.suites import analysis_of
     from ringside.probe.process import Probe
     from ringside.render import paired
     from ringside.store.plans import read_plan
@@ -51,7 +52,7 @@ def compare(
         except KeyboardInterrupt:
             # What was measured until then is shown.
             interrupted = True
-    analysis = context.analysis(storage, storage.run(run.id))
+    analysis = analysis_of(storage, storage.run(run.id))
     first_part = versus.part(plan, blocks, 0)
     with streams.output():
         if arguments.form == "json":

@@ -46,16 +46,13 @@ def report(
     from ringside.measure.suites import runs_of
     from ringside.publish import post, site
     from ringside.publish.badge import badge
-    from ringside.render.html.page import Page, render
+    from ringside.publish.runs import page_of
+    from ringside.render.html.page import render
     from ringside.render.plots import files
 
     storage = context.open_store(store, create=False)
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
-    pages = []
-    for run in named.values():
-        analysis = context.analysis(storage, run)
-        hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
-        pages.append(Page(analysis, storage.sources(sorted(hashes))))
+    pages = [page_of(storage, run) for run in named.values()]
     instead = site_to or post_to or badge_to
     if output or not instead:
         output = output or Path("report.html")

@@ -162,10 +162,11 @@ def _page(port: int, store: str | None, executor: Executor) -> Server:
 
 def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:
     from ringside.cli import context
+    from ringside.measure.suites import analysis_of
     from ringside.render import terminal
 
     with progress.paused():
-        terminal.show_part(context.analysis(storage, run), context.out())
+        terminal.show_part(analysis_of(storage, run), context.out())
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -48,9 +48,10 @@ def present(
     """Print a run, or those of the suite with that id; `hint`: how to make a report of them. `with_parts`:
     the parts of a suite as well, where they were not printed before."""
     from ringside.cli import context
+    from ringside.measure.suites import analysis_of
     from ringside.render import csv, documents, markdown, terminal
 
-    analyses = [context.analysis(storage, run) for run in runs]
+    analyses = [analysis_of(storage, run) for run in runs]
     if form == "json":
         document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])
         sys.stdout.write(documents.as_json(document))

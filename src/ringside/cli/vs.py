@@ -189,6 +189,7 @@ def _conduct(options: vs_options.VsOptions) -> int:
     from ringside.measure import command_trials
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.scans import scan_points
+    from ringside.measure.suites import analysis_of
 
     form = vs_options.form(options)
     factors = vs_options.factors(options)
@@ -218,7 +219,7 @@ def _conduct(options: vs_options.VsOptions) -> int:
     finally:
         if not _clean_up(trials):
             status = status or EXIT_FAILED
-    analysis = context.analysis(storage, storage.run(run.id))
+    analysis = analysis_of(storage, storage.run(run.id))
     if analysis.trial_count:
         if is_whole:
             vs_output.show(analysis, vs_options.facts(options, rule, execution, run), form)

@@ -20,6 +20,11 @@ _OTHER_CPUS = "other CPUs"
 _AFTER_SIGTERM = "after SIGTERM"
 
 
+def reason(error: BaseException) -> str:
+    """What is wrong, in a line; errors of connections may lack a text."""
+    return str(error) or type(error).__name__
+
+
 def check_arguments(subject: Subject, uses: Sequence[Sequence[str]], *, is_server: bool) -> None:
     """Each of these uses must end with status 2 and one line on stderr."""
     chosen = list(uses)[: _QUICK if subject.quick else None]

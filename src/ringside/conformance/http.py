@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-from ringside.conformance.common import in_time
+from ringside.conformance.common import in_time, reason
 from ringside.conformance.servers import Kind, Server, running
 from ringside.conformance.subject import SHOWN_PORT, Subject
-from ringside.conformance.upstreams import Upstream, closed_port
+from ringside.conformance.upstreams import Upstream
+from ringside.measure.plain_server import free_port
 
 _MAX_HEAD_BYTES = 1 << 16
 _GRAIN_S = 0.002
@@ -174,7 +175,7 @@ def _second(client: Client) -> str:
     try:
         reply = client.get()
     except (OSError, ValueError) as error:
-        return str(error) or type(error).__name__
+        return reason(error)
     return "" if reply.body == f"{_SUM}\n" * 3 else str(reply)
 
 
@@ -208,6 +209,11 @@ def _gateway(subject: Subject) -> None:
     _mixed(subject)
 
 
+def _closed_url() -> str:
+    """The URL of a port on which nothing listens."""
+    return f"http://127.0.0.1:{free_port()}/"
+
+
 def _calling(upstreams: Sequence[Upstream | str], kind: str = "io", *more: str) -> list[str]:
     urls = (each if isinstance(each, str) else each.url for each in upstreams)
     return ["port=0", "cores=1", f"kind={kind}", "upstreams=" + ",".join(urls), *more]
@@ -219,7 +225,7 @@ def _ask(subject: Subject, arguments: Sequence[str], **headers: str) -> tuple[Re
         with running(subject, *arguments) as server, server.connect() as connection:
             return Client(connection).get(**headers), ""
     except (OSError, ValueError) as error:
-        problem = str(error) or type(error).__name__
+        problem = reason(error)
         return Reply(0, {}, [(0.0, problem.encode())]), problem
 
 
@@ -227,10 +233,10 @@ def _failures(subject: Subject) -> None:
     """One that refuses, one that breaks off, one that never answers."""
     begun = b"HTTP/1.1 200 Said\r\nContent-Length: 100\r\n\r\nnot all"
     with Upstream(answer=begun) as broken, Upstream(answer=b"") as silent:
-        arguments = _calling([closed_port(), broken, silent], "io", "timeout_ms=500")
+        arguments = _calling([_closed_url(), broken, silent], "io", "timeout_ms=500")
         reply, problem = _ask(subject, arguments)
     if problem or reply.body.replace(".", "") != "400400400":
-        line = subject.served_by_hand(_calling([closed_port()] * 3, "io", "timeout_ms=500"), _curl("/"))
+        line = subject.served_by_hand(_calling([_closed_url()] * 3, "io", "timeout_ms=500"), _curl("/"))
         subject.report("fanout-400", "400 three times", reply, line)
 
 
@@ -364,7 +370,7 @@ def _slow_reader(subject: Subject) -> None:
                     if chunk != text.encode():
                         raise ValueError(f"{chunk[:60]!r} in place of {text!r}")
     except (OSError, ValueError) as error:
-        problem = str(error) or type(error).__name__
+        problem = reason(error)
     if problem:
         expected = f"{_CHUNKS} chunks for another client meanwhile, and then for the one that did not read"
         subject.report("feed-slow", expected, problem, line)

@@ -25,7 +25,6 @@ class Lines:
     awaits: list[str] = field(default_factory=list)
     spans: list[tuple[int, int, int]] = field(default_factory=list)
     result: dict[str, str] | None = None
-    others: list[bytes] = field(default_factory=list)
     problem: str = ""
 
     def times(self, phase: str) -> int:
@@ -37,11 +36,9 @@ def parse(output: bytes) -> Lines:
     """The lines of a program's stdout."""
     lines = Lines()
     for line in output.split(b"\n"):
-        if not line.startswith(b"::"):
-            lines.others += [line] if line else []
-            continue
-        problem = _add(lines, line)
-        lines.problem = lines.problem or problem
+        if line.startswith(b"::"):
+            problem = _add(lines, line)
+            lines.problem = lines.problem or problem
     return lines
 
 

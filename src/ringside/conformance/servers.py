@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from ringside.conformance.common import check_arguments, check_evidence, in_time
+from ringside.conformance.common import check_arguments, check_evidence, in_time, reason
 from ringside.conformance.subject import (
     PATIENCE_S,
     SHOWN_PORT,
@@ -40,7 +40,6 @@ class Server:
 
     process: subprocess.Popen[bytes]
     port: int
-    arguments: Sequence[str]
 
     def connect(self) -> socket.socket:
         """A connection, without delays of its own."""
@@ -105,7 +104,7 @@ def running(subject: Subject, *arguments: str) -> Iterator[Server]:
         ready = re.fullmatch(rb"::ready port=([1-9][0-9]*)", lines[-1]) if lines else None
         if not ready:
             raise ConnectionError("no ::ready")
-        yield Server(process, int(ready[1]), arguments)
+        yield Server(process, int(ready[1]))
 
 
 def _starts(subject: Subject, kind: Kind) -> bool:
@@ -131,7 +130,7 @@ def _starts(subject: Subject, kind: Kind) -> bool:
         elif ports[int(ready[1])] not in _LOOPBACK:
             subject.report("loopback", "127.0.0.1", f"listens on {_address(ports[int(ready[1])])}", line)
         if not subject.findings:
-            server = Server(process, int(ready[1]) if ready else 0, kind.arguments)
+            server = Server(process, int(ready[1]) if ready else 0)
             if problem := _asks(server, kind):
                 subject.report(
                     "evidence", "an answer", problem, subject.served_by_hand(kind.arguments, kind.ask)
@@ -149,7 +148,7 @@ def _asks(server: Server, kind: Kind) -> str:
         with server.connect() as connection:
             kind.answers(connection)
     except (OSError, ValueError) as error:
-        return str(error) or type(error).__name__
+        return reason(error)
     return ""
 
 

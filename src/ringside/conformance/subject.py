@@ -22,6 +22,7 @@ from ringside.measure.toolchain import expand
 from ringside.model.catalogue import Ready
 from ringside.model.design import Cell, Level, Limits, Point
 from ringside.model.results import Outcome, Trial
+from ringside.probe import orphans
 from ringside.text import one_line
 from ringside.workloads.base import Workload
 
@@ -31,7 +32,6 @@ _WALL_S = 60.0
 # In lines for a shell: a port that is rarely taken.
 SHOWN_PORT = 8123
 _SHOWN = 300
-_ENVIRONMENT = ("PATH", "LANG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Done:
 
 @dataclass
 class Subject:
-    """The program of a workload. `folder`: a temporary one. `broken`: rules that do not hold."""
+    """The program of a workload. `folder`: a temporary one."""
 
     ready: Ready
     workload: Workload
@@ -188,11 +188,10 @@ def alive_in_session(session: int) -> list[int]:
     """The processes of a session that have not ended."""
     alive = []
     for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, IndexError, ValueError):
-            # Behind the program's name: state, parent, group, session.
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session and fields[0] not in "ZX":
-                alive.append(int(folder.name))
+        # State, parent, group, session; nothing of a process that has gone.
+        fields = orphans.fields_of(int(folder.name))
+        if fields and int(fields[3]) == session and fields[0] not in "ZX":
+            alive.append(int(folder.name))
     return alive
 
 

@@ -80,9 +80,3 @@ def _head(readline: Callable[[], bytes]) -> str:
     while (line := readline()) not in (b"", b"\r\n"):
         lines.append(line.decode("latin-1"))
     return "".join(lines)
-
-
-def closed_port() -> str:
-    """The URL of a port on which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"http://127.0.0.1:{server.getsockname()[1]}/"

@@ -1,5 +1,5 @@
 """What `ringside run` is to do: one experiment, or those of a suite, as the command line changes them; and
-which runs of the store belong together."""
+which runs of the store belong together, and their analysis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ringside.analysis.run import RunAnalysis, analyse, needs_samples
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure import plan
@@ -160,3 +161,8 @@ def single_run(store: Store, name: str) -> Run:
 
 def _members(store: Store, suite: str) -> list[Run]:
     return [run for run in store.runs() if run.suite.get("id") == suite]
+
+
+def analysis_of(store: Store, run: Run) -> RunAnalysis:
+    """The analysis of a run of the store."""
+    return analyse(run, store.trials(run, samples=needs_samples(run)))

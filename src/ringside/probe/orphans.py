@@ -48,13 +48,13 @@ def children() -> set[Child]:
     with suppress(OSError):
         for task in os.listdir("/proc/self/task"):
             pids += _read(f"/proc/self/task/{task}/children").split()
-    found = ((int(pid), _fields(int(pid))) for pid in pids)
+    found = ((int(pid), fields_of(int(pid))) for pid in pids)
     return {(pid, fields[19]) for pid, fields in found if len(fields) > 19}
 
 
 def is_stopped(pid: int) -> bool:
     """Whether a signal has stopped a process."""
-    return _fields(pid)[:1] in [[state] for state in _STOPPED]
+    return fields_of(pid)[:1] in [[state] for state in _STOPPED]
 
 
 def end(others: set[Child]) -> None:
@@ -69,7 +69,7 @@ def end(others: set[Child]) -> None:
         time.sleep(_PAUSE_S)
 
 
-def _fields(pid: int) -> list[str]:
+def fields_of(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the third on; the second, the name, may hold anything."""
     try:
         text = _read(f"/proc/{pid}/stat")

@@ -11,12 +11,11 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from ringside import __version__
-from ringside.render.html import sources, style
+from ringside.render.html import style
+from ringside.render.html.templates import environment
 from ringside.render.plots.charts import config, missing
 from ringside.render.plots.colours import of_contender
 from ringside.render.plots.spec import Json
-from ringside.render.table import column_kinds
 
 _FOLDER = Path(__file__).parent / "templates"
 _WIDTH = 1100
@@ -24,19 +23,10 @@ _WIDTH = 1100
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
-        autoescape=True,
-        finalize=sources.visible,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["colours"] = of_contender
-    environment.filters["kinds"] = column_kinds
-    environment.globals["version"] = __version__
-    environment.globals["style"] = Markup(style.read("page.css") + (_FOLDER / "site.css").read_text("utf-8"))
-    return environment
+    made = environment(_FOLDER)
+    made.globals["colours"] = of_contender
+    made.globals["style"] = Markup(style.read("page.css") + (_FOLDER / "site.css").read_text("utf-8"))
+    return made
 
 
 def page(template: str, **values: Any) -> bytes:

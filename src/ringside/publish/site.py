@@ -23,6 +23,7 @@ from ringside.render.html import facts
 from ringside.render.html.page import Page, render
 from ringside.render.plots.history import chart
 from ringside.render.tables.history import change_table, run_table
+from ringside.text import minute
 
 _TITLE = "Runs of Ringside"
 
@@ -43,7 +44,7 @@ class SiteRun:
 
     @property
     def started(self) -> str:
-        return self.started_at[:16].replace("T", " ")
+        return minute(self.started_at)
 
 
 def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:

@@ -144,6 +144,15 @@ def sentences(diagnostic: Diagnostic) -> str:
     return " ".join(f"{capital(part, diagnostic)}." for part in words(diagnostic) if part)
 
 
+def written(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
+    """Diagnostics as they stand in pages: the text as a sentence without its full stop."""
+    return [
+        {"code": each.code, "text": capital(text, each), "remedy": remedy}
+        for each in diagnostics
+        for text, remedy in [words(each)]
+    ]
+
+
 def capital(text: str, diagnostic: Diagnostic) -> str:
     """A text as the beginning of a sentence; names stay as they are written."""
     is_name = any(text.startswith(name) for name in diagnostic.subjects if name)

@@ -17,7 +17,7 @@ from ringside.analysis.executions import descriptions
 from ringside.analysis.load_totals import load_totals
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Obstacle, Trial, Verdict
+from ringside.model.results import Description, Obstacle, Trial, Verdict
 from ringside.render import diagnostics, executions, markdown, terminal
 from ringside.render.documents import FORMAT, comparison_values, interval, ratio, verdict
 from ringside.render.sentences import Sentence, pair_sentence
@@ -118,18 +118,19 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The document of `vs --json`. `facts`: how it was measured. Where commands have parameters, each entry
     is of one point."""
+    described = descriptions(analysis)
     return {
         "format": FORMAT,
         **facts,
         "blocks_done": analysis.blocks_done,
-        "commands": [_command(analysis, cell) for cell in analysis.cells],
+        "commands": [_command(analysis, cell, described.get(cell)) for cell in analysis.cells],
         "comparisons": _comparisons(analysis),
         "times": [_execution(analysis, trial) for trial in analysis.trials if trial.block > 0],
         "warnings": diagnostics.rows(analysis.diagnostics),
     }
 
 
-def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
+def _command(analysis: RunAnalysis, cell: Cell, description: Description | None) -> dict[str, Any]:
     contender = analysis.contenders[cell.contender]
     ranks = analysis.rankings[analysis.headline.name, cell.point].ranks
     return {
@@ -143,7 +144,7 @@ def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
             for metric in analysis.measurement.metrics
             if (value := analysis.cells[cell].metrics.get(metric.name))
         },
-        **executions.spread_values(descriptions(analysis).get(cell)),
+        **executions.spread_values(description),
     }
 
 

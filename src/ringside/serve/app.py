@@ -16,7 +16,7 @@ from starlette.routing import Route
 from ringside.analysis.run_diff import diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
-from ringside.measure.suites import runs_of, single_run
+from ringside.measure.suites import analysis_of, runs_of, single_run
 from ringside.render import csv, diagnostics, documents, sentences
 from ringside.render.html import facts
 from ringside.render.tables import run_diff
@@ -24,9 +24,10 @@ from ringside.serve import compose, content, pages, runs
 from ringside.serve.guard import Guard
 from ringside.serve.live import MOST_WATCHERS, Hub
 from ringside.serve.reports import Reports
-from ringside.serve.source import Source, analysis_of
+from ringside.serve.source import Source
 from ringside.serve.worker import Worker
 from ringside.store import Store
+from ringside.text import minute
 
 _A_YEAR = "public, max-age=31536000, immutable"
 
@@ -144,14 +145,14 @@ class Pages:
                 trouble="",
                 diff={
                     "table": run_diff.table(difference),
-                    "diagnostics": [diagnostics.words(each) for each in difference.diagnostics],
+                    "diagnostics": diagnostics.written(difference.diagnostics),
                     "metrics": both[0].metrics,
                     "metric": metric or "",
                     "sides": [
                         {
                             "analysis": analysis,
                             "machine": facts.machine(analysis.run.host),
-                            "started": analysis.run.started_at[:16].replace("T", " "),
+                            "started": minute(analysis.run.started_at),
                             "is_over": analysis.run.ended_at is not None,
                             "points": [
                                 (

@@ -17,7 +17,6 @@ from ringside.serve.pages import page
 
 # Sentences at more points than this stand behind the summary of all.
 _OPEN_POINTS = 4
-_AXIS_PIXELS = 54
 _LATEST = 8
 
 
@@ -30,8 +29,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
         panels = []
         for panel in chart.panels:
             key = f"plot-{len(plots) + 1}"
-            height = panel.spec["height"] + _AXIS_PIXELS
-            panels.append({"key": key, "title": panel.title, "height": height})
+            panels.append({"key": key, "panel": panel})
             plots[key] = panel.spec
         drawn.append({"title": chart.title, "caption": chart.caption, "panels": panels})
     is_over = analysis.run.ended_at is not None
@@ -57,7 +55,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
                     for point in analysis.points
                 ],
                 is_open=len(analysis.points) <= _OPEN_POINTS,
-                diagnostics=[diagnostics.words(each) for each in analysis.diagnostics],
+                diagnostics=diagnostics.written(analysis.diagnostics),
             ),
             "plots": page(
                 "part_plots.html.j2",

@@ -52,8 +52,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Content:
-    """The newest analysis of a run as the page shows it: `values` has HTML and plots. `is_final`: nothing is
-    added any more."""
+    """The newest analysis of a run as the page shows it: `values` has HTML and plots."""
 
     progress: Progress
     values: dict[str, Any]

@@ -11,11 +11,10 @@ from urllib.parse import quote
 
 import jinja2
 
-from ringside import __version__
-from ringside.render.html import sources, style
+from ringside.render.html import style
 from ringside.render.html.scripts import vega
+from ringside.render.html.templates import environment
 from ringside.render.plots.charts import missing
-from ringside.render.table import column_kinds
 
 _FOLDER = Path(__file__).parent
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -23,20 +22,10 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
-        autoescape=True,
-        finalize=sources.visible,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = sources.code
-    environment.filters["part"] = lambda text: quote(text, safe="")
-    environment.filters["kinds"] = column_kinds
-    environment.globals["asset"] = asset
-    environment.globals["version"] = __version__
-    return environment
+    made = environment(_FOLDER / "templates")
+    made.filters["part"] = lambda text: quote(text, safe="")
+    made.globals["asset"] = asset
+    return made
 
 
 def page(template: str, **values: Any) -> str:
@@ -56,6 +45,7 @@ def file(name: str) -> tuple[bytes, str] | None:
     return _read(name).encode(), _TYPES[Path(name).suffix]
 
 
+@functools.cache
 def asset(name: str) -> str:
     """The address of such a file, another one when it changes."""
     found = file(name)

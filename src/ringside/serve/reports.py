@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 from ringside.measure.suites import runs_of
 from ringside.model.results import Run
-from ringside.render.html.page import Page, render
+from ringside.publish.runs import page_of
+from ringside.render.html.page import render
 from ringside.serve.guard import POLICY
-from ringside.serve.source import analysis_of
 from ringside.store import Store
 
 # Reports that are kept; one has some megabytes.
@@ -41,12 +41,7 @@ class Reports:
 
 def whole_report(store: Store, runs: Sequence[Run]) -> str:
     """The page that `ringside report` writes."""
-    pages = []
-    for run in runs:
-        analysis = analysis_of(store, run)
-        hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
-        pages.append(Page(analysis, store.sources(sorted(hashes))))
-    return render(pages)
+    return render([page_of(store, run) for run in runs])
 
 
 def policy_of(text: str) -> str:

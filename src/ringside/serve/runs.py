@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ringside.store import RunSummary, Store
+from ringside.text import minute
 
 STATES = ("in progress", "done", "cut off")
 _PER_PAGE = 200
@@ -20,7 +21,7 @@ class ListedRun:
 
     @property
     def started(self) -> str:
-        return self.summary.started_at[:16].replace("T", " ")
+        return minute(self.summary.started_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +53,16 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    """The runs that a filter lets through, the latest first, at most 200 of `total`."""
+    """The runs that a filter lets through, the latest first, at most 200 of `total`. A comparison begins with
+    `other`, the latest one of which there is an earlier one, and `one`, the run before it of the same
+    experiment; both are empty where there are none."""
 
     runs: Sequence[ListedRun]
     total: int
     experiments: Sequence[str]
     filter: Filter
-
-    @property
-    def other(self) -> str:
-        """The run that a comparison begins with: the latest one of which there is an earlier one."""
-        return next((run.summary.id for run in self.runs if self._before(run)), "")
-
-    @property
-    def one(self) -> str:
-        """The run before that one, of the same experiment."""
-        return next((self._before(run) for run in self.runs if self._before(run)), "")
-
-    def _before(self, run: ListedRun) -> str:
-        later = self.runs[self.runs.index(run) + 1 :]
-        return next(
-            (each.summary.id for each in later if each.summary.experiment == run.summary.experiment), ""
-        )
+    one: str
+    other: str
 
     @property
     def is_filtered(self) -> bool:
@@ -92,4 +81,18 @@ def run_list(store: Store, chosen: Filter) -> RunList:
     runs = [listed(store, summary) for summary in reversed(store.summaries())]
     fitting = [run for run in runs if chosen.fits(run)]
     experiments = sorted({run.summary.experiment for run in runs})
-    return RunList(fitting[:_PER_PAGE], len(fitting), experiments, chosen)
+    shown = fitting[:_PER_PAGE]
+    return RunList(shown, len(fitting), experiments, chosen, *_pair(shown))
+
+
+def _pair(runs: Sequence[ListedRun]) -> tuple[str, str]:
+    """The two runs with which a comparison begins."""
+    before: dict[str, str] = {}
+    pairs: dict[str, str] = {}
+    for run in reversed(runs):
+        experiment = run.summary.experiment
+        if experiment in before:
+            pairs[run.summary.id] = before[experiment]
+        before[experiment] = run.summary.id
+    other = next((run.summary.id for run in runs if run.summary.id in pairs), "")
+    return pairs.get(other, ""), other

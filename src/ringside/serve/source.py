@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ringside.analysis.run import RunAnalysis, analyse, needs_samples
-from ringside.model.results import Run
 from ringside.store import Store, record
 
 # What changes whenever the store's files do: for each of them what `stat` says, None where it is missing.
@@ -22,10 +20,6 @@ class Source:
         """`locate` returns the path or URL of the store, which may change until there is one."""
         self._locate = locate
         self._record: tuple[Signature, Store] | None = None
-
-    @property
-    def where(self) -> str:
-        return self._locate()
 
     def signature(self) -> Signature | None:
         """None for a database of a URL, whose changes only a query shows."""
@@ -60,11 +54,6 @@ class Source:
         if self._record is None or self._record[0] != signature:
             self._record = (signature, record.read(path))
         return self._record[1]
-
-
-def analysis_of(store: Store, run: Run) -> RunAnalysis:
-    """The analysis of a run of the store."""
-    return analyse(run, store.trials(run, samples=needs_samples(run)))
 
 
 def _stat(path: Path) -> tuple[int, int, int] | None:

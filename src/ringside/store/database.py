@@ -161,8 +161,14 @@ class Store:
             raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
         if self._engine.dialect.name == "sqlite":
             sa.event.listen(self._engine, "connect", _tune_sqlite)
-        with self._begin() as connection:
-            self._check(connection, create=create)
+        try:
+            with self._begin() as connection:
+                self._check(connection, create=create)
+        except StoreError:
+            # It may have been there a moment ago.
+            if self._path is not None and not create and not self._path.exists():
+                raise self._empty() from None
+            raise
         if create and self._engine.dialect.name == "sqlite":
             # Kept in the file itself, so not before it is known to be ours. WAL and NORMAL: a commit outlives
             # ringside's own death; a power cut may take the last trials, whole.

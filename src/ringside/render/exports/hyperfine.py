@@ -13,7 +13,7 @@ from ringside import units
 from ringside.analysis.executions import descriptions, means, over_first_point
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
-from ringside.model.results import Outcome
+from ringside.model.results import Description, Outcome
 from ringside.render import executions, markdown
 from ringside.text import one_line
 
@@ -24,7 +24,8 @@ _MAX_TEXT = 200
 def as_json(analysis: RunAnalysis, order: str = "auto") -> str:
     """`results`, one for each command at each point. `command` is the name where the command has one of its
     own, else the command line."""
-    results = [_result(analysis, cell) for cell in executions.in_order(analysis, order)]
+    described = descriptions(analysis)
+    results = [_result(analysis, cell, described[cell]) for cell in executions.in_order(analysis, order)]
     return json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -34,8 +35,9 @@ def as_csv(analysis: RunAnalysis, order: str = "auto") -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(["command", *_FIGURES, *(f"parameter_{name}" for name in factors)])
+    described = descriptions(analysis)
     for cell in executions.in_order(analysis, order):
-        result = _result(analysis, cell)
+        result = _result(analysis, cell, described[cell])
         figures = [0.0 if result[name] is None else result[name] for name in _FIGURES]
         writer.writerow([result["command"], *figures, *(str(cell.point[name]) for name in factors)])
     return target.getvalue()
@@ -75,15 +77,13 @@ FORMATS: Mapping[str, Callable[[RunAnalysis, str], str]] = {
 }
 
 
-def _result(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
-    description = descriptions(analysis)[cell]
+def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict[str, Any]:
     mean = means(analysis, cell)
-    trials = [
-        trial
+    reports = [
+        trial.report
         for trial in analysis.trials
         if trial.cell == cell and trial.block > 0 and trial.outcome is Outcome.OK and trial.report
     ]
-    reports = [trial.report for trial in trials if trial.report]
     result = {
         "command": _title(analysis, cell),
         "mean": description.mean,

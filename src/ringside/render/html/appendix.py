@@ -86,7 +86,6 @@ def _failures(analysis: RunAnalysis, name: str) -> list[dict[str, Any]]:
     return [
         {
             "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
-            "reason": analysed.reason,
             "stderr": analysed.stderr,
             "repeat": failures.repeat_command(analysis, analysed),
         }

@@ -12,7 +12,7 @@ from ringside.render.answers import answers
 from ringside.render.command import command
 from ringside.render.heading import headline
 from ringside.render.html import facts
-from ringside.text import capitalised
+from ringside.text import capitalised, minute
 
 # The shares of a table's length at which a rank gets another tint.
 _TINTS = 4
@@ -38,8 +38,7 @@ def front(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
         "overview": None if single else _overview(overview(analyses)),
         "machines": list(dict.fromkeys(facts.machine(analysis.run.host) for analysis in analyses)),
         "commands": list(dict.fromkeys(command(analysis) for analysis in analyses)),
-        "begun": begun[:16].replace("T", " "),
-        "blocks": sum(analysis.blocks_done for analysis in analyses),
+        "begun": minute(begun),
         "trials": sum(analysis.trial_count for analysis in analyses),
     }
 

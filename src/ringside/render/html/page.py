@@ -8,34 +8,36 @@ that were put in here, known by their hashes, without eval and without any netwo
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
-from ringside import __version__
 from ringside.analysis.claims import examine, sources_of
 from ringside.analysis.overview import suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import diagnostics, sentences
+from ringside.render import sentences
+from ringside.render.diagnostics import written
 from ringside.render.documents import FORMAT, document
 from ringside.render.html import appendix, sources, style
 from ringside.render.html.front import front
-from ringside.render.html.scripts import json_element, packed, policy, script, vega
+from ringside.render.html.scripts import Script, json_element, packed, policy, script, vega
+from ringside.render.html.templates import environment
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import Json, colour
-from ringside.render.table import TableData, column_kinds
+from ringside.render.table import TableData
 from ringside.render.tables import part_tables
 from ringside.render.tables.claims import table as claim_table
 from ringside.render.tables.contenders import contender_table
+from ringside.text import minute
 
 # Verdicts at more points than this are folded away below the summary of all.
 _OPEN_POINTS = 6
-_AXIS_PIXELS = 54
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +60,46 @@ def render(pages: Sequence[Page]) -> str:
     ]
     texts = appendix.SourceTexts({digest: text for page in pages for digest, text in page.sources.items()})
     contenders = appendix.contenders(analyses, texts)
-    library = script(vega()) if specs else None
+    library = _library() if specs else None
     behaviour = script(style.read("page.js"))
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(style.FOLDER),
-        autoescape=True,
-        finalize=sources.visible,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = sources.code
     top = front(analyses)
-    return environment.get_template("page.html.j2").render(
+    return _template().render(
         title=top["title"],
         front=top,
         sections=sections,
         claims=_claims(analyses),
-        common=_words(common),
+        common=written(common),
         contenders=contenders,
-        contender_table=_table(contender_table(*analyses)),
+        contender_table=contender_table(*analyses),
         machines=appendix.machines(analyses),
         evidence=list(dict.fromkeys(filter(None, (each.measurement.evidence_note for each in analyses)))),
         absent=absent,
-        policy=policy([behaviour, *([library] if library else [])]),
+        policy=policy([behaviour, *([library.script] if library else [])]),
         behaviour=behaviour.text,
         # Packed: they are unpacked when the page has been painted, or when a source is opened.
-        library=packed(str(library.text)) if library else "",
+        library=library.packed if library else "",
         charts=packed(json.dumps({"config": config(), "specs": specs})) if specs else "",
         texts=packed(json.dumps(texts.highlighted)) if texts.highlighted else "",
         style=Markup(style.read("page.css") + sources.highlighting_css()),
         data=json_element({"format": FORMAT, "runs": [_data(analysis) for analysis in analyses]}),
-        version=__version__,
     )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    return environment().get_template("page.html.j2")
+
+
+class _Library(NamedTuple):
+    script: Script
+    packed: str
+
+
+@functools.cache
+def _library() -> _Library:
+    """What draws the plots; a megabyte, the same for all pages."""
+    library = script(vega())
+    return _Library(library, packed(str(library.text)))
 
 
 def _section(
@@ -106,7 +115,7 @@ def _section(
     return {
         "id": f"run-{number}",
         "analysis": analysis,
-        "date": analysis.run.started_at[:16].replace("T", " "),
+        "date": minute(analysis.run.started_at),
         "fixed": " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items()),
         "noun": headline.noun,
         "overall": sentences.overall(analysis, headline),
@@ -115,30 +124,18 @@ def _section(
             for point in analysis.points
         ],
         "open": len(analysis.points) <= _OPEN_POINTS,
-        "diagnostics": _words(weak_points),
+        "diagnostics": written(weak_points),
         "charts": _charts(analysis, specs) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
-        "tables": [_table(table) for table in part_tables(analysis)],
+        "tables": part_tables(analysis),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
 
 
-def _words(found: Sequence[Diagnostic]) -> list[dict[str, str]]:
-    return [
-        {"code": each.code, "text": diagnostics.capital(text, each), "remedy": remedy}
-        for each in found
-        for text, remedy in [diagnostics.words(each)]
-    ]
-
-
-def _table(table: TableData) -> dict[str, Any]:
-    return {"data": table, "kinds": column_kinds(table), "worded": "verdict" not in table.columns}
-
-
-def _claims(analyses: Sequence[RunAnalysis]) -> dict[str, Any] | None:
+def _claims(analyses: Sequence[RunAnalysis]) -> TableData | None:
     """What the runs say of their sources' claims; None where they have none."""
     examined = examine(sources_of(analyses), analyses)
-    return _table(claim_table(examined)) if examined else None
+    return claim_table(examined) if examined else None
 
 
 def _charts(analysis: RunAnalysis, specs: list[Json]) -> list[dict[str, Any]]:
@@ -146,10 +143,8 @@ def _charts(analysis: RunAnalysis, specs: list[Json]) -> list[dict[str, Any]]:
     for chart in charts(analysis):
         panels = []
         for panel in chart.panels:
-            # Room is kept for it, so that the page does not jump when it is drawn.
-            height = panel.spec["height"] + _AXIS_PIXELS
             name = f"{analysis.experiment.name}-{chart.title}-{panel.title}"
-            panels.append({"title": panel.title, "number": len(specs), "height": height, "file": name})
+            panels.append({"panel": panel, "number": len(specs), "file": name})
             specs.append(panel.spec)
         numbered.append({"title": chart.title, "caption": chart.caption, "panels": panels})
     return numbered

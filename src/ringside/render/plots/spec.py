@@ -14,6 +14,8 @@ from ringside.text import capitalised
 # A part of a specification.
 Json = dict[str, Any]
 
+_AXIS_PIXELS = 54
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -21,6 +23,12 @@ class Panel:
 
     title: str
     spec: Json
+
+    @property
+    def height(self) -> int:
+        """Its height with the axis, in pixels: room is kept for it, so that a page does not jump when it is
+        drawn."""
+        return int(self.spec["height"]) + _AXIS_PIXELS
 
 
 @dataclass(frozen=True, slots=True)

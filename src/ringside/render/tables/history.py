@@ -9,7 +9,7 @@ from ringside.analysis.history import MACHINE, MIN_RUNS, Cause, Change, History,
 from ringside.model.results import Verdict
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
-from ringside.text import one_line
+from ringside.text import minute, one_line
 
 _MOST_NAMED = 6
 
@@ -48,7 +48,7 @@ def run_table(history: History) -> TableData:
         rows.append(
             (
                 cells.text(run.id),
-                cells.text(run.started_at[:16].replace("T", " ")),
+                cells.text(minute(run.started_at)),
                 cells.text(one_line(str(run.host.get("cpu_model") or "unknown CPU"))),
                 cells.text(str(run.host.get("ringside") or "")),
                 cells.text(_differences(before, run) if before else "the first run"),

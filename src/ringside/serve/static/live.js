@@ -41,7 +41,6 @@
     box.dataset.shown = spec;
     // Beside the old one until it is complete, so that nothing flickers.
     const next = document.createElement("div");
-    next.className = "drawing";
     box.append(next);
     try {
       const embed = await loadVega();
