@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import sqlite3
@@ -14,7 +15,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -249,6 +250,53 @@ def test_without_proc(place: Path) -> None:
 def test_a_cpu_that_is_not_there() -> None:
     with pytest.raises(ProbeError, match=r"cpus: \[1000\] cannot be used: Invalid argument"):
         LocalExecutor().trial(msgspec.structs.replace(request("good"), cpus=(1000,), cgroup="off"))
+
+
+@pytest.fixture
+def cpuset() -> Iterator[Path]:
+    """A cpuset with all CPUs, from which one can be taken away. Left out where none can be had."""
+    root = Path("/sys/fs/cgroup/cpuset")
+    usable = sorted(os.sched_getaffinity(0))
+    if not os.access(root / "cpuset.cpus", os.W_OK) or len(usable) < 2:
+        pytest.skip("no cpuset can be had")
+    folder = root / f"ringside-test-{os.getpid()}"
+    folder.mkdir()
+    (folder / "cpuset.mems").write_text((root / "cpuset.mems").read_text())
+    (folder / "cpuset.cpus").write_text(",".join(map(str, usable)))
+    yield folder
+    assert is_over(lambda: not (folder / "cgroup.procs").read_text())
+    folder.rmdir()
+
+
+@pytest.mark.parametrize("taken", [0, -1], ids=["the probe's", "the program's"])
+def test_a_cpu_that_is_taken_away_during_a_run(cpuset: Path, place: Path, taken: int) -> None:
+    """The system moves the threads, and not the program, which must not be blamed."""
+
+    def enter() -> None:
+        (cpuset / "cgroup.procs").write_text(str(os.getpid()))
+
+    run = [*RINGSIDE, "run", "mine", "--until", "end"]
+    with subprocess.Popen(
+        run, preexec_fn=enter, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        assert is_over(lambda: bool(processes_of(place)), 60)
+        usable = sorted(os.sched_getaffinity(0))
+        lost = usable.pop(taken)
+        (cpuset / "cpuset.cpus").write_text(",".join(map(str, usable)))
+        _, complaint = process.communicate(timeout=120)
+    last = complaint.decode().strip().splitlines()[-1]
+    assert process.returncode == 2
+    assert re.search(rf"cpus: \[{lost}\] cannot be used: .*; `ringside run --resume \S+` goes on", last), last
+    resume = ["run", "--resume", "latest"]
+    done = subprocess.run([*RINGSIDE, *resume], preexec_fn=enter, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    everything = ",".join(map(str, sorted([*usable, lost])))
+    assert f"began on another machine (cpus usable {everything}, here" in done.stderr
+    # With the CPU again, all that is left is done.
+    ringside(*resume)
+    found = outcomes(ringside("show", "--json").stdout)
+    assert {name for cell in found.values() for name in cell} <= {"ok", "probe-failed"}
+    assert all(sum(cell.values()) == 8 for cell in found.values())
 
 
 def without_io_uring() -> None:

@@ -85,3 +85,23 @@ def test_a_system_without_os_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "freedesktop_os_release", missing)
     assert host.os_release() == {}
     assert host.facts()["system"] == "Linux"
+
+
+def test_what_makes_another_machine() -> None:
+    before = {
+        "cpu_model": "A",
+        "architecture": "x86_64",
+        "kernel": "6.1",
+        "cpus_usable": [0, 1],
+        "load_average": [1.0],
+    }
+    assert host.differences(before, {**before, "load_average": [2.0]}) == []
+    assert host.differences(before, {}) == host.differences({}, before) == []
+    assert host.differences(before, {**before, "kernel": "6.2", "cpus_usable": [0]}) == [
+        "kernel 6.1, here 6.2",
+        "cpus usable 0,1, here 0",
+    ]
+    assert host.differences(before, {**before, "cpu_model": "B"}) == ["cpu model A, here B"]
+    assert host.differences(before, {**before, "architecture": "arm64"}) == [
+        "architecture x86_64, here arm64"
+    ]

@@ -3,8 +3,10 @@
 use super::{Abort, Trial};
 use crate::cause::Cause;
 use crate::messages::Message;
+use crate::pin;
 use crate::sampler::Excess;
 use crate::sampling::Taken;
+use std::io;
 
 impl Trial<'_, '_> {
     /// When the first sample is due: not before the program has been executed.
@@ -58,6 +60,10 @@ impl Trial<'_, '_> {
             }
             Some(Excess::Cpus) => {
                 let cpus = &self.request.cpus;
+                // Where the system took one of them away, its kernel moved the threads, and not the program.
+                pin::check("cpus", cpus).map_err(|why| {
+                    Abort::Failed(io::Error::other(format!("{why}: taken away in the trial")))
+                })?;
                 self.stop(Cause::WrongEvidence(format!(
                     "a thread took other CPUs than the {cpus:?} it was given"
                 )));

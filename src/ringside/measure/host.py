@@ -7,6 +7,7 @@ import platform
 import resource
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,22 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "ringside": __version__,
         "revision": _revision(folder),
     }
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What makes this another machine than the one of these facts, as texts; facts that are not known of both
+    are left out. For trials of one run all of them must be equal."""
+    fixed = ("cpu_model", "architecture", "kernel", "cpus_usable")
+    known = [name for name in fixed if before.get(name) is not None and now.get(name) is not None]
+    return [
+        f"{name.replace('_', ' ')} {_short(before[name])}, here {_short(now[name])}"
+        for name in known
+        if before[name] != now[name]
+    ]
+
+
+def _short(fact: Any) -> str:
+    return ",".join(map(str, fact)) if isinstance(fact, list) else str(fact)
 
 
 def memory_available_bytes() -> int:

@@ -177,15 +177,19 @@ def begin(
         for name, contender in prepared.contenders.items()
     }
     published = catalogue.published(experiment.published) if experiment.published else None
-    usable, _ = executor.cpus(executor.available_cpus())
     return store.begin_run(
         experiment.name,
         random.SystemRandom().randrange(2**31) if seed is None else seed,
         plan_values(experiment, prepared.points, contenders, published, suite),
-        # Ringside itself may keep off some CPUs; these are the ones of trials.
-        host.facts(catalogue.folders[0]) | {"cpus_usable": list(usable)},
+        _facts(catalogue, executor),
         sources,
     )
+
+
+def _facts(catalogue: Catalogue, executor: Executor) -> dict[str, Any]:
+    """The machine's. Ringside itself may keep off some CPUs; `cpus_usable` are the ones of trials."""
+    usable, _ = executor.cpus(executor.available_cpus())
+    return host.facts(catalogue.folders[0]) | {"cpus_usable": list(usable)}
 
 
 def _planned(prepared: Ready | Unavailable, workload: str, sources: dict[str, str]) -> PlannedContender:
@@ -238,14 +242,19 @@ def resume(
     executor: Executor,
     observer: PreparationObserver,
 ) -> Prepared:
-    """A run of the store, ready to go on. Raises UsageError where a contender has changed since (its trials
-    would not be comparable), this machine has too few CPUs or descriptors for the run, or the run is one of
-    `vs` or `load --vs`."""
+    """A run of the store, ready to go on. Raises UsageError where a contender or the machine has changed
+    since (trials would not be comparable), this machine has too few CPUs or descriptors for the run, or the
+    run is one of `vs` or `load --vs`."""
     kept = read_plan(run)
     workload = measurement(kept.experiment.workload)
     if not isinstance(workload, Workload):
         raise UsageError(f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew")
     plan.check_machine(kept.points, workload, executor.available_cpus(), executor.descriptors())
+    if changed := host.differences(run.host, _facts(catalogue, executor)):
+        there = "; ".join(changed)
+        raise UsageError(
+            f"run {run.id} began on another machine ({there}): resume it there, or start a new run"
+        )
     contenders: dict[str, Ready | Unavailable] = {}
     for name in kept.experiment.contenders:
         observer.on_prepare(name)
