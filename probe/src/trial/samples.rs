@@ -62,7 +62,8 @@ impl Trial<'_, '_> {
                 let cpus = &self.request.cpus;
                 // Where the system took one of them away, its kernel moved the threads, and not the program.
                 pin::check("cpus", cpus).map_err(|why| {
-                    Abort::Failed(io::Error::other(format!("{why}: taken away in the trial")))
+                    let why = format!("{why}: taken away in the trial");
+                    Abort::Failed(io::Error::new(io::ErrorKind::Other, why))
                 })?;
                 self.stop(Cause::WrongEvidence(format!(
                     "a thread took other CPUs than the {cpus:?} it was given"
