@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from ringside.measure.stopping import StoppingRule
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
+from ringside.render.command import with_options
 from ringside.render.failures import LOG_LINES, last_lines
 from ringside.text import one_line
 from ringside.units import count, duration
@@ -73,6 +75,7 @@ class LiveProgress:
         self._announced = 0
         self._failed: set[Cell] = set()
         self._repeat = ""
+        self._outside: list[str] = []
 
     def __enter__(self) -> LiveProgress:
         if self._live:
@@ -124,6 +127,7 @@ class LiveProgress:
         self._block = self._announced = 0
         self._failed.clear()
         self._repeat = f"ringside repeat {run.id}" if isinstance(measurement, Workload) else ""
+        self._outside = with_options(run.suite or run.plan.get("selection"))
         # With a goal, or a time, the number of blocks is not known before.
         known = rule.is_fixed
         self._blocks = f" of {rule.max_blocks}" if known else ""
@@ -177,7 +181,8 @@ class LiveProgress:
         if self._repeat and not any(
             cell.contender == trial.cell.contender for cell in self._failed - {trial.cell}
         ):
-            self._print(f"  again, with all that it writes: {self._repeat} {trial.cell.contender}")
+            words = shlex.join([trial.cell.contender, *self._outside])
+            self._print(f"  again, with all that it writes: {self._repeat} {words}")
 
     def _left(self) -> str:
         left = self._estimate.left_s() if self._estimate else None

@@ -83,6 +83,7 @@ def run(
     from ringside.measure.campaign import Campaign, new_task, resumed_task
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.suites import Selection
+    from ringside.render.command import with_options
 
     if resume and experiment:
         raise UsageError("--resume names the run to go on with: leave out the experiment")
@@ -113,6 +114,7 @@ def run(
             seed=seed,
             full=full,
             sandbox=sandbox,
+            outside=tuple(outside),
         )
         task = new_task(selection, catalogue)
     for each in task.experiments:
@@ -142,8 +144,8 @@ def run(
     runs = campaign.runs
     if interrupted or failure:
         name = task.suite_id or (runs[-1].id if runs else None)
-        same = "".join(f" --with {shlex.quote(each)}" for each in outside)
-        hint = f"; `ringside run --resume {name}{same}` goes on, `ringside show {name}` shows what is there"
+        words = shlex.join([str(name), *with_options({"outside": outside})])
+        hint = f"; `ringside run --resume {words}` goes on, `ringside show {name}` shows what is there"
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
     stored = [storage.run(run.id) for run in runs]

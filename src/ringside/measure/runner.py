@@ -167,9 +167,10 @@ def begin(
     executor: Executor,
     seed: int | None,
     suite: Mapping[str, Any] | None = None,
+    selection: Mapping[str, Any] | None = None,
 ) -> Run:
     """A new run in the store, with the plan, the machine's facts and the contenders as they are now.
-    `suite`: what it is a part of, kept with the plan."""
+    `suite`: what it is a part of, `selection`: how the command line chose it; both are kept with the plan."""
     experiment = prepared.experiment
     sources: dict[str, str] = {}
     contenders = {
@@ -180,7 +181,7 @@ def begin(
     return store.begin_run(
         experiment.name,
         random.SystemRandom().randrange(2**31) if seed is None else seed,
-        plan_values(experiment, prepared.points, contenders, published, suite),
+        plan_values(experiment, prepared.points, contenders, published, suite, selection),
         _facts(catalogue, executor),
         sources,
     )

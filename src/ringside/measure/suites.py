@@ -19,8 +19,9 @@ from ringside.workloads import workload as find_workload
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """An experiment or suite by name or path, and what the command line changes of it. It is kept with the
-    runs of a suite, under the suite's id, so that those that are missing can be made later."""
+    """An experiment or suite by name or path, and what the command line changes of it; `outside`: its
+    `--with`, as given. It is kept with the runs, those of a suite under the suite's id, so that what is
+    missing can be made later."""
 
     name: str
     only: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Selection:
     seed: int | None = None
     full: bool = False
     sandbox: bool = False
+    outside: tuple[str, ...] = ()
 
     def as_suite(self, suite_id: str) -> dict[str, Any]:
         """JSON values for the plan of a run."""
@@ -49,6 +51,7 @@ def selection_of(suite: Mapping[str, Any]) -> Selection:
         seed=suite["seed"],
         full=suite.get("full", False),
         sandbox=suite.get("sandbox", False),
+        outside=tuple(suite.get("outside", ())),
     )
 
 

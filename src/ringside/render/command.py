@@ -1,4 +1,4 @@
-"""The command that makes a run again."""
+"""The commands by which runs can be made again, as a user would write them."""
 
 from __future__ import annotations
 
@@ -7,30 +7,59 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
+from ringside.workloads.base import Workload
+from ringside.workloads.target import TARGET
 
 
 def command(analysis: RunAnalysis) -> str:
-    """`ringside run showdown --only go,erlang`: of a suite, with what the command line changed; of an
-    experiment by itself, its name."""
-    suite = analysis.plan.suite
-    words = ["ringside", "run", *(_of_suite(suite) if suite else [analysis.experiment.name])]
-    return shlex.join(words)
+    """`ringside run showdown --only go,erlang`: with what the command line changed, where that is known. Of
+    `vs` and `load --vs` what is compared: options may hold secrets, and are not kept."""
+    if not isinstance(analysis.measurement, Workload):
+        return shlex.join(["ringside", *_comparison(analysis)])
+    selection = _selection(analysis)
+    words = _words(selection) if selection else [analysis.experiment.name]
+    return shlex.join(["ringside", "run", *words])
 
 
-def _of_suite(suite: Mapping[str, Any]) -> list[str]:
-    words = [str(suite["name"])]
-    if suite.get("full"):
+def with_options(selection: Mapping[str, Any] | None) -> list[str]:
+    """The `--with` of a run: `ringside repeat` and `--resume` need them again."""
+    return [word for each in (selection or {}).get("outside") or () for word in ("--with", str(each))]
+
+
+def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, Any]) -> str:
+    """The command that repeats a contender's trial at these levels."""
+    settings = [word for factor, level in levels.items() for word in ("--set", f"{factor}={level}")]
+    words = ["ringside", "repeat", analysis.run.id, contender, *settings]
+    return shlex.join([*words, *with_options(_selection(analysis))])
+
+
+def _selection(analysis: RunAnalysis) -> Mapping[str, Any] | None:
+    return analysis.plan.suite or analysis.plan.selection
+
+
+def _comparison(analysis: RunAnalysis) -> list[str]:
+    texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
+    if analysis.measurement.name == TARGET.name:
+        return ["load", texts[0], "--vs", texts[1]]
+    scans = analysis.experiment.factors.items()
+    lists = [word for name, levels in scans for word in ("-L", name, ",".join(map(str, levels)))]
+    return ["vs", *lists, *texts]
+
+
+def _words(selection: Mapping[str, Any]) -> list[str]:
+    words = [str(selection["name"])]
+    if selection.get("full"):
         words.append("--full")
-    if suite.get("only"):
-        words += ["--only", ",".join(suite["only"])]
-    for factor, levels in (suite.get("settings") or {}).items():
+    if selection.get("only"):
+        words += ["--only", ",".join(selection["only"])]
+    for factor, levels in (selection.get("settings") or {}).items():
         words += ["--set", f"{factor}={','.join(map(str, levels))}"]
     for option in ("blocks", "margin", "seed"):
-        if suite.get(option) is not None:
-            words += [f"--{option}", str(suite[option])]
-    if suite.get("until") is not None:
-        until = suite["until"]
+        if selection.get(option) is not None:
+            words += [f"--{option}", str(selection[option])]
+    if selection.get("until") is not None:
+        until = selection["until"]
         words += ["--until", f"{until * 100:g}%" if isinstance(until, float) else str(until)]
-    if suite.get("sandbox"):
+    if selection.get("sandbox"):
         words.append("--sandbox")
-    return words
+    return [*words, *with_options(selection)]

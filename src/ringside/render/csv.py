@@ -26,7 +26,7 @@ def render(analysis: RunAnalysis) -> str:
             cell.outcomes.get(Outcome.OK, 0),
             harmless(cell.reason),
             harmless(" | ".join(failures.last_lines(cell.stderr))),
-            failures.repeat_command(analysis, cell),
+            failures.to_repeat(analysis, cell),
         ]
         for name, value in cell.metrics.items():
             unit = analysis.measurement.metric(name).unit

@@ -176,7 +176,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "reason": cell.reason,
         "missing": dict(cell.missing),
         "stderr": failures.last_lines(cell.stderr),
-        "repeat": failures.repeat_command(analysis, cell) or None,
+        "repeat": failures.to_repeat(analysis, cell) or None,
         "metrics": {
             name: {"unit": analysis.measurement.metric(name).unit, **interval(value)}
             for name, value in cell.metrics.items()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
+from ringside.render import command
 from ringside.text import one_line
 from ringside.workloads.base import Workload
 
@@ -21,15 +20,14 @@ def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
     return [one_line(line) for line in text.rstrip().splitlines()[-most:]]
 
 
-def repeat_command(analysis: RunAnalysis, cell: CellAnalysis) -> str:
+def to_repeat(analysis: RunAnalysis, cell: CellAnalysis) -> str:
     """The command that repeats a trial of a cell that failed; empty where none can."""
     outcomes = set(cell.outcomes) - {Outcome.UNAVAILABLE}
     failed = outcomes - {Outcome.OK} or (outcomes and cell.missing)
     if not failed or not isinstance(analysis.measurement, Workload):
         return ""
-    levels = [f"{factor}={cell.cell.point[factor]}" for factor in analysis.varying]
-    words = [word for level in levels for word in ("--set", level)]
-    return shlex.join(["ringside", "repeat", analysis.run.id, cell.cell.contender, *words])
+    levels = {factor: cell.cell.point[factor] for factor in analysis.varying}
+    return command.repeat_command(analysis, cell.cell.contender, levels)
 
 
 def notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:
@@ -41,6 +39,6 @@ def notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:
         lines += [f"{name} wrote to stderr:", *(f"  | {line}" for line in stderr)]
     elif log := last_lines(analysis.contenders[name].log, LOG_LINES):
         lines += [f"the build of {name} printed:", *(f"  | {line}" for line in log)]
-    if command := repeat_command(analysis, cell):
-        lines.append(f"{name} again, with all that it writes: {command}")
+    if again := to_repeat(analysis, cell):
+        lines.append(f"{name} again, with all that it writes: {again}")
     return tuple(lines)

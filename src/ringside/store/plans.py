@@ -52,13 +52,15 @@ class PlannedContender:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run was to do."""
+    """What a run was to do. `suite`: the suite that it is a part of, with what the command line changed of
+    it; `selection`: what it changed of an experiment by itself. None where not known, or there is none."""
 
     experiment: Experiment
     points: tuple[Point, ...]
     contenders: Mapping[str, PlannedContender]
     published: Published | None = None
     suite: Mapping[str, Any] | None = None
+    selection: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class _KeptPlan:
     contenders: dict[str, PlannedContender]
     published: Published | None = None
     suite: dict[str, Any] | None = None
+    selection: dict[str, Any] | None = None
 
 
 def plan_values(
@@ -78,6 +81,7 @@ def plan_values(
     contenders: Mapping[str, PlannedContender],
     published: Published | None = None,
     suite: Mapping[str, Any] | None = None,
+    selection: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A plan as JSON values."""
     kept = _KeptPlan(
@@ -86,6 +90,7 @@ def plan_values(
         dict(contenders),
         published,
         dict(suite) if suite else None,
+        dict(selection) if selection else None,
     )
     values: dict[str, Any] = msgspec.to_builtins(kept)
     return {"version": PLAN_VERSION, **values}
@@ -108,7 +113,7 @@ def read_plan(run: Run) -> RunPlan:
     points = tuple(Point(tuple(levels.items())) for levels in kept.points)
     if contradiction := _contradiction(kept, points):
         raise StoreError(f"the plan of run {run.id} cannot be read: {contradiction}")
-    return RunPlan(kept.experiment, points, kept.contenders, kept.published, kept.suite)
+    return RunPlan(kept.experiment, points, kept.contenders, kept.published, kept.suite, kept.selection)
 
 
 def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:

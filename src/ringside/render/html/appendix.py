@@ -87,7 +87,7 @@ def _failures(analysis: RunAnalysis, name: str) -> list[dict[str, Any]]:
         {
             "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
             "stderr": analysed.stderr,
-            "repeat": failures.repeat_command(analysis, analysed),
+            "repeat": failures.to_repeat(analysis, analysed),
         }
         for cell, analysed in analysis.cells.items()
         if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)
