@@ -143,8 +143,9 @@ def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started)
     trials = store.trials(run)
     assert len(trials) == 2 * 2 * 3
     assert len(executor.requests) == len(trials) + 2
-    # The rehearsal is at the smallest point.
+    # The rehearsal is at the smallest point, and shorter where a program hangs.
     assert [argument(request, "nodes") for request in executor.requests[:2]] == ["3", "3"]
+    assert [request.limits.wall_s for request in executor.requests[1:3]] == [60.0, 300.0]
     assert [cell.contender for cell in quiet.warmed_up] == ["one", "two"]
     assert quiet.ended == trials
     assert [trial.cell for trial in trials] == [

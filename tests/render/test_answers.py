@@ -87,7 +87,7 @@ def test_nobody_has_figures() -> None:
     found = analysis({("erlang", P): nothing}, failed=[("go", P)], measurement=Exact())
     [sentence] = answers(found)
     assert (sentence.text, sentence.kind) == (
-        "No contender has a time per hop: the table of failures says why",
+        "No contender has a figure (time per hop): the table of failures says why",
         "failed",
     )
 

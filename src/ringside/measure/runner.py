@@ -34,6 +34,8 @@ from ringside.workloads.base import Workload
 # Sources larger than this are not kept with a run.
 _SOURCE_BYTES = 256 * 1024
 _LOG_CHARACTERS = 20_000
+# The longest that a contender is run before the first block.
+_REHEARSAL_S = 60.0
 
 
 class PreparationObserver(Protocol):
@@ -343,11 +345,15 @@ class ContenderTrials:
         assert isinstance(ready, Ready)
         workload = self._prepared.workload
         cpus, probe_cpus = self._executor.cpus(workload.cores(cell.point))
+        limits = self._prepared.experiment.limits
+        if block == 0:
+            # It is not measured: what hangs need not cost its whole limit here, too.
+            limits = replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
         return trials.request(
             ready,
             cell,
             workload,
-            limits=self._prepared.experiment.limits,
+            limits=limits,
             cpus=cpus,
             probe_cpus=probe_cpus,
             environment=trials.environment(self._environment, ready.build, self._seed, block, position),

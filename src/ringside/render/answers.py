@@ -22,7 +22,10 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
     names = _of_the_class(analysis, point)
     if not names:
         return [
-            Sentence(f"No contender has a {analysis.headline.noun}: the table of failures says why", "failed")
+            Sentence(
+                f"No contender has a figure ({analysis.headline.noun}): the table of failures says why",
+                "failed",
+            )
         ]
     first = _first(analysis, point, names)
     found = [_opening(analysis, point, names, first), *_others(analysis, column, names, first)]
