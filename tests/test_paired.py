@@ -249,7 +249,7 @@ def test_two_processes_cannot_work_on_one_run(benchmark: Make, store: Store, run
 def test_a_run_is_free_after_it_was_interrupted(benchmark: Make, store: Store, run: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
         benchmark(Maker({1: Outcome.INTERRUPTED})).conduct()
-    assert not store.is_held(run)
+    assert not store.is_held(run.id)
 
 
 # --- cells that are not measured ---
@@ -477,4 +477,4 @@ def test_errors_of_a_maker_pass_through_and_nothing_is_lost(benchmark: Make, sto
     with pytest.raises(UsageError):
         benchmark(Maker({6: UsageError})).conduct()
     assert places(store.trials(run)) == PLANNED[:5]
-    assert not store.is_held(run)
+    assert not store.is_held(run.id)

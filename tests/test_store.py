@@ -16,7 +16,7 @@ from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Span, Trial
 from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, ProgramOutput, Sample, TrialOutcome
-from ringside.store import Store, database, text_hash
+from ringside.store import Store, tables, text_hash
 
 ROOT = Path(__file__).resolve().parents[1]
 POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
@@ -244,9 +244,9 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None
     run = begin(store)
     store.add_trial(run, trial())
     # SQLite's own limit gives the same error as a full disk.
-    pages = store._connection.exec_driver_sql("PRAGMA page_count").scalar()
-    store._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    store._connection.commit()
+    pages = store._database._connection.exec_driver_sql("PRAGMA page_count").scalar()
+    store._database._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    store._database._connection.commit()
     big = Trial(1, 0, Cell("b", POINT), Outcome.OK, "x" * 1_000_000)
     with pytest.raises(StoreError, match="disk is full; free some space"):
         store.add_trial(run, big)
@@ -273,7 +273,7 @@ def test_seeds_have_63_bits(tmp_path: Path, seed: int) -> None:
 def test_numbers_of_rows_and_seeds_have_64_bits_in_postgresql() -> None:
     ddl = [
         str(sa.schema.CreateTable(table).compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
-        for table in (database._run, database._trial)
+        for table in (tables.RUN, tables.TRIAL)
     ]
     assert "seed BIGINT NOT NULL" in ddl[0]
     assert "id BIGSERIAL NOT NULL" in ddl[1]
@@ -358,17 +358,17 @@ def test_a_second_process_cannot_add_to_a_run(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     store = Store(path)
     run, other = begin(store), begin(store)
-    assert not store.is_held(run)
+    assert not store.is_held(run.id)
     with holding(path, run):
-        assert store.is_held(run)
-        assert not store.is_held(other)
+        assert store.is_held(run.id)
+        assert not store.is_held(other.id)
         busy = f"run {run.id} is in progress in another process"
         with pytest.raises(UsageError, match=busy), store.hold(run):
             pass
-        assert store.is_held(run)
+        assert store.is_held(run.id)
         with store.hold(other):
-            assert store.is_held(other)
-        assert not store.is_held(other)
+            assert store.is_held(other.id)
+        assert not store.is_held(other.id)
 
 
 def test_a_run_is_free_once_its_process_has_ended_or_was_killed(tmp_path: Path) -> None:
@@ -379,12 +379,12 @@ def test_a_run_is_free_once_its_process_has_ended_or_was_killed(tmp_path: Path) 
         assert process.stdin
         process.stdin.close()
         assert process.wait(60) == 0
-    assert not store.is_held(run)
+    assert not store.is_held(run.id)
     assert not list(tmp_path.glob("*.lock"))
     with holding(path, run) as process:
         process.kill()
         process.wait(60)
-        assert not store.is_held(run)
+        assert not store.is_held(run.id)
         with store.hold(run):
             pass
 

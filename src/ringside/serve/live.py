@@ -89,7 +89,7 @@ class Live:
         def look() -> Progress:
             with self.source.open() as store:
                 trials, ended_at = store.progress(self.run_id)
-                return Progress(trials, ended_at, ended_at is None and store.is_id_held(self.run_id))
+                return Progress(trials, ended_at, ended_at is None and store.is_held(self.run_id))
 
         return await self.worker.run(look)
 

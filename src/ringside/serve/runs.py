@@ -73,7 +73,7 @@ def listed(store: Store, summary: RunSummary) -> ListedRun:
     """A run with its state."""
     if summary.ended_at:
         return ListedRun(summary, "done")
-    return ListedRun(summary, "in progress" if store.is_id_held(summary.id) else "cut off")
+    return ListedRun(summary, "in progress" if store.is_held(summary.id) else "cut off")
 
 
 def run_list(store: Store, chosen: Filter) -> RunList:

@@ -1,0 +1,210 @@
+"""An open database of runs: SQLite by default, another by URL (docs/STORE.md)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from ringside.errors import NoStoreError, StoreError
+from ringside.store.tables import FORMAT, META, METADATA, ONCE, RUN, TRIAL
+from ringside.text import one_line
+
+# What to do about SQLite's errors.
+_HINTS = {
+    "database or disk is full": "free some space",
+    "disk I/O error": "the disk fails, is full, or a limit on the size of files (ulimit -f) is reached",
+    "file is not a database": "name another one with --store",
+    "unable to open database file": "its folder must be writable, or name another one with --store",
+    "attempt to write a readonly database": "make it writable or name another one with --store",
+    "database is locked": "another program has it open: end that, or name another one with --store",
+    "database disk image is malformed": "it is damaged: `sqlite3 FILE .recover` saves what can be read",
+}
+
+
+class Database:
+    """A database whose tables are those of a store of this format. `path`: its file, where it has one."""
+
+    def __init__(self, where: str | Path, *, create: bool = True, read_only: bool = False) -> None:
+        """`where`: a path of an SQLite file or a database URL of SQLAlchemy's. `create`: make the tables
+        where there are none; without it, an empty database is an error. A database of something else is one
+        in any case, and stays as it is. `read_only`: the database refuses to write, and no file is made
+        beside it. Raises StoreError, NoStoreError where there is nothing to read."""
+        create = create and not read_only
+        self.where = str(where)
+        self.path = None if "://" in self.where else Path(self.where)
+        if self.path is not None:
+            if not create and not self.path.exists():
+                raise self.empty()
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"the store's folder {self.path.parent} cannot be made: {error.strerror}"
+                ) from error
+        try:
+            if read_only:
+                self.engine = _reader(self.where, self.path)
+            else:
+                self.engine = sa.create_engine(self._url(create))
+        except (sa.exc.ArgumentError, ImportError) as error:
+            raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
+        if self.engine.dialect.name == "sqlite":
+            sa.event.listen(self.engine, "connect", _tune_sqlite)
+        try:
+            with self._begin() as connection:
+                self._check(connection, create=create)
+        except StoreError:
+            # It may have been there a moment ago.
+            if self.path is not None and not create and not self.path.exists():
+                raise self.empty() from None
+            raise
+        if create and self.engine.dialect.name == "sqlite":
+            # Kept in the file itself, so not before it is known to be ours. WAL and NORMAL: a commit outlives
+            # ringside's own death; a power cut may take the last trials, whole.
+            with self._begin() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        # One connection for all trials: opening one for each costs more than the commit.
+        try:
+            self._connection = self.engine.connect()
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from error
+
+    def _url(self, create: bool) -> str:
+        if self.path is None:
+            return self.where
+        # SQLite cannot even read such a file without writing beside it, unless it is told that nobody writes.
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if create or os.access(self.path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
+            return f"sqlite:///{self.where}"
+        return f"sqlite:///file:{quote(str(self.path))}?mode=ro&immutable=1&uri=true"
+
+    def _check(self, connection: sa.Connection, *, create: bool) -> None:
+        """Refuse what is no store of this format, before anything is written to it."""
+        tables = _table_names(connection)
+        if not tables and not create:
+            raise self.empty()
+        if not tables:
+            begin_writing(connection)
+            tables = _table_names(connection)
+        if tables and not {META.name, RUN.name, TRIAL.name} <= tables:
+            raise StoreError(f"{self.where} is a database of something else: name another store with --store")
+        known = None
+        if tables:
+            query = sa.select(META.c.value).where(META.c.key == "format")
+            known = connection.execute(query).scalar()
+            if known != str(FORMAT):
+                raise StoreError(
+                    f"the store {self.where} has format {one_line(str(known), 20)}, this ringside knows "
+                    f"{FORMAT}: use the ringside that wrote it, or another store with --store"
+                )
+        if create:
+            METADATA.create_all(connection)
+            if known is None:
+                connection.execute(META.insert().values(key="format", value=str(FORMAT)))
+            elif ONCE.name not in {index["name"] for index in sa.inspect(connection).get_indexes("trial")}:
+                # A store of an earlier version; one that holds duplicates stays without the index.
+                try:
+                    with connection.begin_nested():
+                        ONCE.create(connection)
+                except sa.exc.IntegrityError:
+                    pass
+
+    def empty(self) -> NoStoreError:
+        return NoStoreError(f"the store {self.where} holds no run yet: `ringside run showdown` makes one")
+
+    def close(self) -> None:
+        self._connection.close()
+        self.engine.dispose()
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        # SQLite's own words about a damaged file may be no text.
+        except (sa.exc.SQLAlchemyError, UnicodeDecodeError) as error:
+            raise self._error(error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sa.Connection]:
+        try:
+            with self._connection.begin():
+                yield self._connection
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from error
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[sa.Connection]:
+        """A transaction that reads `what`, which may be anything: others write files as well."""
+        try:
+            with self.transaction() as connection:
+                yield connection
+        except (ValueError, TypeError, OverflowError) as error:
+            raise StoreError(f"{what} in {self.where} cannot be read: {_first_line(error)}") from error
+
+    def _error(self, error: Exception) -> StoreError:
+        reason = _first_line(getattr(error, "orig", None) or error)
+        hint = _HINTS.get(reason, "check the path or URL given by --store")
+        return StoreError(f"the store {self.where}: {reason}; {hint}")
+
+    def restore_removed(self) -> None:
+        """Where the file was removed since it was opened, copy what the open connection still sees into a new
+        one, and go on with that."""
+        path = self.path
+        if path is None or path.exists():
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(path)) as copy:
+                self._connection.connection.driver_connection.backup(copy)  # type: ignore[union-attr]
+                copy.execute("PRAGMA journal_mode=WAL")
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"the store {self.where} was removed, and cannot be restored: {error}"
+            ) from error
+        self.close()
+        self._connection = self.engine.connect()
+
+
+def _reader(where: str, path: Path | None) -> sa.Engine:
+    """An engine whose connections cannot write."""
+    if path is None:
+        engine = sa.create_engine(where)
+        return engine.execution_options(postgresql_readonly=True)
+    # Without a log of writes nobody has the database open for writing; then SQLite does without the files of
+    # its own that it would otherwise make beside it.
+    flags = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
+    uri = f"file:{quote(str(path.absolute()))}?{flags}"
+    return sa.create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(uri, uri=True, check_same_thread=False),
+        poolclass=sa.pool.NullPool,
+    )
+
+
+def begin_writing(connection: sa.Connection) -> None:
+    """What is read from here on stays so until it is written: another process may do the same just now, and
+    Python's sqlite3 by itself begins a transaction at the first INSERT only."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _table_names(connection: sa.Connection) -> set[str]:
+    return set(sa.inspect(connection).get_table_names())
+
+
+def _tune_sqlite(connection: Any, _record: Any) -> None:
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _first_line(error: object) -> str:
+    text = str(error).strip()
+    return one_line(text.splitlines()[0]) if text else type(error).__name__

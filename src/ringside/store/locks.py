@@ -1,0 +1,83 @@
+"""Who may add to a run: one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+import sqlalchemy as sa
+
+from ringside.errors import UsageError
+from ringside.store.connection import Database
+
+# A reader that looks at the lock of a run has it for an instant, which is no other process at work.
+_HOLD_PATIENCE_S = 0.3
+
+
+class RunLocks:
+    """Locks of a database's runs: files beside it, or locks of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._engine = database.engine
+        self._path = database.path
+
+    @contextmanager
+    def hold(self, run_id: str) -> Iterator[None]:
+        """Keep others from adding to a run. Raises UsageError where another process already does."""
+        busy = _busy(run_id)
+        if self._path is None:
+            # Not SQLite: a lock of the database's own, which ends with the connection.
+            if self._engine.dialect.name != "postgresql":
+                yield
+                return
+            with self._engine.connect() as connection:
+                key = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:8], signed=True)
+                if not connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar():
+                    raise busy
+                yield
+            return
+        lock = filelock.FileLock(self._lock_path(run_id))
+        try:
+            lock.acquire(timeout=_HOLD_PATIENCE_S)
+        except filelock.Timeout:
+            raise busy from None
+        try:
+            yield
+        finally:
+            Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
+
+    def refuse_held(self, run_id: str) -> None:
+        """Raise UsageError where another process is adding to the run; `hold` does so as well."""
+        if self.is_held(run_id):
+            raise _busy(run_id)
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
+        and given back at once."""
+        if self._path is None:
+            return False
+        try:
+            file = os.open(self._lock_path(run_id), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
+    def _lock_path(self, run_id: str) -> Path:
+        assert self._path is not None
+        return self._path.with_name(f"{self._path.name}-{run_id}.lock")
+
+
+def _busy(run_id: str) -> UsageError:
+    return UsageError(f"run {run_id} is in progress in another process: wait for its end")
