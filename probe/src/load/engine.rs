@@ -1,5 +1,6 @@
 //! A running load: its threads, how to stop it, and their merged record.
 
+use super::codec::CodecPlan;
 use super::interval::Interval;
 use super::plan::{BackEnd, Plan, Protocol};
 use super::record::Record;
@@ -56,6 +57,7 @@ impl Outcome {
 /// A plan that this host allows.
 pub struct Prepared {
     plan: Arc<Plan>,
+    codec: Arc<CodecPlan>,
     io: BackEnd,
     /// What could not be used, and why.
     pub missing: Vec<String>,
@@ -70,6 +72,7 @@ impl Prepared {
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
         Ok(Prepared {
+            codec: Arc::new(CodecPlan::new(&plan)?),
             plan,
             io,
             missing,
@@ -102,6 +105,7 @@ impl Prepared {
             let live = Arc::new(Mutex::new(Interval::default()));
             let config = ShardConfig {
                 plan: Arc::clone(&self.plan),
+                codec: Arc::clone(&self.codec),
                 shard: number,
                 start_ns,
                 stop: Arc::clone(&engine.stop),

@@ -49,7 +49,7 @@ impl Shard {
     pub fn new(config: ShardConfig) -> Shard {
         let plan = &config.plan;
         let count = config.connections();
-        let codec = Codec::new(plan, config.shard);
+        let codec = Codec::new(plan, &config.codec, config.shard);
         let recorder = Recorder::new(&config, codec.targets());
         Shard {
             codec,
