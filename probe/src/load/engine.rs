@@ -116,10 +116,13 @@ impl Prepared {
             engine.threads.push(thread.spawn(move || {
                 let _running = running;
                 let slots = config.connections();
+                let stamped = config.plan.stamps_arrivals();
                 prepare_thread(&config.plan.cpus, number)?;
                 match io {
-                    BackEnd::Uring => Uring::new(slots).and_then(|io| shard::run(config, io)),
-                    _ => Epoll::new(slots).and_then(|io| shard::run(config, io)),
+                    BackEnd::Uring => {
+                        Uring::new(slots, stamped).and_then(|io| shard::run(config, io))
+                    }
+                    _ => Epoll::new(slots, stamped).and_then(|io| shard::run(config, io)),
                 }
             })?);
             engine.lives.push(live);
@@ -205,7 +208,7 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
         (wanted, _) => wanted,
     };
     // On a thread of its own: the first to use a ring is its only issuer.
-    let attempt = std::thread::spawn(|| Uring::new(1).map(|_| ())).join();
+    let attempt = std::thread::spawn(|| Uring::new(1, true).map(|_| ())).join();
     match attempt {
         Ok(Ok(())) => Ok(BackEnd::Uring),
         Ok(Err(error)) if wanted == BackEnd::Auto => {
