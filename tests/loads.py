@@ -41,6 +41,8 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "statuses": {"200": 98, "302": 2},
         "bytes_in": 4096,
         "bytes_out": 2048,
+        "reads": 100,
+        "stamped_reads": 99,
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},
         "concurrency": 12.5,
         "targets": [],

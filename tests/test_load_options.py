@@ -46,6 +46,7 @@ def plan(protocol: str = "http", **changed: Any) -> LoadPlan:
         ("tcp", "--expect-status", "--expect-status is not for a tcp target"),
         ("stream", "--rate", "--ramp says how fast"),
         ("stream", "--burst", "--ramp says how fast"),
+        ("stream", "--tick", "--ramp says how fast"),
         ("stream", "--requests", "give --duration"),
         ("stream", "--expect-body", "--first and --chunk"),
         ("stream", "--line", "--line is not for a stream"),
@@ -80,6 +81,16 @@ def test_options_of_each_protocol(protocol: str) -> None:
 def test_schedules_that_contradict_themselves(schedule: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         options.pacing(**schedule)
+
+
+def test_the_tick_is_for_schedules_and_short() -> None:
+    assert plan(pacing=ConstantRate(5, 1), tick_s=0.000_25).tick_s == 0.000_25
+    assert plan().tick_s is None
+    with pytest.raises(UsageError, match="--tick needs a schedule: add --rate N"):
+        plan(tick_s=0.001)
+    for tick_s in (0.000_001, 0.2):
+        with pytest.raises(UsageError, match="--tick is out of range: from 10us to 100ms"):
+            plan(pacing=POISSON, tick_s=tick_s)
 
 
 def test_schedules() -> None:

@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -120,11 +121,20 @@ def test_errors_are_explained_the_most_frequent_first() -> None:
         ({"rate_per_s": 60, "burst": 1}, "60 requests per second at even intervals"),
         ({"rate_per_s": 60, "burst": 2000}, "60 requests per second in bursts of 2,000"),
         ({"rate_per_s": 60, "poisson": True, "seed": 9}, "60 requests per second Poisson, seed 9"),
-        ({"steps": ((50, 0.5), (1000, 2))}, "open loop, 50/s for 0.5 s, 1,000/s for 2 s"),
+        ({"steps": ((50, 0.5), (1000, 2))}, "open loop, 50/s for 0.5 s, 1,000/s for 2 s; 64"),
     ],
 )
 def test_when_requests_were_due(schedule: dict[str, Any], expected: str) -> None:
     assert expected in summary.how(HTTP, open_plan(**schedule), load_result())
+
+
+def test_the_tick_of_the_coarse_mode() -> None:
+    for schedule, expected in (
+        ({"rate_per_s": 60}, "60 requests per second at even intervals, sent every 250 µs; 64"),
+        ({"steps": ((50, 0.5),)}, "open loop, 50/s for 0.5 s, sent every 250 µs; 64"),
+    ):
+        plan = replace(open_plan(**schedule), tick_s=0.000_25)
+        assert expected in summary.how(HTTP, plan, load_result())
 
 
 def test_a_connection_for_each_request() -> None:

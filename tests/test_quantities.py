@@ -12,7 +12,16 @@ from ringside.model.design import Goal
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("10s", 10), (" 90 ", 90), ("1.5", 1.5), ("500ms", 0.5), ("1m30s", 90), ("2h", 7200), ("0s", 0)],
+    [
+        ("10s", 10),
+        (" 90 ", 90),
+        ("1.5", 1.5),
+        ("500ms", 0.5),
+        ("250us", 0.000_25),
+        ("1m30s", 90),
+        ("2h", 7200),
+        ("0s", 0),
+    ],
 )
 def test_durations(text: str, value: float) -> None:
     assert seconds(text) == pytest.approx(value)

@@ -1,8 +1,9 @@
 //! The back-end for all kernels: epoll, edge-triggered. A connection is registered once; a reply is read and the next
 //! request written without another call.
 
-use super::{CloseReason, Handler, Io, Next, Slot};
-use crate::clock::{now_ns, timespec};
+use super::stamp::{self, ClockOffset};
+use super::{CloseReason, Handler, Io, Next, Slot, Wait};
+use crate::clock::{now_ns, sleep_until, timespec};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -10,7 +11,6 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, SocketAddrAny};
 use std::io;
 use std::rc::Rc;
-use std::time::Duration;
 
 const EVENTS: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -37,10 +37,13 @@ pub struct Epoll {
     generation: u32,
     /// Connections that may have more to read, of which no further edge tells: slot and generation.
     unread: Vec<(Slot, u32)>,
+    /// The clocks at the last wake-up, where reads are stamped.
+    stamps: Option<ClockOffset>,
 }
 
 impl Epoll {
-    pub fn new(slots: usize) -> io::Result<Epoll> {
+    /// `stamped`: whether reads have the kernel's stamps.
+    pub fn new(slots: usize, stamped: bool) -> io::Result<Epoll> {
         Ok(Epoll {
             file: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             entries: (0..slots).map(|_| None).collect(),
@@ -48,6 +51,7 @@ impl Epoll {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             generation: 0,
             unread: Vec::new(),
+            stamps: stamped.then(ClockOffset::default),
         })
     }
 
@@ -105,10 +109,10 @@ impl Epoll {
                 Some(entry) => entry,
                 None => return,
             };
-            match net::recv(&entry.socket, &mut buffer[..], RecvFlags::empty()) {
+            match read(&entry.socket, buffer, self.stamps) {
                 Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
-                Ok((count, _)) => {
-                    let next = handler.received(slot, &buffer[..count]);
+                Ok((count, arrived_ns)) => {
+                    let next = handler.received(slot, &buffer[..count], arrived_ns);
                     self.follow(slot, next, handler);
                     if count < buffer.len() && !ending {
                         return;
@@ -170,6 +174,9 @@ impl Io for Epoll {
 
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
         debug_assert!(self.entries[slot].is_none());
+        if self.stamps.is_some() {
+            stamp::enable(&socket);
+        }
         match net::connect(&socket, address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
@@ -223,16 +230,23 @@ impl Io for Epoll {
         }
     }
 
-    fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
+        if let (Wait::Instant(at_ns), true) = (wait, self.unread.is_empty()) {
+            sleep_until(at_ns);
+        }
         let left = std::mem::take(&mut self.unread);
-        let timeout = match left.is_empty() {
-            true => timespec(timeout.as_nanos() as u64),
-            false => timespec(0),
+        let timeout = match wait {
+            Wait::Event(until_ns) if left.is_empty() => until_ns.saturating_sub(now_ns()),
+            _ => 0,
         };
         let mut events = std::mem::take(&mut self.events);
         events.clear();
+        let timeout = timespec(timeout);
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         handler.woken(now_ns());
+        if self.stamps.is_some() && !events.is_empty() {
+            self.stamps = Some(ClockOffset::now());
+        }
         let mut buffer = std::mem::take(&mut self.buffer);
         for &event in &events {
             self.handle(event, &mut buffer, handler);
@@ -251,5 +265,23 @@ impl Io for Epoll {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// Reads what has arrived. `stamps`: the clocks, where the kernel stamps it.
+fn read(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    stamps: Option<ClockOffset>,
+) -> Result<(usize, Option<u64>), Errno> {
+    let Some(clocks) = stamps else {
+        return net::recv(socket, buffer, RecvFlags::empty()).map(|(count, _)| (count, None));
+    };
+    match stamp::receive(socket, buffer) {
+        Ok((count, stamp)) => {
+            let arrived_ns = stamp.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns));
+            Ok((count, arrived_ns))
+        }
+        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
     }
 }

@@ -3,6 +3,7 @@
 
 mod buffers;
 pub mod epoll;
+pub mod stamp;
 pub mod uring;
 
 use rustix::fd::OwnedFd;
@@ -36,10 +37,22 @@ pub enum CloseReason {
     SendFailed(i32),
 }
 
+/// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all: hands over what has happened.
+    No,
+    /// Until something happens, or until an instant.
+    Event(u64),
+    /// Until an instant, whatever happens meanwhile.
+    Instant(u64),
+}
+
 /// The user of the connections.
 pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
-    fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next;
+    /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
+    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next;
     /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
     fn sending(&mut self, slot: Slot, now_ns: u64);
     /// A wait has ended; what had arrived meanwhile is handed over next.
@@ -75,8 +88,8 @@ pub trait Io {
     /// Reads again, beginning with the bytes that arrived meanwhile.
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler);
 
-    /// Waits for events, at most for the time-out, and hands them to the handler.
-    fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()>;
+    /// Waits, and hands what has happened to the handler.
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
 
     /// Whether sockets have to be non-blocking.
     const NONBLOCKING: bool;
@@ -91,4 +104,147 @@ pub fn socket<I: Io>(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
     net::sockopt::set_tcp_nodelay(&socket, true)?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::epoll::Epoll;
+    use super::uring::Uring;
+    use super::*;
+    use crate::clock::{now_ns, sleep_until};
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    #[derive(Default)]
+    struct Notes {
+        connected: bool,
+        bytes: Vec<u8>,
+        arrivals_ns: Vec<Option<u64>>,
+        closed: Option<CloseReason>,
+    }
+
+    impl Handler for Notes {
+        fn connected(&mut self, _: Slot) -> Next {
+            self.connected = true;
+            Next::Wait
+        }
+        fn received(&mut self, _: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+            self.bytes.extend_from_slice(bytes);
+            self.arrivals_ns.push(arrived_ns);
+            Next::Wait
+        }
+        fn sending(&mut self, _: Slot, _: u64) {}
+        fn woken(&mut self, _: u64) {}
+        fn closed(&mut self, _: Slot, reason: CloseReason) {
+            self.closed = Some(reason);
+        }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// A connection of a back-end, and its peer.
+    fn connect<I: Io>(io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = SocketAddrAny::from(listener.local_addr().unwrap());
+        let socket = socket::<I>(address.address_family()).unwrap();
+        io.open(0, socket, &address).unwrap();
+        while !notes.connected {
+            io.turn(Wait::Event(now_ns() + MS), notes).unwrap();
+        }
+        listener.accept().unwrap().0
+    }
+
+    /// Stamps are between the instants before and after the sending, however late the bytes are read.
+    fn stamps_are_true<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let mut is_early = false;
+        // The kernel may begin to stamp some time after it was asked to, and may be late itself.
+        while !is_early {
+            let before = now_ns();
+            peer.write_all(b"bytes").unwrap();
+            let after = now_ns();
+            sleep_until(after + 5 * MS);
+            notes.arrivals_ns.clear();
+            while notes.arrivals_ns.is_empty() {
+                io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+            }
+            if let [Some(arrived)] = notes.arrivals_ns[..] {
+                assert!((before..=now_ns()).contains(&arrived));
+                is_early = arrived <= after + MS;
+            }
+        }
+        drop(peer);
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        assert_eq!(notes.closed, Some(CloseReason::Finished));
+        assert!(notes.bytes.chunks(5).all(|bytes| bytes == b"bytes"));
+    }
+
+    #[test]
+    fn the_kernel_stamps_what_arrives() {
+        stamps_are_true(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            stamps_are_true(uring);
+        }
+    }
+
+    fn large_messages_are_whole<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number / 7) as u8).collect();
+        let sent = bytes.clone();
+        let writer = std::thread::spawn(move || peer.write_all(&sent).unwrap());
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        writer.join().unwrap();
+        assert!(notes.bytes == bytes);
+    }
+
+    #[test]
+    fn stamped_bytes_are_all_the_bytes() {
+        large_messages_are_whole(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            large_messages_are_whole(uring);
+        }
+    }
+
+    /// What arrives does not end a wait for an instant, and is there afterwards.
+    fn waits_end_at_their_instants<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let until = now_ns() + 20 * MS;
+        let writer = std::thread::spawn(move || {
+            for _ in 0..10 {
+                peer.write_all(b"x").unwrap();
+                sleep_until(now_ns() + MS / 2);
+            }
+            peer
+        });
+        io.turn(Wait::Instant(until), &mut notes).unwrap();
+        assert!(now_ns() >= until);
+        let _peer = writer.join().unwrap();
+        while notes.bytes.len() < 10 {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        let until = now_ns() + MS;
+        while now_ns() < until {
+            io.turn(Wait::Event(until), &mut notes).unwrap();
+        }
+        // An instant that has passed is no wait.
+        for wait in [Wait::No, Wait::Event(0), Wait::Instant(1)] {
+            io.turn(wait, &mut notes).unwrap();
+        }
+        assert_eq!(notes.closed, None);
+    }
+
+    #[test]
+    fn a_wait_for_an_instant_is_not_ended_by_what_arrives() {
+        waits_end_at_their_instants(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            waits_end_at_their_instants(uring);
+        }
+    }
 }

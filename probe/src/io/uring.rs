@@ -4,9 +4,10 @@
 #![allow(unsafe_code)]
 
 use super::buffers::{Buffers, GROUP};
-use super::{CloseReason, Handler, Io, Next, Slot};
+use super::stamp::{self, ClockOffset};
+use super::{CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::clock::now_ns;
-use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fixed, RecvMsgOut, Timespec};
 use io_uring::{cqueue, opcode, squeue, IoUring};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::SocketAddrAny;
@@ -16,8 +17,14 @@ use std::time::{Duration, Instant};
 
 const SUBMISSIONS: u32 = 4096;
 const COMPLETIONS: u32 = 65_536;
-/// IORING_ENTER_GETEVENTS of linux/io_uring.h.
+/// IORING_ENTER_GETEVENTS, EXT_ARG and ABS_TIMER of linux/io_uring.h; the last is of Linux 6.12.
 const ENTER_GETEVENTS: u32 = 1;
+const ENTER_EXT_ARG: u32 = 1 << 3;
+const ENTER_ABS_TIMER: u32 = 1 << 5;
+/// More completions than there can be: nothing but the time ends the wait.
+const ALL: u32 = COMPLETIONS;
+/// How long is waited for one of them.
+const LOOK_NS: u64 = 100_000_000;
 /// The longest wait for pending operations when the ring is dropped.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
 
@@ -44,6 +51,23 @@ struct Entry {
     paused: bool,
 }
 
+/// struct io_uring_getevents_arg of linux/io_uring.h.
+#[repr(C)]
+struct EnterArgument {
+    signals: u64,
+    signals_bytes: u32,
+    least_wait_us: u32,
+    timeout: u64,
+}
+
+/// Receives with stamps.
+struct Stamps {
+    /// What is the same for all receives; the kernel reads it when one begins.
+    header: Box<libc::msghdr>,
+    /// The clocks at the last wake-up.
+    clocks: ClockOffset,
+}
+
 pub struct Uring {
     ring: IoUring,
     buffers: Buffers,
@@ -54,11 +78,16 @@ pub struct Uring {
     /// Sends in the submission queue, and sends that went to the kernel since the last turn.
     queued: Vec<Slot>,
     submitted: Vec<(Slot, u64)>,
+    /// Where reads are stamped.
+    stamps: Option<Stamps>,
+    /// Whether the kernel takes instants.
+    absolute: bool,
 }
 
 impl Uring {
     /// The error: the kernel or the container does not allow an operation that is needed (Linux 6.1).
-    pub fn new(slots: usize) -> io::Result<Uring> {
+    /// `stamped`: whether reads have the kernel's stamps.
+    pub fn new(slots: usize, stamped: bool) -> io::Result<Uring> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
@@ -78,6 +107,11 @@ impl Uring {
             completed: Vec::with_capacity(COMPLETIONS as usize),
             queued: Vec::with_capacity(SUBMISSIONS as usize),
             submitted: Vec::with_capacity(SUBMISSIONS as usize),
+            stamps: stamped.then(|| Stamps {
+                header: Box::new(stamp::header_of_provided()),
+                clocks: ClockOffset::default(),
+            }),
+            absolute: true,
         })
     }
 
@@ -98,7 +132,10 @@ impl Uring {
         if let Some(entry) = &mut self.entries[index as usize] {
             entry.receiving = true;
         }
-        let receive = opcode::RecvMulti::new(Fixed(index), GROUP).build();
+        let receive = match &self.stamps {
+            None => opcode::RecvMulti::new(Fixed(index), GROUP).build(),
+            Some(stamps) => opcode::RecvMsgMulti::new(Fixed(index), &*stamps.header, GROUP).build(),
+        };
         self.push(index, RECEIVE, receive)
     }
 
@@ -241,12 +278,17 @@ impl Uring {
         buffer: Option<u16>,
         handler: &mut impl Handler,
     ) -> io::Result<()> {
+        let mut result = result;
         if let Some(buffer) = buffer {
-            let next = match result {
-                count if count > 0 => {
-                    handler.received(slot, self.buffers.bytes(buffer, count as usize))
-                }
-                _ => Next::Wait,
+            let whole = self.buffers.bytes(buffer, result.max(0) as usize);
+            let (bytes, arrived_ns) = match &self.stamps {
+                Some(stamps) => stamps.split(whole),
+                None => (whole, None),
+            };
+            result = result.min(bytes.len() as i32);
+            let next = match bytes.is_empty() {
+                true => Next::Wait,
+                false => handler.received(slot, bytes, arrived_ns),
             };
             self.buffers.give_back(buffer);
             self.follow(index, next)?;
@@ -292,7 +334,7 @@ impl Uring {
         pending += 1;
         let start = Instant::now();
         while pending > 0 {
-            self.submit_and_wait(Duration::from_millis(100))?;
+            self.wait(1, now_ns() + LOOK_NS)?;
             let completions = self.ring.completion();
             pending -= completions
                 .filter(|completion| !cqueue::more(completion.flags()))
@@ -320,20 +362,60 @@ impl Uring {
         soft_errors(done)
     }
 
-    /// Submits operations, and waits for a completion.
-    fn submit_and_wait(&mut self, timeout: Duration) -> io::Result<()> {
-        if timeout.is_zero() {
-            return self.submit();
+    /// Submits operations, and waits for so many completions, or until an instant. What completes meanwhile does not
+    /// wake this thread (the work of deferred completions is done when it wakes).
+    fn wait(&mut self, completions: u32, until_ns: u64) -> io::Result<()> {
+        let done = self.enter(completions, until_ns);
+        match done {
+            Err(error) if self.absolute && error.raw_os_error() == Some(libc::EINVAL) => {
+                self.absolute = false;
+                soft_errors(self.enter(completions, until_ns))
+            }
+            done => soft_errors(done),
         }
-        let time = Timespec::from(timeout);
-        let arguments = SubmitArgs::new().timespec(&time);
-        soft_errors(self.ring.submitter().submit_with_args(1, &arguments))
+    }
+
+    fn enter(&mut self, completions: u32, until_ns: u64) -> io::Result<usize> {
+        let submissions = self.ring.submission().len() as u32;
+        let (time_ns, absolute) = match self.absolute {
+            true => (until_ns, ENTER_ABS_TIMER),
+            false => (until_ns.saturating_sub(now_ns()), 0),
+        };
+        let time = Timespec::from(Duration::from_nanos(time_ns));
+        let argument = EnterArgument {
+            signals: 0,
+            signals_bytes: 0,
+            least_wait_us: 0,
+            timeout: &time as *const Timespec as u64,
+        };
+        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG | absolute;
+        // SAFETY: the argument has the kernel's layout, and refers to a time that outlives the call.
+        unsafe {
+            let submitter = self.ring.submitter();
+            submitter.enter(submissions, completions, flags, Some(&argument))
+        }
     }
 
     fn slot_of(&self, index: u32) -> Option<Slot> {
         self.entries[index as usize]
             .as_ref()
             .and_then(|entry| entry.slot)
+    }
+}
+
+impl Stamps {
+    /// The bytes of a received message, and when they came. The kernel has put its header before them.
+    fn split<'a>(&self, message: &'a [u8]) -> (&'a [u8], Option<u64>) {
+        let Ok(parts) = RecvMsgOut::parse(message, &self.header) else {
+            return (&[], None);
+        };
+        let stamp_ns = stamp::of_control(parts.control_data());
+        // `parts` borrows from itself; the payload ends the message.
+        let bytes = &message[message.len() - parts.payload_data().len()..];
+        (
+            bytes,
+            stamp_ns.and_then(|stamp_ns| self.clocks.monotonic_ns(stamp_ns)),
+        )
     }
 }
 
@@ -352,6 +434,9 @@ impl Io for Uring {
     const NONBLOCKING: bool = false;
 
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
+        if self.stamps.is_some() {
+            stamp::enable(&socket);
+        }
         let index = self
             .free
             .pop()
@@ -426,13 +511,20 @@ impl Io for Uring {
         }
     }
 
-    fn turn(&mut self, timeout: Duration, handler: &mut impl Handler) -> io::Result<()> {
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
         self.stamp_sends();
         for (slot, at_ns) in self.submitted.drain(..) {
             handler.sending(slot, at_ns);
         }
-        self.submit_and_wait(timeout)?;
+        match wait {
+            Wait::No => self.submit()?,
+            Wait::Event(until_ns) => self.wait(1, until_ns)?,
+            Wait::Instant(at_ns) => self.wait(ALL, at_ns)?,
+        }
         handler.woken(now_ns());
+        if let Some(stamps) = &mut self.stamps {
+            stamps.clocks = ClockOffset::now();
+        }
         let mut completed = std::mem::take(&mut self.completed);
         completed.clear();
         let queue = self.ring.completion();
@@ -470,7 +562,7 @@ mod tests {
         fn connected(&mut self, _: Slot) -> Next {
             Next::Wait
         }
-        fn received(&mut self, _: Slot, _: &[u8]) -> Next {
+        fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {
             Next::Wait
         }
         fn sending(&mut self, _: Slot, _: u64) {}
@@ -480,7 +572,7 @@ mod tests {
 
     #[test]
     fn pending_operations_are_drained() {
-        let Ok(mut uring) = Uring::new(2) else {
+        let Ok(mut uring) = Uring::new(2, false) else {
             return;
         };
         assert!(uring.drain().is_ok());
@@ -490,10 +582,12 @@ mod tests {
             let socket = socket::<Uring>(address.address_family()).unwrap();
             uring.open(slot, socket, &address).unwrap();
         }
-        uring.turn(Duration::ZERO, &mut Ignore).unwrap();
+        uring.turn(Wait::No, &mut Ignore).unwrap();
         let mut peers = [listener.accept(), listener.accept()].map(|peer| peer.unwrap().0);
         while uring.entries.iter().flatten().any(|entry| !entry.receiving) {
-            uring.turn(Duration::from_millis(10), &mut Ignore).unwrap();
+            uring
+                .turn(Wait::Event(now_ns() + 10_000_000), &mut Ignore)
+                .unwrap();
         }
         peers[0].write_all(b"not read yet").unwrap();
         uring.close(1);

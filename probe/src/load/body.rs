@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// The expectation for all bodies.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct BodyCheck {
     status: Option<u16>,
     equals: Option<Vec<u8>>,

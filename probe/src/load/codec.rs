@@ -3,56 +3,52 @@
 use super::body::{BodyCheck, BodyState, MAX_MESSAGE_BYTES};
 use super::error::ErrorKind;
 use super::http::{Read, ResponseParser};
-use super::http_request::{HttpTemplate, RequestPlan, TemplatePlan};
-use super::placeholder::{Pieces, Values};
+use super::http_request::RequestPlan;
+use super::outgoing::Outgoing;
 use super::plan::{Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
-use super::text::latin1_bytes;
 use memchr::memchr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What all connections of a shard have in common.
 pub struct Codec {
     protocol: Protocol,
-    check: BodyCheck,
-    format: StreamFormat,
+    replies: Replies,
     no_body: bool,
     closes: bool,
     follows: bool,
-    message: Outgoing,
-    /// By target: the message, where all requests for it are the same.
+    outgoing: Arc<Outgoing>,
+    /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
-    /// The target of each request by its number; it repeats.
-    order: Vec<usize>,
-    rows: Vec<Vec<Vec<u8>>>,
     random: fastrand::Rng,
     numbered: bool,
 }
 
-/// What is sent.
-enum Outgoing {
-    Http(HttpTemplate),
-    Line(Pieces),
+/// What replies must be.
+#[derive(Clone)]
+struct Replies {
+    check: BodyCheck,
+    format: StreamFormat,
 }
 
-impl Outgoing {
-    fn bytes(&self, target: usize, values: &mut Values) -> Vec<u8> {
-        match self {
-            Outgoing::Http(template) => template.bytes(target, values),
-            Outgoing::Line(pieces) => {
-                let mut bytes = Vec::new();
-                pieces.write(values, false, &mut bytes);
-                bytes
-            }
-        }
-    }
+/// What the shards of a load have in common: prepared before they start.
+pub struct CodecPlan {
+    replies: Replies,
+    outgoing: Arc<Outgoing>,
+}
 
-    fn is_constant(&self, target: usize) -> bool {
-        match self {
-            Outgoing::Http(template) => template.is_constant(target),
-            Outgoing::Line(pieces) => pieces.is_constant(),
-        }
+impl CodecPlan {
+    /// The error: the plan is invalid.
+    pub fn new(plan: &Plan) -> Result<CodecPlan, String> {
+        Ok(CodecPlan {
+            replies: Replies {
+                check: BodyCheck::new(&plan.expect),
+                format: StreamFormat::new(&plan.stream),
+            },
+            outgoing: Arc::new(Outgoing::new(plan)?),
+        })
     }
 }
 
@@ -89,41 +85,25 @@ pub enum Progress {
 }
 
 impl Codec {
-    /// For shard `shard`. The plan is valid.
-    pub fn new(plan: &Plan, shard: usize) -> Codec {
+    /// For shard `shard` of a plan.
+    pub fn new(plan: &Plan, prepared: &CodecPlan, shard: usize) -> Codec {
         let request = plan.request.as_ref();
-        let templates = plan.templates.as_ref();
-        let template = request.and_then(|request| request.template(templates).ok());
         let is_http = plan.protocol == Protocol::Http;
-        let seed = templates.map_or(0, |templates| templates.seed);
-        let message = template.map_or_else(|| Outgoing::Line(line(plan)), Outgoing::Http);
-        let targets = match &message {
-            Outgoing::Http(template) => template.targets(),
-            Outgoing::Line(_) => 1,
-        };
-        let mut codec = Codec {
+        let outgoing = Arc::clone(&prepared.outgoing);
+        // Copied: a count of references that threads share costs more than a copy for each.
+        let constant = outgoing.constant().iter();
+        let constant = constant.map(|bytes| bytes.as_deref().map(Rc::from));
+        Codec {
             protocol: plan.protocol,
-            check: BodyCheck::new(&plan.expect),
-            format: StreamFormat::new(&plan.stream),
+            replies: prepared.replies.clone(),
             no_body: request.map_or(false, |request| request.method == "HEAD"),
             closes: is_http && request.map_or(false, |request| request.close),
             follows: is_http && request.map_or(false, |request| request.follow_redirects),
-            message,
-            constant: Vec::new(),
-            order: request.map_or_else(|| vec![0], RequestPlan::order),
-            rows: templates
-                .map_or(Ok(Vec::new()), TemplatePlan::rows)
-                .unwrap_or_default(),
-            random: fastrand::Rng::with_seed(seed.wrapping_mul(1009).wrapping_add(shard as u64)),
-            numbered: templates.is_none() && request.map_or(false, RequestPlan::identifies),
-        };
-        codec.constant = (0..targets)
-            .map(|target| {
-                let is_constant = codec.message.is_constant(target);
-                is_constant.then(|| codec.compose(target, 0, 0))
-            })
-            .collect();
-        codec
+            constant: constant.collect(),
+            random: outgoing.random(shard),
+            numbered: plan.templates.is_none() && request.map_or(false, RequestPlan::identifies),
+            outgoing,
+        }
     }
 
     /// Whether replies are streams that are held open.
@@ -153,20 +133,15 @@ impl Codec {
 
     /// The target of request `number`, and its bytes on connection `id`.
     pub fn encode(&mut self, id: u64, number: u64) -> (usize, Rc<[u8]>) {
-        let target = match self.order.as_slice() {
-            [only] => *only,
-            order => order[(number.wrapping_sub(1) % order.len() as u64) as usize],
-        };
+        let target = self.outgoing.target(number);
         let bytes = match &self.constant[target] {
             Some(bytes) => Rc::clone(bytes),
-            None => self.compose(target, id, number),
+            None => {
+                let random = &mut self.random;
+                self.outgoing.compose(target, random, id, number).into()
+            }
         };
         (target, bytes)
-    }
-
-    fn compose(&mut self, target: usize, id: u64, number: u64) -> Rc<[u8]> {
-        let mut values = values(&self.rows, &mut self.random, id, number);
-        self.message.bytes(target, &mut values).into()
     }
 
     /// The bytes of request `number` after a redirect to `path`. `as_get`: a GET without a body.
@@ -177,11 +152,11 @@ impl Codec {
         id: u64,
         number: u64,
     ) -> Rc<[u8]> {
-        let mut values = values(&self.rows, &mut self.random, id, number);
-        match &self.message {
-            Outgoing::Http(template) => template.bytes_for(path, as_get, &mut values).into(),
-            Outgoing::Line(_) => Rc::from([]),
-        }
+        let random = &mut self.random;
+        let bytes = self
+            .outgoing
+            .compose_redirected(path, as_get, random, id, number);
+        bytes.into()
     }
 
     /// The decoder of the reply to a request that is sent at `now_ns`.
@@ -196,7 +171,7 @@ impl Codec {
             }
             Protocol::Tcp => Decoder::Line(BodyState::default()),
             Protocol::Stream => {
-                let stream = self.format.begin(now_ns);
+                let stream = self.replies.format.begin(now_ns);
                 Decoder::Stream(Box::new((ResponseParser::new(self.no_body), stream)))
             }
         }
@@ -228,7 +203,7 @@ impl Codec {
             Decoder::Idle => Progress::Broken(ErrorKind::Unsolicited),
             Decoder::Line(body) => self.decode_line(body, bytes),
             Decoder::Http(response, body) => {
-                let check = &self.check;
+                let check = &self.replies.check;
                 let read = response.feed(bytes, &mut |piece| check.feed(body, piece.bytes));
                 let (done, rest) = match read {
                     Err(kind) => return Progress::Broken(kind),
@@ -254,7 +229,7 @@ impl Codec {
                 let had_status = response.status().is_some();
                 let mut framing = Ok(());
                 let read = response.feed(bytes, &mut |piece| {
-                    let format = &self.format;
+                    let format = &self.replies.format;
                     let mut on_message = |stream: &mut StreamState, message: &[u8]| {
                         on_event(Event::Message(format.check(stream, message, id, now_ns)));
                     };
@@ -263,7 +238,7 @@ impl Codec {
                 });
                 if let (false, Some(status)) = (had_status, response.status()) {
                     on_event(Event::Status(status));
-                    if let Err(kind) = self.check.check_status(Some(status)) {
+                    if let Err(kind) = self.replies.check.check_status(Some(status)) {
                         return Progress::Broken(kind);
                     }
                 }
@@ -280,12 +255,12 @@ impl Codec {
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
         let end = memchr(b'\n', bytes);
         let line = &bytes[..end.unwrap_or(bytes.len())];
-        self.check.feed(body, line);
+        self.replies.check.feed(body, line);
         match end {
             None if body.bytes() > MAX_MESSAGE_BYTES => Progress::Broken(ErrorKind::TooLarge),
             None => Progress::More,
             Some(end) => {
-                let result = self.check.finish(body, None);
+                let result = self.replies.check.finish(body, None);
                 match end + 1 == bytes.len() {
                     true => Progress::Done(result, true),
                     false => Progress::Unsolicited(result),
@@ -305,7 +280,7 @@ impl Codec {
                     let result = match self.redirect(response, done.status) {
                         Some(Ok(redirect)) => return Progress::Redirect(redirect, false),
                         Some(Err(kind)) => Err(kind),
-                        None => self.check.finish(body, Some(done.status)),
+                        None => self.replies.check.finish(body, Some(done.status)),
                     };
                     return Progress::Done(result, false);
                 }
@@ -325,42 +300,8 @@ impl Codec {
     /// Of a stream: how many chunks have arrived, and how many more were due at `now_ns`.
     pub fn received_and_behind(&self, decoder: &Decoder, now_ns: u64) -> Option<(u64, u64)> {
         match decoder {
-            Decoder::Stream(both) => Some(self.format.received_and_behind(&both.1, now_ns)),
+            Decoder::Stream(both) => Some(self.replies.format.received_and_behind(&both.1, now_ns)),
             _ => None,
         }
-    }
-}
-
-/// The line of a plan, with its newline.
-fn line(plan: &Plan) -> Pieces {
-    let text = plan.line.as_deref().unwrap_or_default();
-    let mut pieces = match &plan.templates {
-        Some(templates) => templates.pieces("line", text).unwrap_or_default(),
-        None => {
-            let mut pieces = Pieces::default();
-            pieces.push_text(&latin1_bytes(text).unwrap_or_default());
-            pieces
-        }
-    };
-    pieces.push_text(b"\n");
-    pieces
-}
-
-/// What placeholders stand for in request `number` on connection `id`; rows are used in turn.
-fn values<'a>(
-    rows: &'a [Vec<Vec<u8>>],
-    random: &'a mut fastrand::Rng,
-    id: u64,
-    number: u64,
-) -> Values<'a> {
-    let row = match rows {
-        [] => &[][..],
-        rows => &rows[(number.wrapping_sub(1) % rows.len() as u64) as usize],
-    };
-    Values {
-        id,
-        number,
-        row,
-        random,
     }
 }

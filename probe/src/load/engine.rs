@@ -1,5 +1,6 @@
 //! A running load: its threads, how to stop it, and their merged record.
 
+use super::codec::CodecPlan;
 use super::interval::Interval;
 use super::plan::{BackEnd, Plan, Protocol};
 use super::record::Record;
@@ -56,6 +57,7 @@ impl Outcome {
 /// A plan that this host allows.
 pub struct Prepared {
     plan: Arc<Plan>,
+    codec: Arc<CodecPlan>,
     io: BackEnd,
     /// What could not be used, and why.
     pub missing: Vec<String>,
@@ -70,6 +72,7 @@ impl Prepared {
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
         Ok(Prepared {
+            codec: Arc::new(CodecPlan::new(&plan)?),
             plan,
             io,
             missing,
@@ -102,6 +105,7 @@ impl Prepared {
             let live = Arc::new(Mutex::new(Interval::default()));
             let config = ShardConfig {
                 plan: Arc::clone(&self.plan),
+                codec: Arc::clone(&self.codec),
                 shard: number,
                 start_ns,
                 stop: Arc::clone(&engine.stop),
@@ -112,10 +116,13 @@ impl Prepared {
             engine.threads.push(thread.spawn(move || {
                 let _running = running;
                 let slots = config.connections();
+                let stamped = config.plan.stamps_arrivals();
                 prepare_thread(&config.plan.cpus, number)?;
                 match io {
-                    BackEnd::Uring => Uring::new(slots).and_then(|io| shard::run(config, io)),
-                    _ => Epoll::new(slots).and_then(|io| shard::run(config, io)),
+                    BackEnd::Uring => {
+                        Uring::new(slots, stamped).and_then(|io| shard::run(config, io))
+                    }
+                    _ => Epoll::new(slots, stamped).and_then(|io| shard::run(config, io)),
                 }
             })?);
             engine.lives.push(live);
@@ -201,7 +208,7 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
         (wanted, _) => wanted,
     };
     // On a thread of its own: the first to use a ring is its only issuer.
-    let attempt = std::thread::spawn(|| Uring::new(1).map(|_| ())).join();
+    let attempt = std::thread::spawn(|| Uring::new(1, true).map(|_| ())).join();
     match attempt {
         Ok(Ok(())) => Ok(BackEnd::Uring),
         Ok(Err(error)) if wanted == BackEnd::Auto => {

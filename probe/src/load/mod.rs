@@ -10,6 +10,7 @@ mod http;
 mod http_request;
 mod interval;
 mod live;
+mod outgoing;
 mod pacer;
 mod placeholder;
 pub mod plan;

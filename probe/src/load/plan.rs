@@ -13,6 +13,8 @@ const MAX_THREADS: usize = 256;
 const MAX_SECONDS: f64 = 1e6;
 const MAX_RATE: f64 = 1e8;
 const MAX_BURST: usize = 1_000_000;
+/// A shorter tick is none; a longer one is no schedule.
+const TICK_S: std::ops::RangeInclusive<f64> = 1e-5..=0.1;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +32,9 @@ pub struct Plan {
     pub io: BackEnd,
     #[serde(default)]
     pub pacing: PacingPlan,
+    /// Open loop: requests are sent together at multiples of this, each later than its instant by less than it.
+    #[serde(default)]
+    pub tick_s: Option<f64>,
     #[serde(default)]
     pub duration_s: Option<f64>,
     #[serde(default)]
@@ -296,6 +301,14 @@ impl Plan {
     }
 
     fn check_pacing(&self) -> Result<(), String> {
+        if let Some(tick_s) = self.tick_s {
+            if !self.open_loop() {
+                return Err("load: tick_s: only an open loop has a schedule".into());
+            }
+            if !TICK_S.contains(&tick_s) {
+                return Err(format!("load: tick_s: from 1e-5 to 0.1, not {tick_s}"));
+            }
+        }
         match &self.pacing {
             PacingPlan::Closed {} => {}
             _ if self.protocol == Protocol::Stream => {
@@ -353,6 +366,12 @@ impl Plan {
     /// Whether requests are due at instants that do not depend on the server.
     pub fn open_loop(&self) -> bool {
         !matches!(self.pacing, PacingPlan::Closed {})
+    }
+
+    /// Whether arriving bytes are to have the kernel's stamps: where something besides them may be due, so that they
+    /// are read late. In a closed loop they would cost more than they tell.
+    pub fn stamps_arrivals(&self) -> bool {
+        self.open_loop() || self.protocol == Protocol::Stream
     }
 
     /// The maximum duration.

@@ -65,6 +65,9 @@ pub struct Record {
     pub late_shares: f64,
     pub bytes_in: u64,
     pub bytes_out: u64,
+    /// Reads of replies, and those of them whose bytes the kernel had stamped.
+    pub reads: u64,
+    pub stamped_reads: u64,
     pub opened: u64,
     pub idle_closes: u64,
     pub open_at_end: u64,
@@ -151,6 +154,8 @@ impl Record {
         self.late_shares += other.late_shares;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
+        self.reads += other.reads;
+        self.stamped_reads += other.stamped_reads;
         self.opened += other.opened;
         self.idle_closes += other.idle_closes;
         self.open_at_end += other.open_at_end;
@@ -229,6 +234,8 @@ mod tests {
             late_shares: scale as f64 / 2.0,
             bytes_in: 6 * scale,
             bytes_out: 7 * scale,
+            reads: 38 * scale,
+            stamped_reads: 39 * scale,
             opened: 8 * scale,
             idle_closes: 9 * scale,
             open_at_end: 10 * scale,
@@ -297,6 +304,8 @@ mod tests {
             (merged.unfinished, 4),
             (merged.bytes_in, 6),
             (merged.bytes_out, 7),
+            (merged.reads, 38),
+            (merged.stamped_reads, 39),
             (merged.opened, 8),
             (merged.idle_closes, 9),
             (merged.open_at_end, 10),

@@ -76,6 +76,8 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "histograms": summaries,
         "bytes_in": record.bytes_in,
         "bytes_out": record.bytes_out,
+        "reads": record.reads,
+        "stamped_reads": record.stamped_reads,
         "connections": {
             "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
             "idle_closes": record.idle_closes,

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 const EARLY_TOLERANCE_NS: u64 = 1_000_000;
 
 /// The format of the messages of all streams.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StreamFormat {
     framing: Framing,
     first: Option<Template>,

@@ -1,10 +1,10 @@
 //! Templates of stream messages.
 
 /// A text with the placeholders `{k}` (the message's number) and `{id}` (the connection's).
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(Vec<u8>),
     Number,

@@ -9,7 +9,7 @@ import re
 from ringside.model.design import Goal
 from ringside.text import one_line
 
-_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 0.000_001}
 # No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
 # months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
 _DURATION = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]+)?){unit})?" for unit in _UNITS_S))
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 def seconds(text: str) -> float:
-    """`10s`, `500ms`, `1m30s`, or `10` for seconds."""
+    """`10s`, `500ms`, `250us`, `1m30s`, or `10` for seconds."""
     stripped = text.strip()
     match = _DURATION.fullmatch(stripped)
     if _NUMBER.fullmatch(stripped):

@@ -123,6 +123,7 @@ def _plan(arguments: LoadArguments, targets: Sequence[Target], weights: Sequence
             steps=arguments.steps or (),
             seed=seed,
         ),
+        tick_s=arguments.tick_s,
         duration_s=arguments.duration_s,
         requests=arguments.requests,
         ramp_per_s=arguments.ramp_per_s,

@@ -35,6 +35,7 @@ class LoadArguments:
     burst: int | None
     poisson: bool
     steps: tuple[tuple[float, float], ...] | None
+    tick_s: float | None
     duration_s: float | None
     requests: int | None
     ramp_per_s: float | None
@@ -141,6 +142,14 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=params.staircase,
         metavar="RATE:TIME,…",
         help="One rate after another: 100:5s,200:5s.",
+    ),
+    option(
+        _SCHEDULE,
+        "--tick",
+        "tick_s",
+        type=params.duration,
+        metavar="250us",
+        help="Send what became due together, once in so long [default: each at its instant].",
     ),
     option(
         _SCHEDULE,

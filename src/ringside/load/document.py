@@ -33,6 +33,7 @@ def as_document(
         "detail": figures.detail,
         "protocol": target.protocol,
         "pacing": None if target.protocol == "stream" else _pacing(plan.pacing),
+        "tick_ms": None if plan.tick_s is None else plan.tick_s * 1e3,
         "duration_s": figures.duration_ns / 1e9,
         "intended_rate": figures.intended_rate_per_s,
         "achieved_rate": figures.achieved_rate_per_s,
@@ -74,6 +75,8 @@ def as_document(
     return document | {
         "bytes_in": figures.bytes_in,
         "bytes_out": figures.bytes_out,
+        "reads": figures.reads,
+        "stamped_reads": figures.stamped_reads,
         "connections": figures.connections,
         "concurrency": figures.concurrency,
         "io": started.io if started else "",

@@ -28,13 +28,15 @@ from ringside.probe.protocol import (
 _DURATION_S = 10.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "stream": 100}
 _MAX_EXPECTED = 1 << 20
+# Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
+_TICK_S = (1e-5, 0.1)
 # What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
 _SPARE_DESCRIPTORS = 64
 _PER_THREAD_DESCRIPTORS = 4
 
 _HTTP = ("--method", "--header", "--body", "--close", "--expect-status", "--follow-redirects", "--weights")
 _STREAM = ("--framing", "--first", "--chunk", "--interval", "--due-field")
-_SCHEDULE = ("--rate", "--burst", "--poisson", "--staircase")
+_SCHEDULE = ("--rate", "--burst", "--poisson", "--staircase", "--tick")
 _CONTENT = ("--expect-body", "--expect-contains", "--expect-pattern")
 _NOT_FOR = {
     "http": (*_STREAM, "--line"),
@@ -135,6 +137,7 @@ def load_plan(
     cpus: tuple[int, ...] = (),
     io: str = "auto",
     pacing: Pacing = ClosedLoop(),  # noqa: B008, it is frozen
+    tick_s: float | None = None,
     duration_s: float | None = None,
     requests: int | None = None,
     ramp_per_s: float | None = None,
@@ -160,6 +163,8 @@ def load_plan(
     connections = connections or _CONNECTIONS[protocol]
     if threads > connections:
         raise UsageError(f"--threads {threads} is more than {connections} connections: each thread needs one")
+    if tick_s is not None:
+        _check_tick(tick_s, pacing)
     if duration_s is None and requests is None and not isinstance(pacing, Staircase):
         duration_s = _DURATION_S
     if line is not None and "\n" in line:
@@ -197,6 +202,7 @@ def load_plan(
         cpus=cpus,
         io=io,
         pacing=pacing,
+        tick_s=tick_s,
         duration_s=duration_s,
         requests=requests,
         ramp_per_s=ramp_per_s,
@@ -207,6 +213,14 @@ def load_plan(
         expect=expect,
         stream=stream,
     )
+
+
+def _check_tick(tick_s: float, pacing: Pacing) -> None:
+    if isinstance(pacing, ClosedLoop):
+        raise UsageError("--tick needs a schedule: add --rate N")
+    least_s, most_s = _TICK_S
+    if not least_s <= tick_s <= most_s:
+        raise UsageError("--tick is out of range: from 10us to 100ms")
 
 
 def uses_random(plan: LoadPlan) -> bool:

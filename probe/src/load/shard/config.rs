@@ -1,5 +1,6 @@
 //! The configuration of a shard.
 
+use crate::load::codec::CodecPlan;
 use crate::load::interval::Interval;
 use crate::load::pacer::share;
 use crate::load::plan::Plan;
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 pub struct ShardConfig {
     pub plan: Arc<Plan>,
+    pub codec: Arc<CodecPlan>,
     /// The number of the shard, from 0.
     pub shard: usize,
     pub start_ns: u64,

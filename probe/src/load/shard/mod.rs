@@ -4,6 +4,7 @@
 mod arrivals;
 mod config;
 mod connection;
+mod deferral;
 mod dialer;
 mod faults;
 mod lookout;
@@ -14,11 +15,10 @@ mod wakeup;
 
 use super::record::Record;
 use crate::clock::{now_ns, thread_cpu_ns};
-use crate::io::Io;
+use crate::io::{Io, Wait};
 pub use config::ShardConfig;
 use state::Shard;
 use std::io;
-use std::time::Duration;
 use wait::Waiter;
 
 /// How often time-outs are checked and the live view gets its counts.
@@ -36,6 +36,9 @@ pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     loop {
         let now = now_ns();
         if shard.is_over(now) {
+            if stopped_ns.is_none() {
+                shard.dispatch_last(now, &mut io);
+            }
             let stopped = *stopped_ns.get_or_insert_with(|| {
                 // The share of a core is that of the load, not of the wait for the last replies.
                 let cpu_ns = thread_cpu_ns() - cpu_before;
@@ -51,19 +54,20 @@ pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
         shard.inject_faults(now, &mut io);
         if now >= sweep_ns {
             // A reply that has arrived while this thread stalled is read before its request times out.
-            io.turn(Duration::ZERO, &mut shard)?;
+            io.turn(Wait::No, &mut shard)?;
             let now = now_ns();
             shard.sweep(now, &mut io);
             shard.publish(now);
             sweep_ns = now + SWEEP_NS;
         }
-        let (wake_ns, coalesce) = (shard.wake_ns(sweep_ns), shard.coalesces_reads());
-        waiter.wait_until(wake_ns, coalesce, &mut io, &mut shard)?;
+        let now = now_ns();
+        let wakeup = shard.wakeup(now, sweep_ns);
+        waiter.wait(wakeup, now, &mut io, &mut shard)?;
     }
     if shard.streams() {
         // Reads what the kernel has buffered: this thread may have stalled for seconds.
         for _ in 0..=shard.connections() / MIN_EVENTS_PER_TURN {
-            io.turn(Duration::ZERO, &mut shard)?;
+            io.turn(Wait::No, &mut shard)?;
         }
     }
     let now = now_ns();

@@ -2,13 +2,9 @@
 
 use super::wakeup::WakeupLatency;
 use crate::clock::now_ns;
-use crate::io::{Handler, Io};
+use crate::io::{Handler, Io, Wait};
 use std::io;
-use std::time::Duration;
 
-/// Read coalescing: chunks of many streams are read together, once in so long, since a wakeup for each would cost more
-/// than all other work. A lateness can be too large by this.
-const COALESCE_NS: u64 = 500_000;
 /// A busy-poll that takes longer was preempted: the rest of it does not count as polling.
 const MAX_POLL_NS: u64 = 10_000;
 
@@ -17,6 +13,27 @@ pub trait Activity: Handler {
     fn last_event_ns(&self) -> u64;
     /// The next turn of the back-end begins now.
     fn wait_begins(&mut self, now_ns: u64);
+}
+
+/// What a shard waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The next instant at which something is due.
+    pub at_ns: u64,
+    /// Whether each microsecond after it counts.
+    pub is_exact: bool,
+    /// What arrives before does not end the wait.
+    pub reads_at_ns: u64,
+}
+
+impl Wakeup {
+    pub fn at(at_ns: u64) -> Wakeup {
+        Wakeup {
+            at_ns,
+            is_exact: false,
+            reads_at_ns: 0,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -31,72 +48,78 @@ impl Waiter {
         self.busy_poll_ns
     }
 
-    /// One turn of the back-end, which ends with an event, and else at an instant. `coalesce`: whether reads are
-    /// coalesced.
-    pub fn wait_until<I: Io, H: Activity>(
+    /// Waits by turns of the back-end, until an event or the instant.
+    pub fn wait<I: Io, H: Activity>(
         &mut self,
-        wake_ns: u64,
-        coalesce: bool,
+        wakeup: Wakeup,
+        now_ns: u64,
         io: &mut I,
         handler: &mut H,
     ) -> io::Result<()> {
-        let mut begin_ns = now_ns();
-        if coalesce {
-            let next_read_ns = handler.last_event_ns() + COALESCE_NS;
-            let pause_ns = wake_ns.min(next_read_ns).saturating_sub(begin_ns);
-            if pause_ns > 0 {
-                std::thread::sleep(Duration::from_nanos(pause_ns));
-                begin_ns = now_ns();
-            }
+        let Wakeup {
+            at_ns,
+            is_exact,
+            reads_at_ns,
+        } = wakeup;
+        handler.wait_begins(now_ns);
+        if at_ns <= now_ns {
+            return io.turn(Wait::No, handler);
         }
-        let wait = self.latency.wait(wake_ns.saturating_sub(begin_ns));
-        if wait.is_zero() && begin_ns < wake_ns {
-            return self.busy_poll(wake_ns, begin_ns, io, handler);
+        if !is_exact {
+            let wait = match reads_at_ns.min(at_ns) {
+                reads_at_ns if reads_at_ns > now_ns => Wait::Instant(reads_at_ns),
+                _ => Wait::Event(at_ns),
+            };
+            return io.turn(wait, handler);
         }
         let event_ns = handler.last_event_ns();
-        handler.wait_begins(begin_ns);
-        io.turn(wait, handler)?;
-        let mut now = now_ns();
-        let woken_ns = match handler.last_event_ns() {
-            last if last == event_ns => now,
-            last => last,
-        };
-        let took_ns = woken_ns.saturating_sub(begin_ns);
-        // An event ended the wait. An event after the time-out came while the wakeup was late.
-        if wait.is_zero() || took_ns < wait.as_nanos() as u64 {
+        let defers = reads_at_ns >= at_ns;
+        match self.latency.sleep_until_ns(now_ns, at_ns) {
+            None => io.turn(Wait::No, handler)?,
+            Some(until_ns) => {
+                let wait = match defers {
+                    true => Wait::Instant(until_ns),
+                    false => Wait::Event(until_ns),
+                };
+                io.turn(wait, handler)?;
+                let late_ns = self::now_ns().checked_sub(until_ns);
+                // An event may have ended a wait for one.
+                let late_ns = late_ns.filter(|_| defers || handler.last_event_ns() == event_ns);
+                if let Some(late_ns) = late_ns {
+                    self.latency.observe(late_ns);
+                }
+            }
+        }
+        if !defers && handler.last_event_ns() != event_ns {
+            // What the event brought about must not wait in a queue of the back-end while this thread polls.
             return Ok(());
         }
-        self.latency.observe(wait, took_ns);
-        if handler.last_event_ns() != event_ns {
-            // What the event brought about must not wait in a queue of the back-end while this thread spins.
-            return Ok(());
-        }
-        while now < wake_ns && self.latency.is_near(wake_ns - now) {
-            std::hint::spin_loop();
-            let before_ns = std::mem::replace(&mut now, now_ns());
-            self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
-        }
-        Ok(())
+        self.busy_poll(at_ns, defers, io, handler)
     }
 
-    /// Polls for events until an instant that is nearer than a sleep is long. It takes a whole CPU, and yet is waiting.
+    /// Polls until an instant that is nearer than a sleep is long. It takes a whole CPU, and yet is waiting.
     fn busy_poll<I: Io, H: Activity>(
         &mut self,
-        wake_ns: u64,
-        mut begin_ns: u64,
+        at_ns: u64,
+        defers: bool,
         io: &mut I,
         handler: &mut H,
     ) -> io::Result<()> {
         let event_ns = handler.last_event_ns();
-        while begin_ns < wake_ns {
-            handler.wait_begins(begin_ns);
-            io.turn(Duration::ZERO, handler)?;
-            if handler.last_event_ns() != event_ns {
-                break;
+        let mut now = now_ns();
+        while now < at_ns && self.latency.is_near(at_ns - now) {
+            match defers {
+                true => std::hint::spin_loop(),
+                false => {
+                    handler.wait_begins(now);
+                    io.turn(Wait::No, handler)?;
+                    if handler.last_event_ns() != event_ns {
+                        break;
+                    }
+                }
             }
-            let now = now_ns();
-            self.busy_poll_ns += (now - begin_ns).min(MAX_POLL_NS);
-            begin_ns = now;
+            let before_ns = std::mem::replace(&mut now, now_ns());
+            self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! The wakeup latency of this thread: estimated, so that requests go out at their instants.
 
-use std::time::Duration;
-
 /// No wait is shortened by more: a thread that wakes up much later has another problem than its timer.
 const MAX_NS: f64 = 100_000.0;
 /// By how much a wakeup moves the estimate.
@@ -17,20 +15,20 @@ pub struct WakeupLatency {
 }
 
 impl WakeupLatency {
-    /// The time to wait for, so that the wakeup is at an instant that far away.
-    pub fn wait(&self, left_ns: u64) -> Duration {
-        Duration::from_nanos(left_ns.saturating_sub(self.estimate_ns as u64))
+    /// Until when to sleep, so that the wakeup is at an instant; None where that is too near for a sleep.
+    pub fn sleep_until_ns(&self, now_ns: u64, at_ns: u64) -> Option<u64> {
+        let until_ns = at_ns - self.estimate_ns as u64;
+        Some(until_ns).filter(|&until_ns| until_ns > now_ns)
     }
 
-    /// Whether an instant is too near for another wait.
+    /// Whether an instant is too near for a sleep.
     pub fn is_near(&self, left_ns: u64) -> bool {
         left_ns <= self.estimate_ns as u64
     }
 
-    /// A wait for `requested` took `took_ns`, and nothing but its time-out ended it.
-    pub fn observe(&mut self, requested: Duration, took_ns: u64) {
-        let latency_ns = took_ns as f64 - requested.as_nanos() as f64;
-        let step = if latency_ns > self.estimate_ns {
+    /// A wakeup was so late, and nothing but the time had ended the sleep.
+    pub fn observe(&mut self, late_ns: u64) {
+        let step = if late_ns as f64 > self.estimate_ns {
             STEP_NS * (EARLY_SHARE / (1.0 - EARLY_SHARE))
         } else {
             -STEP_NS
@@ -43,41 +41,40 @@ impl WakeupLatency {
 mod tests {
     use super::*;
 
-    const ASKED: Duration = Duration::from_micros(50);
-
     fn after(wakeups: impl Iterator<Item = u64>) -> WakeupLatency {
         let mut latency = WakeupLatency::default();
         for late_ns in wakeups {
-            latency.observe(ASKED, 50_000 + late_ns);
+            latency.observe(late_ns);
         }
         latency
     }
 
     #[test]
-    fn the_first_wait_is_not_shortened() {
-        assert_eq!(
-            WakeupLatency::default().wait(7_000),
-            Duration::from_nanos(7_000)
-        );
-        assert!(!WakeupLatency::default().is_near(1));
+    fn the_first_sleep_is_not_shortened() {
+        let latency = WakeupLatency::default();
+        assert_eq!(latency.sleep_until_ns(5, 7_005), Some(7_005));
+        assert!(!latency.is_near(1));
     }
 
     #[test]
     fn the_estimate_is_a_quantile() {
         let mut random = fastrand::Rng::with_seed(3);
         let latency = after((0..20_000).map(|_| 10_000 + random.u64(0..8_000)));
-        let estimate = 50_000 - latency.wait(50_000).as_nanos() as u64;
+        let estimate = 50_000 - latency.sleep_until_ns(0, 50_000).unwrap();
         // A quarter of them lies below 12 µs.
         assert!((11_000..13_000).contains(&estimate), "{estimate}");
         assert!(latency.is_near(estimate));
         assert!(!latency.is_near(14_000));
-        assert_eq!(latency.wait(5_000), Duration::ZERO);
+        assert_eq!(latency.sleep_until_ns(45_000, 50_000), None);
     }
 
     #[test]
     fn stalls_of_the_host_do_not_make_it_spin_for_long() {
         let latency = after((0..20_000).map(|_| 500_000_000));
-        assert_eq!(latency.wait(150_000), Duration::from_nanos(50_000));
+        assert_eq!(
+            latency.sleep_until_ns(0, 150_000),
+            Some(150_000 - MAX_NS as u64)
+        );
         let mut random = fastrand::Rng::with_seed(3);
         let stalls = after((0..20_000).map(|_| {
             if random.u8(0..10) == 0 {
@@ -92,6 +89,6 @@ mod tests {
     #[test]
     fn punctual_wakeups_do_not_make_it_spin() {
         let latency = after((0..1000).map(|_| 0));
-        assert_eq!(latency.wait(5_000), Duration::from_nanos(5_000));
+        assert_eq!(latency.sleep_until_ns(0, 5_000), Some(5_000));
     }
 }

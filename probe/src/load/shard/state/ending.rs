@@ -70,7 +70,7 @@ impl Shard {
             return;
         }
         // After an interrupt, requests whose instant has not come were not due.
-        while let Some(intended) = self.arrivals.take_due(now.saturating_sub(1)) {
+        while let Some(intended) = self.arrivals.take_intended(now.saturating_sub(1)) {
             record.intended += 1;
             record.unfinished += 1;
             record.latency.add(now - intended);

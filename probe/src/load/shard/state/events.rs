@@ -1,6 +1,6 @@
 //! What a connection does at an event of the back-end.
 
-use super::Shard;
+use super::{Instants, Shard};
 use crate::clock::now_ns;
 use crate::io::{CloseReason, Handler, Next, Slot};
 use crate::load::codec::Progress;
@@ -32,16 +32,21 @@ impl Handler for Shard {
         match connection.pending_ns.take() {
             Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
             Some(intended) => self.start(slot, intended, now, now),
-            None => self.next(slot, now),
+            None => self.next(slot, Instants::of(now)),
         }
     }
 
-    fn received(&mut self, slot: Slot, bytes: &[u8]) -> Next {
+    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         let now = now_ns();
         self.recorder.record.bytes_in += bytes.len() as u64;
         self.last_event_ns = now;
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
+        // A stamp outside what is possible is that of a clock that was set meanwhile.
+        let stamp = arrived_ns.filter(|at| (connection.since_ns..=now).contains(at));
+        let arrived = stamp.unwrap_or(now);
+        self.recorder.record.reads += 1;
+        self.recorder.record.stamped_reads += u64::from(stamp.is_some());
         if connection.stage != Stage::Busy {
             self.open -= 1;
             self.failed(slot, now, ErrorKind::Unsolicited, false);
@@ -49,32 +54,44 @@ impl Handler for Shard {
         }
         if !connection.answered {
             connection.answered = true;
-            let first_byte_ns = now - connection.sent_ns;
+            let first_byte_ns = arrived - connection.sent_ns;
             self.recorder.record.first_byte.add(first_byte_ns);
         }
         if self.codec.streams() {
-            connection.since_ns = now;
-            let late_ns = self.lookout.late_ns(now);
-            self.recorder.record.schedule_error.add(late_ns);
+            connection.since_ns = arrived;
+            if stamp.is_none() {
+                let late_ns = self.lookout.late_ns(now);
+                self.recorder.record.schedule_error.add(late_ns);
+            }
         }
         let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
         let (was_paused, target) = (connection.was_paused, connection.target);
-        let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
+        let mut on_event = |event| recorder.event(arrived, event, fed, was_paused, target);
         let decoder = &mut connection.decoder;
-        let progress = self.codec.decode(decoder, bytes, id, now, &mut on_event);
+        let progress = self
+            .codec
+            .decode(decoder, bytes, id, arrived, &mut on_event);
+        self.deferral
+            .read(stamp.is_some(), progress != Progress::More);
         match progress {
             Progress::More => Next::Wait,
-            Progress::Done(result, keep) => self.complete(slot, now, result, keep),
+            Progress::Done(result, keep) => {
+                let at = Instants { arrived, now };
+                self.complete(slot, at, result, keep)
+            }
             Progress::Broken(kind) => {
                 self.lost(slot, now, kind);
                 Next::Close
             }
             Progress::Unsolicited(result) => {
-                let _ = self.complete(slot, now, result, false);
+                let _ = self.complete(slot, Instants { arrived, now }, result, false);
                 self.recorder.error(now, ErrorKind::Unsolicited, None);
                 Next::Close
             }
-            Progress::Redirect(redirect, keep) => self.redirected(slot, now, &redirect, keep),
+            Progress::Redirect(redirect, keep) => {
+                let at = Instants { arrived, now };
+                self.redirected(slot, at, &redirect, keep)
+            }
         }
     }
 
@@ -135,11 +152,11 @@ impl Handler for Shard {
                 let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
                 match self.codec.decode_eof(decoder, &mut on_event) {
                     Progress::Done(result, _) => {
-                        let _ = self.complete(slot, now, result, false);
+                        let _ = self.complete(slot, Instants::of(now), result, false);
                     }
                     Progress::Broken(kind) => self.lost(slot, now, kind),
                     Progress::Redirect(redirect, _) => {
-                        let _ = self.redirected(slot, now, &redirect, false);
+                        let _ = self.redirected(slot, Instants::of(now), &redirect, false);
                     }
                     Progress::More | Progress::Unsolicited(_) => {}
                 }

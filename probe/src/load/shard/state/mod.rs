@@ -13,10 +13,12 @@ use crate::load::record::Record;
 use crate::load::shard::arrivals::Arrivals;
 use crate::load::shard::config::ShardConfig;
 use crate::load::shard::connection::{Connection, Stage};
+use crate::load::shard::deferral::Deferral;
 use crate::load::shard::dialer::Dialer;
 use crate::load::shard::faults::FaultSchedule;
 use crate::load::shard::lookout::Lookout;
 use crate::load::shard::recorder::Recorder;
+use crate::load::shard::wait::Wakeup;
 use crate::units::nanoseconds;
 use std::collections::VecDeque;
 
@@ -24,6 +26,19 @@ use std::collections::VecDeque;
 const PATIENCE_NS: u64 = 5_000_000_000;
 /// Reads are coalesced with so many streams, once all are open.
 const COALESCED_STREAMS: usize = 2000;
+
+/// When bytes came, and the present.
+#[derive(Clone, Copy)]
+pub struct Instants {
+    arrived: u64,
+    now: u64,
+}
+
+impl Instants {
+    fn of(now: u64) -> Instants {
+        Instants { arrived: now, now }
+    }
+}
 
 pub struct Shard {
     config: ShardConfig,
@@ -43,13 +58,14 @@ pub struct Shard {
     /// The last time at which bytes arrived, or a request was given up.
     last_event_ns: u64,
     lookout: Lookout,
+    deferral: Deferral,
 }
 
 impl Shard {
     pub fn new(config: ShardConfig) -> Shard {
         let plan = &config.plan;
         let count = config.connections();
-        let codec = Codec::new(plan, config.shard);
+        let codec = Codec::new(plan, &config.codec, config.shard);
         let recorder = Recorder::new(&config, codec.targets());
         Shard {
             codec,
@@ -66,6 +82,7 @@ impl Shard {
             stopping: false,
             last_event_ns: config.start_ns,
             lookout: Lookout::new(config.start_ns),
+            deferral: Deferral::default(),
             config,
         }
     }
@@ -84,24 +101,37 @@ impl Shard {
         record
     }
 
-    /// Whether there is nothing to do but to read many streams.
-    pub fn coalesces_reads(&self) -> bool {
-        self.streams() && self.connections() >= COALESCED_STREAMS && self.dialer.is_idle()
-    }
-
-    /// When something is due at the latest.
-    pub fn wake_ns(&self, sweep_ns: u64) -> u64 {
+    /// What to wait for. `sweep_ns`: when the next sweep is due.
+    pub fn wakeup(&self, now: u64, sweep_ns: u64) -> Wakeup {
         if self.stopping {
-            return sweep_ns;
+            return Wakeup::at(sweep_ns);
         }
-        let request = self.arrivals.next_ns().filter(|_| !self.free.is_empty());
+        let request = self.arrivals.wake_ns().filter(|_| !self.free.is_empty());
         let times = [
             self.arrivals.end_ns(),
             self.faults.next_ns(),
-            request,
             self.dialer.next_ns(),
         ];
-        times.into_iter().flatten().fold(sweep_ns, u64::min)
+        let other_ns = times.into_iter().flatten().fold(sweep_ns, u64::min);
+        let wakeup = match request {
+            Some(at_ns) if at_ns <= other_ns => Wakeup {
+                is_exact: self.arrivals.is_exact(),
+                ..Wakeup::at(at_ns)
+            },
+            _ => Wakeup::at(other_ns),
+        };
+        let idle = self.dialer.is_idle();
+        let reads_at_ns = match request {
+            Some(at_ns) if idle => self.deferral.until_ns(now, at_ns),
+            None if idle && self.streams() && self.connections() >= COALESCED_STREAMS => {
+                self.deferral.coalesced_until_ns(self.last_event_ns)
+            }
+            _ => now,
+        };
+        Wakeup {
+            reads_at_ns,
+            ..wakeup
+        }
     }
 
     /// Whether no more requests are to be sent.
@@ -159,7 +189,7 @@ impl Shard {
 
     /// Open loop: sends the requests that are due on free connections.
     pub fn dispatch<I: Io>(&mut self, now: u64, io: &mut I) {
-        while self.arrivals.next_ns().map_or(false, |due| due <= now) {
+        while self.arrivals.is_due(now) {
             let Some(slot) = self.free.pop_front() else {
                 return;
             };
@@ -183,20 +213,30 @@ impl Shard {
         }
     }
 
-    /// What a connection without a request does next.
-    fn next(&mut self, slot: Slot, now: u64) -> Next {
+    /// Sends what was due before the end on free connections: only this engine was late with it.
+    pub fn dispatch_last<I: Io>(&mut self, now: u64, io: &mut I) {
+        if self.arrivals.is_past_end(now) && !self.config.stop_requested() {
+            self.arrivals.end_ticks();
+            self.dispatch(now, io);
+        }
+    }
+
+    /// What a connection without a request does next. It is free from the arrival of the last reply on.
+    fn next(&mut self, slot: Slot, at: Instants) -> Next {
+        let Instants { arrived, now } = at;
         if !self.stopping {
             if self.streams() {
                 let since = self.connections[slot].since_ns;
                 return self.start(slot, since, now, now);
             }
             if let Some(intended) = self.arrivals.take_due(now) {
-                return self.start(slot, intended, now, now);
+                let ready = intended.max(arrived).min(now);
+                return self.start(slot, intended, ready, now);
             }
         }
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Free;
-        connection.since_ns = now;
+        connection.since_ns = arrived;
         if !self.arrivals.is_closed_loop() {
             self.free.push_back(slot);
         }
@@ -234,29 +274,31 @@ impl Shard {
     fn complete(
         &mut self,
         slot: Slot,
-        now: u64,
+        at: Instants,
         result: Result<(), ErrorKind>,
         keep: bool,
     ) -> Next {
         let connection = &mut self.connections[slot];
         connection.decoder = Decoder::Idle;
         connection.hop = None;
-        let (latency, service) = (now - connection.intended_ns, now - connection.sent_ns);
+        let Instants { arrived, now } = at;
+        let latency = arrived.saturating_sub(connection.intended_ns);
+        let service = arrived - connection.sent_ns;
         let target = connection.target;
         self.in_flight -= 1;
         match result {
-            Err(kind) => self.recorder.error(now, kind, Some(target)),
+            Err(kind) => self.recorder.error(arrived, kind, Some(target)),
             Ok(()) => {
                 let number = self.codec.numbered().then_some(connection.number);
-                let end = self.arrivals.end_ns().filter(|&end| now > end);
-                let before = end.map(|end| end.saturating_sub(now - service));
+                let end = self.arrivals.end_ns().filter(|&end| arrived > end);
+                let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
                 let recorder = &mut self.recorder;
-                recorder.reply(now, latency, service, late_share, number, target);
+                recorder.reply(arrived, latency, service, late_share, number, target);
             }
         }
         if keep {
-            return self.next(slot, now);
+            return self.next(slot, at);
         }
         self.after_close(slot, now);
         Next::Close

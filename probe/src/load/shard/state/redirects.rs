@@ -1,7 +1,7 @@
 //! Redirects within the server: the request goes on, to another path, on this connection or on a new one. Its latency
 //! ends with the final reply, and the time-out is for each reply.
 
-use super::Shard;
+use super::{Instants, Shard};
 use crate::io::{Next, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::redirect::{Redirect, MAX_REDIRECTS};
@@ -9,24 +9,30 @@ use crate::load::shard::connection::{Hop, Stage};
 
 impl Shard {
     /// A reply is complete, and is a redirect. `keep`: the connection can be used again.
-    pub fn redirected(&mut self, slot: Slot, now: u64, redirect: &Redirect, keep: bool) -> Next {
+    pub fn redirected(
+        &mut self,
+        slot: Slot,
+        at: Instants,
+        redirect: &Redirect,
+        keep: bool,
+    ) -> Next {
         let Some(request) = &self.config.plan.request else {
-            return self.complete(slot, now, Err(ErrorKind::RedirectInvalid), keep);
+            return self.complete(slot, at, Err(ErrorKind::RedirectInvalid), keep);
         };
         let connection = &mut self.connections[slot];
         let last = connection.hop.take();
         let count = last.as_ref().map_or(0, |hop| hop.count) + 1;
         let path = match redirect.target(&connection.path, request.host()) {
             Ok(path) if count <= MAX_REDIRECTS => path,
-            Ok(_) => return self.complete(slot, now, Err(ErrorKind::RedirectLimit), keep),
-            Err(kind) => return self.complete(slot, now, Err(kind), keep),
+            Ok(_) => return self.complete(slot, at, Err(ErrorKind::RedirectLimit), keep),
+            Err(kind) => return self.complete(slot, at, Err(kind), keep),
         };
         let as_get = last.map_or(false, |hop| hop.as_get) || redirect.becomes_get(&request.method);
         connection.path = path;
         connection.hop = Some(Box::new(Hop { count, as_get }));
         self.in_flight -= 1;
         if keep {
-            return self.send_redirected(slot, now);
+            return self.send_redirected(slot, at.now);
         }
         let connection = &mut self.connections[slot];
         connection.pending_ns = Some(connection.intended_ns);

@@ -1,0 +1,165 @@
+//! The kernel's stamps of arriving bytes (SO_TIMESTAMPING, software stamps; Documentation/networking/timestamping.rst).
+//! TCP has them for each segment, also over loopback: the bytes of a read have that of the last segment in it. Bytes
+//! that a busy or sleeping thread reads late so have the time at which they came.
+#![allow(unsafe_code)]
+
+use crate::clock::{now_ns, realtime_ns};
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::{io, mem, ptr};
+
+/// SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE of linux/net_tstamp.h: take stamps, and report them.
+const RECEIVED: libc::c_int = 1 << 3 | 1 << 4;
+/// The message's header, and three times of which the first is that of the software.
+pub const CONTROL_BYTES: usize = mem::size_of::<libc::cmsghdr>() + 3 * mem::size_of::<Time>();
+
+type Time = [i64; 2];
+
+/// Room for the control message of one read, aligned as the kernel's structures.
+#[repr(C)]
+pub union Control {
+    bytes: [u8; CONTROL_BYTES],
+    _header: libc::cmsghdr,
+}
+
+/// Asks for stamps. Where the kernel has none, reads have no stamp.
+pub fn enable(socket: &OwnedFd) {
+    // SAFETY: the pointer and the length describe `RECEIVED`.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING,
+            (&RECEIVED as *const libc::c_int).cast(),
+            mem::size_of::<libc::c_int>() as libc::socklen_t,
+        );
+    }
+}
+
+/// Reads what has arrived, with its stamp by CLOCK_REALTIME.
+pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    let mut control = Control {
+        bytes: [0; CONTROL_BYTES],
+    };
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let mut message = header(&mut control);
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    // SAFETY: the header describes `buffer` and `control`, which outlive the call.
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
+    if count < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all bytes of the union are initialised.
+    let control = unsafe { &control.bytes };
+    let length = message.msg_controllen.min(CONTROL_BYTES);
+    Ok((count as usize, of_control(&control[..length])))
+}
+
+/// The header of a message with room for a control message, and for nothing else.
+pub fn header(control: *mut Control) -> libc::msghdr {
+    // SAFETY: zeroes are a valid header, of an empty message.
+    let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
+    if !control.is_null() {
+        message.msg_control = control.cast();
+    }
+    message.msg_controllen = CONTROL_BYTES;
+    message
+}
+
+/// The header of a message whose control message goes to a buffer that the kernel chooses.
+pub fn header_of_provided() -> libc::msghdr {
+    header(ptr::null_mut())
+}
+
+/// The stamp in a control message.
+pub fn of_control(control: &[u8]) -> Option<u64> {
+    const HEADER: usize = mem::size_of::<libc::cmsghdr>();
+    if control.len() < CONTROL_BYTES {
+        return None;
+    }
+    // SAFETY: so many bytes are there, and any bytes are valid for both types.
+    let (header, time) = unsafe {
+        let start = control.as_ptr();
+        (
+            start.cast::<libc::cmsghdr>().read_unaligned(),
+            start.add(HEADER).cast::<Time>().read_unaligned(),
+        )
+    };
+    let is_stamp =
+        header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPING;
+    let [seconds, nanoseconds] = time.map(|part| u64::try_from(part).ok());
+    let stamp = seconds?
+        .checked_mul(1_000_000_000)?
+        .checked_add(nanoseconds?)?;
+    Some(stamp).filter(|&stamp| is_stamp && stamp > 0)
+}
+
+/// How far CLOCK_MONOTONIC is behind CLOCK_REALTIME, by which stamps are. It is read again at each wake-up, since the
+/// administrator may set the time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClockOffset {
+    behind_ns: u64,
+}
+
+impl ClockOffset {
+    pub fn now() -> ClockOffset {
+        let monotonic_ns = now_ns();
+        ClockOffset {
+            behind_ns: realtime_ns().saturating_sub(monotonic_ns),
+        }
+    }
+
+    /// A stamp by CLOCK_MONOTONIC; None where it is outside that clock.
+    pub fn monotonic_ns(self, stamp_ns: u64) -> Option<u64> {
+        stamp_ns.checked_sub(self.behind_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(level: i32, kind: i32, time: Time) -> Vec<u8> {
+        let mut bytes = (CONTROL_BYTES).to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&level.to_ne_bytes());
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        for part in time {
+            bytes.extend_from_slice(&part.to_ne_bytes());
+        }
+        bytes.resize(CONTROL_BYTES, 0);
+        bytes
+    }
+
+    #[test]
+    fn stamps_of_control_messages() {
+        let (level, kind) = (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
+        let right = control(level, kind, [12, 34]);
+        assert_eq!(of_control(&right), Some(12_000_000_034));
+        for length in 0..right.len() {
+            assert_eq!(of_control(&right[..length]), None);
+        }
+        for wrong in [
+            control(level, kind, [0, 0]),
+            control(level, kind, [-1, 0]),
+            control(level, kind, [0, -1]),
+            control(level, kind, [i64::MAX, 0]),
+            control(level, kind + 1, [12, 34]),
+            control(level + 1, kind, [12, 34]),
+        ] {
+            assert_eq!(of_control(&wrong), None);
+        }
+    }
+
+    #[test]
+    fn stamps_become_instants_of_the_monotonic_clock() {
+        let before = now_ns();
+        let instant = ClockOffset::now().monotonic_ns(realtime_ns()).unwrap();
+        let after = now_ns();
+        // Two reads of the clocks are between.
+        assert!(instant >= before && instant <= after + (after - before));
+        assert_eq!(ClockOffset { behind_ns: 5 }.monotonic_ns(4), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
+
+use super::http_request::{HttpTemplate, RequestPlan, TemplatePlan};
+use super::placeholder::{Pieces, Values};
+use super::plan::Plan;
+use super::text::latin1_bytes;
+
+/// What all requests of a load have in common.
+pub struct Outgoing {
+    message: Message,
+    /// By target: the message, where all requests for it are the same.
+    constant: Vec<Option<Box<[u8]>>>,
+    /// The target of each request by its number; it repeats.
+    order: Vec<usize>,
+    rows: Vec<Vec<Vec<u8>>>,
+    seed: u64,
+}
+
+enum Message {
+    Http(HttpTemplate),
+    Line(Pieces),
+}
+
+impl Outgoing {
+    /// The error: the plan is invalid.
+    pub fn new(plan: &Plan) -> Result<Outgoing, String> {
+        let templates = plan.templates.as_ref();
+        let message = match &plan.request {
+            Some(request) => Message::Http(request.template(templates)?),
+            None => Message::Line(line(plan)?),
+        };
+        let order = plan.request.as_ref().map(RequestPlan::order);
+        let mut outgoing = Outgoing {
+            message,
+            constant: Vec::new(),
+            order: order.unwrap_or_else(|| vec![0]),
+            rows: templates.map_or(Ok(Vec::new()), TemplatePlan::rows)?,
+            seed: templates.map_or(0, |templates| templates.seed),
+        };
+        let random = &mut outgoing.random(0);
+        let targets = match &outgoing.message {
+            Message::Http(template) => template.targets(),
+            Message::Line(_) => 1,
+        };
+        let constant = |target| {
+            let is_constant = match &outgoing.message {
+                Message::Http(template) => template.is_constant(target),
+                Message::Line(pieces) => pieces.is_constant(),
+            };
+            is_constant.then(|| outgoing.compose(target, random, 0, 0).into())
+        };
+        outgoing.constant = (0..targets).map(constant).collect();
+        Ok(outgoing)
+    }
+
+    /// The generator of the random values of a shard.
+    pub fn random(&self, shard: usize) -> fastrand::Rng {
+        fastrand::Rng::with_seed(self.seed.wrapping_mul(1009).wrapping_add(shard as u64))
+    }
+
+    /// By target: the bytes of its requests, where all are the same.
+    pub fn constant(&self) -> &[Option<Box<[u8]>>] {
+        &self.constant
+    }
+
+    /// The target of request `number`.
+    pub fn target(&self, number: u64) -> usize {
+        match self.order.as_slice() {
+            [only] => *only,
+            order => order[(number.wrapping_sub(1) % order.len() as u64) as usize],
+        }
+    }
+
+    /// The bytes of request `number` for a target on connection `id`.
+    pub fn compose(
+        &self,
+        target: usize,
+        random: &mut fastrand::Rng,
+        id: u64,
+        number: u64,
+    ) -> Vec<u8> {
+        let mut values = self.values(random, id, number);
+        match &self.message {
+            Message::Http(template) => template.bytes(target, &mut values),
+            Message::Line(pieces) => {
+                let mut bytes = Vec::new();
+                pieces.write(&mut values, false, &mut bytes);
+                bytes
+            }
+        }
+    }
+
+    /// The bytes of request `number` after a redirect to `path`. `as_get`: a GET without a body.
+    pub fn compose_redirected(
+        &self,
+        path: &[u8],
+        as_get: bool,
+        random: &mut fastrand::Rng,
+        id: u64,
+        number: u64,
+    ) -> Vec<u8> {
+        let mut values = self.values(random, id, number);
+        match &self.message {
+            Message::Http(template) => template.bytes_for(path, as_get, &mut values),
+            Message::Line(_) => Vec::new(),
+        }
+    }
+
+    /// What placeholders stand for in a request; rows are used in turn.
+    fn values<'a>(&'a self, random: &'a mut fastrand::Rng, id: u64, number: u64) -> Values<'a> {
+        let row = match self.rows.as_slice() {
+            [] => &[][..],
+            rows => &rows[(number.wrapping_sub(1) % rows.len() as u64) as usize],
+        };
+        Values {
+            id,
+            number,
+            row,
+            random,
+        }
+    }
+}
+
+/// The line of a plan, with its newline.
+fn line(plan: &Plan) -> Result<Pieces, String> {
+    let text = plan.line.as_deref().unwrap_or_default();
+    let mut pieces = match &plan.templates {
+        Some(templates) => templates.pieces("line", text)?,
+        None => {
+            let mut pieces = Pieces::default();
+            let bytes = latin1_bytes(text).ok_or("load: line: a character above U+00FF")?;
+            pieces.push_text(&bytes);
+            pieces
+        }
+    };
+    pieces.push_text(b"\n");
+    Ok(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outgoing(changes: &str) -> Outgoing {
+        let plan = format!(
+            r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "requests": 1, {changes}}}"#
+        );
+        Outgoing::new(&serde_json::from_str(&plan).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn requests_that_are_all_the_same_are_composed_once() {
+        let same = outgoing(r#""request": {"headers": [["Host", "h"]]}"#);
+        let bytes = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        assert_eq!(same.constant()[0].as_deref(), Some(&bytes[..]));
+        let mut random = same.random(0);
+        assert_eq!(same.compose(0, &mut random, 3, 4), bytes);
+        let own = outgoing(r#""request": {"target": "/{n}", "headers": [["Host", "h"]]}"#);
+        assert_eq!(own.constant(), [None]);
+        let bytes = own.compose(0, &mut random, 3, 4);
+        assert!(bytes.starts_with(b"GET /4 "));
+        let line = outgoing(r#""line": "x""#);
+        assert_eq!(line.constant()[0].as_deref(), Some(&b"x\n"[..]));
+    }
+
+    #[test]
+    fn targets_and_rows_are_used_in_turn() {
+        let both = outgoing(
+            r#""request": {"headers": [["Host", "h"]], "targets": [
+                {"target": "/{c}", "weight": 2}, {"target": "/b", "weight": 1}]},
+            "templates": {"columns": ["c"], "rows": [["x"], ["y"]]}"#,
+        );
+        let targets: Vec<_> = (1..=6).map(|number| both.target(number)).collect();
+        assert_eq!(targets, [0, 1, 0, 0, 1, 0]);
+        let path = |number| {
+            let bytes = both.compose(0, &mut both.random(0), 1, number);
+            String::from_utf8(bytes).unwrap()[4..6].to_owned()
+        };
+        assert_eq!([path(1), path(2), path(3)], ["/x", "/y", "/x"]);
+    }
+
+    #[test]
+    fn shards_draw_different_values() {
+        let drawn = outgoing(
+            r#""request": {"target": "/{random:0:999999999}", "headers": [["Host", "h"]]},
+            "templates": {"seed": 5}"#,
+        );
+        let bytes = |shard| drawn.compose(0, &mut drawn.random(shard), 1, 1);
+        assert_eq!(bytes(0), bytes(0));
+        assert_ne!(bytes(0), bytes(1));
+    }
+}

@@ -1,0 +1,79 @@
+//! Whether replies may wait in the kernel until the thread has something else to do. Waking for each costs more than all
+//! other work on it, and the kernel has stamped when it came.
+
+/// Replies wait at most so long.
+const MAX_DEFERRAL_NS: u64 = 1_000_000;
+/// So many replies in succession must have come whole before any waits: the rest of a reply may depend on the reading
+/// of its first part (a full buffer, an acknowledgement).
+const WHOLE_REPLIES: u32 = 64;
+/// Read coalescing: chunks of many streams are read together, once in so long. Without stamps a lateness can be too
+/// large by this.
+const COALESCE_STAMPED_NS: u64 = 2_000_000;
+const COALESCE_NS: u64 = 500_000;
+
+#[derive(Debug, Default)]
+pub struct Deferral {
+    is_stamped: bool,
+    whole: u32,
+}
+
+impl Deferral {
+    /// Bytes were read. `is_whole`: they completed a reply.
+    pub fn read(&mut self, is_stamped: bool, is_whole: bool) {
+        self.is_stamped = is_stamped;
+        self.whole = match is_whole {
+            true => self.whole.saturating_add(1),
+            false => 0,
+        };
+    }
+
+    /// Until when replies wait if the next request is due at `at_ns`; the present where they do not.
+    pub fn until_ns(&self, now_ns: u64, at_ns: u64) -> u64 {
+        let is_near = at_ns <= now_ns + MAX_DEFERRAL_NS;
+        match self.is_stamped && self.whole >= WHOLE_REPLIES && is_near {
+            true => at_ns,
+            false => now_ns,
+        }
+    }
+
+    /// Until when the chunks of streams wait.
+    pub fn coalesced_until_ns(&self, last_event_ns: u64) -> u64 {
+        last_event_ns
+            + match self.is_stamped {
+                true => COALESCE_STAMPED_NS,
+                false => COALESCE_NS,
+            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(reads: &[(bool, bool)]) -> Deferral {
+        let mut deferral = Deferral::default();
+        for &(is_stamped, is_whole) in reads {
+            deferral.read(is_stamped, is_whole);
+        }
+        deferral
+    }
+
+    #[test]
+    fn replies_wait_where_they_are_stamped_and_whole() {
+        let whole = [(true, true); WHOLE_REPLIES as usize];
+        assert_eq!(after(&whole).until_ns(5, 1_000_005), 1_000_005);
+        assert_eq!(after(&whole).until_ns(5, 1_000_006), 5);
+        assert_eq!(after(&whole[1..]).until_ns(5, 10), 5);
+        let in_parts = [&whole[..], &[(true, false)], &whole[1..]].concat();
+        assert_eq!(after(&in_parts).until_ns(5, 10), 5);
+        let unstamped = [&whole[..], &[(false, true)]].concat();
+        assert_eq!(after(&unstamped).until_ns(5, 10), 5);
+        assert_eq!(after(&[]).until_ns(5, 10), 5);
+    }
+
+    #[test]
+    fn chunks_wait_longer_where_they_are_stamped() {
+        assert_eq!(after(&[(true, false)]).coalesced_until_ns(7), 2_000_007);
+        assert_eq!(after(&[(false, false)]).coalesced_until_ns(7), 500_007);
+    }
+}
