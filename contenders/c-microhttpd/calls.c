@@ -13,10 +13,16 @@
 #define BAD_UPSTREAM 400
 #define MS_NS INT64_C(1000000)
 
+struct call {
+    CURL *easy;
+    /* libcurl takes half a head for a whole one. */
+    bool in_head;
+};
+
 struct calls {
     const struct gateway *gateway;
     CURLM *multi;
-    CURL *call[CALLS];
+    struct call call[CALLS];
     struct curl_slist *headers;
     int missing;
     int64_t written_ns;
@@ -29,8 +35,8 @@ static void release(void *argument)
 {
     struct calls *calls = argument;
     for (int i = 0; i < CALLS; ++i)
-        if (calls->call[i] != NULL)
-            curl_easy_cleanup(calls->call[i]);
+        if (calls->call[i].easy != NULL)
+            curl_easy_cleanup(calls->call[i].easy);
     curl_multi_cleanup(calls->multi);
     free(calls);
 }
@@ -40,6 +46,13 @@ static void make_key(void) { pthread_key_create(&kept, release); }
 static size_t drop(char *bytes, size_t size, size_t count, void *unused)
 {
     (void)bytes, (void)unused;
+    return size * count;
+}
+
+static size_t see_header(char *line, size_t size, size_t count, void *argument)
+{
+    struct call *call = argument;
+    call->in_head = !(size * count <= 2 && (line[0] == '\r' || line[0] == '\n'));
     return size * count;
 }
 
@@ -56,13 +69,16 @@ static struct calls *handles(const struct gateway *gateway)
         return NULL;
     }
     for (int i = 0; i < CALLS; ++i) {
-        CURL *call = calls->call[i] = curl_easy_init();
+        CURL *call = calls->call[i].easy = curl_easy_init();
         if (call == NULL) {
             release(calls);
             return NULL;
         }
         curl_easy_setopt(call, CURLOPT_URL, gateway->urls[i]);
         curl_easy_setopt(call, CURLOPT_WRITEFUNCTION, drop);
+        curl_easy_setopt(call, CURLOPT_HEADERFUNCTION, see_header);
+        curl_easy_setopt(call, CURLOPT_HEADERDATA, &calls->call[i]);
+        curl_easy_setopt(call, CURLOPT_PRIVATE, &calls->call[i]);
         curl_easy_setopt(call, CURLOPT_TIMEOUT_MS, (long)gateway->timeout_ms);
         curl_easy_setopt(call, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(call, CURLOPT_PROXY, "");
@@ -87,8 +103,8 @@ struct calls *calls_start(const struct gateway *gateway, const char *id)
         }
     }
     for (int i = 0; i < CALLS; ++i) {
-        curl_easy_setopt(calls->call[i], CURLOPT_HTTPHEADER, calls->headers);
-        curl_multi_add_handle(calls->multi, calls->call[i]);
+        curl_easy_setopt(calls->call[i].easy, CURLOPT_HTTPHEADER, calls->headers);
+        curl_multi_add_handle(calls->multi, calls->call[i].easy);
     }
     calls->missing = CALLS;
     calls->written_ns = clock_ns();
@@ -107,7 +123,9 @@ static size_t collect(struct calls *calls, char *pieces, size_t size)
         long status = BAD_UPSTREAM;
         if (message->msg != CURLMSG_DONE)
             continue;
-        if (message->data.result == CURLE_OK)
+        struct call *call = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        if (message->data.result == CURLE_OK && !call->in_head)
             curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
         curl_multi_remove_handle(calls->multi, message->easy_handle);
         --calls->missing;
@@ -139,7 +157,7 @@ size_t calls_next(struct calls *calls, char *pieces, size_t size)
 void calls_end(struct calls *calls)
 {
     for (int i = 0; i < CALLS; ++i)
-        curl_multi_remove_handle(calls->multi, calls->call[i]);
+        curl_multi_remove_handle(calls->multi, calls->call[i].easy);
     curl_slist_free_all(calls->headers);
     calls->headers = NULL;
 }
