@@ -49,8 +49,26 @@ LAST = (
 # Contenders of which `make test` takes the evidence of every workload only; `make soak` takes every rule for
 # them too. The rules are the same for all, and each runtime costs seconds for each of them.
 SAMPLED = (
-    *("c-pthreads", "cpp-coroutines", "elixir", "gevent", "java-virtual-threads", "node", "python-aiohttp"),
-    *("python-trio", "python-uvloop", "ruby", "rust-tokio"),
+    *(
+        "c-microhttpd",
+        "c-pthreads",
+        "cpp-beast",
+        "cpp-coroutines",
+        "elixir",
+        "gevent",
+        "java-virtual-threads",
+        "node",
+        "python-aiohttp",
+    ),
+    *(
+        "haskell",
+        "python-subinterpreters",
+        "python-trio",
+        "python-uvloop",
+        "ruby",
+        "ruby-async",
+        "rust-tokio",
+    ),
 )
 EVIDENCE = (
     "test_every_mode_gives_right_evidence_phases_and_memory",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 
 # The page defines each twice, for light and for dark; the first eight are distinct for the colour-blind too.
-COLOURS = 31
+COLOURS = 34
 FLOOR = "var(--limit)"
 
 # In the order of the page's colours: those that are most often compared come first.
@@ -40,7 +40,10 @@ BUNDLED = (
     "python-sync",
     "go-sync",
     "parallel-python",
-    "erlang-cowboy",
+    "cpp-beast",
+    "ruby-async",
+    "c-microhttpd",
+    "python-subinterpreters",
 )
 
 
