@@ -17,6 +17,9 @@ VERSION = 1
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Nanoseconds = Annotated[int, msgspec.Meta(ge=0)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
+# A histogram as `value_ns count value_ns count …`, values ascending: a text, since a store with thousands of
+# trials has many.
+Counts = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,19} [0-9]{1,19}( [0-9]{1,19} [0-9]{1,19})*)?\Z")]
 
 
 class _Request(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -150,6 +153,7 @@ class LoadPlan(_Request, frozen=True):
     expect: ExpectedReply = ExpectedReply()
     stream: StreamMessages = StreamMessages()
     progress_s: float | None = None
+    counts: bool = False
 
     @property
     def is_open_loop(self) -> bool:
@@ -463,6 +467,7 @@ class LoadFigures(_Message, frozen=True):
     errors: dict[str, Count] = {}
     statuses: dict[str, Count] = {}
     histograms: dict[str, LatencySummary] = {}
+    counts: dict[str, Counts] = {}
     bytes_in: Bytes = 0
     bytes_out: Bytes = 0
     connections: dict[str, Count] = {}

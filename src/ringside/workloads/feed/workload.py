@@ -19,7 +19,7 @@ from ringside.probe.protocol import (
     VanishingReaders,
 )
 from ringside.stats.settling import rate_settled_at, settled_at
-from ringside.workloads.base import CORES, Factor, Slope, TimelineView
+from ringside.workloads.base import CORES, Distribution, Factor, Slope, TimelineView
 from ringside.workloads.feed.claims import CLAIMS
 from ringside.workloads.feed.timeline import timeline
 from ringside.workloads.process import PEAK, THREADS
@@ -32,7 +32,6 @@ from ringside.workloads.serving import (
     Serving,
     engine_figures,
     memory_figures,
-    percentile_curve,
     percentiles_s,
     service,
     step,
@@ -99,7 +98,7 @@ class Feed(Serving):
                 f"{title_of(name)} of the time between a chunk's due instant and its arrival",
                 phrase=f"{title_of(name)} lateness",
             )
-            for name, _ in PERCENTILES
+            for name in PERCENTILES
         ),
         Metric("late_ms.max", "ms", "Late max", "the latest chunk", phrase="maximum lateness"),
         Metric(
@@ -208,8 +207,10 @@ class Feed(Serving):
             metric="held_kernel_bytes",
         ),
     )
-    curves = (
-        percentile_curve("late_ms.{}".format, "Lateness percentiles", "how late chunks came", "Lateness"),
+    distributions = (
+        Distribution(
+            "Lateness percentiles", "how late chunks came", "Lateness", "measured", histogram="lateness"
+        ),
     )
 
     def check(self, point: Point) -> None:
@@ -257,7 +258,9 @@ class Feed(Serving):
             request=_get("/"),
             expect=ExpectedReply(status=404),
         )
-        return service([step("first", all=nothing), step("measured", all=_plan(point), marks=marks)])
+        return service(
+            [step("first", all=nothing), step("measured", counts=True, all=_plan(point), marks=marks)]
+        )
 
     def work(self, point: Point) -> int:
         return 4 + round(2 * (_ramp_s(point) + int(point["seconds"])))
