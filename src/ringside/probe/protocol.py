@@ -387,6 +387,14 @@ class Sample(_Message, frozen=True, tag_field="type", tag="sample"):
     tcp_bytes: Bytes | None = None
 
 
+class Usage(_Message, frozen=True):
+    """What of a sample figures are made from: a tenth of it to read."""
+
+    t_ns: Nanoseconds
+    cpu_ns: Nanoseconds = 0
+    pss_bytes: Bytes | None = None
+
+
 class LatencySummary(_Message, frozen=True):
     """Figures of one histogram, in nanoseconds."""
 

@@ -21,7 +21,7 @@ from ringside.probe.protocol import (
 from ringside.stats.settling import rate_settled_at, settled_at
 from ringside.workloads.base import CORES, Distribution, Factor, Slope, TimelineView
 from ringside.workloads.feed.claims import CLAIMS
-from ringside.workloads.feed.timeline import timeline
+from ringside.workloads.feed.timeline import memory_over_time, timeline
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     ENGINE,
@@ -289,15 +289,16 @@ class Feed(Serving):
 
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
         """When memory and the rate of CPU had come to their final values."""
-        point, line = trial.cell.point, self.timeline_of(trial)
-        if line is None:
+        point, load, usage = trial.cell.point, trial.load("measured"), trial.usage()
+        if load is None or not usage:
             return {}
-        end_s = line.edges[-1]
-        figures = {"memory_settled_s": settled_at(line.pss_bytes.times, line.pss_bytes.values, end=end_s)}
+        end_s = (load.end_ns - load.begin_ns) * 1e-9
+        memory = memory_over_time(load, usage)
+        figures = {"memory_settled_s": settled_at(memory.times, memory.values, end=end_s)}
         begin = trial.marks.get("begin measured")
         if begin and not (point["slow"] or point["vanish"]):
-            times_s = [(sample.t_ns - begin.t_ns) * 1e-9 for sample in trial.samples]
-            cpu_s = [sample.cpu_ns * 1e-9 for sample in trial.samples]
+            times_s = [(each.t_ns - begin.t_ns) * 1e-9 for each in usage]
+            cpu_s = [each.cpu_ns * 1e-9 for each in usage]
             figures["cpu_settled_s"] = rate_settled_at(times_s, cpu_s, begin=_ramp_s(point), end=end_s)
         return {name: value for name, value in figures.items() if value is not None}
 
