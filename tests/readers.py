@@ -284,7 +284,7 @@ def experiment_point() -> Any:
 def _small_store(path: str | Path) -> Iterator[Store]:
     store = Store(path)
     factors = {"nodes": (10, 20), "messages": 5}
-    make_run(store, experiment(contenders=("erlang", "go", "limit"), factors=factors, blocks=3), samples=True)
+    make_run(store, experiment(contenders=("erlang", "go", "limit"), factors=factors, blocks=3), samples=20)
     try:
         yield store
     finally:

@@ -13,6 +13,7 @@ from ringside.catalogue.experiments import read_experiment
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import plan
 from ringside.measure.blocks import blocks as random_blocks
+from ringside.measure.toolchain import source_files
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import ProgramOutput, Sample, TrialOutcome
@@ -87,7 +88,8 @@ def make_run(
     unavailable: Collection[str] = (),
     hostile: bool = False,
     ended: bool = True,
-    samples: bool = False,
+    samples: int = 0,
+    own_sources: bool = False,
 ) -> Run:
     """A run in the store, with log-normal figures by `seed`.
 
@@ -95,12 +97,15 @@ def make_run(
     `blocks`: how many were made, all of the experiment's if left out.
     `crashed`: for a contender the number of its trials at each point that crash, from the first block on.
     `unavailable`: contenders whose toolchain is missing. `hostile`: texts that try to break a page.
-    `ended`: False leaves the run cut off. `samples`: keep a time line with each trial.
+    `ended`: False leaves the run cut off. `samples`: how many are kept of each trial; services have their own
+    number. `own_sources`: contenders have the files of their folders in place of short made-up ones.
     """
     workload = find_workload(of.workload)
     points = plan.points(of, workload, int(HOST["cpus"]))
     sources: dict[str, str] = {}
-    contenders = {name: _described(name, sources, name in unavailable, hostile) for name in of.contenders}
+    contenders = {
+        name: _described(name, sources, name in unavailable, hostile, own_sources) for name in of.contenders
+    }
     published = Catalogue([ROOT]).published(of.published) if of.published else None
     if hostile:
         of = dataclasses.replace(of, title=f"{of.title} {HOSTILE}", note=HOSTILE)
@@ -136,7 +141,9 @@ def make_run(
     return store.run(run.id)
 
 
-def _described(name: str, sources: dict[str, str], missing: bool, hostile: bool) -> PlannedContender:
+def _described(
+    name: str, sources: dict[str, str], missing: bool, hostile: bool, own_sources: bool
+) -> PlannedContender:
     *_, model, queue, scheduler = _KINDS.get(name, _OTHER)
     texts = {
         "contender.toml": f'title = "{name}"\nmodel = "{model}"\n',
@@ -147,6 +154,9 @@ def _described(name: str, sources: dict[str, str], missing: bool, hostile: bool)
     if hostile:
         texts["README.md"] += f"\n{HOSTILE}\n\n[click](javascript:alert(1)) ![x](https://example.org/x.png)\n"
         texts["ring.py"] += f"# {HOSTILE}\n"
+    if own_sources:
+        own = Catalogue([ROOT]).contender(name)
+        texts = {path: data.decode(errors="replace") for path, data in source_files(own).items()}
     files = {}
     for path, text in texts.items():
         files[path] = text_hash(text)
@@ -174,7 +184,7 @@ def _described(name: str, sources: dict[str, str], missing: bool, hostile: bool)
     )
 
 
-def _ok(blank: Trial, rng: random.Random, noise: float, moved: float, samples: bool) -> Trial:
+def _ok(blank: Trial, rng: random.Random, noise: float, moved: float, samples: int) -> Trial:
     point = blank.cell.point
     nodes, messages = int(point["nodes"]), int(point["messages"])
     start_s, hop_ns, spawn_ns, unit_bytes, base_bytes, *_ = _KINDS.get(blank.cell.contender, _OTHER)
@@ -214,13 +224,13 @@ def _ok(blank: Trial, rng: random.Random, noise: float, moved: float, samples: b
         sample_interval_ns=50_000_000,
     )
     mark = Sample(spawned_ns, "spawned", pss_bytes=held, threads=threads)
-    looks = (Sample(end_ns * i // 20, pss_bytes=held, threads=threads) for i in range(20))
+    looks = (Sample(end_ns * i // samples, pss_bytes=held, threads=threads) for i in range(samples))
     return dataclasses.replace(
         blank,
         report=report,
         phases={"spawn": (spawned_ns,), "relay": (relay_ns,)},
         marks={"spawned": mark},
-        samples=tuple(looks) if samples else (),
+        samples=tuple(looks),
     )
 
 

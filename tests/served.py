@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import math
 import random
+from collections import Counter
 
 from msgspec.structs import replace
 
@@ -97,6 +100,29 @@ def summary(median_s: float) -> LatencySummary:
     )
 
 
+# The least, the percentiles of `summary`, and the most: shares of requests, and times of the median.
+_SHAPE = ((0.0, 0.5), (0.5, 1.0), (0.9, 1.6), (0.95, 2.0), (0.99, 4.0), (0.999, 9.0), (1.0, 20.0))
+
+
+@functools.cache
+def _times(n: int) -> tuple[float, ...]:
+    """n times of a median of 1 with the percentiles of `summary`."""
+    times = []
+    for place in range(n):
+        share = (place + 0.5) / n
+        (low, at_low), (high, at_high) = next(
+            pair for pair in itertools.pairwise(_SHAPE) if pair[0][0] <= share <= pair[1][0]
+        )
+        times.append(at_low * (at_high / at_low) ** ((share - low) / (high - low)))
+    return tuple(times)
+
+
+def counts(median_s: float, n: int) -> str:
+    """The histogram of n times with the percentiles of `summary`, as the probe writes it."""
+    by_value = Counter(round(float(f"{median_s * times * 1e9:.2g}")) for times in _times(n))
+    return " ".join(f"{value} {by_value[value]}" for value in sorted(by_value))
+
+
 def _sample(t_ns: int, cpu_ns: int, mark: str | None = None) -> Sample:
     return Sample(
         t_ns,
@@ -165,6 +191,7 @@ def _stream(step: str, name: str, plan: LoadPlan, base_s: float) -> LoadMessage:
             "connect": summary(2.5 * base_s),
             "first_byte": summary(7 * base_s),
         },
+        counts={"lateness": counts(base_s, 1000)} if plan.counts else {},
     )
 
 
@@ -187,5 +214,6 @@ def _load(step: str, name: str, plan: LoadPlan, request_s: float, base_s: float,
         busy_share_most=0.2,
         concurrency=float(plan.connections),
         histograms={"latency": summary(request_s)},
+        counts={"latency": counts(request_s, 1000)} if plan.counts else {},
         upstreams=calls if stub else None,
     )

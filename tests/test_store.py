@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sqlite3
 import subprocess
@@ -63,6 +64,30 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     assert again.trials(run, samples=True) == [trial()]
     assert again.trials(run) == [dataclasses.replace(trial(), samples=())]
     assert again.sources([text_hash("code"), "none"]) == {text_hash("code"): "code"}
+
+
+def test_samples_are_read_when_they_are_used(tmp_path: Path) -> None:
+    """Whole, or what figures need of them; those of all trials would not fit into memory."""
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    store.add_trial(run, trial())
+    (kept,) = store.trials(run, samples=True)
+    assert list(kept.samples) == list(trial().samples)
+    assert (len(kept.samples), kept.samples[1], kept.samples[:1]) == (
+        2,
+        trial().samples[1],
+        trial().samples[:1],
+    )
+    assert [(each.t_ns, each.pss_bytes) for each in kept.usage()] == [(1, 8), (2, None)]
+    assert trial().usage() == trial().samples
+    assert trial(name="other").samples != ()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE timeline SET samples = '[{}]'")
+        database.commit()
+    for use in (lambda: list(kept.samples), kept.usage):
+        with pytest.raises(StoreError, match="the samples of a trial in .* cannot be read"):
+            use()
 
 
 def test_a_trial_without_a_report_comes_back_without_one(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ use hdrhistogram::Histogram as Counts;
 /// One hour: longer times are counted as this.
 const MAX_COUNTED_NS: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
+/// Enough for a curve: a value is at most 1 % too high.
+const CURVE_DIGITS: u8 = 2;
 
 /// A histogram of nanoseconds with three significant digits; its minimum and maximum are exact.
 pub struct Histogram {
@@ -15,13 +17,17 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        let counts = Counts::new_with_bounds(1, MAX_COUNTED_NS, SIGNIFICANT_DIGITS);
         Histogram {
-            counts: counts.expect("the bounds are valid"),
+            counts: counts(SIGNIFICANT_DIGITS),
             min_ns: u64::MAX,
             max_ns: 0,
         }
     }
+}
+
+fn counts(significant_digits: u8) -> Counts<u64> {
+    let counts = Counts::new_with_bounds(1, MAX_COUNTED_NS, significant_digits);
+    counts.expect("the bounds are valid")
 }
 
 impl Histogram {
@@ -77,14 +83,30 @@ impl Histogram {
 
     /// `(upper_ns, count)` of the buckets that are not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let buckets = self.counts.iter_recorded();
-        buckets.map(|bucket| {
-            (
-                bucket.value_iterated_to(),
-                bucket.count_since_last_iteration(),
-            )
-        })
+        recorded(&self.counts)
     }
+
+    /// The buckets at two significant digits as `upper_ns count upper_ns count …`, ascending; none is above
+    /// the maximum.
+    pub fn curve(&self) -> String {
+        let mut coarse = counts(CURVE_DIGITS);
+        for (upper_ns, count) in self.buckets() {
+            coarse.saturating_record_n(upper_ns, count);
+        }
+        let pairs = recorded(&coarse);
+        let words = pairs.map(|(upper_ns, count)| format!("{} {count}", upper_ns.min(self.max())));
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn recorded(counts: &Counts<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let buckets = counts.iter_recorded();
+    buckets.map(|bucket| {
+        (
+            bucket.value_iterated_to(),
+            bucket.count_since_last_iteration(),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -117,6 +139,20 @@ mod tests {
         }
         assert_eq!((merged.min(), merged.max()), (3_000_001, 5_000_001));
         assert_eq!(merged.len(), 2);
+    }
+
+    #[test]
+    fn a_curve_has_all_counts_within_a_hundredth() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.curve(), "");
+        for ns in [1_000_300_000, 1_000_400_000, 100, 7_777_777_777] {
+            histogram.add(ns);
+        }
+        let curve = histogram.curve();
+        let numbers: Vec<u64> = curve.split(' ').map(|word| word.parse().unwrap()).collect();
+        assert_eq!((numbers[1], numbers[3], numbers[5]), (1, 2, 1));
+        assert_eq!((numbers[0], numbers[4]), (100, 7_777_777_777));
+        assert!((1_000_400_000..1_010_000_000).contains(&numbers[2]));
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub struct Plan {
     pub stream: StreamPlan,
     #[serde(default)]
     pub progress_s: Option<f64>,
+    /// Whether the outcome has the counts of the main histograms.
+    #[serde(default)]
+    pub counts: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

@@ -74,6 +74,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "errors": errors(&record.errors),
         "statuses": statuses(&record.statuses),
         "histograms": summaries,
+        "counts": counts(plan, record),
         "bytes_in": record.bytes_in,
         "bytes_out": record.bytes_out,
         "reads": record.reads,
@@ -97,6 +98,15 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "series": series,
         "warnings": warnings(plan, outcome),
     })
+}
+
+/// The curves of what users wait for, where the plan asks for them: latency, of streams lateness.
+fn counts(plan: &Plan, record: &Record) -> Map<String, Value> {
+    let main = [("latency", &record.latency), ("lateness", &record.lateness)];
+    main.into_iter()
+        .filter(|(_, histogram)| plan.counts && !histogram.is_empty())
+        .map(|(name, histogram)| (name.into(), histogram.curve().into()))
+        .collect()
 }
 
 /// What concerns each of several targets; empty where there is one.

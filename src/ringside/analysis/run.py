@@ -18,6 +18,7 @@ from ringside.analysis.examination import (
     nominal_confidence,
     replay,
 )
+from ringside.analysis.percentiles import PercentileCurve, analyse_percentiles
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
 from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
@@ -79,6 +80,7 @@ class RunAnalysis:
     growth: tuple[Growth, ...]
     breakdown: tuple[BreakdownRow, ...]
     warm_ups: tuple[WarmUp, ...]
+    percentiles: tuple[PercentileCurve, ...]
     then_and_now: tuple[ThenAndNow, ...]
     timelines: Mapping[Cell, Timeline]
     spans: Mapping[Cell, tuple[Span, ...]]
@@ -258,6 +260,7 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         growth=growth(laws["size"], names, points, cells),
         breakdown=_breakdown(measurement, laws["cores"], names, points, cells),
         warm_ups=analyse_warm_ups(measurement, by_cell),
+        percentiles=analyse_percentiles(measurement, by_cell),
         then_and_now=(
             then_and_now(
                 plan.published,

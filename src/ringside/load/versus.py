@@ -94,7 +94,7 @@ def conduct(
     """Carry out all blocks. `plans`: by target the whole load, with its addresses. KeyboardInterrupt passes
     through, with all whole loads in the store."""
     blocks = experiment.blocks
-    parts = {name: partial(part, plan, blocks) for name, plan in plans.items()}
+    parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
     PairedBenchmark(
         run=run,
         experiment=experiment,

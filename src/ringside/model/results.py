@@ -3,14 +3,14 @@ trials as they came."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
-from typing import Any
+from typing import Any, Protocol, overload
 
 from ringside.model.design import Cell, Point
-from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome
+from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome, Usage
 
 
 class Outcome(StrEnum):
@@ -110,6 +110,40 @@ class Timeline:
     open: Series = field(default_factory=lambda: Series((), ()))
 
 
+class SampleReader(Protocol):
+    """Reads the samples of a trial from where they are kept, whole or what figures need of them."""
+
+    def whole(self) -> Sequence[Sample]: ...
+
+    def usage(self) -> Sequence[Usage]: ...
+
+
+class KeptSamples(Sequence[Sample]):
+    """Samples that are read each time they are used, as long as their store is open: those of all trials of
+    a run would not fit into memory."""
+
+    def __init__(self, reader: SampleReader) -> None:
+        self.reader = reader
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self.reader.whole())
+
+    def __len__(self) -> int:
+        return len(self.reader.usage())
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, place: int | slice) -> Sample | Sequence[Sample]:
+        return self.reader.whole()[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
@@ -125,12 +159,16 @@ class Trial:
     report: TrialOutcome | None = None
     phases: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     marks: Mapping[str, Sample] = field(default_factory=dict)
-    samples: tuple[Sample, ...] = ()
+    samples: Sequence[Sample] = ()
     loads: tuple[LoadMessage, ...] = ()
     spans: tuple[Span, ...] = ()
     missing: tuple[str, ...] = ()
     memory_limit_bytes: int | None = None
     input_bytes: int | None = None
+
+    def usage(self) -> Sequence[Sample | Usage]:
+        """The samples, as far as figures need them."""
+        return self.samples.reader.usage() if isinstance(self.samples, KeptSamples) else self.samples
 
     def load(self, step: str, name: str = "all") -> LoadMessage | None:
         """The load of that name in that step."""

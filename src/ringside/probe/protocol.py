@@ -17,6 +17,9 @@ VERSION = 1
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Nanoseconds = Annotated[int, msgspec.Meta(ge=0)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
+# A histogram as `value_ns count value_ns count …`, values ascending: a text, since a store with thousands of
+# trials has many.
+Counts = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,19} [0-9]{1,19}( [0-9]{1,19} [0-9]{1,19})*)?\Z")]
 
 
 class _Request(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -151,6 +154,7 @@ class LoadPlan(_Request, frozen=True):
     expect: ExpectedReply = ExpectedReply()
     stream: StreamMessages = StreamMessages()
     progress_s: float | None = None
+    counts: bool = False
 
     @property
     def is_open_loop(self) -> bool:
@@ -384,6 +388,14 @@ class Sample(_Message, frozen=True, tag_field="type", tag="sample"):
     tcp_bytes: Bytes | None = None
 
 
+class Usage(_Message, frozen=True):
+    """What of a sample figures are made from: a tenth of it to read."""
+
+    t_ns: Nanoseconds
+    cpu_ns: Nanoseconds = 0
+    pss_bytes: Bytes | None = None
+
+
 class LatencySummary(_Message, frozen=True):
     """Figures of one histogram, in nanoseconds."""
 
@@ -464,6 +476,7 @@ class LoadFigures(_Message, frozen=True):
     errors: dict[str, Count] = {}
     statuses: dict[str, Count] = {}
     histograms: dict[str, LatencySummary] = {}
+    counts: dict[str, Counts] = {}
     bytes_in: Bytes = 0
     bytes_out: Bytes = 0
     reads: Count = 0

@@ -5,16 +5,18 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from ringside.errors import StoreError, UsageError
-from ringside.model.results import Run, Trial
+from ringside.model.results import KeptSamples, Run, Trial
+from ringside.probe.protocol import Sample, Usage
 from ringside.store import rows
 from ringside.store.connection import Database, begin_writing
 from ringside.store.locks import RunLocks
@@ -128,16 +130,21 @@ class Store:
 
     def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
         """All trials of a run in the order in which they were carried out; with their samples only on
-        request."""
-        mine = TRIAL.c.run_id == run.id
-        query = sa.select(TRIAL).where(mine).order_by(TRIAL.c.id)
+        request: these are read when they are used, as long as the store is open."""
+        query = sa.select(TRIAL).where(TRIAL.c.run_id == run.id).order_by(TRIAL.c.id)
         with self._database.reading(f"a trial of run {run.id}") as connection:
             trials = [(row.id, rows.trial_of(row)) for row in connection.execute(query)]
-            if not samples:
-                return [trial for _, trial in trials]
-            kept = sa.select(TIMELINE).join(TRIAL).where(mine)
-            texts = {row.trial_id: row.samples for row in connection.execute(kept)}
-            return [replace(trial, samples=rows.samples_of(texts.get(key, "[]"))) for key, trial in trials]
+        if not samples:
+            return [trial for _, trial in trials]
+        return [
+            replace(trial, samples=KeptSamples(_Samples(partial(self._read_samples, key))))
+            for key, trial in trials
+        ]
+
+    def _read_samples(self, trial_id: int, decode: Callable[[str], Any]) -> Any:
+        query = sa.select(TIMELINE.c.samples).where(TIMELINE.c.trial_id == trial_id)
+        with self._database.reading("the samples of a trial") as connection:
+            return decode(connection.execute(query).scalar() or "[]")
 
     def runs(self) -> list[Run]:
         """All runs, the latest last."""
@@ -233,6 +240,21 @@ class Store:
                         connection.execute(table.insert(), rows_of_table)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StoreError(f"{self.where} does not hold the tables of runs") from error
+
+
+class _Samples:
+    """Reads the samples of a trial, decoded as the caller wants them."""
+
+    def __init__(self, read: Callable[[Callable[[str], Any]], Any]) -> None:
+        self._read = read
+
+    def whole(self) -> tuple[Sample, ...]:
+        samples: tuple[Sample, ...] = self._read(rows.samples_of)
+        return samples
+
+    def usage(self) -> tuple[Usage, ...]:
+        usage: tuple[Usage, ...] = self._read(rows.usage_of)
+        return usage
 
 
 def _whole(row: dict[str, Any], table: sa.Table) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import msgspec
 
 from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, TrialOutcome, plain
+from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, TrialOutcome, Usage, plain
 
 _NS = 1e9
 
@@ -40,9 +40,18 @@ def samples_text(samples: Sequence[Sample]) -> str:
     return msgspec.json.encode(samples).decode()
 
 
+_WHOLE = msgspec.json.Decoder(tuple[Sample, ...])
+_USAGE = msgspec.json.Decoder(tuple[Usage, ...])
+
+
 def samples_of(text: str) -> tuple[Sample, ...]:
     """The samples of such a text. Raises ValueError where it is none."""
-    return msgspec.json.decode(text, type=tuple[Sample, ...])
+    return _WHOLE.decode(text)
+
+
+def usage_of(text: str) -> tuple[Usage, ...]:
+    """The samples of such a text, as far as figures need them. Raises ValueError where it is none."""
+    return _USAGE.decode(text)
 
 
 class _Columns(msgspec.Struct, frozen=True):

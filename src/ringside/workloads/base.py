@@ -103,7 +103,8 @@ class Slope:
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Metrics that are read as one line for each contender: `steps` are places on the x axis, the label of
-    each and the metric at it. It applies to points that have the levels of `where`."""
+    each and the metric at it. It applies to points that have the levels of `where`. Curves of one title are
+    panels of one plot; `panel` tells them apart."""
 
     title: str
     explanation: str
@@ -112,10 +113,32 @@ class Curve:
     steps: tuple[tuple[float, str, str], ...]
     where: Mapping[str, Level] = field(default_factory=dict)
     logarithmic: bool = False
+    panel: str = ""
 
     def applies(self, point: Point) -> bool:
         levels = point.as_dict()
         return all(levels.get(name) == level for name, level in self.where.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Times of single requests, drawn as a curve over percentiles: those of a histogram of a load of a step,
+    where trials have it."""
+
+    title: str
+    explanation: str
+    y_title: str
+    step: str
+    load: str = "all"
+    histogram: str = "latency"
+
+
+@dataclass(frozen=True, slots=True)
+class OverRate:
+    """Metrics over the levels of a factor that is a rate; its level 0 is a closed loop, which has none."""
+
+    factor: str
+    metrics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +192,8 @@ class Measurement(ABC):
     secondary: tuple[str, ...] = ()
     slopes: tuple[Slope, ...] = ()
     curves: tuple[Curve, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    over_rate: OverRate | None = None
     scaling_laws: tuple[ScalingLaw, ...] = ()
     # Metrics that show where the time of a trial went.
     breakdown: tuple[str, ...] = ()

@@ -135,6 +135,7 @@ def undeclared_metrics(measurement: Measurement) -> list[str]:
         *(slope.metric for slope in measurement.slopes),
         *(law.metric for law in measurement.scaling_laws),
         *(metric for curve in measurement.curves for _, _, metric in curve.steps),
+        *(measurement.over_rate.metrics if measurement.over_rate else ()),
         *([measurement.repeated_metric] if measurement.repeated_metric else []),
     }
     return sorted(names - {metric.name for metric in measurement.metrics})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
-from ringside.workloads.base import Curve, Workload
+from ringside.workloads.base import Distribution, Workload
 from ringside.workloads.process import PEAK, THREADS
 
 READY_S = 60.0
@@ -15,8 +17,9 @@ IDLE_S = 0.3
 # Longer than any honest answer takes; a server that hangs shows by its timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
-# The percentiles of the load engine, with the place of each on an axis of nines, -log10(1 - q).
-PERCENTILES = (("p50", 0.30103), ("p90", 1.0), ("p95", 1.30103), ("p99", 2.0), ("p99_9", 3.0))
+# The percentiles that are metrics.
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
+LATENCY = Distribution("Latency percentiles", "how long requests took", "Latency", "measured")
 
 RATE = Metric(
     "requests_per_s",
@@ -75,32 +78,21 @@ def title_of(percentile: str) -> str:
     return percentile.replace("_", ".")
 
 
-def percentile_curve(
-    metric_of: Callable[[str], str],
-    title: str = "Latency percentiles",
-    quantity: str = "how long requests took",
-    y_title: str = "Latency",
-) -> Curve:
-    """Times over percentiles; `metric_of` gives the name of the metric for each."""
-    return Curve(
-        title,
-        f"{quantity}, from the median to the p99.9; medians over blocks",
-        x_title="percentile",
-        y_title=y_title,
-        steps=tuple((place, title_of(name), metric_of(name)) for name, place in PERCENTILES),
-    )
-
-
 def service(steps: Sequence[Step], stub: Stub | None = None) -> Service:
     """What the probe does with a server."""
     return Service(ready_s=READY_S, idle_s=IDLE_S, steps=tuple(steps), stub=stub)
 
 
 def step(
-    name: str, *, last_above_p99_s: float | None = None, marks: Sequence[TimedMark] = (), **loads: LoadPlan
+    name: str,
+    *,
+    last_above_p99_s: float | None = None,
+    marks: Sequence[TimedMark] = (),
+    counts: bool = False,
+    **loads: LoadPlan,
 ) -> Step:
-    """A step with its loads, by their names."""
-    named = tuple(NamedLoad(load, plan) for load, plan in loads.items())
+    """A step with its loads, by their names. `counts`: the whole histograms of its loads are kept."""
+    named = tuple(NamedLoad(load, replace(plan, counts=counts)) for load, plan in loads.items())
     return Step(name, named, last_above_p99_s=last_above_p99_s, marks=tuple(marks))
 
 
@@ -109,7 +101,7 @@ def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[
     summary = load.latency(histogram) if load else None
     if summary is None:
         return {}
-    return {name: getattr(summary, f"{name}_ns") * 1e-9 for name in (*dict(PERCENTILES), "max")}
+    return {name: getattr(summary, f"{name}_ns") * 1e-9 for name in (*PERCENTILES, "max")}
 
 
 def memory_figures(trial: Trial, step_name: str) -> dict[str, float]:

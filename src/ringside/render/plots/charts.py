@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from ringside.analysis.run import RunAnalysis
 from ringside.render.plots import (
     forest,
+    percentiles,
     published,
+    rates,
     scatters,
     slopes,
     spans,
@@ -58,7 +60,11 @@ def charts(analysis: RunAnalysis) -> list[Chart]:
 def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
     names = [metric.name for metric in analysis.metrics]
     others = (analysis.measurement.metric(name) for name in analysis.measurement.plotted if name not in names)
+    over_rate = analysis.measurement.over_rate
     for metric in (*analysis.metrics, *others):
+        if over_rate and analysis.swept == over_rate.factor and metric.name in over_rate.metrics:
+            # Their plots over the rate are the one of latency against rate.
+            continue
         if analysis.swept:
             yield sweeps.sweep(analysis, metric, analysis.swept)
         else:
@@ -68,7 +74,9 @@ def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
     yield from speedups.charts(analysis)
     yield from spans.charts(analysis)
     yield from scatters.charts(analysis)
+    yield from rates.charts(analysis)
     yield from sweeps.curves(analysis)
+    yield from percentiles.charts(analysis)
     yield from timelines.charts(analysis)
     yield from slopes.charts(analysis)
     yield from published.charts(analysis)

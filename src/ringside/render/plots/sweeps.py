@@ -48,18 +48,28 @@ def pair(analysis: RunAnalysis, metric: Metric, factor: str, points: Sequence[Po
 
 
 def curves(analysis: RunAnalysis) -> Iterator[Chart]:
-    """The curves of the workload: each contender's metrics in their places."""
-    for curve in analysis.measurement.curves:
+    """The curves of the workload: each contender's metrics in their places. Those of one title are panels of
+    one plot."""
+    for title in dict.fromkeys(curve.title for curve in analysis.measurement.curves):
+        together = [curve for curve in analysis.measurement.curves if curve.title == title]
         drawn = (
-            (point, _curve_marks(analysis, curve, point)) for point in analysis.points if curve.applies(point)
+            (curve, point, _curve_marks(analysis, curve, point))
+            for point in analysis.points
+            for curve in together
+            if curve.applies(point)
         )
         panels = [
-            Panel(analysis.label(point), _curve(analysis, curve, marks))
-            for point, marks in drawn
+            _panel(analysis, curve, point, marks)
+            for curve, point, marks in drawn
             if len({mark.x for mark in marks}) > 1
         ]
-        caption = f"{sentence(curve.explanation)} Bands are 95 % intervals; the y axis is logarithmic."
-        yield Chart(curve.title, caption, tuple(panels))
+        caption = f"{sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
+        yield Chart(title, caption, tuple(panels))
+
+
+def _panel(analysis: RunAnalysis, curve: Curve, point: Point, marks: Sequence[Mark]) -> Panel:
+    title = ", ".join(filter(None, (analysis.label(point), curve.panel)))
+    return Panel(title, _curve(analysis, curve, marks))
 
 
 def _curve_marks(analysis: RunAnalysis, curve: Curve, point: Point) -> list[Mark]:

@@ -16,19 +16,19 @@ from ringside.probe.protocol import (
     TailedDelay,
     Upstream,
 )
-from ringside.workloads.base import CORES, Factor
+from ringside.workloads.base import CORES, Factor, OverRate
 from ringside.workloads.fanout.claims import CLAIMS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     CPU,
     ENGINE,
     IDLE,
+    LATENCY,
     PERCENTILES,
     RATE,
     RSS,
     TIMEOUT_S,
     Serving,
-    percentile_curve,
     percentiles_s,
     server_figures,
     service,
@@ -80,7 +80,7 @@ class Fanout(Serving):
                 f"the {title_of(name)} of times from the intended instant to the answer's end",
                 phrase=f"{title_of(name)} latency",
             )
-            for name, _ in PERCENTILES
+            for name in PERCENTILES
         ),
         Metric(
             "overhead_ms.p50",
@@ -130,7 +130,8 @@ class Fanout(Serving):
         THREADS.name,
         ENGINE.name,
     )
-    curves = (percentile_curve("latency_ms.{}".format),)
+    distributions = (LATENCY,)
+    over_rate = OverRate("rate", ("latency_ms.p50", "latency_ms.p99"))
     evidence_note = (
         "The load engine checked the body of every answer: kind=io, the status 200 of all three upstreams, "
         "each of which was called once for each request; kind=cpu, the three sums; kind=mixed, both."
@@ -148,7 +149,7 @@ class Fanout(Serving):
         steps = [
             step("first", all=_plan(point, "first", 1, 1)),
             step("warm-up", all=_plan(point, "warm-up", concurrency, concurrency)),
-            step("measured", all=_plan(point, "measured", requests, concurrency, rate_per_s)),
+            step("measured", counts=True, all=_plan(point, "measured", requests, concurrency, rate_per_s)),
         ]
         return service(steps, _stub(point, seed) if _calls(point) else None)
 
@@ -161,7 +162,7 @@ class Fanout(Serving):
         figures, load = server_figures(trial, "measured"), trial.load("measured")
         latencies_s = percentiles_s(load)
         figures |= {
-            f"latency_ms.{name}": latencies_s[name] * 1e3 for name, _ in PERCENTILES if name in latencies_s
+            f"latency_ms.{name}": latencies_s[name] * 1e3 for name in PERCENTILES if name in latencies_s
         }
         if load and load.concurrency and PEAK.name in figures and IDLE.name in figures:
             grown = max(0.0, figures[PEAK.name] - figures[IDLE.name])

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from ringside.model.results import Series, Timeline, Trial
-from ringside.probe.protocol import Sample, ThreadUse
+from ringside.probe.protocol import LoadMessage, Sample, ThreadUse, Usage
 from ringside.stats.settling import interpolated
 from ringside.workloads.base import OTHER_THREADS
 
@@ -24,13 +24,13 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
     `kernel_bytes` is the growth of what the kernel holds, TCP buffers included, since the first sample.
     """
     load = trial.load(step)
-    if load is None or not trial.samples:
+    if load is None:
         return None
     end_s = (load.end_ns - load.begin_ns) * 1e-9
-    if end_s <= 2 * _FIRST_S:
+    samples = [sample for sample in trial.samples if sample.t_ns <= load.end_ns]
+    if not samples or end_s <= 2 * _FIRST_S:
         return None
     edges = (0.0, *_logarithmic(_FIRST_S, end_s, _INTERVALS))
-    samples = [sample for sample in trial.samples if sample.t_ns <= load.end_ns]
     times_s = [(sample.t_ns - load.begin_ns) * 1e-9 for sample in samples]
     kernel_bytes = _observed(times_s, [_kernel_bytes(sample) for sample in samples])
     seconds = [second for second in load.series if second.t_s < end_s]
@@ -52,6 +52,13 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
             (0.0, *(float(second.open) for second in seconds)),
         ),
     )
+
+
+def memory_over_time(load: LoadMessage, usage: Sequence[Sample | Usage]) -> Series:
+    """PSS since the load began, up to its end."""
+    during = [each for each in usage if each.t_ns <= load.end_ns]
+    times_s = [(each.t_ns - load.begin_ns) * 1e-9 for each in during]
+    return _observed(times_s, [each.pss_bytes for each in during])
 
 
 def _logarithmic(first: float, last: float, intervals: int) -> list[float]:

@@ -19,9 +19,9 @@ from ringside.probe.protocol import (
     VanishingReaders,
 )
 from ringside.stats.settling import rate_settled_at, settled_at
-from ringside.workloads.base import CORES, Factor, Slope, TimelineView
+from ringside.workloads.base import CORES, Distribution, Factor, Slope, TimelineView
 from ringside.workloads.feed.claims import CLAIMS
-from ringside.workloads.feed.timeline import timeline
+from ringside.workloads.feed.timeline import memory_over_time, timeline
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     ENGINE,
@@ -32,7 +32,6 @@ from ringside.workloads.serving import (
     Serving,
     engine_figures,
     memory_figures,
-    percentile_curve,
     percentiles_s,
     service,
     step,
@@ -99,7 +98,7 @@ class Feed(Serving):
                 f"{title_of(name)} of the time between a chunk's due instant and its arrival",
                 phrase=f"{title_of(name)} lateness",
             )
-            for name, _ in PERCENTILES
+            for name in PERCENTILES
         ),
         Metric("late_ms.max", "ms", "Late max", "the latest chunk", phrase="maximum lateness"),
         Metric(
@@ -208,8 +207,10 @@ class Feed(Serving):
             metric="held_kernel_bytes",
         ),
     )
-    curves = (
-        percentile_curve("late_ms.{}".format, "Lateness percentiles", "how late chunks came", "Lateness"),
+    distributions = (
+        Distribution(
+            "Lateness percentiles", "how late chunks came", "Lateness", "measured", histogram="lateness"
+        ),
     )
 
     def check(self, point: Point) -> None:
@@ -257,7 +258,9 @@ class Feed(Serving):
             request=_get("/"),
             expect=ExpectedReply(status=404),
         )
-        return service([step("first", all=nothing), step("measured", all=_plan(point), marks=marks)])
+        return service(
+            [step("first", all=nothing), step("measured", counts=True, all=_plan(point), marks=marks)]
+        )
 
     def work(self, point: Point) -> int:
         return 4 + round(2 * (_ramp_s(point) + int(point["seconds"])))
@@ -286,15 +289,16 @@ class Feed(Serving):
 
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
         """When memory and the rate of CPU had come to their final values."""
-        point, line = trial.cell.point, self.timeline_of(trial)
-        if line is None:
+        point, load, usage = trial.cell.point, trial.load("measured"), trial.usage()
+        if load is None or not usage:
             return {}
-        end_s = line.edges[-1]
-        figures = {"memory_settled_s": settled_at(line.pss_bytes.times, line.pss_bytes.values, end=end_s)}
+        end_s = (load.end_ns - load.begin_ns) * 1e-9
+        memory = memory_over_time(load, usage)
+        figures = {"memory_settled_s": settled_at(memory.times, memory.values, end=end_s)}
         begin = trial.marks.get("begin measured")
         if begin and not (point["slow"] or point["vanish"]):
-            times_s = [(sample.t_ns - begin.t_ns) * 1e-9 for sample in trial.samples]
-            cpu_s = [sample.cpu_ns * 1e-9 for sample in trial.samples]
+            times_s = [(each.t_ns - begin.t_ns) * 1e-9 for each in usage]
+            cpu_s = [each.cpu_ns * 1e-9 for each in usage]
             figures["cpu_settled_s"] = rate_settled_at(times_s, cpu_s, begin=_ramp_s(point), end=end_s)
         return {name: value for name, value in figures.items() if value is not None}
 

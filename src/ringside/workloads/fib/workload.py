@@ -8,13 +8,14 @@ from ringside.errors import UsageError
 from ringside.model.design import Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan, Service
-from ringside.workloads.base import CORES, Curve, Factor
+from ringside.workloads.base import CORES, Curve, Distribution, Factor
 from ringside.workloads.fib.claims import CLAIMS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     CPU,
     ENGINE,
     IDLE,
+    LATENCY,
     PERCENTILES,
     RATE,
     RSS,
@@ -22,7 +23,6 @@ from ringside.workloads.serving import (
     Serving,
     engine_figures,
     memory_figures,
-    percentile_curve,
     percentiles_s,
     server_figures,
     service,
@@ -44,6 +44,8 @@ _BROKEN_S = 0.100
 # Half of what is measured, a second at most.
 _MAX_WARM_UP_S = 1.0
 _MIXED_RATE_PER_S = 200
+# The percentiles that are metrics at each rate.
+_OVER_RATES = ("p50", "p99")
 _SINGLE_REQUESTS = 10
 # Large enough to be computed, small enough to take no time.
 _REHEARSED_N = 20
@@ -92,7 +94,7 @@ class Fib(Serving):
                 f"the {title_of(name)} of latencies",
                 phrase=f"{title_of(name)} latency",
             )
-            for name, _ in PERCENTILES[1:]
+            for name in PERCENTILES[1:]
         ),
         Metric(
             "short_p99_s",
@@ -123,28 +125,33 @@ class Fib(Serving):
         ENGINE,
         *(
             Metric(
-                f"p99_s_at_{rate}",
+                f"{name}_s_at_{rate}",
                 "s",
-                f"p99 at {rate:,}/s",
-                f"p99 at {rate:,} per second",
-                phrase=f"p99 latency at {rate:,} requests per second",
+                f"{name} at {rate:,}/s",
+                f"{name} at {rate:,} per second",
+                phrase=f"{name} latency at {rate:,} requests per second",
             )
             for rate in RATES
+            for name in _OVER_RATES
         ),
     )
     compared = (RATE.name, "latency_s", CPU.name)
     claims = CLAIMS
     secondary = (CPU.name, IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
     curves = (
-        percentile_curve(_metric),
-        Curve(
-            "Latency against rate",
-            "the p99 at each arrival rate; a line ends at the last rate before its server was overloaded",
-            x_title="requests per second",
-            y_title="p99 latency",
-            steps=tuple((float(rate), f"{rate:,}", f"p99_s_at_{rate}") for rate in RATES),
-            where={"load": "rate"},
-            logarithmic=True,
+        *(
+            Curve(
+                "Latency against rate",
+                "the median and the p99 at each arrival rate; a line ends at the last rate before its server "
+                "was overloaded",
+                x_title="requests per second",
+                y_title=f"{name} latency",
+                steps=tuple((float(rate), f"{rate:,}", f"{name}_s_at_{rate}") for rate in RATES),
+                where={"load": "rate"},
+                logarithmic=True,
+                panel=name,
+            )
+            for name in _OVER_RATES
         ),
         Curve(
             "Short requests, alone and beside a long one",
@@ -154,6 +161,15 @@ class Fib(Serving):
             y_title="p99 latency",
             steps=((0.0, "alone", "short_p99_alone_s"), (1.0, "beside", "short_p99_s")),
             where={"load": "mixed"},
+        ),
+    )
+    distributions = (
+        LATENCY,
+        Distribution(
+            "Latency percentiles of short requests alone",
+            "how long the short requests took before any other load",
+            "Latency",
+            "alone",
         ),
     )
     evidence_note = (
@@ -182,13 +198,14 @@ class Fib(Serving):
         if load == "mixed":
             short = _plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S)
             warm_up = step("warm-up", all=replace(short, duration_s=warm_up_s))
-            alone, beside = step("alone", all=short), step("measured", all=short, long=_plan(n, 1, seconds))
+            alone = step("alone", counts=True, all=short)
+            beside = step("measured", counts=True, all=short, long=_plan(n, 1, seconds))
             return service([first, warm_up, alone, beside])
         if load == "single":
             warming, measured = _plan(n, requests=1), _plan(n, requests=_SINGLE_REQUESTS)
         else:
             warming, measured = _plan(n, clients, warm_up_s), _plan(n, clients, seconds)
-        return service([first, step("warm-up", all=warming), step("measured", all=measured)])
+        return service([first, step("warm-up", all=warming), step("measured", counts=True, all=measured)])
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
         # The last of rising rates is the one that is too high.
@@ -209,7 +226,7 @@ class Fib(Serving):
         if point["load"] == "rate":
             return _rate_figures(trial)
         latencies_s = percentiles_s(load)
-        figures = {_metric(name): latencies_s[name] for name, _ in PERCENTILES if name in latencies_s}
+        figures = {_metric(name): latencies_s[name] for name in PERCENTILES if name in latencies_s}
         if point["load"] == "mixed":
             # The CPU time of this step is that of two loads.
             figures |= memory_figures(trial, "measured") | engine_figures(load)
@@ -251,16 +268,17 @@ def _step(rate: int) -> str:
 
 
 def _rate_figures(trial: Trial) -> dict[str, float]:
-    """The p99 at each rate that was tried, and the highest that was sustained."""
+    """The median and the p99 at each rate that was tried, and the highest that was sustained."""
     sustained, last = 0, RATES[0]
     figures: dict[str, float] = {}
     for rate in RATES:
         load = trial.load(_step(rate))
-        p99_s = percentiles_s(load).get("p99")
+        latencies_s = percentiles_s(load)
+        p99_s = latencies_s.get("p99")
         if load is None or p99_s is None:
             break
         last = rate
-        figures[f"p99_s_at_{rate}"] = p99_s
+        figures |= {f"{name}_s_at_{rate}": latencies_s[name] for name in _OVER_RATES}
         if p99_s < _SUSTAINED_S and _kept_up(load):
             sustained = rate
     server = memory_figures(trial, _step(last)) | engine_figures(trial.load(_step(last)))

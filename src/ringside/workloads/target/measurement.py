@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ringside.model.design import Metric
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import LoadMessage
-from ringside.workloads.base import Measurement
+from ringside.workloads.base import Distribution, Measurement
 
 # The step of the load in a trial.
 STEP = "measured"
@@ -50,6 +50,12 @@ class TargetLoad(Measurement):
     )
     compared = ("rate", "latency_p50", "latency_p99")
     one_family = True
+    distributions = (
+        Distribution("Latency percentiles", "how long requests took", "Latency", STEP),
+        Distribution(
+            "Lateness percentiles", "how late messages came", "Lateness", STEP, histogram="lateness"
+        ),
+    )
 
     def figures(self, trial: Trial) -> dict[str, float]:
         load = trial.load(STEP)
