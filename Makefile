@@ -7,7 +7,7 @@ help:
 	@echo "make showdown   each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup      only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test       everything that CI checks (MINUTES=N: what N minutes allow, setup included)"
-	@echo "make fuzz       parsers and readers, for seconds"
+	@echo "make fuzz       parsers and readers, a minute each"
 	@echo "make soak       hours: every rule for every server, longer fuzzing, mutation tests, fresh systems (as root)"
 	@echo "make lint       format, types, and what the compilers warn of"
 	@echo "make bench      Ringside against its peers (a quiet machine helps)"
@@ -45,8 +45,8 @@ soak: setup-dev
 	else echo "soak: fresh systems are left out: scripts/clean_root needs root"; fi
 
 fuzz: setup-dev
-	@scripts/fuzz 5
-	@.venv/bin/python scripts/fuzz_readers 5
+	@scripts/fuzz 60
+	@.venv/bin/python scripts/fuzz_readers 60
 
 bench: setup-dev
 	.venv/bin/python benchmarks/trial_cost.py
