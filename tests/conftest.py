@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ringside.cli import main as cli
+from tests import postgresql as postgresql_server
 
 # No test may fail because a machine was slow.
 settings.register_profile(
@@ -136,6 +137,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def own_lock(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests run beside each other: their runs do not wait for those of other tests."""
     monkeypatch.setenv("RINGSIDE_LOCK", str(tmp_path_factory.getbasetemp() / "measurement.lock"))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[postgresql_server.Server]:
+    """A PostgreSQL of the tests' own. Without it tests are left out."""
+    try:
+        with postgresql_server.server() as running:
+            yield running
+    except LookupError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture

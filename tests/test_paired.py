@@ -237,7 +237,7 @@ def test_nothing_is_left_of_a_run_that_ended(benchmark: Make, store: Store, run:
 def test_two_processes_cannot_work_on_one_run(benchmark: Make, store: Store, run: Run) -> None:
     maker = Maker()
     with (
-        holding(Path(store.where), run),
+        holding(str(Path(store.where)), run),
         pytest.raises(UsageError, match=f"run {run.id} is in progress in another process"),
     ):
         benchmark(maker).conduct()

@@ -18,6 +18,7 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Span, Trial
 from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, ProgramOutput, Sample, TrialOutcome
 from ringside.store import Store, tables, text_hash
+from tests.postgresql import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
@@ -51,15 +52,26 @@ def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Tri
     )
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where an empty store can be made: with each of the databases."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "deep" / "s.sqlite")
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    with server.database() as name:
+        yield server.url(name)
+
+
 def begin(store: Store, seed: int = 7) -> Run:
     return store.begin_run("ring", seed, {}, {}, {})
 
 
-def test_what_goes_in_comes_out(tmp_path: Path) -> None:
-    store = Store(tmp_path / "deep" / "s.sqlite")
+def test_what_goes_in_comes_out(where: str) -> None:
+    store = Store(where)
     run = store.begin_run("ring", 7, {"a": [1]}, {"cpus": 2}, {text_hash("code"): "code"})
     store.add_trial(run, trial())
-    again = Store(tmp_path / "deep" / "s.sqlite")
+    again = Store(where)
     assert again.run(run.id) == run
     assert again.trials(run, samples=True) == [trial()]
     assert again.trials(run) == [dataclasses.replace(trial(), samples=())]
@@ -90,16 +102,16 @@ def test_samples_are_read_when_they_are_used(tmp_path: Path) -> None:
             use()
 
 
-def test_a_trial_without_a_report_comes_back_without_one(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_trial_without_a_report_comes_back_without_one(where: str) -> None:
+    store = Store(where)
     run = begin(store)
     bare = Trial(0, 0, Cell("a", POINT), Outcome.UNAVAILABLE, "no toolchain")
     store.add_trial(run, bare)
     assert store.trials(run, samples=True) == [bare]
 
 
-def test_trials_of_other_runs_stay_apart(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_trials_of_other_runs_stay_apart(where: str) -> None:
+    store = Store(where)
     first, second = begin(store), begin(store)
     store.add_trial(first, trial(name="a"))
     store.add_trial(second, trial(name="b"))
@@ -107,30 +119,30 @@ def test_trials_of_other_runs_stay_apart(tmp_path: Path) -> None:
     assert [each.cell.contender for each in store.trials(second)] == ["b"]
 
 
-def test_a_source_is_kept_once(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_source_is_kept_once(where: str) -> None:
+    store = Store(where)
     for _ in range(2):
         store.begin_run("ring", 7, {}, {}, {text_hash("code"): "code"})
     assert store.sources([text_hash("code")]) == {text_hash("code"): "code"}
 
 
-def test_runs_of_one_second_have_different_names_and_the_latest_is_the_last(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_runs_of_one_second_have_different_names_and_the_latest_is_the_last(where: str) -> None:
+    store = Store(where)
     runs = [begin(store) for _ in range(12)]
     assert len({run.id for run in runs}) == 12
     assert store.run("latest").started_at == max(run.started_at for run in runs)
     assert len(store.runs()) == 12
 
 
-def test_a_run_has_an_end_once_it_ended(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_run_has_an_end_once_it_ended(where: str) -> None:
+    store = Store(where)
     first, second = begin(store), begin(store)
     store.end_run(first)
     assert store.run(first.id).ended_at is not None
     assert store.run(second.id).ended_at is None
 
 
-def test_a_trial_is_on_disk_before_the_next_even_when_ringside_is_killed(tmp_path: Path) -> None:
+def test_a_trial_is_on_disk_before_the_next_even_when_ringside_is_killed(where: str) -> None:
     program = """
 import os, signal, sys
 from tests.test_store import Store, begin, trial
@@ -140,10 +152,9 @@ for block in (1, 2, 3):
     store.add_trial(run, trial(block))
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    path = str(tmp_path / "s.sqlite")
-    done = subprocess.run([sys.executable, "-c", program, path], cwd=ROOT, check=False)
+    done = subprocess.run([sys.executable, "-c", program, where], cwd=ROOT, check=False)
     assert done.returncode == -9
-    store = Store(path)
+    store = Store(where)
     assert [each.block for each in store.trials(store.run())] == [1, 2, 3]
     assert store.run().ended_at is None
 
@@ -202,17 +213,16 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     assert len(Store(path, create=False).runs()) == 1
 
 
-def test_several_processes_can_make_a_store_at_the_same_time(tmp_path: Path) -> None:
+def test_several_processes_can_make_a_store_at_the_same_time(where: str) -> None:
     program = "import sys; from tests.test_store import Store, begin; begin(Store(sys.argv[1]))"
-    path = tmp_path / "s.sqlite"
     makers = [
-        subprocess.Popen([sys.executable, "-c", program, str(path)], cwd=ROOT, stderr=subprocess.PIPE)
+        subprocess.Popen([sys.executable, "-c", program, where], cwd=ROOT, stderr=subprocess.PIPE)
         for _ in range(3)
     ]
     for maker in makers:
         _, errors = maker.communicate(timeout=120)
         assert maker.returncode == 0, errors
-    assert len({run.id for run in Store(path).runs()}) == 3
+    assert len({run.id for run in Store(where).runs()}) == 3
 
 
 def test_reading_alone_never_makes_a_store(tmp_path: Path) -> None:
@@ -233,7 +243,8 @@ def test_reading_a_store_does_not_write_to_it(tmp_path: Path) -> None:
     store.close()
     with sqlite3.connect(path) as connection:
         # As an earlier version made it.
-        connection.execute("DROP INDEX trial_once")
+        for change in ("DROP INDEX trial_once", "DROP TABLE alembic_version"):
+            connection.execute(change)
     connection.close()
     before = path.read_bytes()
     reader = Store(path, create=False)
@@ -290,8 +301,8 @@ def test_unknown_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 2**31, 2**63 - 1])
-def test_seeds_have_63_bits(tmp_path: Path, seed: int) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_seeds_have_63_bits(where: str, seed: int) -> None:
+    store = Store(where)
     assert store.run(begin(store, seed).id).seed == seed
 
 
@@ -320,8 +331,8 @@ def test_a_cell_has_one_trial_in_a_block(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.INTERRUPTED, Outcome.PROBE_FAILED])
-def test_a_trial_that_says_nothing_of_its_cell_can_come_again(tmp_path: Path, outcome: Outcome) -> None:
-    store = Store(tmp_path / "s.sqlite")
+def test_a_trial_that_says_nothing_of_its_cell_can_come_again(where: str, outcome: Outcome) -> None:
+    store = Store(where)
     run = begin(store)
     for each in (trial(outcome=outcome), trial(outcome=outcome), trial()):
         store.add_trial(run, each)
@@ -335,7 +346,8 @@ def test_the_unique_index_comes_to_stores_of_earlier_versions(tmp_path: Path) ->
     store.add_trial(run, trial())
     store.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("DROP INDEX trial_once")
+        for change in ("DROP INDEX trial_once", "DROP TABLE alembic_version"):
+            connection.execute(change)
     connection.close()
     with pytest.raises(StoreError, match="UNIQUE"):
         Store(path).add_trial(run, trial())
@@ -346,7 +358,8 @@ def test_a_store_of_an_earlier_version_with_duplicates_opens(tmp_path: Path) -> 
     store = Store(path)
     run = begin(store)
     with sqlite3.connect(path) as connection:
-        connection.execute("DROP INDEX trial_once")
+        for change in ("DROP INDEX trial_once", "DROP TABLE alembic_version"):
+            connection.execute(change)
     connection.close()
     for _ in range(2):
         store.add_trial(run, trial())
@@ -355,7 +368,7 @@ def test_a_store_of_an_earlier_version_with_duplicates_opens(tmp_path: Path) -> 
 
 
 @contextmanager
-def holding(path: Path, run: Run) -> Iterator[subprocess.Popen[str]]:
+def holding(where: str, run: Run) -> Iterator[subprocess.Popen[str]]:
     """Another process that adds to a run, until it is killed or its stdin ends."""
     program = """
 import sys
@@ -366,7 +379,7 @@ with store.hold(store.run(sys.argv[2])):
     sys.stdin.read()
 """
     with subprocess.Popen(
-        [sys.executable, "-c", program, str(path), run.id],
+        [sys.executable, "-c", program, where, run.id],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -379,12 +392,11 @@ with store.hold(store.run(sys.argv[2])):
             process.kill()
 
 
-def test_a_second_process_cannot_add_to_a_run(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
-    store = Store(path)
+def test_a_second_process_cannot_add_to_a_run(where: str) -> None:
+    store = Store(where)
     run, other = begin(store), begin(store)
     assert not store.is_held(run.id)
-    with holding(path, run):
+    with holding(where, run):
         assert store.is_held(run.id)
         assert not store.is_held(other.id)
         busy = f"run {run.id} is in progress in another process"
@@ -396,17 +408,16 @@ def test_a_second_process_cannot_add_to_a_run(tmp_path: Path) -> None:
         assert not store.is_held(other.id)
 
 
-def test_a_run_is_free_once_its_process_has_ended_or_was_killed(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
-    store = Store(path)
+def test_a_run_is_free_once_its_process_has_ended_or_was_killed(where: str, tmp_path: Path) -> None:
+    store = Store(where)
     run = begin(store)
-    with holding(path, run) as process:
+    with holding(where, run) as process:
         assert process.stdin
         process.stdin.close()
         assert process.wait(60) == 0
     assert not store.is_held(run.id)
-    assert not list(tmp_path.glob("*.lock"))
-    with holding(path, run) as process:
+    assert not list(tmp_path.rglob("*.lock"))
+    with holding(where, run) as process:
         process.kill()
         process.wait(60)
         assert not store.is_held(run.id)

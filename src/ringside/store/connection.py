@@ -13,8 +13,12 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from ringside.errors import NoStoreError, StoreError
-from ringside.store.tables import FORMAT, META, METADATA, ONCE, RUN, TRIAL
+from ringside.store import migrations
+from ringside.store.tables import FORMAT, META, METADATA, ONCE, REVISION, REVISIONS, RUN, TRIAL
 from ringside.text import one_line
+
+# Of the lock that those have who begin runs, or make tables, in PostgreSQL.
+_WRITERS_KEY = 0x52696E6773696465
 
 # What to do about SQLite's errors.
 _HINTS = {
@@ -37,8 +41,10 @@ class Database:
         in any case, and stays as it is. `read_only`: the database refuses to write, and no file is made
         beside it. Raises StoreError, NoStoreError where there is nothing to read."""
         create = create and not read_only
-        self.where = str(where)
-        self.path = None if "://" in self.where else Path(self.where)
+        self._location = str(where)
+        self.path = None if "://" in self._location else Path(self._location)
+        # As it is shown: without a password.
+        self.where = self._location
         if self.path is not None:
             if not create and not self.path.exists():
                 raise self.empty()
@@ -49,10 +55,21 @@ class Database:
                     f"the store's folder {self.path.parent} cannot be made: {error.strerror}"
                 ) from error
         try:
-            if read_only:
-                self.engine = _reader(self.where, self.path)
+            if self.path is None:
+                url = _with_driver(sa.engine.make_url(self._location))
+                self.where = str(url)
+                self.engine = sa.create_engine(url)
+                if read_only:
+                    self.engine = self.engine.execution_options(postgresql_readonly=True)
+            elif read_only:
+                self.engine = _reader(self.path)
             else:
-                self.engine = sa.create_engine(self._url(create))
+                self.engine = sa.create_engine(_url(self.path, create))
+        except ModuleNotFoundError as error:
+            raise StoreError(
+                f"the store {self.where} needs the Python package {error.name}"
+                + (": install ringside[postgresql]" if error.name == "psycopg" else "")
+            ) from error
         except (sa.exc.ArgumentError, ImportError) as error:
             raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
         if self.engine.dialect.name == "sqlite":
@@ -76,15 +93,6 @@ class Database:
         except sa.exc.SQLAlchemyError as error:
             raise self._error(error) from error
 
-    def _url(self, create: bool) -> str:
-        if self.path is None:
-            return self.where
-        # SQLite cannot even read such a file without writing beside it, unless it is told that nobody writes.
-        log = self.path.with_name(f"{self.path.name}-wal")
-        if create or os.access(self.path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
-            return f"sqlite:///{self.where}"
-        return f"sqlite:///file:{quote(str(self.path))}?mode=ro&immutable=1&uri=true"
-
     def _check(self, connection: sa.Connection, *, create: bool) -> None:
         """Refuse what is no store of this format, before anything is written to it."""
         tables = _table_names(connection)
@@ -95,26 +103,29 @@ class Database:
             tables = _table_names(connection)
         if tables and not {META.name, RUN.name, TRIAL.name} <= tables:
             raise StoreError(f"{self.where} is a database of something else: name another store with --store")
-        known = None
         if tables:
             query = sa.select(META.c.value).where(META.c.key == "format")
             known = connection.execute(query).scalar()
             if known != str(FORMAT):
-                raise StoreError(
-                    f"the store {self.where} has format {one_line(str(known), 20)}, this ringside knows "
-                    f"{FORMAT}: use the ringside that wrote it, or another store with --store"
-                )
-        if create:
+                raise self._of_another_version("format", known, FORMAT)
+            revision = _revision(connection, tables)
+            if revision not in REVISIONS:
+                raise self._of_another_version("tables of revision", revision, REVISIONS[-1])
+            if create and revision != REVISIONS[-1]:
+                begin_writing(connection)
+                # Another process may have done so meanwhile.
+                if (revision := _revision(connection, _table_names(connection))) != REVISIONS[-1]:
+                    migrations.upgrade(connection, revision)
+        elif create:
             METADATA.create_all(connection)
-            if known is None:
-                connection.execute(META.insert().values(key="format", value=str(FORMAT)))
-            elif ONCE.name not in {index["name"] for index in sa.inspect(connection).get_indexes("trial")}:
-                # A store of an earlier version; one that holds duplicates stays without the index.
-                try:
-                    with connection.begin_nested():
-                        ONCE.create(connection)
-                except sa.exc.IntegrityError:
-                    pass
+            connection.execute(META.insert().values(key="format", value=str(FORMAT)))
+            connection.execute(REVISION.insert().values(version_num=REVISIONS[-1]))
+
+    def _of_another_version(self, what: str, found: object, known: object) -> StoreError:
+        return StoreError(
+            f"the store {self.where} has {what} {one_line(str(found), 20)}, this ringside knows {known}: use "
+            "the ringside that wrote it, or another store with --store"
+        )
 
     def empty(self) -> NoStoreError:
         return NoStoreError(f"the store {self.where} holds no run yet: `ringside run showdown` makes one")
@@ -151,7 +162,8 @@ class Database:
 
     def _error(self, error: Exception) -> StoreError:
         reason = _first_line(getattr(error, "orig", None) or error)
-        hint = _HINTS.get(reason, "check the path or URL given by --store")
+        is_lost = getattr(error, "connection_invalidated", False)
+        hint = _HINTS.get(reason, "the connection was lost" if is_lost else "check what --store names")
         return StoreError(f"the store {self.where}: {reason}; {hint}")
 
     def restore_removed(self) -> None:
@@ -173,11 +185,21 @@ class Database:
         self._connection = self.engine.connect()
 
 
-def _reader(where: str, path: Path | None) -> sa.Engine:
+def _with_driver(url: sa.URL) -> sa.URL:
+    """The driver that the extra `postgresql` brings, where none is named."""
+    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
+
+
+def _url(path: Path, create: bool) -> str:
+    # SQLite cannot even read such a file without writing beside it, unless it is told that nobody writes.
+    log = path.with_name(f"{path.name}-wal")
+    if create or os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
+        return f"sqlite:///{path}"
+    return f"sqlite:///file:{quote(str(path))}?mode=ro&immutable=1&uri=true"
+
+
+def _reader(path: Path) -> sa.Engine:
     """An engine whose connections cannot write."""
-    if path is None:
-        engine = sa.create_engine(where)
-        return engine.execution_options(postgresql_readonly=True)
     # Without a log of writes nobody has the database open for writing; then SQLite does without the files of
     # its own that it would otherwise make beside it.
     flags = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
@@ -189,11 +211,21 @@ def _reader(where: str, path: Path | None) -> sa.Engine:
     )
 
 
+def _revision(connection: sa.Connection, tables: set[str]) -> str:
+    """That of the tables. Stores of the first versions do not say it."""
+    if REVISION.name in tables:
+        return str(connection.execute(sa.select(REVISION.c.version_num)).scalar())
+    indexes = {index["name"] for index in sa.inspect(connection).get_indexes(TRIAL.name)}
+    return "0002" if ONCE.name in indexes else "0001"
+
+
 def begin_writing(connection: sa.Connection) -> None:
     """What is read from here on stays so until it is written: another process may do the same just now, and
     Python's sqlite3 by itself begins a transaction at the first INSERT only."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+    elif connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_WRITERS_KEY)))
 
 
 def _table_names(connection: sa.Connection) -> set[str]:

@@ -31,13 +31,8 @@ class RunLocks:
         """Keep others from adding to a run. Raises UsageError where another process already does."""
         busy = _busy(run_id)
         if self._path is None:
-            # Not SQLite: a lock of the database's own, which ends with the connection.
-            if self._engine.dialect.name != "postgresql":
-                yield
-                return
-            with self._engine.connect() as connection:
-                key = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:8], signed=True)
-                if not connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar():
+            with self._own_lock(run_id) as is_ours:
+                if not is_ours:
                     raise busy
                 yield
             return
@@ -61,7 +56,7 @@ class RunLocks:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
         and given back at once."""
         if self._path is None:
-            return False
+            return self._is_own_lock_held(run_id)
         try:
             file = os.open(self._lock_path(run_id), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -74,9 +69,42 @@ class RunLocks:
             os.close(file)
         return False
 
+    @contextmanager
+    def _own_lock(self, run_id: str) -> Iterator[bool]:
+        """A lock of the database's own, which ends with its connection; whether it was free."""
+        if self._engine.dialect.name != "postgresql":
+            yield True
+            return
+        connection = self._engine.connect()
+        try:
+            # No transaction stays open for the length of a run.
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            yield bool(connection.execute(sa.select(sa.func.pg_try_advisory_lock(_key(run_id)))).scalar())
+        finally:
+            # Not to the pool, which would keep the lock.
+            connection.invalidate()
+            connection.close()
+
+    def _is_own_lock_held(self, run_id: str) -> bool:
+        if self._engine.dialect.name != "postgresql":
+            return False
+        # The upper and the lower half of the key.
+        query = (
+            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+            "AND (classid::bigint << 32 | objid::bigint) = :key"
+        )
+        with self._engine.connect() as connection:
+            return connection.execute(sa.text(query), {"key": _key(run_id)}).first() is not None
+
     def _lock_path(self, run_id: str) -> Path:
         assert self._path is not None
         return self._path.with_name(f"{self._path.name}-{run_id}.lock")
+
+
+def _key(run_id: str) -> int:
+    """A run's lock in PostgreSQL: 64 bits with a sign."""
+    return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:8], signed=True)
 
 
 def _busy(run_id: str) -> UsageError:

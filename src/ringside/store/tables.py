@@ -7,10 +7,18 @@ import sqlalchemy as sa
 from ringside.model.results import REPEATABLE
 
 FORMAT = 1
+# Changes of the tables that earlier versions can be brought through, the latest last (`store/migrations`).
+REVISIONS = ("0001", "0002")
 
 # SQLite numbers rows itself only in a column of this exact type, which holds 64 bits there.
 _LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 METADATA = sa.MetaData()
+# As Alembic has it.
+REVISION = sa.Table(
+    "alembic_version",
+    METADATA,
+    sa.Column("version_num", sa.String(32), primary_key=True),
+)
 META = sa.Table(
     "meta",
     METADATA,
@@ -53,7 +61,7 @@ TRIAL = sa.Table(
     sa.Column("missing", sa.Text, nullable=False),
 )
 # A cell has one trial in a block, besides those that are to be repeated.
-_counts = TRIAL.c.outcome.not_in([str(outcome) for outcome in REPEATABLE])
+_counts = TRIAL.c.outcome.not_in(sorted(str(outcome) for outcome in REPEATABLE))
 ONCE = sa.Index(
     "trial_once",
     TRIAL.c.run_id,
