@@ -67,15 +67,15 @@ end
 settings = Settings.new
 sleepers = Sleepers.new(settings)
 hold = settings.flag?("hold")
-begin
-  Async do |task|
+Async do |task|
+  begin
     sleepers.start(task)
-    if hold
-      Settings.report("::await name=started")
-      $stdin.gets
-    end
-    sleepers.collect
-  end.wait
-rescue FiberError, NoMemoryError
-  Settings.give_up(1, "no more fibers can be started")
+  rescue FiberError, NoMemoryError
+    Settings.give_up(1, "no more fibers can be started")
+  end
+  if hold
+    Settings.report("::await name=started")
+    $stdin.gets
+  end
+  sleepers.collect
 end
