@@ -62,7 +62,8 @@ def test_one_task_and_any_seed(name: str, executor: LocalExecutor) -> None:
 def test_bad_arguments_get_status_2_and_one_line(name: str) -> None:
     one = ready(name)
     good = {"tasks": "3", "seconds": "2"}
-    for change in SLEEPERS.checks.bad:
+    # `ringside check` tries the rest.
+    for change in SLEEPERS.checks.bad[::2]:
         key, _, value = change.partition("=")
         arguments = [f"{name}={text}" for name, text in (good | {key: value}).items()]
         done = directly("sleepers", one, *arguments)
