@@ -37,6 +37,7 @@ LAST = (
     "test_contenders",
     "test_batch_contenders",
     "test_jobs_contenders",
+    "test_sleepers_contenders",
     "test_fib_contenders",
     "test_feed_contenders",
     "test_fanout_contenders",
@@ -75,6 +76,7 @@ EVIDENCE = (
     "test_every_mode_gives_right_evidence_phases_and_memory",
     "test_answers_phases_and_every_capacity",
     "test_all_kinds_have_right_answers_phases_and_spans",
+    "test_tasks_sleep_at_one_time_and_wake_at_their_instants",
     "test_a_short_load",
 )
 STARTED = time.monotonic()

@@ -44,7 +44,8 @@ def carry_out(
         input=input,
     )
     blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=input.size_bytes if input else None)
-    return trials.with_messages(blank, executor.trial(request))
+    trial = trials.with_messages(blank, executor.trial(request))
+    return trials.examined(trial, find_workload(workload), seed)
 
 
 def command(workload: str, one: Ready, *arguments: str) -> list[str]:

@@ -21,7 +21,7 @@ from ringside.store import Store, text_hash
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads import workload as find_workload
 from ringside.workloads.ring.evidence import checksum, order
-from tests import computed, served
+from tests import asleep, computed, served
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }} \x1b[31mred\x1b[0m & 'quotes\""
@@ -123,6 +123,8 @@ def make_run(
             return served.ok(blank, workload, rng, noise, moved)
         if workload.name in ("batch", "jobs"):
             return computed.ok(blank, workload, rng, noise, moved)
+        if workload.name == "sleepers":
+            return asleep.ok(blank, seed, rng, noise, moved)
         return _ok(blank, rng, noise, moved, samples)
 
     drift: dict[tuple[int, Point], float] = {}

@@ -110,6 +110,12 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         '            report(f"::span unit={unit}',
         '            if unit % 1 == 0 and began == ended: report(f"::span unit={unit}',
     ),
+    "sleepers-instants": (
+        "sleepers",
+        "sleepers.py",
+        "        time.sleep(-late_ns / 1e9)\n",
+        "        time.sleep(-late_ns / 1e9 + 0.3)\n",
+    ),
     "fib-errors": ("fib", "fib.py", "    if request.isdigit()", "    if request.strip().isdigit()"),
     "fib-long-line": ("fib", "fib.py", "            if len(line) == LONGEST:\n", "            if False:\n"),
     "fib-stream": (

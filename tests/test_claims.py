@@ -185,11 +185,27 @@ def memory(x: float) -> list[RunAnalysis]:
     return [run_of("feed", "feed-c10k", [("go", at, "bytes_per_connection", 1000 * x)], other)]
 
 
+def late(x: float) -> list[RunAnalysis]:
+    """Virtual threads are x ms late, and asyncio three times that."""
+    noisy: list[Row] = [("java-virtual-threads", MILLION_TASKS, "late_ms.p99", x)]
+    exact: list[Row] = [("python-asyncio", MILLION_TASKS, "late_ms.p99", 3 * x)]
+    return [run_of("sleepers", "sleepers-million", noisy, exact)]
+
+
+def bytes_per_task(x: float) -> list[RunAnalysis]:
+    """A megabyte without tasks; the noise of a million of them is that of x."""
+    most: Row = ("rust-tokio", MILLION_TASKS, "held_pss_bytes", x * 999_999)
+    fewest: Row = ("rust-tokio", {"tasks": 1}, "held_pss_bytes", 1e-3)
+    others: list[Row] = [("go", levels, "held_pss_bytes", 1.0) for levels in ({"tasks": 1}, MILLION_TASKS)]
+    return [run_of("sleepers", "sleepers-million", [most], [fewest, *others])]
+
+
 def gateway(kind: str) -> Runs:
     return ratio("fanout", f"fanout-{kind}", "latency_ms.p50", "tornado", "go", kind=kind)
 
 
 MILLION: Levels = {"nodes": 1000, "messages": 1000}
+MILLION_TASKS: Levels = {"tasks": 1_000_000, "seconds": 30}
 PYPY, ERLANG = "stackless-pypy", "erlang"
 # For each claim, runs by a planted size, and the sizes that confirm it, refute it, and decide nothing.
 CASES: dict[str, tuple[Runs, float, float, float]] = {
@@ -251,6 +267,14 @@ CASES: dict[str, tuple[Runs, float, float, float]] = {
     "2016-go-fanout/go-7-times-where-it-waits": (gateway("io"), 7, 1.1, 10.5),
     "2016-go-fanout/go-way-faster-where-it-computes": (gateway("cpu"), 30, 2, 5),
     "2016-go-fanout/go-20-times-in-between": (gateway("mixed"), 20, 2, 30),
+    "2024-million-tasks/goroutines-twice-virtual-threads": (
+        ratio(
+            "sleepers", "sleepers-million", "peak_pss_bytes", "go", "java-virtual-threads", at=MILLION_TASKS
+        ),
+        *(2.5, 1.2, 2),
+    ),
+    "2024-million-tasks/too-slow-for-a-million": (late, 2000, 200, 1000),
+    "2024-million-tasks/tokio-takes-few-bytes": (bytes_per_task, 450, 900, 600),
 }
 # A test that no figures could answer.
 NEVER_TESTED = {"2009-erlang-vs-stackless/failure-and-distribution"}

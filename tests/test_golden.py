@@ -20,7 +20,7 @@ SEED = 20070918
 
 
 def analyses(folder: Path) -> list[RunAnalysis]:
-    """The six parts of the showdown, nine blocks each; of two, a contender is missing or fails."""
+    """The seven parts of the showdown, nine blocks each; of two, a contender is missing or fails."""
     store = Store(folder / "store.sqlite")
     suite = Catalogue([ROOT]).suite("showdown")
     assert suite

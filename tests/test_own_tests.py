@@ -43,7 +43,7 @@ def test_of_the_http_of_asyncio() -> None:
 
 def test_what_python_contenders_share_is_the_same_everywhere() -> None:
     """Each folder has a copy, so that it can be read, and taken away, by itself."""
-    for name in ("arguments.py", "service.py", "heartbeat.py"):
+    for name in ("arguments.py", "service.py", "heartbeat.py", "sleeping.py"):
         copies = {path: path.read_bytes() for path in (ROOT / "contenders").glob(f"*/{name}")}
         assert len(copies) > 3
         first = next(iter(copies.values()))

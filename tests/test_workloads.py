@@ -13,7 +13,7 @@ from ringside.workloads.registry import undeclared_metrics
 from tests.points import ok_trial, point
 
 PROTOCOL = Path(__file__).resolve().parents[1] / "docs" / "PROTOCOL.md"
-OWN = ("ring", "batch", "jobs", "fib", "feed", "fanout")
+OWN = ("ring", "batch", "jobs", "fib", "feed", "fanout", "sleepers")
 MEASUREMENTS = tuple(measurement(name) for name in (*OWN, "command", "target"))
 
 

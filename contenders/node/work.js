@@ -1,7 +1,7 @@
 // What a job does with the number that it begins with.
 
 export const MODULUS = 2147483647;
-const FACTOR = 48271;
+export const FACTOR = 48271;
 
 export function first(seed, number) {
   return 1 + ((seed + number) % (MODULUS - 1));

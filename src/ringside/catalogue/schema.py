@@ -257,6 +257,7 @@ class SourceTable(_Table, frozen=True, kw_only=True):
     hardware: Annotated[str, _about("The machine.")] = ""
     software: Annotated[dict[str, str], _about("Versions, by the name of a program.")] = {}
     metric_note: Annotated[str, _about("How the source measured.")] = ""
+    url: Annotated[str, _about("Where it can be read; for readers of the file.")] = ""
     seed: Annotated[str, _about("The file that the text was taken from; for readers of the file.")] = ""
     points: Annotated[
         tuple[dict[str, Any], ...],

@@ -9,58 +9,13 @@ from pathlib import Path
 
 from ringside.conformance.common import check_arguments, check_evidence
 from ringside.conformance.lines import Lines, parse
+from ringside.conformance.sleepers import check_instants
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
 from ringside.model.design import Level
 from ringside.model.results import Outcome
 
 # How long a program that should wait is watched.
 _WATCH_S = 0.3
-_LARGEST_SEED = 4_294_967_295
-
-# Small points, as arguments, by workload. A workload of another package has its defaults.
-_SMALL: Mapping[str, Mapping[str, Level]] = {
-    "ring": {"nodes": 3, "messages": 3},
-    "batch": {"cases": 5, "size": 4},
-    "jobs": {"jobs": 3, "kind": "noop", "workers": 2},
-}
-# The arguments that a program cannot do without.
-_REQUIRED = {"ring": ("nodes", "messages"), "batch": ("input",), "jobs": ("jobs", "kind", "workers")}
-_BAD: Mapping[str, Sequence[str]] = {
-    "ring": (
-        *("nodes=1", "messages=0", "nodes=abc", "mode=fast", "nodes=", "messages=-3", "trace=2"),
-        *("repeats=0", "repeats=151"),
-    ),
-    "batch": ("input=/nowhere/at/all", "cores=0", "input=/", "repeats=0"),
-    "jobs": (
-        *("jobs=0", "kind=fast", "workers=1025", "jobs=x", "jobs=", "workers=0", "duration_ms=-1"),
-        *("rounds=0", "trace=2", "hold=yes", "seed=-1", "repeats=0", "repeats=151"),
-    ),
-}
-_SIZES: Mapping[str, Sequence[tuple[Mapping[str, Level], int]]] = {
-    "ring": (
-        ({"nodes": 7, "messages": 13}, 1),
-        ({"nodes": 2, "messages": 1, "mode": "token"}, 2),
-        ({"nodes": 60, "messages": 50, "mode": "token"}, 3),
-        ({"nodes": 1000, "messages": 3}, 4),
-    ),
-    "batch": (
-        ({"cases": 300, "size": 20}, 1),
-        ({"cases": 0, "size": 4, "seed": 2}, 2),
-        ({"cases": 3, "size": 0, "seed": 3}, 3),
-        ({"cases": 4, "size": 5000, "seed": 4}, 4),
-    ),
-    "jobs": (
-        ({"jobs": 7, "kind": "sleep", "duration_ms": 40, "workers": 3}, 2**31 - 3),
-        ({"jobs": 5, "kind": "cpu", "rounds": 3000, "workers": 2}, 1),
-        ({"jobs": 1, "kind": "noop", "workers": 8}, 0),
-        ({"jobs": 2000, "kind": "noop", "workers": 4}, _LARGEST_SEED),
-    ),
-}
-_PHASES = {
-    "ring": {"spawn", "relay"},
-    "batch": {"work", "read", "compute", "write"},
-    "jobs": {"submit", "makespan", "gap"},
-}
 
 
 def check_program(subject: Subject) -> None:
@@ -68,28 +23,29 @@ def check_program(subject: Subject) -> None:
     else is checked."""
     if not _works(subject) or not _holds(subject):
         return
-    name = subject.workload.name
-    required = [_without(_arguments(subject), key) for key in _REQUIRED.get(name, ())]
-    bad = [[*_without(_arguments(subject), word.split("=")[0]), word] for word in _BAD.get(name, ())]
+    checks = subject.workload.checks
+    required = [_without(_arguments(subject), key) for key in checks.required]
+    bad = [[*_without(_arguments(subject), word.split("=")[0]), word] for word in checks.bad]
     check_arguments(subject, required + bad, is_server=False)
     _unknown_keys(subject)
     before = len(subject.findings)
-    check_evidence(subject, _points(subject), _PHASES.get(name, set()))
+    check_evidence(subject, _points(subject), checks.phases)
     # Where that is wrong, what follows would only say it again.
     if len(subject.findings) == before:
         _repeats(subject)
-        for check in _OWN.get(name, ()):
+        for check in _OWN.get(subject.workload.name, ()):
             check(subject)
 
 
 def _levels(subject: Subject) -> Mapping[str, Level]:
-    return _SMALL.get(subject.workload.name, {})
+    return subject.workload.checks.small or {}
 
 
 def _arguments(subject: Subject, **levels: Level) -> list[str]:
     """A small trial's arguments, without those that make the program wait."""
     point = subject.point(**{**_levels(subject), **levels})
-    arguments = dict(point.levels) if subject.workload.name not in _SMALL else {**_levels(subject), **levels}
+    has_small = subject.workload.checks.small is not None
+    arguments = {**_levels(subject), **levels} if has_small else dict(point.levels)
     if file := subject.workload.input(point):
         arguments["input"] = str(subject.inputs.get(file).path)
     return [f"{key}={value}" for key, value in arguments.items()]
@@ -125,15 +81,14 @@ def _works(subject: Subject) -> bool:
 
 def _holds(subject: Subject) -> bool:
     """With hold=1 it waits; what it printed before can be read meanwhile, and it goes on after a line."""
-    levels: dict[str, Level] = {}
-    if subject.workload.name == "jobs":
-        levels = {"kind": "sleep", "duration_ms": 20}
+    levels = subject.workload.checks.held
     point = subject.point(**{**_levels(subject), **levels})
     (name,) = subject.workload.awaits(point) or ("",)
     if not name:
         return True
     arguments = [*_arguments(subject, **levels), "hold=1"]
     line = subject.by_hand(*arguments)
+    phase = subject.workload.checks.before_hold
     awaited = f"::await name={name}".encode()
     with subject.started(*arguments) as process:
         before, at_end = lines_until(process, awaited)
@@ -146,18 +101,14 @@ def _holds(subject: Subject) -> bool:
             subject.report("hold", awaited.decode(), shown or "nothing on stdout", line)
         elif select.select([process.stdout], [], [], _WATCH_S)[0] and os.read(process.stdout.fileno(), 1):
             subject.report("hold", "nothing more until a line comes on stdin", "it went on", line)
-        elif (expected := _before_await(subject)) and not any(each.startswith(expected) for each in before):
-            subject.report("flush", f"{expected.decode()} before ::await", shown, line)
+        elif phase and not any(each.startswith(f"::phase name={phase}".encode()) for each in before):
+            subject.report("flush", f"::phase name={phase} before ::await", shown, line)
         else:
             stdout, stderr = process.communicate(b"\n", timeout=PATIENCE_S)
             if parse(stdout).result is None:
                 wrote = stderr.decode(errors="replace")
                 subject.report("hold", "::result after a line on stdin", f"no ::result {wrote}", line)
     return not subject.findings
-
-
-def _before_await(subject: Subject) -> bytes:
-    return {"ring": b"::phase name=spawn"}.get(subject.workload.name, b"")
 
 
 def _unknown_keys(subject: Subject) -> None:
@@ -169,7 +120,7 @@ def _unknown_keys(subject: Subject) -> None:
 
 
 def _points(subject: Subject) -> list[tuple[Mapping[str, Level], int]]:
-    sizes = list(_SIZES.get(subject.workload.name, (({}, 1), ({}, 2))))
+    sizes = list(subject.workload.checks.sizes)
     if subject.quick:
         return sizes[:2]
     base = sizes[0][0]
@@ -192,7 +143,7 @@ def _repeats(subject: Subject) -> None:
         came = f"::result {_pairs(lines.result)}" if lines.result else str(done)
         subject.report("repeats", f"::result {_pairs(expected)}", came, line)
         return
-    for phase in sorted(_PHASES.get(subject.workload.name, set())):
+    for phase in sorted(subject.workload.checks.phases):
         if lines.times(phase) not in (0, 3):  # none at all breaks another rule
             came = f"{lines.times(phase)} lines of it"
             subject.report("repeats", f"3 lines ::phase name={phase}", came, line)
@@ -292,4 +243,5 @@ _OWN: Mapping[str, Sequence[Callable[[Subject], None]]] = {
     "ring": (_trace_of_ring,),
     "batch": (_broken_input,),
     "jobs": (_workers,),
+    "sleepers": (check_instants,),
 }

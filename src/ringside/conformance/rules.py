@@ -35,6 +35,7 @@ RULES = {
     "jobs-workers": "at most W jobs are in progress at one time, and W jobs can be",
     "jobs-beats": "a heartbeat goes on while jobs are in progress",
     "jobs-trace": "with `trace=1` a program prints a `::span` for each job",
+    "sleepers-instants": "each task hands over its number at its own instant, by the probe's clock",
     "fib-errors": "a line that is no request is answered with one line that begins with `error: `, and the "
     "connection stays open",
     "fib-long-line": "a hundred bytes without a newline are answered with such a line, and the connection is "

@@ -160,7 +160,8 @@ class Subject:
             input=self.inputs.get(file) if file else None,
         )
         blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
-        return trials.with_messages(blank, self.executor.trial(request)), plain_command(request)
+        trial = trials.with_messages(blank, self.executor.trial(request))
+        return trials.examined(trial, self.workload, seed), plain_command(request)
 
 
 def lines_until(

@@ -357,12 +357,15 @@ class ContenderTrials:
             cpus=cpus,
             probe_cpus=probe_cpus,
             environment=trials.environment(self._environment, ready.build, self._seed, block, position),
-            # The same for all contenders of a block, another in the next.
-            seed=self._seed + block,
+            seed=self._seed_of(block),
             memory_available_bytes=self._memory_available_bytes,
             input=self._prepared.inputs.get(cell.point),
             reference=first,
         )
+
+    def _seed_of(self, block: int) -> int:
+        """The same for all contenders of a block, another in the next."""
+        return self._seed + block
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
         ready = self._prepared.contenders[cell.contender]
@@ -392,4 +395,5 @@ class ContenderTrials:
         )
         with self._watch.trial(ready):
             messages = self._executor.trial(request, tick)
-        return trials.with_messages(blank, messages, rebuilt)
+        trial = trials.with_messages(blank, messages, rebuilt)
+        return trials.examined(trial, self._prepared.workload, self._seed_of(block))

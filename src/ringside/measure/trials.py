@@ -109,7 +109,7 @@ def environment(base: Mapping[str, str], build: Path, seed: int, block: int, pos
 def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: str | None = None) -> Trial:
     """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
     ProbeError where the outcome is missing or unknown."""
-    phases: dict[str, list[int]] = {}
+    phases: dict[str, list[Phase]] = {}
     samples: list[Sample] = []
     loads: list[LoadMessage] = []
     spans: list[Span] = []
@@ -118,7 +118,7 @@ def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: 
     for message in messages:
         match message:
             case Phase():
-                phases.setdefault(message.name, []).append(message.ns)
+                phases.setdefault(message.name, []).append(message)
             case Sample():
                 samples.append(message)
             case LoadMessage():
@@ -138,13 +138,24 @@ def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: 
         outcome=outcome_of(report),
         detail=report.detail,
         report=report,
-        phases={name: tuple(each) for name, each in phases.items()},
+        phases={name: tuple(phase.ns for phase in each) for name, each in phases.items()},
+        phases_read_ns={name: tuple(phase.t_ns for phase in each) for name, each in phases.items()},
         marks={sample.mark: sample for sample in samples if sample.mark},
         samples=tuple(samples),
         loads=tuple(loads),
         spans=tuple(spans),
         missing=missing,
     )
+
+
+def examined(trial: Trial, workload: Workload, seed: int) -> Trial:
+    """The trial, or `wrong-evidence` where what an `ok` one reported cannot be true."""
+    if trial.outcome is not Outcome.OK:
+        return trial
+    contradiction = workload.contradiction(trial, seed)
+    if contradiction is None:
+        return trial
+    return replace(trial, outcome=Outcome.WRONG_EVIDENCE, detail=one_line(contradiction))
 
 
 def outcome_of(report: TrialOutcome | LoadOutcome) -> Outcome:

@@ -147,7 +147,9 @@ class KeptSamples(Sequence[Sample]):
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
-    phase took, in nanoseconds. `report` is None where no probe ran or it did not say how the trial ended."""
+    phase took, in nanoseconds; `phases_read_ns`: when the probe read the line of each, since the program's
+    start, which the store does not keep. `report` is None where no probe ran or it did not say how the trial
+    ended."""
 
     block: int
     position: int
@@ -158,6 +160,7 @@ class Trial:
     started_at: str = ""
     report: TrialOutcome | None = None
     phases: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    phases_read_ns: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     marks: Mapping[str, Sample] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     loads: tuple[LoadMessage, ...] = ()

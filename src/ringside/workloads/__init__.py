@@ -12,11 +12,12 @@ from ringside.workloads.fib import FIB
 from ringside.workloads.jobs import JOBS
 from ringside.workloads.registry import Registry
 from ringside.workloads.ring import RING
+from ringside.workloads.sleepers import SLEEPERS
 from ringside.workloads.target import TARGET
 
 _MEASUREMENTS: dict[str, Measurement] = {measurement.name: measurement for measurement in (COMMAND, TARGET)}
 # By their names. Those of other distributions are loaded when they are asked for.
-WORKLOADS = Registry((RING, BATCH, JOBS, FIB, FEED, FANOUT), reserved=_MEASUREMENTS)
+WORKLOADS = Registry((RING, BATCH, JOBS, FIB, FEED, FANOUT, SLEEPERS), reserved=_MEASUREMENTS)
 
 
 def workload(name: str) -> Workload:

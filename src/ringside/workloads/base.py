@@ -176,6 +176,24 @@ class SpansView:
     origin: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramChecks:
+    """What `ringside check` tries with programs that end by themselves.
+
+    `small`: levels, as arguments, of a small trial; None: the defaults of the factors. `required`: arguments
+    that a program cannot do without; `bad`: words that it must refuse; `sizes`: levels and seeds of trials;
+    `phases`: those that it reports; `held`: levels at which it waits with `hold=1`, besides the small ones;
+    `before_hold`: the phase that it reports before that."""
+
+    small: Mapping[str, Level] | None = None
+    required: tuple[str, ...] = ()
+    bad: tuple[str, ...] = ()
+    sizes: tuple[tuple[Mapping[str, Level], int], ...] = (({}, 1), ({}, 2))
+    phases: frozenset[str] = frozenset()
+    held: Mapping[str, Level] = field(default_factory=dict)
+    before_hold: str = ""
+
+
 class Measurement(ABC):
     """What the trials of a run are reduced to: metrics, and what is shown of them."""
 
@@ -265,6 +283,7 @@ class Workload(Measurement):
     factors: tuple[Factor, ...]
     # Tests of what sources concluded, by `source/id` of the files in `published/`.
     claims: Mapping[str, ClaimTest] = {}
+    checks = ProgramChecks()
 
     def factor(self, name: str) -> Factor:
         """The factor of that name. Raises UsageError for an unknown one."""
@@ -327,6 +346,12 @@ class Workload(Measurement):
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         """The evidence of a contender that did the work. `input`: the file of this point, where there is
         one. Raises UsageError where its answers cannot be read."""
+
+    def contradiction(self, trial: Trial, seed: int) -> str | None:
+        """Why what an `ok` trial reported cannot be true, or None. For evidence that depends on times, which
+        the probe does not know beforehand."""
+        del trial, seed
+        return None
 
     @abstractmethod
     def output_bytes(self, point: Point) -> int:

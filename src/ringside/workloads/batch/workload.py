@@ -8,7 +8,7 @@ from functools import partial
 from ringside.model.design import Input, InputFile, Metric, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import CORES, REPEATS, Factor, ScalingLaw, Workload, repeats
+from ringside.workloads.base import CORES, REPEATS, Factor, ProgramChecks, ScalingLaw, Workload, repeats
 from ringside.workloads.batch.claims import CLAIMS
 from ringside.workloads.batch.diagnosis import bottleneck
 from ringside.workloads.batch.evidence import answers_sha256
@@ -173,6 +173,19 @@ class Batch(Workload):
     evidence_note = (
         "Every trial had to write an answer to each case in the order of the input: the SHA-256 of its "
         "output had to be that of the right answers."
+    )
+
+    checks = ProgramChecks(
+        small={"cases": 5, "size": 4},
+        required=("input",),
+        bad=("input=/nowhere/at/all", "cores=0", "input=/", "repeats=0"),
+        sizes=(
+            ({"cases": 300, "size": 20}, 1),
+            ({"cases": 0, "size": 4, "seed": 2}, 2),
+            ({"cases": 3, "size": 0, "seed": 3}, 3),
+            ({"cases": 4, "size": 5000, "seed": 4}, 4),
+        ),
+        phases=frozenset({"work", "read", "compute", "write"}),
     )
 
     def input(self, point: Point) -> InputFile:

@@ -15,6 +15,7 @@ from ringside.workloads.base import (
     CORES,
     REPEATS,
     Factor,
+    ProgramChecks,
     ScalingLaw,
     Slope,
     SpansView,
@@ -40,6 +41,7 @@ from ringside.workloads.process import (
 # Each span is a protocol line, of which a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
+_LARGEST_SEED = 4_294_967_295
 # A makespan below the ideal by less is noise.
 _LEAST_OVER_IDEAL = 0.98
 _BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; longer jobs reduce what their beginning takes"
@@ -163,6 +165,23 @@ class Jobs(Workload):
     evidence_note = (
         "Every trial had to print the number of answers and a hash of all of them in the order of the jobs; "
         "with other lines among its output it has no figure."
+    )
+
+    checks = ProgramChecks(
+        small={"jobs": 3, "kind": "noop", "workers": 2},
+        required=("jobs", "kind", "workers"),
+        bad=(
+            *("jobs=0", "kind=fast", "workers=1025", "jobs=x", "jobs=", "workers=0", "duration_ms=-1"),
+            *("rounds=0", "trace=2", "hold=yes", "seed=-1", "repeats=0", "repeats=151"),
+        ),
+        sizes=(
+            ({"jobs": 7, "kind": "sleep", "duration_ms": 40, "workers": 3}, 2**31 - 3),
+            ({"jobs": 5, "kind": "cpu", "rounds": 3000, "workers": 2}, 1),
+            ({"jobs": 1, "kind": "noop", "workers": 8}, 0),
+            ({"jobs": 2000, "kind": "noop", "workers": 4}, _LARGEST_SEED),
+        ),
+        phases=frozenset({"submit", "makespan", "gap"}),
+        held={"kind": "sleep", "duration_ms": 20},
     )
 
     def check(self, point: Point) -> None:

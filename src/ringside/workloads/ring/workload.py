@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import CORES, REPEATS, Factor, Slope, Workload, repeats
+from ringside.workloads.base import CORES, REPEATS, Factor, ProgramChecks, Slope, Workload, repeats
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.ring.claims import CLAIMS
 from ringside.workloads.ring.evidence import checksum, order
@@ -92,6 +92,23 @@ class Ring(Workload):
             metric="held_pss_bytes",
             regardless_of=("messages", "mode", "capacity", "trace"),
         ),
+    )
+
+    checks = ProgramChecks(
+        small={"nodes": 3, "messages": 3},
+        required=("nodes", "messages"),
+        bad=(
+            *("nodes=1", "messages=0", "nodes=abc", "mode=fast", "nodes=", "messages=-3", "trace=2"),
+            *("repeats=0", "repeats=151"),
+        ),
+        sizes=(
+            ({"nodes": 7, "messages": 13}, 1),
+            ({"nodes": 2, "messages": 1, "mode": "token"}, 2),
+            ({"nodes": 60, "messages": 50, "mode": "token"}, 3),
+            ({"nodes": 1000, "messages": 3}, 4),
+        ),
+        phases=frozenset({"spawn", "relay"}),
+        before_hold="spawn",
     )
 
     def arguments(self, point: Point) -> dict[str, str]:

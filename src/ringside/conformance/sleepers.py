@@ -1,0 +1,41 @@
+"""The rule of `sleepers` that only the probe's clock can show: each task wakes at its own instant."""
+
+from __future__ import annotations
+
+from ringside.conformance.common import in_time
+from ringside.conformance.subject import Subject
+from ringside.workloads.sleepers.evidence import instant_ns, numbers
+
+# With so few tasks each wake has a line of its own.
+_TASKS, _SECONDS, _SEED = 10, 2, 20_241_127
+# How far from its instant a number may come: timers of a millisecond, and a line that the probe reads late.
+_EARLY_NS, _LATE_NS = 3_000_000, 100_000_000
+
+
+def check_instants(subject: Subject) -> None:
+    """The lines of ten tasks that sleep, by when the probe read them."""
+    point = subject.point(tasks=_TASKS, seconds=_SECONDS)
+    line = ""
+
+    def attempt() -> str:
+        nonlocal line
+        trial, line = subject.trial(point, _SEED)
+        read = trial.phases_read_ns
+        if "start" not in read or len(read.get("wake", ())) != _TASKS:
+            return f"{trial.outcome}: {trial.detail}"
+        # A line is read some time after its clock was: the first may take a runtime long to write.
+        phases = trial.phases
+        begin_ns = min(
+            came_ns - ns
+            for name in ("start", "wake")
+            for came_ns, ns in zip(read[name], phases[name], strict=True)
+        )
+        for number, came_ns in zip(numbers(_TASKS, _SEED), read["wake"], strict=True):
+            off_ns = came_ns - begin_ns - instant_ns(number, _SECONDS)
+            if not -_EARLY_NS <= off_ns <= _LATE_NS:
+                how = "before" if off_ns < 0 else "after"
+                return f"a number {abs(off_ns) / 1e6:.0f} ms {how} its task's instant"
+        return ""
+
+    if problem := in_time(attempt):
+        subject.report("sleepers-instants", "each number at its task's own instant", problem, line)

@@ -1,0 +1,168 @@
+"""The workload `sleepers`: its factors, metrics, evidence and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ringside.model.design import Input, Metric, Point
+from ringside.model.results import Trial
+from ringside.probe.protocol import Evidence, ExpectedLines
+from ringside.workloads.base import CORES, Factor, ProgramChecks, ScalingLaw, Slope, Workload
+from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
+from ringside.workloads.sleepers.claims import CLAIMS
+from ringside.workloads.sleepers.evidence import (
+    LATE,
+    SECOND_NS,
+    Observed,
+    contradictions,
+    lateness_ns,
+    numbers,
+    order,
+)
+
+_OUTPUT_BYTES = 1 << 20
+_LARGEST_SEED = 4_294_967_295
+# The work of a second of sleep, in tasks: what a slow runtime starts meanwhile.
+_TASKS_PER_SECOND = 50_000
+_REHEARSED = {"tasks": 1000, "seconds": 2}
+
+
+class Sleepers(Workload):
+    name = "sleepers"
+    title = "Tasks that sleep"
+    factors = (
+        Factor("tasks", 10_000, "tasks that sleep at one time", least=1, most=1_000_000),
+        Factor(
+            "seconds",
+            10,
+            "from the beginning to the end of the last second, in which all tasks wake; they must have been "
+            "started before it",
+            least=2,
+            most=3600,
+        ),
+        CORES,
+    )
+    metrics = (
+        Metric("held_pss_bytes", "B", "Memory held", "PSS while all tasks sleep"),
+        Metric(
+            "start_ns",
+            "ns",
+            "Per start",
+            "the start phase by the program's clock, over the tasks: from before the first is started until "
+            "each is about to sleep",
+            phrase="time per start",
+        ),
+        *(
+            Metric(
+                f"late_ms.{name}",
+                "ms",
+                f"Late {name}",
+                f"{words} of the time from a task's instant until its code runs, by the program's clock",
+                phrase=f"{name if name != 'max' else 'maximum'} lateness",
+            )
+            for name, words in (("p50", "p50"), ("p99", "p99"), ("max", "the most"))
+        ),
+        Metric(
+            "end_late_ms",
+            "ms",
+            "End late",
+            "from the last second's end until the collector had all numbers, by the program's clock; 0 where "
+            "they were there before",
+            phrase="delay of the end",
+        ),
+        CPU_S,
+        WALL_S,
+        PEAK,
+        THREADS,
+        SWITCHES,
+        RUN_QUEUE,
+    )
+    compared = ("held_pss_bytes", "late_ms.p99", "start_ns", CPU_S.name)
+    claims = CLAIMS
+    secondary = ("late_ms.p50", "late_ms.max", "end_late_ms", PEAK.name, THREADS.name)
+    phase_of: Mapping[str, str] = {"start_ns": "start", "end_late_ms": "wake"}
+    scaling_laws = (ScalingLaw("tasks", CPU_S.name),)
+    scatters = (("held_pss_bytes", "late_ms.p99"),)
+    slopes = (
+        Slope(
+            "bytes_per_task",
+            "B",
+            "Memory per task",
+            "growth of the PSS over the tasks, while all of them sleep",
+            over="tasks",
+            metric="held_pss_bytes",
+            regardless_of=("seconds",),
+        ),
+    )
+    evidence_note = (
+        "Every trial had to print the sum of all tasks' numbers and a hash of them in the order of the "
+        "tasks' instants, have started all tasks before the first instant, and report no tenth of the "
+        "numbers before, by the probe's clock, so many tasks were due."
+    )
+
+    checks = ProgramChecks(
+        small={"tasks": 3, "seconds": 2},
+        required=("tasks", "seconds"),
+        bad=(
+            *("tasks=0", "seconds=1", "tasks=abc", "tasks=", "seconds=", "seed=-1", "hold=yes"),
+            *("tasks=1000001", "seconds=3601", "tasks=-3", "seconds=2.5", "seed=4294967296", "cores=0"),
+        ),
+        sizes=(
+            ({"tasks": 500, "seconds": 2}, _LARGEST_SEED),
+            ({"tasks": 1, "seconds": 2}, 0),
+            ({"tasks": 23, "seconds": 3}, 2**31 - 3),
+            ({"tasks": 4000, "seconds": 3}, 1),
+        ),
+        phases=frozenset({"start", "wake"}),
+        before_hold="start",
+    )
+
+    def arguments(self, point: Point) -> dict[str, str]:
+        return {"hold": "1"}
+
+    def awaits(self, point: Point) -> tuple[str, ...]:
+        return ("started",)
+
+    def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
+        tasks = int(point["tasks"])
+        result = {"sum": str(sum(numbers(tasks, seed))), "order": str(order(tasks, seed))}
+        return Evidence(result, ExpectedLines(total=0))
+
+    def contradiction(self, trial: Trial, seed: int) -> str | None:
+        point, read = trial.cell.point, trial.phases_read_ns
+        observed = Observed(
+            starts=trial.phases.get("start", ()),
+            starts_read=read.get("start", ()),
+            wakes=trial.phases.get("wake", ()),
+            wakes_read=read.get("wake", ()),
+            result=(trial.report.result if trial.report else None) or {},
+        )
+        return next(contradictions(observed, int(point["tasks"]), int(point["seconds"]), seed), None)
+
+    def output_bytes(self, point: Point) -> int:
+        return _OUTPUT_BYTES
+
+    def work(self, point: Point) -> int:
+        return int(point["seconds"]) * _TASKS_PER_SECOND + int(point["tasks"])
+
+    def rehearsal(self, point: Point) -> Point:
+        """Few tasks that sleep for a short time: all code has run then."""
+        return point.but(**{factor: min(int(point[factor]), most) for factor, most in _REHEARSED.items()})
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        point = trial.cell.point
+        figures = process_figures(trial.report)
+        if start_ns := trial.phase_ns("start"):
+            figures["start_ns"] = start_ns / int(point["tasks"])
+        if trial.report and trial.report.result and (late := lateness_ns(trial.report.result)):
+            names = (f"late_ms.{name}" for name in ("p50", "p99", "max"))
+            figures |= {name: late[key] / 1e6 for name, key in zip(names, LATE, strict=True)}
+        if wakes := trial.phases.get("wake"):
+            figures["end_late_ms"] = max(0, wakes[-1] - int(point["seconds"]) * SECOND_NS) / 1e6
+        held = trial.marks.get("started")
+        if held and held.pss_bytes is not None:
+            figures["held_pss_bytes"] = float(held.pss_bytes)
+        return figures
+
+
+SLEEPERS = Sleepers()
