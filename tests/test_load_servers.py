@@ -90,7 +90,7 @@ ASGI = ALL - {"trailers", "open"}
 SERVERS = {
     "nginx": Server(("nginx",), ALL - {"bytes", "open", "echo"}, _nginx),
     "go": Server(("go",), ALL, _go),
-    "node": Server(("node",), ALL, _node),
+    "nodejs": Server(("node",), ALL, _node),
     "uvicorn": Server((sys.executable,), ASGI, _uvicorn),
     "hypercorn": Server((sys.executable,), ASGI, _hypercorn),
     "inets": Server(("erl", "erlc"), ASGI, _inets),

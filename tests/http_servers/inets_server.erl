@@ -10,7 +10,7 @@ main(Arguments) ->
     {ok, Server} = inets:start(httpd, [
         {port, 0}, {bind_address, {127, 0, 0, 1}}, {ipfamily, inet}, {server_name, "here"},
         {server_root, Folder}, {document_root, Folder}, {modules, [?MODULE]},
-        {keep_alive_timeout, Idle}, {max_keep_alive_request, 100}, {socket_type, {ip_comm, [{nodelay, true}]}}]),
+        {keep_alive_timeout, Idle}, {socket_type, {ip_comm, [{nodelay, true}]}}]),
     [{port, Port}] = httpd:info(Server, [port]),
     io:format("~b~n", [Port]),
     receive stop -> ok end.
