@@ -17,9 +17,6 @@ use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// The header that identifies a request; a gateway passes it on to its upstreams.
-const ID_HEADER: &str = "x-request-id";
-
 /// With a larger share of requests dropped, percentiles of the others say nothing.
 const MAX_LOST_SHARE: f64 = 0.001;
 
@@ -308,17 +305,12 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
 impl Finished {
     /// Ids and service times of the answered requests that have an id.
     fn request_ids(&self) -> impl Iterator<Item = (String, u64)> + '_ {
-        let headers = self.plan.request.as_ref().map(|request| &request.headers);
-        let name = headers
-            .into_iter()
-            .flatten()
-            .find(|(name, value)| name.eq_ignore_ascii_case(ID_HEADER) && value.contains("{n}"));
+        let request = self.plan.request.as_ref();
         let numbered = &self.outcome.record.numbered;
-        name.into_iter().flat_map(move |(_, value)| {
-            let id = move |&(number, service_ns): &(u64, u64)| {
-                (value.replace("{n}", &number.to_string()), service_ns)
-            };
-            numbered.iter().map(id)
+        let id = request.and_then(|request| request.id());
+        id.into_iter().flat_map(move |id| {
+            let ids = numbered.iter();
+            ids.map(move |&(number, service_ns)| (id(number), service_ns))
         })
     }
 

@@ -10,8 +10,6 @@ pub struct ProbeCpus {
     /// Those that programs were found to be able to have. To try them moves the probe there and back, which takes as
     /// long as a short program.
     usable: Vec<usize>,
-    /// Those that the probe has been pinned to.
-    pinned: Vec<usize>,
 }
 
 impl ProbeCpus {
@@ -20,7 +18,6 @@ impl ProbeCpus {
         Ok(ProbeCpus {
             own,
             usable: Vec::new(),
-            pinned: Vec::new(),
         })
     }
 
@@ -36,11 +33,9 @@ impl ProbeCpus {
             sched_setaffinity(None, &self.own).map_err(|error| format!("CPU affinity: {error}"))?;
             return Ok(Vec::new());
         }
-        let pinned = request.probe_cpus == self.pinned;
-        // Something else may have moved it since.
-        if !pinned || sched_getaffinity(None) != Ok(set_of(&self.pinned)) {
+        // By an earlier trial, unless something else has moved it since.
+        if !is_pinned(&request.probe_cpus) {
             pin_thread("probe_cpus", &request.probe_cpus)?;
-            self.pinned = request.probe_cpus.clone();
         }
         Ok(cpu_list(&self.own))
     }
@@ -71,6 +66,12 @@ pub fn pin_thread(key: &str, cpus: &[usize]) -> Result<(), String> {
         )),
         Err(error) => Err(format!("{key}: {cpus:?} cannot be used: {error}")),
     }
+}
+
+/// Whether the calling thread may use these CPUs and no others.
+fn is_pinned(cpus: &[usize]) -> bool {
+    let exist = cpus.iter().all(|&cpu| cpu < CpuSet::MAX_CPU);
+    exist && sched_getaffinity(None) == Ok(set_of(cpus))
 }
 
 /// Whether a thread can be pinned to these CPUs: tried on a thread that then ends.
@@ -132,6 +133,8 @@ mod tests {
             assert!(cpus.pin(&request(&[])).unwrap().is_empty());
             assert_eq!(sched_getaffinity(None).unwrap(), cpus.own);
             assert!(cpus.pin(&request(&[CpuSet::MAX_CPU])).is_err());
+            cpus.pin(&first).unwrap();
+            assert!(cpus.pin(&request(&[all[0], CpuSet::MAX_CPU])).is_err());
         });
         moved.join().unwrap();
     }

@@ -11,6 +11,7 @@ mod load {
     pub mod placeholder;
     pub mod plan;
     pub mod sequence;
+    pub mod share;
     pub mod template;
     pub mod text;
 }

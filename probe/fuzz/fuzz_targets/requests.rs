@@ -11,6 +11,7 @@ mod load {
     pub mod placeholder;
     pub mod plan;
     pub mod sequence;
+    pub mod share;
     pub mod template;
     pub mod text;
 }
@@ -35,7 +36,9 @@ use request::Work;
 
 /// Instants are in order, and a request has bytes whatever its numbers are.
 fn try_load(plan: &Plan) {
-    let mut pacer = Pacer::new(&plan.pacing(), 1, 3, plan.duration_ns(), plan.requests);
+    let last_shard = plan.threads - 1;
+    let share = plan.share(last_shard);
+    let mut pacer = Pacer::new(&plan.pacing(), last_shard as u64, share, plan.duration_ns(), plan.requests);
     let mut last = 0;
     for at in std::iter::from_fn(|| pacer.take()).take(100) {
         assert!(at >= last, "{at} after {last}");

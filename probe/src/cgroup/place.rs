@@ -25,12 +25,12 @@ pub fn parent_of_trials() -> IoResult<PathBuf> {
         return Ok(own.parent().unwrap_or(&own).to_owned());
     }
     // Where it cannot be had, the limits that cannot be set are reported as missing.
-    let _ = delegate(&own, &CONTROLLERS, &ancestors());
+    let _ = delegate(&own, &CONTROLLERS, ancestors);
     Ok(own)
 }
 
 /// Lets children of this cgroup have the controllers. `harness`: the processes that may be moved.
-fn delegate(own: &Path, controllers: &[&str], harness: &[i32]) -> IoResult<()> {
+fn delegate(own: &Path, controllers: &[&str], harness: impl FnOnce() -> Vec<i32>) -> IoResult<()> {
     let words = |name: &str| fs::read_to_string(own.join(name));
     let (available, enabled) = (
         words("cgroup.controllers")?,
@@ -50,6 +50,7 @@ fn delegate(own: &Path, controllers: &[&str], harness: &[i32]) -> IoResult<()> {
         .lines()
         .filter_map(|line| line.parse().ok())
         .collect();
+    let harness = harness();
     if inside.iter().any(|pid| !harness.contains(pid)) {
         return Err(ErrorKind::PermissionDenied.into());
     }
@@ -221,14 +222,14 @@ mod tests {
         fs::write(scope.0.join("cgroup.procs"), pid.to_string()).unwrap();
         let enabled = || fs::read_to_string(scope.0.join("cgroup.subtree_control")).unwrap();
         // Somebody else's process: nothing is moved.
-        assert!(delegate(&scope.0, &[&name], &[]).is_err());
+        assert!(delegate(&scope.0, &[&name], Vec::new).is_err());
         assert_eq!((enabled().trim(), scope.0.join(LEAF).exists()), ("", false));
-        delegate(&scope.0, &[&name], &[pid]).unwrap();
+        delegate(&scope.0, &[&name], || vec![pid]).unwrap();
         assert_eq!(enabled().trim(), name);
         let moved = fs::read_to_string(scope.0.join(LEAF).join("cgroup.procs")).unwrap();
         assert_eq!(moved.trim(), pid.to_string());
         // Once is enough.
-        delegate(&scope.0, &[&name], &[]).unwrap();
+        delegate(&scope.0, &[&name], Vec::new).unwrap();
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
     }
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn what_is_not_available_is_not_asked_for() {
         if let Some(scope) = Scope::new() {
-            delegate(&scope.0, &["no-such-controller"], &[]).unwrap();
+            delegate(&scope.0, &["no-such-controller"], Vec::new).unwrap();
             assert!(!scope.0.join(LEAF).exists());
         }
     }

@@ -4,7 +4,7 @@ use super::placeholder::{random, write_number, Piece, Pieces, Values};
 use super::text::latin1_bytes;
 use serde::Deserialize;
 
-/// The header that identifies a request to the stub's upstreams.
+/// The header that identifies a request; a gateway passes it on to its upstreams.
 const ID_HEADER: &str = "x-request-id";
 const MAX_TARGETS: usize = 100;
 const MAX_WEIGHT: usize = 1000;
@@ -115,8 +115,31 @@ fn slash() -> String {
 impl RequestPlan {
     /// Whether the numbers of requests identify them to upstreams, and are to be kept.
     pub fn identifies(&self) -> bool {
+        self.id_pieces().is_some()
+    }
+
+    /// What identifies a request to upstreams, by its number.
+    pub fn id(&self) -> Option<impl Fn(u64) -> String> {
+        let pieces = self.id_pieces()?;
+        Some(move |number| {
+            let mut values = Values {
+                id: 0,
+                number,
+                row: &[],
+                random: &mut fastrand::Rng::with_seed(0),
+            };
+            let mut bytes = Vec::new();
+            pieces.write(&mut values, false, &mut bytes);
+            bytes.into_iter().map(char::from).collect()
+        })
+    }
+
+    /// The value of the header that identifies requests by their numbers.
+    fn id_pieces(&self) -> Option<Pieces> {
         let mut headers = self.headers.iter();
-        headers.any(|(name, value)| name.eq_ignore_ascii_case(ID_HEADER) && value.contains("{n}"))
+        let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(ID_HEADER))?;
+        let pieces = self.pieces(None, ID_HEADER, value, &["n"]).ok()?;
+        Some(pieces).filter(|pieces| !pieces.is_constant())
     }
 
     /// The value of `Host`.
@@ -350,6 +373,20 @@ mod tests {
             ..templates
         };
         assert!(short.rows().is_err());
+    }
+
+    #[test]
+    fn requests_are_identified_by_their_numbers() {
+        let id = |value: &str| {
+            let headers = serde_json::json!([["Host", "h"], ["X-Request-Id", value]]);
+            let plan: RequestPlan =
+                serde_json::from_value(serde_json::json!({ "headers": headers })).unwrap();
+            assert_eq!(plan.identifies(), plan.id().is_some());
+            plan.id().map(|id| id(7))
+        };
+        assert_eq!(id("a-{n}-{id}").as_deref(), Some("a-7-{id}"));
+        assert_eq!(id("é{n}{n}").as_deref(), Some("é77"));
+        assert_eq!(id("constant"), None);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod redirect;
 pub mod report;
 mod sequence;
 mod shard;
+mod share;
 mod source;
 mod template;
 mod text;

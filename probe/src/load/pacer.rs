@@ -1,5 +1,7 @@
 //! The instants at which requests are due. Pure: no clock. Times are nanoseconds from the start.
 
+use super::share::Share;
+
 /// The pace of a whole load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pacing {
@@ -23,6 +25,7 @@ pub struct Step {
 #[derive(Debug)]
 pub struct Pacer {
     schedule: Schedule,
+    share: Share,
     next_ns: Option<u64>,
     until_ns: u64,
     left: u64,
@@ -31,12 +34,11 @@ pub struct Pacer {
 #[derive(Debug)]
 enum Schedule {
     Never,
-    /// Request number `index` of all shards is due when its burst is. A shard has each `stride`-th request.
+    /// A request is due when its burst is. `index`: the number of the shard's next.
     Even {
         rate_per_s: f64,
         burst: u64,
         index: u64,
-        stride: u64,
     },
     Poisson {
         mean_gap_ns: f64,
@@ -45,21 +47,20 @@ enum Schedule {
     },
     Stairs {
         steps: Vec<Step>,
-        /// The present step, its start, and the number of the next request in it.
+        /// The present step, its start, and the number of the shard's next request in it.
         step: usize,
         start_ns: u64,
         index: u64,
-        stride: u64,
     },
 }
 
 impl Pacer {
-    /// For shard `shard` of `shards`. Instants are before `until_ns`, and there are at most `max` in all shards
-    /// together.
+    /// Of number `shard` from 0, which has this share. Instants are before `until_ns`, and there are at most `max` in
+    /// all shards together.
     pub fn new(
         pacing: &Pacing,
         shard: u64,
-        shards: u64,
+        share: Share,
         until_ns: Option<u64>,
         max: Option<u64>,
     ) -> Pacer {
@@ -68,11 +69,10 @@ impl Pacer {
             Pacing::Constant(rate_per_s, burst) => Schedule::Even {
                 rate_per_s: *rate_per_s,
                 burst: (*burst).max(1),
-                index: shard,
-                stride: shards,
+                index: 0,
             },
             Pacing::Poisson(rate_per_s, seed) => Schedule::Poisson {
-                mean_gap_ns: 1e9 / rate_per_s * shards as f64,
+                mean_gap_ns: 1e9 / share.of_rate(*rate_per_s),
                 at_ns: 0.0,
                 random: fastrand::Rng::with_seed(seed.wrapping_mul(1009).wrapping_add(shard)),
             },
@@ -80,15 +80,15 @@ impl Pacer {
                 steps: steps.clone(),
                 step: 0,
                 start_ns: 0,
-                index: shard,
-                stride: shards,
+                index: 0,
             },
         };
         let mut pacer = Pacer {
             schedule,
+            share,
             next_ns: None,
             until_ns: until_ns.unwrap_or(u64::MAX),
-            left: max.map_or(u64::MAX, |max| share(max, shard, shards)),
+            left: max.map_or(u64::MAX, |max| share.requests(max)),
         };
         pacer.advance();
         pacer
@@ -113,24 +113,24 @@ impl Pacer {
         let next_ns = if self.left == 0 {
             None
         } else {
-            self.schedule.next()
+            self.schedule.next(&self.share)
         };
         self.next_ns = next_ns.filter(|&at| at < self.until_ns);
     }
 }
 
 impl Schedule {
-    fn next(&mut self) -> Option<u64> {
+    fn next(&mut self, share: &Share) -> Option<u64> {
         match self {
             Schedule::Never => None,
             Schedule::Even {
                 rate_per_s,
                 burst,
                 index,
-                stride,
             } => {
-                let at = (*index - *index % *burst) as f64 / *rate_per_s * 1e9;
-                *index += *stride;
+                let number = share.request(*index);
+                let at = (number - number % *burst) as f64 / *rate_per_s * 1e9;
+                *index += 1;
                 Some(at as u64)
             }
             Schedule::Poisson {
@@ -147,26 +147,19 @@ impl Schedule {
                 step,
                 start_ns,
                 index,
-                stride,
             } => loop {
                 let current = steps.get(*step)?;
-                let at = (*index as f64 / current.rate_per_s * 1e9) as u64;
+                let at = (share.request(*index) as f64 / current.rate_per_s * 1e9) as u64;
                 if at < current.duration_ns {
-                    *index += *stride;
+                    *index += 1;
                     return Some(*start_ns + at);
                 }
-                // The numbers of the next step continue with the same shard.
                 *start_ns += current.duration_ns;
                 *step += 1;
-                *index %= *stride;
+                *index = 0;
             },
         }
     }
-}
-
-/// The part of `total` that a shard has.
-pub fn share(total: u64, shard: u64, shards: u64) -> u64 {
-    total / shards + u64::from(shard < total % shards)
 }
 
 #[cfg(test)]
@@ -176,7 +169,8 @@ mod tests {
     fn all(pacing: &Pacing, shards: u64, until_ns: Option<u64>, max: Option<u64>) -> Vec<u64> {
         let mut instants = Vec::new();
         for shard in 0..shards {
-            let mut pacer = Pacer::new(pacing, shard, shards, until_ns, max);
+            let share = Share::new(shard, shards, shards + 2);
+            let mut pacer = Pacer::new(pacing, shard, share, until_ns, max);
             let mut last = 0;
             while let Some(at) = pacer.take() {
                 assert!(at >= last);
@@ -240,18 +234,8 @@ mod tests {
     }
 
     #[test]
-    fn shares_add_up() {
-        for total in 0..40 {
-            for shards in 1..7 {
-                let sum: u64 = (0..shards).map(|shard| share(total, shard, shards)).sum();
-                assert_eq!(sum, total);
-            }
-        }
-    }
-
-    #[test]
     fn a_pacer_shows_its_next_instant() {
-        let mut pacer = Pacer::new(&Pacing::Constant(2.0, 1), 0, 1, None, Some(2));
+        let mut pacer = Pacer::new(&Pacing::Constant(2.0, 1), 0, Share::whole(), None, Some(2));
         assert_eq!(pacer.peek(), Some(0));
         assert_eq!((pacer.take(), pacer.peek()), (Some(0), Some(SECOND / 2)));
         assert_eq!((pacer.take(), pacer.peek()), (Some(SECOND / 2), None));
@@ -273,9 +257,10 @@ mod tests {
     #[test]
     fn shards_of_a_poisson_process_differ() {
         let pacing = Pacing::Poisson(1000.0, 7);
-        let first = |shard| Pacer::new(&pacing, shard, 2, None, None).peek();
+        let share = |shard| Share::new(shard, 2, 2);
+        let first = |shard| Pacer::new(&pacing, shard, share(shard), None, None).peek();
         assert_ne!(first(0), first(1));
         let other = Pacing::Poisson(1000.0, 8);
-        assert_ne!(Pacer::new(&other, 0, 2, None, None).peek(), first(0));
+        assert_ne!(Pacer::new(&other, 0, share(0), None, None).peek(), first(0));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::http_request::{RequestPlan, TemplatePlan};
 use super::pacer::{Pacing, Step};
+use super::share::Share;
 use super::text::{latin1_bytes, whole_pattern};
 use crate::units::nanoseconds;
 use serde::Deserialize;
@@ -247,6 +248,12 @@ impl Plan {
         if self.threads == 0 || self.threads > MAX_THREADS {
             return Err(format!("load: threads: 1 to {MAX_THREADS}"));
         }
+        if self.threads > self.connections {
+            let connections = self.connections;
+            return Err(format!(
+                "load: threads: each needs a connection, of {connections}"
+            ));
+        }
         positive("timeout_s", self.timeout_s, MAX_SECONDS)?;
         for (key, value) in [
             ("duration_s", self.duration_s),
@@ -356,6 +363,11 @@ impl Plan {
                 Pacing::Staircase(steps.iter().map(step).collect())
             }
         }
+    }
+
+    /// The part of a shard, by its number from 0.
+    pub fn share(&self, shard: usize) -> Share {
+        Share::new(shard as u64, self.threads as u64, self.connections as u64)
     }
 
     /// The same load on another address.

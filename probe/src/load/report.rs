@@ -210,3 +210,74 @@ fn peak_memory_bytes() -> Option<u64> {
         "VmHWM:",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a request or a stream did, by a number; times of all sizes.
+    fn happen(record: &mut Record, random: &mut fastrand::Rng) {
+        let ns = 1u64 << random.u64(0..36) | random.u64(0..1000);
+        let target = random.usize(0..2);
+        record.targets.resize_with(2, Default::default);
+        record.latency.add(ns);
+        record.service.add(ns / 2);
+        record.targets[target].latency.add(ns);
+        record.targets[target].service.add(ns / 2);
+        match random.u8(0..8) {
+            0 => record.errors[random.usize(0..ErrorKind::NAMES.len())] += 1,
+            1 => record.queue.add(ns),
+            2 => record.lateness.add(ns),
+            3 => record.unfinished += 1,
+            4 => {
+                record.late_requests += 1;
+                record.late_shares += 0.25;
+            }
+            5 => record.targets[target].requests += 1,
+            6 => record.connect.add(ns),
+            _ => record.first_byte.add(ns),
+        }
+        record.requests += 1;
+        record.intended += 1;
+        record.bytes_in += ns;
+        record.schedule_error.add(ns % 10_000);
+        *record.statuses.entry(200 + ns as u16 % 3).or_default() += 1;
+        let second = record.second(ns % 5_000_000_000);
+        second.requests += 1;
+        second.max_ns = second.max_ns.max(ns);
+    }
+
+    /// The figures of several threads are those of one that had done all of it.
+    #[test]
+    fn the_figures_of_shards_are_those_of_the_whole() {
+        let plan = r#"{"protocol": "http", "addresses": ["127.0.0.1:1"], "duration_s": 5,
+            "request": {"headers": [["Host", "h"]]}, "pacing": {"kind": "constant", "rate_per_s": 9}}"#;
+        let plan: Plan = serde_json::from_str(plan).unwrap();
+        let outcome = |record| Outcome {
+            record,
+            duration_ns: 5_000_000_000,
+            ..Outcome::default()
+        };
+        for shards in 1..=5 {
+            let mut whole = Record::default();
+            let mut parts: Vec<Record> = (0..shards).map(|_| Record::default()).collect();
+            for seed in 0..3000 {
+                happen(&mut whole, &mut fastrand::Rng::with_seed(seed));
+                let part = &mut parts[fastrand::Rng::with_seed(seed).usize(0..shards)];
+                happen(part, &mut fastrand::Rng::with_seed(seed));
+            }
+            let mut merged = Record::default();
+            parts.iter().for_each(|part| merged.merge(part));
+            let (mut whole, mut merged) = (
+                document(&plan, &outcome(whole)),
+                document(&plan, &outcome(merged)),
+            );
+            // Of this process, which grows.
+            for figures in [&mut whole, &mut merged] {
+                figures["peak_memory_bytes"] = Value::Null;
+            }
+            assert_eq!(whole, merged);
+            assert_eq!(whole["requests"], 3000);
+        }
+    }
+}

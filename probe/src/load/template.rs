@@ -1,54 +1,40 @@
 //! Templates of stream messages.
 
+use super::placeholder::{Piece, Pieces};
+
 /// A text with the placeholders `{k}` (the message's number) and `{id}` (the connection's).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    Text(Vec<u8>),
-    Number,
-    Id,
-}
+pub struct Template(Pieces);
 
 impl Template {
     pub fn parse(text: &str) -> Template {
-        let mut parts = Vec::new();
-        let mut rest = text;
-        while !rest.is_empty() {
-            let next = [("{k}", Part::Number), ("{id}", Part::Id)]
-                .into_iter()
-                .filter_map(|(name, part)| rest.find(name).map(|at| (at, name.len(), part)))
-                .min_by_key(|(at, ..)| *at);
-            let (at, length, part) = match next {
-                Some((at, length, part)) => (at, length, Some(part)),
-                None => (rest.len(), 0, None),
-            };
-            if at > 0 {
-                parts.push(Part::Text(rest.as_bytes()[..at].to_vec()));
-            }
-            parts.extend(part);
-            rest = &rest[at + length..];
-        }
-        Template(parts)
+        let pieces = Pieces::parse(text.as_bytes(), false, &|name| {
+            Ok(match name {
+                "k" => Some(Piece::Number),
+                "id" => Some(Piece::Id),
+                _ => None,
+            })
+        });
+        // Other names are text: there is nothing to refuse.
+        Template(pieces.unwrap_or_default())
     }
 
     /// The number and the id in a message that matches, each None where the template has none; None where it does not
     /// match.
     pub fn parse_message(&self, mut message: &[u8]) -> Option<(Option<u64>, Option<u64>)> {
         let (mut k, mut id) = (None, None);
-        for part in &self.0 {
-            match part {
-                Part::Text(text) => message = message.strip_prefix(text.as_slice())?,
-                Part::Number | Part::Id => {
+        for piece in &self.0 .0 {
+            match piece {
+                Piece::Text(text) => message = message.strip_prefix(text.as_slice())?,
+                _ => {
                     let end = message.iter().position(|byte| !byte.is_ascii_digit());
                     let (digits, rest) = message.split_at(end.unwrap_or(message.len()));
                     if digits.len() > 1 && digits[0] == b'0' {
                         return None;
                     }
                     let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
-                    match part {
-                        Part::Number => k = Some(number),
+                    match piece {
+                        Piece::Number => k = Some(number),
                         _ => id = Some(number),
                     }
                     message = rest;
@@ -92,10 +78,12 @@ mod tests {
 
     #[test]
     fn templates_are_split_at_their_placeholders() {
-        let text = |text: &str| Part::Text(text.as_bytes().to_vec());
-        let parts = vec![Part::Id, text("-"), Part::Number, text("{x}"), Part::Number];
-        assert_eq!(Template::parse("{id}-{k}{x}{k}"), Template(parts));
-        assert_eq!(Template::parse("plain"), Template(vec![text("plain")]));
+        let text = |text: &str| Piece::Text(text.as_bytes().to_vec());
+        let (k, id) = (Piece::Number, Piece::Id);
+        let pieces = vec![id, text("-"), k.clone(), text("{x}"), k];
+        assert_eq!(Template::parse("{id}-{k}{x}{k}"), Template(Pieces(pieces)));
+        let plain = Pieces(vec![text("plain")]);
+        assert_eq!(Template::parse("plain"), Template(plain));
         let both = Template::parse("{k}:{id}");
         assert_eq!(both.parse_message(b"0:10"), Some((Some(0), Some(10))));
         assert_eq!(both.parse_message(b"00:1"), None);

@@ -387,6 +387,51 @@ fn bodies_are_matched_and_requests_numbered() {
     assert!(right.eq(numbers.iter().copied()), "{numbers:?}");
 }
 
+/// Requests belong to threads as connections do, so that each connection has the same part of the rate.
+#[test]
+fn threads_share_connections_and_requests() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let own = seen.clone();
+    let server = Server::start(move |mut stream, _| {
+        while let Some(head) = request(&mut stream) {
+            let numbers = head.split(['/', ' ']).skip(2).take(2);
+            let numbers: Vec<u64> = numbers.map(|text| text.parse().unwrap()).collect();
+            own.lock().unwrap().push((numbers[0] - 1, numbers[1] - 1));
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    for (connections, threads) in [(3, 2), (8, 3), (4, 4)] {
+        let changes = json!({
+            "connections": connections, "threads": threads, "requests": 100,
+            "pacing": {"kind": "constant", "rate_per_s": 1000},
+            "request": {"target": "/{id}/{n}", "headers": [["Host", "here"]]},
+        });
+        let outcomes = both(&plan(&server, changes));
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        for &(id, number) in &seen {
+            assert_eq!(id % threads, number % connections % threads);
+        }
+        let mut numbers: Vec<u64> = seen.iter().map(|&(_, number)| number).collect();
+        numbers.sort_unstable();
+        // Once in each load.
+        let loads = numbers.len() / 100;
+        let right = (0..100).flat_map(|number| std::iter::repeat(number).take(loads));
+        assert!(right.eq(numbers), "{seen:?}");
+        for outcome in outcomes {
+            // The figures are the sums of the threads'.
+            assert_eq!(outcome["requests"], 100, "{outcome:#}");
+            assert_eq!(outcome["intended"], 100);
+            assert_eq!(outcome["histograms"]["latency"]["count"], 100);
+            assert_eq!(outcome["statuses"], json!({"200": 100}));
+            assert_eq!(outcome["bytes_in"], 100 * OK.len());
+            assert_eq!(outcome["reads"], 100);
+            assert_eq!(outcome["connections"]["opened"], connections);
+        }
+    }
+}
+
 #[test]
 fn a_redirect_is_an_answer_and_is_not_followed() {
     let other = Server::replying(OK, false);
@@ -428,6 +473,65 @@ fn lines_over_tcp() {
                 .all(|kind| kind == "too-large" || kind == "unsolicited"),
             "{outcome:#}"
         );
+    }
+}
+
+/// In the coarse mode several requests go out together, each with its own intended instant.
+#[test]
+fn the_coarse_mode_keeps_count_and_instants() {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let notes = sent.clone();
+    let server = Server::start(move |mut stream, _| {
+        while request(&mut stream).is_some() {
+            notes.lock().unwrap().push(monotonic_ns());
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    let pacing = json!({"kind": "constant", "rate_per_s": 500});
+    let changes = json!({
+        "connections": 64, "requests": null, "duration_s": 1, "pacing": pacing, "tick_s": 0.1,
+    });
+    for io in ["epoll", "auto"] {
+        let trial = load(&with(plan(&server, changes.clone()), "/load/io", json!(io)));
+        let begun = trial.of("started")[0]["monotonic_ns"].as_u64().unwrap();
+        let outcome = &trial.outcome;
+        assert_eq!(outcome["intended"], 500, "{outcome:#}");
+        assert_eq!(outcome["histograms"]["latency"]["count"], 500);
+        let error = &outcome["histograms"]["schedule_error"];
+        assert!(error["mean_ns"].as_f64().unwrap() >= 45e6, "{error}");
+        // Nothing is sent between two ticks, nor before the tick after it was due.
+        let mut sent: Vec<u64> = sent.lock().unwrap().drain(..).collect();
+        sent.sort_unstable();
+        for (number, at) in sent.iter().enumerate() {
+            let due_ns = number as u64 * 2_000_000;
+            let tick_ns = (due_ns + 99_999_999) / 100_000_000 * 100_000_000;
+            assert!(*at >= begun + tick_ns, "{number}: {at}");
+        }
+        // Those of the last tick were sent when the load ended: they came late.
+        let late = outcome["late_requests"].as_u64().unwrap();
+        assert!(
+            late + outcome["unfinished"].as_u64().unwrap() >= 49,
+            "{outcome:#}"
+        );
+    }
+}
+
+/// Replies that wait in the kernel until the next request is due have the time at which they came.
+#[test]
+fn arrivals_have_the_time_of_the_kernel() {
+    let server = Server::replying(OK, false);
+    let pacing = json!({"kind": "constant", "rate_per_s": 2000});
+    let changes = json!({"requests": 2000, "pacing": pacing, "connections": 8});
+    for outcome in both(&plan(&server, changes)) {
+        let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
+        assert_eq!(reads, 2000, "{outcome:#}");
+        // The kernel begins to stamp some time after the first socket asks for it.
+        assert!(stamped > 0 && stamped <= reads, "{outcome:#}");
+    }
+    for outcome in both(&plan(&server, json!({}))) {
+        assert_eq!(outcome["stamped_reads"], 0, "{outcome:#}");
     }
 }
 
@@ -555,6 +659,8 @@ fn bad_plans_get_one_line() {
         ("connections", json!(900_000), "descriptors"),
         ("addresses", json!([]), "addresses"),
         ("addresses", json!(["nowhere"]), "address"),
+        ("threads", json!(3), "each needs a connection, of 2"),
+        ("tick_s", json!(0.001), "only an open loop"),
         ("requests", json!(null), "an end is needed"),
         ("timeout_s", json!(0), "timeout_s"),
         (

@@ -1,7 +1,7 @@
 //! The requests that a shard has to send: how many in a closed loop, and when in an open loop.
 
 use super::config::ShardConfig;
-use crate::load::pacer::{share, Pacer, Pacing};
+use crate::load::pacer::{Pacer, Pacing};
 use crate::load::plan::Protocol;
 use crate::units::nanoseconds;
 
@@ -23,17 +23,17 @@ enum Source {
 impl Arrivals {
     pub fn new(config: &ShardConfig) -> Arrivals {
         let plan = &config.plan;
-        let (shard, shards) = (config.shard as u64, plan.threads as u64);
+        let share = config.share();
         let pacing = plan.pacing();
         let source = if pacing == Pacing::Closed && plan.protocol != Protocol::Stream {
-            let left = plan.requests.map(|total| share(total, shard, shards));
+            let left = plan.requests.map(|total| share.requests(total));
             Source::Closed(left.unwrap_or(u64::MAX))
         } else {
             let duration_ns = plan.duration_ns();
             Source::Open(Pacer::new(
                 &pacing,
-                shard,
-                shards,
+                config.shard as u64,
+                share,
                 duration_ns,
                 plan.requests,
             ))
@@ -132,6 +132,7 @@ impl Arrivals {
 mod tests {
     use super::*;
     use crate::load::pacer::Pacing;
+    use crate::load::share::Share;
 
     /// Four requests per second, sent at these ticks.
     fn arrivals(tick_ns: Option<u64>) -> Arrivals {
@@ -140,7 +141,7 @@ mod tests {
             start_ns: 1000,
             end_ns: None,
             tick_ns,
-            source: Source::Open(Pacer::new(&pacing, 0, 1, None, Some(4))),
+            source: Source::Open(Pacer::new(&pacing, 0, Share::whole(), None, Some(4))),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::load::codec::CodecPlan;
 use crate::load::interval::Interval;
-use crate::load::pacer::share;
 use crate::load::plan::Plan;
+use crate::load::share::Share;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -20,20 +20,24 @@ pub struct ShardConfig {
 }
 
 impl ShardConfig {
+    /// The part of the load that the shard has.
+    pub fn share(&self) -> Share {
+        self.plan.share(self.shard)
+    }
+
     /// The number of connections of the shard.
     pub fn connections(&self) -> usize {
-        let (shard, shards) = (self.shard as u64, self.plan.threads as u64);
-        share(self.plan.connections as u64, shard, shards) as usize
+        self.share().connections() as usize
     }
 
     /// The number of a connection among all shards', from 1.
     pub fn connection_id(&self, slot: usize) -> u64 {
-        (slot * self.plan.threads + self.shard) as u64 + 1
+        self.share().connection(slot as u64) + 1
     }
 
     /// The number of a request among all shards', from 1. `sent`: how many this shard sent before.
     pub fn request_number(&self, sent: u64) -> u64 {
-        sent * self.plan.threads as u64 + self.shard as u64 + 1
+        self.share().request(sent) + 1
     }
 
     pub fn stop_requested(&self) -> bool {

@@ -29,14 +29,14 @@ pub struct Dialer {
 impl Dialer {
     pub fn new(config: &ShardConfig) -> Dialer {
         let plan = &config.plan;
-        let (shard, shards) = (config.shard as u64, plan.threads as u64);
+        let (shard, share) = (config.shard as u64, config.share());
         let total = plan.connections as u64;
         // Without a ramp all are due at once.
         let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);
         Dialer {
             start_ns: config.start_ns,
             sources: Sources::new(&plan.addresses, plan.connections),
-            ramp: Pacer::new(&ramp, shard, shards, None, Some(total)),
+            ramp: Pacer::new(&ramp, shard, share, None, Some(total)),
             ramped: 0,
             queue: VecDeque::new(),
             retries: VecDeque::new(),
