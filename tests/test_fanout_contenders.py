@@ -31,6 +31,8 @@ PATIENCE_S = servers.PATIENCE_S
 
 # Their libraries send the head by itself, as their READMEs say.
 HEAD_ALONE = ("c-microhttpd", "ruby-async")
+# Their clients take a 103 for the answer, as their READMEs say.
+NO_EARLY_HINTS = ("haskell",)
 
 every_contender = pytest.mark.parametrize("name", CONTENDERS)
 
@@ -353,6 +355,8 @@ def test_bodies_of_all_kinds(name: str, upstream: Make) -> None:
     announced = upstream(
         says("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 Said\r\ncontent-length:0\r\n\r\n")
     )
+    if name in NO_EARLY_HINTS:
+        announced = upstream(whole(404))
     for three, expected in (
         ((large, to_the_end, upstream(chunked)), ["200", "200", "203"]),
         ((empty, announced, upstream(whole(503))), ["204", "404", "503"]),
@@ -511,8 +515,9 @@ def test_head_and_end_travel_with_the_body(name: str, upstream: Make) -> None:
                 received = [connection.recv(65536)]
                 while not received[-1].endswith(b"0\r\n\r\n"):
                     received.append(connection.recv(65536))
-            assert b"\r\n\r\n3\r\n200\r\n" in received[0] or b"\r\n\r\n6\r\n200200\r\n" in received[0]
-            assert received[-1] == b"3\r\n200\r\n0\r\n\r\n"
+            # A size may have zeros in front.
+            assert re.search(rb"\r\n\r\n0*(3\r\n200|6\r\n200200)\r\n", received[0])
+            assert re.fullmatch(rb"0*3\r\n200\r\n0\r\n\r\n", received[-1])
 
         on_a_good_day(attempt)
 

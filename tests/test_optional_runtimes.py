@@ -9,9 +9,11 @@ from click.testing import CliRunner
 
 from ringside.cli.main import cli
 from ringside.measure.executor import LocalExecutor
+from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Ready, Receipt
 from ringside.model.results import Outcome
+from ringside.workloads import workload as find_workload
 from tests.programs import carry_out, point
 from tests.test_contenders import CATALOGUE, ROOT
 
@@ -22,6 +24,11 @@ OPTIONAL = [
     for one in CATALOGUE.runtimes(folder)
     if one.runtime.optional
 ]
+LEVELS: dict[str, dict[str, int | str]] = {
+    "ring": {"nodes": 7, "messages": 13},
+    "jobs": {"jobs": 5, "kind": "noop"},
+    "batch": {"cases": 30, "size": 5},
+}
 MANIFEST = """
 title = "Some"
 model = "a loop"
@@ -39,14 +46,19 @@ command = ["ring"]
 
 
 @pytest.mark.parametrize("name", [one.name for one in OPTIONAL])
-def test_one_that_is_found_gives_right_evidence(name: str) -> None:
+def test_one_that_is_found_gives_right_evidence(name: str, tmp_path: Path) -> None:
     one = CATALOGUE.contender(name)
     if not isinstance(TOOLCHAIN.receipt(one.runtime), Receipt):
         pytest.skip(f"{one.runtime.name} is not here")
     ready = TOOLCHAIN.prepare(one)
     assert isinstance(ready, Ready)
-    for workload, levels in (("ring", {"nodes": 7, "messages": 13}), ("jobs", {"jobs": 5, "kind": "noop"})):
-        trial = carry_out(workload, ready, LocalExecutor(), point(workload, **levels))
+    for workload, levels in LEVELS.items():
+        if workload not in one.workloads:
+            continue
+        at = point(workload, **levels)
+        file = find_workload(workload).input(at)
+        input = Inputs(tmp_path).get(file) if file else None
+        trial = carry_out(workload, ready, LocalExecutor(), at, input)
         assert trial.outcome is Outcome.OK, f"{name} {workload}: {trial.detail} {trial.report}"
 
 

@@ -16,7 +16,7 @@
 struct call {
     CURL *easy;
     /* libcurl takes half a head for a whole one. */
-    bool in_head;
+    bool is_whole;
 };
 
 struct calls {
@@ -52,7 +52,10 @@ static size_t drop(char *bytes, size_t size, size_t count, void *unused)
 static size_t see_header(char *line, size_t size, size_t count, void *argument)
 {
     struct call *call = argument;
-    call->in_head = !(size * count <= 2 && (line[0] == '\r' || line[0] == '\n'));
+    if (size * count > 4 && memcmp(line, "HTTP", 4) == 0)
+        call->is_whole = false;
+    if (line[0] == '\r' || line[0] == '\n')
+        call->is_whole = true;
     return size * count;
 }
 
@@ -125,7 +128,7 @@ static size_t collect(struct calls *calls, char *pieces, size_t size)
             continue;
         struct call *call = NULL;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-        if (message->data.result == CURLE_OK && !call->in_head)
+        if (message->data.result == CURLE_OK && call->is_whole)
             curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
         curl_multi_remove_handle(calls->multi, message->easy_handle);
         --calls->missing;

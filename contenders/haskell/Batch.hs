@@ -162,28 +162,31 @@ compute cases answers = go 0
     go (after - end)
 
 smallestProduct :: Case -> Either String Int
-smallestProduct one = case mapM numbers (vectors one) of
-  Just [first, second]
-    | V.length first == size one, V.length second == size one ->
-        Right (V.sum (V.zipWith (*) (sorted first) (V.reverse (sorted second))))
-  Just _ -> Left (here ++ "a vector must have " ++ show (size one) ++ " numbers")
-  Nothing -> Left (here ++ "numbers must be from " ++ show (-largest) ++ " to " ++ show largest)
- where
-  here = "case " ++ show (number one) ++ ": "
-  sorted vector = runST (V.thaw vector >>= sortedCopy)
+smallestProduct one = case map (sortedNumbers (size one)) (vectors one) of
+  [Just first, Just second] -> Right (V.sum (V.zipWith (*) first (V.reverse second)))
+  _ -> Left
+    ("case " ++ show (number one) ++ ": a vector must be " ++ show (size one) ++ " whole numbers from "
+      ++ show (-largest) ++ " to " ++ show largest)
 
-sortedCopy :: M.MVector s Int -> ST s (V.Vector Int)
-sortedCopy vector = Intro.sort vector >> V.unsafeFreeze vector
+-- | So many numbers of a line, with one space between two.
+sortedNumbers :: Int -> B.ByteString -> Maybe (V.Vector Int)
+sortedNumbers count line = runST $ do
+  vector <- M.new count
+  isWhole <- readInto vector count line
+  if isWhole then Just <$> (Intro.sort vector >> V.unsafeFreeze vector) else pure Nothing
 
--- | The numbers of a line, with one space between two.
-numbers :: B.ByteString -> Maybe (V.Vector Int)
-numbers line
-  | B.null line = Just V.empty
-  | otherwise = V.fromList <$> mapM whole (B.split ' ' line)
+readInto :: M.MVector s Int -> Int -> B.ByteString -> ST s Bool
+readInto vector count = go 0
  where
-  whole word = case B.readInt word of
-    Just (value, rest) | B.null rest, B.length word <= 8, abs value <= largest -> Just value
-    _ -> Nothing
+  go !i line
+    | i == count = pure (B.null line)
+    | otherwise = case B.readInt line of
+        Just (value, rest)
+          | abs value <= largest && B.length line - B.length rest <= 8 && separated i rest -> do
+              M.unsafeWrite vector i value
+              go (i + 1) (B.drop 1 rest)
+        _ -> pure False
+  separated i rest = if i + 1 == count then B.null rest else not (B.null rest) && B.head rest == ' '
 
 data Written = Written { computed, full, writing, empty' :: !Word64 }
 

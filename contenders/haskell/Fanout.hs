@@ -5,6 +5,7 @@ module Main (main) where
 import Control.Concurrent.Async (replicateConcurrently_, mapConcurrently_, withAsync)
 import Control.Concurrent.STM
 import Control.Exception (SomeException, evaluate, handle)
+import Control.Monad (unless)
 import Data.ByteString.Builder (Builder, intDec)
 import qualified Data.ByteString as B
 import Data.Char (isDigit)
@@ -76,8 +77,11 @@ fanOut gateway identity write flush = do
   gather _ 0 = pure ()
   gather pieces missing = do
     next <- ticking (atomically (readTQueue pieces))
-    write (maybe "." id next) >> flush
-    gather pieces (maybe missing (const (missing - 1)) next)
+    let left = maybe missing (const (missing - 1)) next
+    write (maybe "." id next)
+    -- The last piece goes out with the end of the body.
+    unless (left == 0) flush
+    gather pieces left
   ticking = if kind gateway == "cpu" then fmap Just else timeout (tickUs gateway)
 
 -- | The status when all of the answer has come; 400 for any failure.

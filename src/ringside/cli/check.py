@@ -64,6 +64,8 @@ def check(
             ready, workloads, executor, quick=quick, on_workload=lambda name: _say(f"checking {name}")
         )
         documents.append(_document(each, checked))
+        took = ", ".join(f"{one.workload} {one.seconds:.1f}" for one in checked)
+        _say(f"{each.name} took {sum(one.seconds for one in checked):.1f} s ({took})")
     if as_json:
         print(json.dumps({"format": FORMAT, "contenders": documents}, indent=2))
     else:
@@ -106,6 +108,7 @@ def _document(contender: Contender, checked: Sequence[Checked]) -> dict[str, Any
             {
                 "workload": each.workload,
                 "reason": each.reason,
+                "seconds": round(each.seconds, 1),
                 "findings": [asdict(finding) for finding in each.findings],
             }
             for each in checked

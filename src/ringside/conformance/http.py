@@ -294,7 +294,7 @@ FANOUT = Kind(
 
 _INTERVAL_S = 0.1
 _FEEDING = ("port=0", "cores=1", "interval_ms=100")
-_FAST = ("port=0", "cores=1", "interval_ms=3")
+_FAST = ("port=0", "cores=1", "interval_ms=1")
 # More than the kernel keeps for a connection with small buffers.
 _CHUNKS = 1500
 
@@ -386,8 +386,8 @@ FEED = Kind(
         ("port=0", "cores=0"),
     ],
     points=(
-        ({"connections": 20, "ramp": 200, "interval_ms": 200, "seconds": 2}, 1),
-        ({"connections": 3, "ramp": 100, "interval_ms": 50, "seconds": 2}, 2),
+        ({"connections": 20, "ramp": 200, "interval_ms": 200, "seconds": 1}, 1),
+        ({"connections": 3, "ramp": 100, "interval_ms": 50, "seconds": 1}, 2),
     ),
     answers=_welcome,
     ask=_curl("/test/5"),

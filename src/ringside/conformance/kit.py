@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +24,13 @@ _KINDS: dict[str, Kind] = {"fib": FIB, "fanout": FANOUT, "feed": FEED}
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A workload of a contender and what it does against the contract. `reason`: why it was not checked."""
+    """A workload of a contender and what it does against the contract. `reason`: why it was not checked.
+    `seconds`: how long it took."""
 
     workload: str
     findings: tuple[Finding, ...]
     reason: str = ""
+    seconds: float = 0.0
 
 
 def check(
@@ -43,6 +46,7 @@ def check(
     checked = []
     for name in workloads:
         on_workload(name)
+        begun = time.monotonic()
         workload = find_workload(name)
         if workload.is_service and name not in _KINDS:
             checked.append(Checked(name, (), f"`check` knows no rules of the server `{name}`"))
@@ -54,5 +58,6 @@ def check(
                 check_server(subject, _KINDS[name])
             else:
                 check_program(subject)
-            checked.append(Checked(name, tuple(subject.findings)))
+            seconds = time.monotonic() - begun
+            checked.append(Checked(name, tuple(subject.findings), seconds=seconds))
     return checked

@@ -222,7 +222,7 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
 
 def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
     with suppress(OSError), server.connect() as connection:
-        connection.settimeout(0.2)
+        connection.settimeout(0.1)
         connection.sendall(sent)
         if reset:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
