@@ -22,6 +22,7 @@ mod shard;
 mod source;
 mod template;
 mod text;
+mod transport;
 mod warnings;
 
 use crate::clock;
