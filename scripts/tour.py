@@ -5,8 +5,9 @@
 
 A place for source is `<!-- source: PATH: TEXT -->`: the lines from the first one that contains TEXT up to the
 next blank line, or, with `: TEXT ... END`, up to the first line that contains END, or is END where it begins
-with `^`. A place for figures is `<!-- figures: EXPERIMENT METRIC: CONTENDER, … at LEVELS; LEVELS -->`, or without
-`at` for slopes such as the memory of a unit. What stands between a place and `<!-- end -->` is replaced.
+with `^`. A place for figures is `<!-- figures: EXPERIMENT METRIC: CONTENDER, … at LEVELS; LEVELS -->`, or
+without `at` for slopes such as the memory of a unit. What stands between a place and `<!-- end -->` is
+replaced.
 """
 
 from __future__ import annotations

@@ -44,6 +44,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "reads": 100,
         "stamped_reads": 99,
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},
+        "security": "",
         "concurrency": 12.5,
         "targets": [],
         "messages": 0,

@@ -34,10 +34,11 @@ MODULES = {
 
 
 def package(module: str) -> str:
-    """`ringside.stats.ratio` → `stats`; `ringside` for the package's own `__init__`. A module that stands in
-    another layer than the rest of its package is named in LAYERS by itself."""
-    name = module.removeprefix("ringside.")
-    return name if any(name in names for names in LAYERS) else name.split(".")[0]
+    """`ringside.stats.ratio` → `stats`; `ringside` for the package's own `__init__`. A module or package that
+    stands in another layer than the rest of its package is named in LAYERS by itself."""
+    parts = module.removeprefix("ringside.").split(".")
+    names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((name for name in names if any(name in layer for layer in LAYERS)), parts[0])
 
 
 def layer(name: str) -> int:

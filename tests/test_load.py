@@ -38,7 +38,6 @@ def document(*arguments: str, status: int = 0) -> dict[str, Any]:
     ("arguments", "message"),
     [
         ([], "Missing argument 'TARGET…'"),
-        (["https://h/"], "HTTPS is not supported"),
         (["nonsense"], "has no scheme"),
         (
             ["http://h/", "--duration", "soon"],

@@ -28,6 +28,8 @@ TARGETS = {
     "http": target.parse("http://h:81/a?b"),
     "stream": target.parse("stream+http://h/{id}"),
     "tcp": target.parse("tcp://h:1"),
+    "ws": target.parse("wss://h:1/x"),
+    "stream+ws": target.parse("stream+ws://h:1/{id}"),
 }
 POISSON = PoissonRate(5, 7)
 STAIRCASE = Staircase((StaircaseStep(1, 2), StaircaseStep(3, 4)))
@@ -50,11 +52,16 @@ def plan(protocol: str = "http", **changed: Any) -> LoadPlan:
         ("stream", "--requests", "give --duration"),
         ("stream", "--expect-body", "--first and --chunk"),
         ("stream", "--line", "--line is not for a stream"),
+        ("ws", "--method", "--method is not for a WebSocket"),
+        ("ws", "--framing", "--framing is not for a WebSocket"),
+        ("stream+ws", "--framing", "--framing is not for a stream of a WebSocket"),
+        ("stream+ws", "--rate", "--ramp says how fast"),
+        ("http", "--cacert", "--cacert is for TLS"),
     ],
 )
 def test_options_of_another_protocol(protocol: str, option: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        options.check_protocol(protocol, ["--connections", option])
+        options.check_target(TARGETS[protocol], ["--connections", option])
 
 
 @pytest.mark.parametrize("protocol", TARGETS)
@@ -63,8 +70,11 @@ def test_options_of_each_protocol(protocol: str) -> None:
         "http": ["--rate", "--header", "--expect-body"],
         "stream": ["--ramp", "--header", "--framing", "--expect-status"],
         "tcp": ["--rate", "--line", "--expect-body"],
+        "ws": ["--rate", "--line", "--header", "--expect-body", "--insecure"],
+        "stream+ws": ["--ramp", "--line", "--header", "--first"],
     }
-    options.check_protocol(protocol, [*suited[protocol], "--connections", "--duration", "--json"])
+    chosen, is_secure = TARGETS[protocol], TARGETS[protocol].is_secure
+    options.check_target(chosen, [*suited[protocol], "--connections", "--json"], is_secure=is_secure)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +137,7 @@ def test_what_the_messages_of_a_stream_must_be() -> None:
 
 
 def test_defaults() -> None:
-    assert [plan(protocol).connections for protocol in TARGETS] == [64, 100, 64]
+    assert [plan(protocol).connections for protocol in TARGETS] == [64, 100, 64, 64, 100]
     assert plan().duration_s == 10
     assert plan(requests=5).duration_s is None
     assert plan(pacing=STAIRCASE).duration_s is None

@@ -126,6 +126,7 @@ def test_the_help_begins_with_the_common_options_on_one_screen() -> None:
         "When requests are sent:",
         "What is sent:",
         "What must come back:",
+        "TLS:",
         "Streams:",
         "Two targets compared:",
         "Output:",

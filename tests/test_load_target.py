@@ -24,6 +24,12 @@ from ringside.text import one_line
         ("http://[fe80::1%25eth0]/", "http", "fe80::1%eth0", 80, "/", "[fe80::1]"),
         ("http://bücher.example/ü%20x", "http", "xn--bcher-kva.example", 80, "/%C3%BC%20x", None),
         ("stream+http://h:1/test/{id}", "stream", "h", 1, "/test/{id}", "h:1"),
+        ("https://h", "http", "h", 443, "/", "h"),
+        ("https://h:80/x", "http", "h", 80, "/x", "h:80"),
+        ("stream+https://[::1]/{id}", "stream", "::1", 443, "/{id}", "[::1]"),
+        ("ws://h/x", "ws", "h", 80, "/x", "h"),
+        ("wss://h", "ws", "h", 443, "/", "h"),
+        ("stream+wss://h/{id}", "stream", "h", 443, "/{id}", "h"),
         ("tcp://127.0.0.1:65535", "tcp", "127.0.0.1", 65535, "", "127.0.0.1:65535"),
         ("tcp://[::1]:7/", "tcp", "::1", 7, "", "[::1]:7"),
     ],
@@ -32,6 +38,9 @@ def test_parts(text: str, protocol: str, host: str, port: int, path: str, author
     parsed = target.parse(text)
     assert (parsed.protocol, parsed.host, parsed.port, parsed.path) == (protocol, host, port, path)
     assert authority in (None, parsed.authority())
+    scheme = text.partition("://")[0]
+    assert parsed.is_secure is scheme.endswith(("https", "wss"))
+    assert parsed.is_websocket is scheme.endswith(("ws", "wss"))
 
 
 @pytest.mark.parametrize(
@@ -39,8 +48,6 @@ def test_parts(text: str, protocol: str, host: str, port: int, path: str, author
     [
         ("", "has no scheme"),
         ("localhost:8080", "has no scheme"),
-        ("https://h/", "HTTPS is not supported"),
-        ("stream+https://h/", "HTTPS is not supported"),
         ("ftp://h/", "`ftp` is no known scheme"),
         ("http://", "has no host"),
         ("http:///x", "has no host"),

@@ -147,7 +147,7 @@ impl<'a> LoadRunner<'a> {
             let record = &load.outcome.record;
             let cause = match load.plan.protocol {
                 Protocol::Stream => judge_streams(&step.name, name, &load.plan, record),
-                Protocol::Http | Protocol::Tcp => {
+                Protocol::Http | Protocol::Tcp | Protocol::Ws => {
                     // At the last of rising rates a server may fail.
                     let rising = step.last_above_p99_s.is_some();
                     judge_replies(&step.name, name, record).or_else(|| {

@@ -92,7 +92,7 @@ impl OutputPipe {
         }
         let busy = self
             .last_ns
-            .map_or(false, |last| now_ns - last < 2 * COALESCE_NS);
+            .is_some_and(|last| now_ns - last < 2 * COALESCE_NS);
         if busy && !more {
             self.paused_until_ns = now_ns + COALESCE_NS;
         }

@@ -346,9 +346,9 @@ impl Sampler {
             let pid = process.pid;
             let own = self.procfs.read(format_args!("{pid}/cgroup"));
             // One that has just ended is in no cgroup any more.
-            if own.map_or(false, |own| !cgroup.holds(own)) {
+            if own.is_some_and(|own| !cgroup.holds(own)) {
                 let now = self.procfs.process(pid);
-                if now.map_or(false, |now| now.alive) {
+                if now.is_some_and(|now| now.alive) {
                     self.left_cgroup = Some(pid);
                 }
             }

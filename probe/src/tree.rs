@@ -73,7 +73,7 @@ pub fn walk(
         for pid in all {
             if !visited.contains(&pid) {
                 let parent = procfs.process(pid).map(|process| process.parent);
-                if parent.map_or(false, |own| own == root || visited.contains(&own)) {
+                if parent.is_some_and(|own| own == root || visited.contains(&own)) {
                     pids.push(pid);
                 }
             }

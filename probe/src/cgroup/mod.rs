@@ -118,9 +118,7 @@ impl Cgroup {
         let own = memberships
             .split(|&byte| byte == b'\n')
             .find_map(|line| line.strip_prefix(b"0::"));
-        own.map_or(false, |path| {
-            path.split(|&byte| byte == b'/').any(|part| part == name)
-        })
+        own.is_some_and(|path| path.split(|&byte| byte == b'/').any(|part| part == name))
     }
 
     pub fn path(&self) -> &Path {
@@ -200,7 +198,7 @@ fn remove_stale(parent: &Path) {
             .and_then(|name| name.strip_prefix("ringside-"))
             .and_then(|rest| rest.split('-').next())
             .and_then(|pid| pid.parse::<u32>().ok());
-        if pid.map_or(false, |pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             // One that still has processes is not removed.
             let _ = remove_tree(&entry.path());
         }

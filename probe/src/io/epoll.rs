@@ -2,7 +2,7 @@
 //! request written without another call.
 
 use super::stamp::{self, ClockOffset};
-use super::{CloseReason, Handler, Io, Next, Slot, Wait};
+use super::{joined, CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::clock::{now_ns, sleep_until, timespec};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -198,7 +198,13 @@ impl Io for Epoll {
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
         if let Some(entry) = &mut self.entries[slot] {
-            debug_assert!(entry.unsent.is_none());
+            let bytes = match &entry.unsent {
+                Some((waiting, sent)) => joined(&waiting[*sent..], &bytes),
+                None => Some(bytes),
+            };
+            let Some(bytes) = bytes else {
+                return self.end(slot, CloseReason::SendFailed(libc::ENOBUFS), handler);
+            };
             entry.unsent = Some((bytes, 0));
             handler.sending(slot, now_ns());
             self.send_rest(slot, handler);

@@ -6,6 +6,7 @@ pub mod epoll;
 pub mod stamp;
 pub mod uring;
 
+use crate::load::error::ErrorKind;
 use rustix::fd::OwnedFd;
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use std::io;
@@ -24,6 +25,13 @@ pub enum Next {
     Close,
 }
 
+/// A part of a reply, where a layer decodes it.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// A message, which is a reply or a part of a stream.
+    Message(&'a [u8]),
+}
+
 /// Why a connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
@@ -35,6 +43,32 @@ pub enum CloseReason {
     ReceiveFailed(i32),
     /// Errno of a send.
     SendFailed(i32),
+    /// A layer above the socket found this wrong.
+    Failed(ErrorKind),
+    /// The peer ended the connection, without the end of the layer above the socket.
+    Cut,
+    /// The peer ended what the layer above the socket carries.
+    Ended,
+}
+
+/// Bytes that wait until the kernel takes them: more are an error of the peer, which does not read what it asks for.
+const MAX_UNSENT_BYTES: usize = 1 << 20;
+
+/// Bytes that wait to be sent, and those that come after them. None: a peer that reads nothing has asked for too many.
+fn joined(waiting: &[u8], bytes: &Rc<[u8]>) -> Option<Rc<[u8]>> {
+    let max = MAX_UNSENT_BYTES.max(4 * bytes.len());
+    (waiting.len() <= max).then(|| [waiting, bytes].concat().into())
+}
+
+/// What a layer above the sockets adds to the record of a load.
+#[derive(Debug, Default)]
+pub struct LayerReport {
+    /// Bytes that came and went, with those of the layer.
+    pub bytes: Option<(u64, u64)>,
+    /// Version and cipher of the first TLS session.
+    pub security: String,
+    /// What was wrong with the first connection that failed in the layer.
+    pub fault: String,
 }
 
 /// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
@@ -51,8 +85,12 @@ pub enum Wait {
 /// The user of the connections.
 pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
+    /// The socket is connected; `connected` follows a handshake.
+    fn handshaking(&mut self, slot: Slot);
     /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
     fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next;
+    /// A layer above the socket has decoded a part of a reply.
+    fn parsed(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next;
     /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
     fn sending(&mut self, slot: Slot, now_ns: u64);
     /// A wait has ended; what had arrived meanwhile is handed over next.
@@ -65,7 +103,7 @@ pub trait Io {
     /// Starts to connect a socket, made by [`socket`], as this slot, which must be free.
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()>;
 
-    /// Sends on a connected slot that has no send pending.
+    /// Sends on a connected slot, after what is still to be sent.
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler);
 
     /// Closes a slot; no effect where it is closed already.
@@ -90,6 +128,11 @@ pub trait Io {
 
     /// Waits, and hands what has happened to the handler.
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
+
+    /// What a layer above the sockets has to report.
+    fn report(&mut self) -> LayerReport {
+        LayerReport::default()
+    }
 
     /// Whether sockets have to be non-blocking.
     const NONBLOCKING: bool;
@@ -126,6 +169,10 @@ mod tests {
     impl Handler for Notes {
         fn connected(&mut self, _: Slot) -> Next {
             self.connected = true;
+            Next::Wait
+        }
+        fn handshaking(&mut self, _: Slot) {}
+        fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
             Next::Wait
         }
         fn received(&mut self, _: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {

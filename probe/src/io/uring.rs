@@ -5,7 +5,7 @@
 
 use super::buffers::{Buffers, GROUP};
 use super::stamp::{self, ClockOffset};
-use super::{CloseReason, Handler, Io, Next, Slot, Wait};
+use super::{joined, CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::clock::now_ns;
 use io_uring::types::{CancelBuilder, Fixed, RecvMsgOut, Timespec};
 use io_uring::{cqueue, opcode, squeue, IoUring};
@@ -199,7 +199,7 @@ impl Uring {
         Ok(())
     }
 
-    fn follow(&mut self, index: u32, next: Next) -> io::Result<()> {
+    fn follow(&mut self, index: u32, next: Next, handler: &mut impl Handler) -> io::Result<()> {
         match next {
             Next::Wait => Ok(()),
             Next::Close => self.retire(index),
@@ -207,8 +207,17 @@ impl Uring {
                 match &mut self.entries[index as usize] {
                     // A reply can arrive before its request's send has completed.
                     Some(entry) if entry.out.is_some() => {
-                        entry.next_out = Some(bytes);
-                        Ok(())
+                        let waiting = entry.next_out.take();
+                        entry.next_out = match waiting {
+                            Some(waiting) => joined(&waiting, &bytes),
+                            None => Some(bytes),
+                        };
+                        match entry.next_out {
+                            Some(_) => Ok(()),
+                            None => {
+                                self.end(index, CloseReason::SendFailed(libc::ENOBUFS), handler)
+                            }
+                        }
                     }
                     Some(entry) => {
                         entry.out = Some((bytes, 0));
@@ -249,7 +258,7 @@ impl Uring {
                 CONNECT => {
                     self.push_receive(index)?;
                     let next = handler.connected(slot);
-                    self.follow(index, next)
+                    self.follow(index, next, handler)
                 }
                 SEND if result < 0 => self.end(index, CloseReason::SendFailed(-result), handler),
                 SEND => {
@@ -291,7 +300,7 @@ impl Uring {
                 false => handler.received(slot, bytes, arrived_ns),
             };
             self.buffers.give_back(buffer);
-            self.follow(index, next)?;
+            self.follow(index, next, handler)?;
         }
         match result {
             0 => return self.end(index, CloseReason::Finished, handler),
@@ -468,7 +477,7 @@ impl Io for Uring {
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
         if let Some(index) = self.slots[slot] {
-            if let Err(error) = self.follow(index, Next::Send(bytes)) {
+            if let Err(error) = self.follow(index, Next::Send(bytes), handler) {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
                 let _ = self.end(index, CloseReason::SendFailed(errno), handler);
             }
@@ -553,13 +562,17 @@ impl Drop for Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::socket;
+    use crate::io::{socket, Part};
     use std::io::{Read, Write};
 
     struct Ignore;
 
     impl Handler for Ignore {
         fn connected(&mut self, _: Slot) -> Next {
+            Next::Wait
+        }
+        fn handshaking(&mut self, _: Slot) {}
+        fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
             Next::Wait
         }
         fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {

@@ -47,6 +47,11 @@ impl BodyCheck {
         }
     }
 
+    /// Whether nothing is expected.
+    pub fn is_empty(&self) -> bool {
+        self.equals.is_none() && self.contains.is_none() && self.matches.is_none()
+    }
+
     /// Checks the next bytes of a body.
     pub fn feed(&self, state: &mut BodyState, bytes: &[u8]) {
         if let Some(equals) = &self.equals {

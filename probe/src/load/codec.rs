@@ -8,6 +8,7 @@ use super::outgoing::Outgoing;
 use super::plan::{Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
+use crate::io::Part;
 use memchr::memchr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub struct Codec {
     no_body: bool,
     closes: bool,
     follows: bool,
+    listens: bool,
     outgoing: Arc<Outgoing>,
     /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
@@ -60,6 +62,8 @@ pub enum Decoder {
     Http(ResponseParser, BodyState),
     Line(BodyState),
     Stream(Box<(ResponseParser, StreamState)>),
+    /// A message that equals this one, where there is no other expectation.
+    Message(Option<Rc<[u8]>>),
 }
 
 /// A part of a reply that is to be recorded.
@@ -96,12 +100,13 @@ impl Codec {
         Codec {
             protocol: plan.protocol,
             replies: prepared.replies.clone(),
-            no_body: request.map_or(false, |request| request.method == "HEAD"),
-            closes: is_http && request.map_or(false, |request| request.close),
-            follows: is_http && request.map_or(false, |request| request.follow_redirects),
+            no_body: request.is_some_and(|request| request.method == "HEAD"),
+            closes: is_http && request.is_some_and(|request| request.close),
+            follows: is_http && request.is_some_and(|request| request.follow_redirects),
+            listens: plan.is_websocket() && plan.line.is_none(),
             constant: constant.collect(),
             random: outgoing.random(shard),
-            numbered: plan.templates.is_none() && request.map_or(false, RequestPlan::identifies),
+            numbered: plan.templates.is_none() && request.is_some_and(RequestPlan::identifies),
             outgoing,
         }
     }
@@ -109,6 +114,11 @@ impl Codec {
     /// Whether replies are streams that are held open.
     pub fn streams(&self) -> bool {
         self.protocol == Protocol::Stream
+    }
+
+    /// Whether nothing is sent on a connection.
+    pub fn listens(&self) -> bool {
+        self.listens
     }
 
     /// Whether each request has a connection of its own.
@@ -159,8 +169,8 @@ impl Codec {
         bytes.into()
     }
 
-    /// The decoder of the reply to a request that is sent at `now_ns`.
-    pub fn decoder(&self, now_ns: u64) -> Decoder {
+    /// The decoder of the reply to a request, that is sent at `now_ns`.
+    pub fn decoder(&self, request: &Rc<[u8]>, now_ns: u64) -> Decoder {
         match self.protocol {
             Protocol::Http => {
                 let mut response = ResponseParser::new(self.no_body);
@@ -170,6 +180,9 @@ impl Codec {
                 Decoder::Http(response, BodyState::default())
             }
             Protocol::Tcp => Decoder::Line(BodyState::default()),
+            Protocol::Ws => {
+                Decoder::Message(self.replies.check.is_empty().then(|| Rc::clone(request)))
+            }
             Protocol::Stream => {
                 let stream = self.replies.format.begin(now_ns);
                 Decoder::Stream(Box::new((ResponseParser::new(self.no_body), stream)))
@@ -200,7 +213,7 @@ impl Codec {
         on_event: &mut impl FnMut(Event),
     ) -> Progress {
         match decoder {
-            Decoder::Idle => Progress::Broken(ErrorKind::Unsolicited),
+            Decoder::Idle | Decoder::Message(_) => Progress::Broken(ErrorKind::Unsolicited),
             Decoder::Line(body) => self.decode_line(body, bytes),
             Decoder::Http(response, body) => {
                 let check = &self.replies.check;
@@ -252,6 +265,42 @@ impl Codec {
         }
     }
 
+    /// Decodes a part that a layer has decoded, which arrived at `now_ns` on connection `id`.
+    pub fn decode_part(
+        &self,
+        decoder: &mut Decoder,
+        part: Part<'_>,
+        id: u64,
+        now_ns: u64,
+        on_event: &mut impl FnMut(Event),
+    ) -> Progress {
+        match (decoder, part) {
+            (Decoder::Message(echo), Part::Message(message)) => {
+                let mut body = BodyState::default();
+                self.replies.check.feed(&mut body, message);
+                let right = self.replies.check.finish(&body, None);
+                let is_echo = echo.as_ref().map_or(true, |echo| **echo == *message);
+                let result = if is_echo {
+                    right
+                } else {
+                    Err(ErrorKind::Content)
+                };
+                Progress::Done(result, true)
+            }
+            (Decoder::Stream(both), Part::Message(message)) => {
+                let format = &self.replies.format;
+                let mut on_message = |stream: &mut StreamState, message: &[u8]| {
+                    on_event(Event::Message(format.check(stream, message, id, now_ns)));
+                };
+                match format.feed(&mut both.1, message, true, &mut on_message) {
+                    Ok(()) => Progress::More,
+                    Err(kind) => Progress::Broken(kind),
+                }
+            }
+            _ => Progress::Broken(ErrorKind::Protocol),
+        }
+    }
+
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
         let end = memchr(b'\n', bytes);
         let line = &bytes[..end.unwrap_or(bytes.len())];
@@ -272,7 +321,7 @@ impl Codec {
     /// Decodes the end of the connection.
     pub fn decode_eof(&self, decoder: &mut Decoder, on_event: &mut impl FnMut(Event)) -> Progress {
         let has_begun = match decoder {
-            Decoder::Idle => false,
+            Decoder::Idle | Decoder::Message(_) => false,
             Decoder::Line(body) => body.bytes() > 0,
             Decoder::Http(response, body) => {
                 if let Some(done) = response.at_eof() {

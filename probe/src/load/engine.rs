@@ -5,6 +5,7 @@ use super::interval::Interval;
 use super::plan::{BackEnd, Plan, Protocol};
 use super::record::Record;
 use super::shard::{self, ShardConfig};
+use super::transport::{Layered, Layers};
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::pin;
@@ -59,6 +60,7 @@ pub struct Prepared {
     plan: Arc<Plan>,
     codec: Arc<CodecPlan>,
     io: BackEnd,
+    layers: Option<Arc<Layers>>,
     /// What could not be used, and why.
     pub missing: Vec<String>,
     descriptors: u64,
@@ -69,12 +71,14 @@ impl Prepared {
     pub fn new(plan: Arc<Plan>) -> Result<Prepared, String> {
         let descriptors = raise_descriptors(&plan)?;
         pin::check("load: cpus", &plan.cpus)?;
+        let layers = Layers::new(&plan)?;
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
         Ok(Prepared {
             codec: Arc::new(CodecPlan::new(&plan)?),
             plan,
             io,
+            layers,
             missing,
             descriptors,
         })
@@ -111,18 +115,24 @@ impl Prepared {
                 stop: Arc::clone(&engine.stop),
                 live: Arc::clone(&live),
             };
-            let (io, running) = (self.io, running.try_clone()?);
+            let (io, layers, running) = (self.io, self.layers.clone(), running.try_clone()?);
             let thread = Builder::new().name(format!("load-{number}"));
             engine.threads.push(thread.spawn(move || {
                 let _running = running;
                 let slots = config.connections();
                 let stamped = config.plan.stamps_arrivals();
                 prepare_thread(&config.plan.cpus, number)?;
-                match io {
-                    BackEnd::Uring => {
-                        Uring::new(slots, stamped).and_then(|io| shard::run(config, io))
+                match (io, layers) {
+                    (BackEnd::Uring, None) => shard::run(config, Uring::new(slots, stamped)?),
+                    (_, None) => shard::run(config, Epoll::new(slots, stamped)?),
+                    (BackEnd::Uring, Some(layers)) => {
+                        let io = Layered::new(Uring::new(slots, stamped)?, layers, &config);
+                        shard::run(config, io)
                     }
-                    _ => Epoll::new(slots, stamped).and_then(|io| shard::run(config, io)),
+                    (_, Some(layers)) => {
+                        let io = Layered::new(Epoll::new(slots, stamped)?, layers, &config);
+                        shard::run(config, io)
+                    }
                 }
             })?);
             engine.lives.push(live);

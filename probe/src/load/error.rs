@@ -15,7 +15,7 @@ pub enum ErrorKind {
     Truncated,
     Timeout,
     Protocol,
-    /// The server sent a TLS record in place of HTTP.
+    /// The server sent a TLS record in place of HTTP, or broke the rules of TLS.
     Tls,
     /// The server probably sent an HTTP/2 frame.
     Http2,
@@ -29,11 +29,19 @@ pub enum ErrorKind {
     RedirectLimit,
     /// A redirect without a usable target.
     RedirectInvalid,
+    /// The server's certificate is not accepted.
+    Certificate,
+    /// A handshake above the socket took too long.
+    HandshakeTimeout,
+    /// The server does not choose HTTP/2.
+    NoHttp2,
+    /// The server does not make the connection a WebSocket.
+    Upgrade,
 }
 
 impl ErrorKind {
     /// The names in messages, in the order of the variants.
-    pub const NAMES: [&'static str; 21] = [
+    pub const NAMES: [&'static str; 25] = [
         "connect-refused",
         "connect-timeout",
         "connect-failed",
@@ -55,6 +63,10 @@ impl ErrorKind {
         "redirect-elsewhere",
         "redirect-limit",
         "redirect-invalid",
+        "certificate",
+        "handshake-timeout",
+        "no-http2",
+        "upgrade",
     ];
 }
 
@@ -70,6 +82,7 @@ mod tests {
             (ErrorKind::Timeout, "timeout"),
             (ErrorKind::Content, "content"),
             (ErrorKind::RedirectInvalid, "redirect-invalid"),
+            (ErrorKind::Upgrade, "upgrade"),
         ] {
             assert_eq!(ErrorKind::NAMES[kind as usize], name);
         }

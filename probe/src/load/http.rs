@@ -240,7 +240,7 @@ fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>, Er
     for field in response.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
             let value = number(field.value).ok_or(ErrorKind::Protocol)?;
-            if length.map_or(false, |length| length != value) {
+            if length.is_some_and(|length| length != value) {
                 return Err(ErrorKind::Protocol);
             }
             length = Some(value);

@@ -36,7 +36,7 @@ pub fn watch(
             engine.interrupt();
         }
         let now = now_ns();
-        if due_ns.map_or(false, |due| now >= due) {
+        if due_ns.is_some_and(|due| now >= due) {
             written = write_progress(engine, now, last_ns, writer);
             last_ns = now;
             if written.is_err() {

@@ -23,6 +23,7 @@ mod share;
 mod source;
 mod template;
 mod text;
+mod transport;
 mod warnings;
 
 use crate::clock;

@@ -2,7 +2,7 @@
 
 use super::http_request::{HttpTemplate, RequestPlan, TemplatePlan};
 use super::placeholder::{Pieces, Values};
-use super::plan::Plan;
+use super::plan::{Plan, Protocol};
 use super::text::latin1_bytes;
 
 /// What all requests of a load have in common.
@@ -26,8 +26,8 @@ impl Outgoing {
     pub fn new(plan: &Plan) -> Result<Outgoing, String> {
         let templates = plan.templates.as_ref();
         let message = match &plan.request {
-            Some(request) => Message::Http(request.template(templates)?),
-            None => Message::Line(line(plan)?),
+            Some(request) if !plan.is_websocket() => Message::Http(request.template(templates)?),
+            _ => Message::Line(line(plan)?),
         };
         let order = plan.request.as_ref().map(RequestPlan::order);
         let mut outgoing = Outgoing {
@@ -121,7 +121,7 @@ impl Outgoing {
     }
 }
 
-/// The line of a plan, with its newline.
+/// The line of a plan, with its newline, or its message.
 fn line(plan: &Plan) -> Result<Pieces, String> {
     let text = plan.line.as_deref().unwrap_or_default();
     let mut pieces = match &plan.templates {
@@ -133,7 +133,9 @@ fn line(plan: &Plan) -> Result<Pieces, String> {
             pieces
         }
     };
-    pieces.push_text(b"\n");
+    if plan.protocol != Protocol::Ws && plan.protocol != Protocol::Stream {
+        pieces.push_text(b"\n");
+    }
     Ok(pieces)
 }
 

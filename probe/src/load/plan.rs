@@ -1,9 +1,11 @@
 //! The plan of a load: the key `load` of a request.
 
+use super::body::MAX_MESSAGE_BYTES;
 use super::http_request::{RequestPlan, TemplatePlan};
 use super::pacer::{Pacing, Step};
 use super::share::Share;
 use super::text::{latin1_bytes, whole_pattern};
+use super::transport::TlsPlan;
 use crate::units::nanoseconds;
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -31,6 +33,9 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     #[serde(default)]
     pub io: BackEnd,
+    /// With it, connections have TLS.
+    #[serde(default)]
+    pub tls: Option<TlsPlan>,
     #[serde(default)]
     pub pacing: PacingPlan,
     /// Open loop: requests are sent together at multiples of this, each later than its instant by less than it.
@@ -68,6 +73,8 @@ pub enum Protocol {
     Http,
     Stream,
     Tcp,
+    /// Messages of a WebSocket, each of which is answered by one.
+    Ws,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
@@ -167,13 +174,13 @@ impl StreamPlan {
     /// Whether the reader of a connection, by its number from 1, is paused.
     pub fn pauses(&self, id: u64) -> bool {
         self.pause
-            .map_or(false, |pause| percentile(id) < pause.percent)
+            .is_some_and(|pause| percentile(id) < pause.percent)
     }
 
     /// Whether a connection is reset. None is both paused and reset.
     pub fn resets(&self, id: u64) -> bool {
         self.reset
-            .map_or(false, |reset| percentile(id) >= 100 - reset.percent)
+            .is_some_and(|reset| percentile(id) >= 100 - reset.percent)
     }
 
     fn check(&self, protocol: Protocol) -> Result<(), String> {
@@ -189,7 +196,7 @@ impl StreamPlan {
             reset.map(|reset| reset.percent),
         ];
         for (key, percent) in ["slow", "vanish"].into_iter().zip(percents) {
-            if percent.map_or(false, |percent| !(1..=100).contains(&percent)) {
+            if percent.is_some_and(|percent| !(1..=100).contains(&percent)) {
                 return Err(format!("load: stream.{key}: percent: 1 to 100"));
             }
         }
@@ -217,6 +224,8 @@ pub enum Framing {
     #[default]
     Chunk,
     Line,
+    /// Of a WebSocket.
+    Message,
 }
 
 fn one() -> usize {
@@ -267,6 +276,9 @@ impl Plan {
         ramp.map_or(Ok(()), |ramp| positive("ramp_per_s", ramp, MAX_RATE))?;
         self.check_pacing()?;
         self.stream.check(self.protocol)?;
+        if self.stream.framing == Framing::Message && self.protocol != Protocol::Stream {
+            return Err("load: stream.framing: messages are for streams only".into());
+        }
         match (self.protocol, &self.request, &self.line) {
             (Protocol::Tcp, None, Some(line)) => {
                 let line = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;
@@ -278,6 +290,11 @@ impl Plan {
                     templates.check_values("line", &pieces, &['\n'])?;
                 }
             }
+            (Protocol::Ws, Some(request), Some(line)) => self.check_websocket(request, line)?,
+            (Protocol::Stream, Some(request), line) if self.is_websocket() => {
+                self.check_websocket(request, line.as_deref().unwrap_or_default())?;
+            }
+            (Protocol::Ws, ..) => return Err("load: ws needs `request` and `line`".into()),
             (Protocol::Tcp, ..) => return Err("load: tcp needs `line`, and no `request`".into()),
             (protocol, Some(request), None) => {
                 request.template(self.templates.as_ref())?;
@@ -308,6 +325,33 @@ impl Plan {
             whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
         }
         Ok(())
+    }
+
+    /// Whether connections become WebSockets.
+    pub fn is_websocket(&self) -> bool {
+        match self.protocol {
+            Protocol::Ws => true,
+            Protocol::Stream => self.stream.framing == Framing::Message,
+            Protocol::Http | Protocol::Tcp => false,
+        }
+    }
+
+    /// `line`: the message.
+    fn check_websocket(&self, request: &RequestPlan, line: &str) -> Result<(), String> {
+        request.template(self.templates.as_ref())?;
+        let is_plain = request.method == "GET" && request.body.is_empty() && !request.close;
+        if !is_plain || request.follow_redirects || !request.targets.is_empty() {
+            return Err("load: a WebSocket begins with a GET of one target, without a body".into());
+        }
+        let bytes = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;
+        if bytes.len() > MAX_MESSAGE_BYTES {
+            return Err(format!("load: line: at most {MAX_MESSAGE_BYTES} bytes"));
+        }
+        let pieces = self
+            .templates
+            .as_ref()
+            .map(|templates| templates.pieces("line", line));
+        pieces.map_or(Ok(()), |pieces| pieces.map(|_| ()))
     }
 
     fn check_pacing(&self) -> Result<(), String> {

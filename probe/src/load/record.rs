@@ -50,6 +50,8 @@ pub struct Record {
     pub service: Histogram,
     pub queue: Histogram,
     pub connect: Histogram,
+    /// From the connect of a socket to the end of the handshake above it.
+    pub handshake: Histogram,
     pub first_byte: Histogram,
     pub lateness: Histogram,
     /// How much later than it could a request was sent, or a part of a stream was read at most.
@@ -97,6 +99,9 @@ pub struct Record {
     /// CPU time of the busiest thread while it sent requests, and that time without busy-polling.
     pub max_thread_cpu_ns: u64,
     pub max_thread_busy_ns: u64,
+    /// Version and cipher of TLS, and why the first connection failed above its socket; of one shard.
+    pub security: String,
+    pub fault: String,
 }
 
 impl Record {
@@ -110,12 +115,13 @@ impl Record {
     }
 
     /// Histograms by their names.
-    pub fn histograms(&self) -> [(&'static str, &Histogram); 7] {
+    pub fn histograms(&self) -> [(&'static str, &Histogram); 8] {
         [
             ("latency", &self.latency),
             ("service", &self.service),
             ("queue", &self.queue),
             ("connect", &self.connect),
+            ("handshake", &self.handshake),
             ("first_byte", &self.first_byte),
             ("lateness", &self.lateness),
             ("schedule_error", &self.schedule_error),
@@ -129,6 +135,7 @@ impl Record {
             &mut self.service,
             &mut self.queue,
             &mut self.connect,
+            &mut self.handshake,
             &mut self.first_byte,
             &mut self.lateness,
             &mut self.schedule_error,
@@ -146,6 +153,14 @@ impl Record {
         self.targets.resize_with(count, TargetRecord::default);
         for (own, others) in self.targets.iter_mut().zip(&other.targets) {
             own.merge(others);
+        }
+        for (own, others) in [
+            (&mut self.security, &other.security),
+            (&mut self.fault, &other.fault),
+        ] {
+            if own.is_empty() {
+                own.push_str(others);
+            }
         }
         self.intended += other.intended;
         self.requests += other.requests;
@@ -254,6 +269,8 @@ mod tests {
             max_thread_cpu_ns: 22 * scale,
             max_thread_busy_ns: 23 * scale,
             numbered: vec![(scale, 24)],
+            security: format!("TLS {scale}"),
+            fault: format!("fault {scale}"),
             ..Record::default()
         };
         let mut target = TargetRecord {
@@ -275,6 +292,7 @@ mod tests {
             &mut record.service,
             &mut record.queue,
             &mut record.connect,
+            &mut record.handshake,
             &mut record.first_byte,
             &mut record.lateness,
             &mut record.schedule_error,
@@ -342,6 +360,10 @@ mod tests {
             open: 5 * 31,
         };
         assert_eq!(merged.series, [SecondStats::default(), second]);
+        assert_eq!(
+            (merged.security.as_str(), merged.fault.as_str()),
+            ("TLS 1", "fault 1")
+        );
         assert_eq!(merged.late_shares, 2.5);
         assert_eq!(merged.numbered, [(1, 24), (4, 24)]);
         let [target] = merged.targets.as_slice() else {
@@ -357,6 +379,7 @@ mod tests {
             "service",
             "queue",
             "connect",
+            "handshake",
             "first_byte",
             "lateness",
             "schedule_error",

@@ -17,6 +17,29 @@ pub fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
+/// Where requests go: the host as in the header `Host`, and whether it is inside TLS.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    pub host: &'a str,
+    pub secure: bool,
+}
+
+impl Origin<'_> {
+    fn scheme(&self) -> &'static str {
+        match self.secure {
+            true => "https",
+            false => "http",
+        }
+    }
+
+    /// Whether an authority is this host and port.
+    fn is_at(&self, authority: &[u8]) -> bool {
+        let port: &[u8] = if self.secure { b":443" } else { b":80" };
+        let without_port = |text: &[u8]| text.strip_suffix(port).unwrap_or(text).to_vec();
+        without_port(authority).eq_ignore_ascii_case(&without_port(self.host.as_bytes()))
+    }
+}
+
 impl Redirect {
     /// Whether the next request is a GET without a body, as user agents do it.
     pub fn becomes_get(&self, method: &str) -> bool {
@@ -27,8 +50,8 @@ impl Redirect {
         }
     }
 
-    /// The target of the next request; `base` is that of the last, `host` the server's, as in the header.
-    pub fn target(&self, base: &[u8], host: &str) -> Result<Vec<u8>, ErrorKind> {
+    /// The target of the next request; `base` is that of the last.
+    pub fn target(&self, base: &[u8], origin: Origin<'_>) -> Result<Vec<u8>, ErrorKind> {
         let location = self
             .location
             .split(|&byte| byte == b'#')
@@ -37,8 +60,8 @@ impl Redirect {
         if !location.iter().all(|byte| (0x21..0x7f).contains(byte)) {
             return Err(ErrorKind::RedirectInvalid);
         }
-        let local = match authority_and_rest(location)? {
-            Some((authority, rest)) if is_same(authority, host) => rest,
+        let local = match authority_and_rest(location, origin.scheme())? {
+            Some((authority, rest)) if origin.is_at(authority) => rest,
             Some(_) => return Err(ErrorKind::RedirectElsewhere),
             None => location,
         };
@@ -62,11 +85,16 @@ impl Redirect {
 /// An authority, and what follows it.
 type AuthorityAndRest<'a> = (&'a [u8], &'a [u8]);
 
-/// The authority of a location that has one, and what follows; the error: another scheme than http.
-fn authority_and_rest(location: &[u8]) -> Result<Option<AuthorityAndRest<'_>>, ErrorKind> {
+/// The authority of a location that has one, and what follows; the error: another scheme than this.
+fn authority_and_rest<'a>(
+    location: &'a [u8],
+    scheme: &str,
+) -> Result<Option<AuthorityAndRest<'a>>, ErrorKind> {
     let end = location.iter().position(|byte| b":/?".contains(byte));
     let rest = match end.filter(|&end| location[end] == b':') {
-        Some(end) if location[..end].eq_ignore_ascii_case(b"http") => &location[end + 1..],
+        Some(end) if location[..end].eq_ignore_ascii_case(scheme.as_bytes()) => {
+            &location[end + 1..]
+        }
         Some(_) => return Err(ErrorKind::RedirectElsewhere),
         None => location,
     };
@@ -79,13 +107,6 @@ fn authority_and_rest(location: &[u8]) -> Result<Option<AuthorityAndRest<'_>>, E
         None if has_scheme => Err(ErrorKind::RedirectInvalid),
         None => Ok(None),
     }
-}
-
-/// Whether both are the same host and port.
-fn is_same(authority: &[u8], host: &str) -> bool {
-    let without_port = |text: &[u8]| text.strip_suffix(b":80").unwrap_or(text).to_vec();
-    let (one, other) = (without_port(authority), without_port(host.as_bytes()));
-    one.eq_ignore_ascii_case(&other)
 }
 
 /// Removes the segments `.` and `..` of a path; the query stays.
@@ -118,12 +139,16 @@ fn without_dots(target: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn at(host: &str, secure: bool) -> Origin<'_> {
+        Origin { host, secure }
+    }
+
     fn target(location: &str) -> Result<String, ErrorKind> {
         let redirect = Redirect {
             status: 302,
             location: location.into(),
         };
-        let target = redirect.target(b"/a/b?c=/d", "Host:8080")?;
+        let target = redirect.target(b"/a/b?c=/d", at("Host:8080", false))?;
         Ok(String::from_utf8(target).unwrap())
     }
 
@@ -152,7 +177,15 @@ mod tests {
             status: 301,
             location: b"http://h:80/x".to_vec(),
         };
-        assert_eq!(standard.target(b"/", "h"), Ok(b"/x".to_vec()));
+        assert_eq!(standard.target(b"/", at("h", false)), Ok(b"/x".to_vec()));
+        let elsewhere = Err(ErrorKind::RedirectElsewhere);
+        assert_eq!(standard.target(b"/", at("h", true)), elsewhere);
+        let secure = Redirect {
+            status: 301,
+            location: b"https://h:443/x".to_vec(),
+        };
+        assert_eq!(secure.target(b"/", at("h", true)), Ok(b"/x".to_vec()));
+        assert_eq!(secure.target(b"/", at("h", false)), elsewhere);
     }
 
     #[test]

@@ -83,6 +83,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
             "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
             "idle_closes": record.idle_closes,
         },
+        "security": record.security,
         "concurrency": record.concurrency(),
         "targets": targets(record),
         "messages": record.messages,
@@ -181,13 +182,25 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
         );
         return ("load-failed", why);
     }
+    let untrusted = count(ErrorKind::Certificate);
+    if untrusted > 0 && untrusted == record.errors_total() {
+        let why = format!(
+            "the server's certificate is not accepted: {}; --cacert FILE names who signed it, --insecure accepts any",
+            record.fault
+        );
+        return ("load-failed", why);
+    }
     let most = ErrorKind::NAMES
         .iter()
         .zip(record.errors)
         .max_by_key(|(_, count)| *count);
     let why = match most {
         Some((kind, count)) if count > 0 => {
-            format!("nothing was answered as expected: {kind} {count} times")
+            let fault = match record.fault.as_str() {
+                "" => String::new(),
+                fault => format!("; the first of them: {fault}"),
+            };
+            format!("nothing was answered as expected: {kind} {count} times{fault}")
         }
         _ => "nothing was answered".into(),
     };

@@ -146,10 +146,10 @@ impl StreamFormat {
         on_message: &mut impl FnMut(&mut StreamState, &[u8]),
     ) -> Result<(), ErrorKind> {
         match self.framing {
-            Framing::Chunk if last && stream.held.is_empty() => {
+            Framing::Chunk | Framing::Message if last && stream.held.is_empty() => {
                 on_message(stream, bytes.strip_suffix(b"\n").unwrap_or(bytes));
             }
-            Framing::Chunk => {
+            Framing::Chunk | Framing::Message => {
                 hold(stream, bytes)?;
                 if last {
                     let held = std::mem::take(&mut stream.held);
@@ -220,7 +220,7 @@ impl StreamFormat {
         Message {
             late_ns: due_ns.map(|due_ns| now_ns.saturating_sub(due_ns)),
             error,
-            early: earliest_ns.map_or(false, |at_ns| now_ns + EARLY_TOLERANCE_NS < at_ns),
+            early: earliest_ns.is_some_and(|at_ns| now_ns + EARLY_TOLERANCE_NS < at_ns),
         }
     }
 }

@@ -199,7 +199,7 @@ impl Stub {
 
     fn is_current(&self, index: usize, generation: u32) -> bool {
         let known = self.connections.get(index).and_then(Option::as_ref);
-        known.map_or(false, |connection| connection.generation == generation)
+        known.is_some_and(|connection| connection.generation == generation)
     }
 
     fn accept(&mut self, upstream: usize) {

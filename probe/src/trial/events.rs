@@ -28,7 +28,7 @@ impl Trial<'_, '_> {
                 }
                 self.port = self.port.or(port);
                 let service = self.service.as_mut();
-                if service.map_or(false, |service| service.ready(t_ns)) && alive {
+                if service.is_some_and(|service| service.ready(t_ns)) && alive {
                     self.mark("ready")?;
                 }
             }

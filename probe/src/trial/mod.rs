@@ -242,7 +242,7 @@ impl Trial<'_, '_> {
                 self.loads.mark_taken();
                 self.mark(name)?;
             }
-            if self.sampling_due_ns().map_or(false, |due| now >= due) {
+            if self.sampling_due_ns().is_some_and(|due| now >= due) {
                 self.begin_sampling()?;
             }
             if self.cause.is_some() {

@@ -65,7 +65,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         cause: parts.cause,
         exit_status,
         signal,
-        out_of_memory: cgroup.map_or(false, |cgroup| cgroup.out_of_memory()),
+        out_of_memory: cgroup.is_some_and(|cgroup| cgroup.out_of_memory()),
         last_line_error: parts.last_line_error,
         service: parts.service.map(Service::phase),
         expect: parts.request.expect.as_ref(),

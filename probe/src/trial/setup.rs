@@ -59,7 +59,7 @@ pub fn parser(request: &Request) -> StdoutParser {
     let expected = request.expect.as_ref();
     let lines = expected.and_then(|expect| expect.lines.as_ref());
     let prefixes = lines.into_iter().flat_map(|lines| lines.starting.keys());
-    let hashed = lines.map_or(false, |lines| lines.sha256.is_some());
+    let hashed = lines.is_some_and(|lines| lines.sha256.is_some());
     StdoutParser::new(prefixes.copied(), hashed)
 }
 

@@ -10,6 +10,8 @@ mod modules;
 mod output;
 mod plain;
 mod programs;
+mod secure;
 mod services;
 mod streams;
 mod stub;
+mod websockets;

@@ -101,7 +101,7 @@ def probe_compiler(checkout: Path) -> Runtime | None:
     except (OSError, ValueError, KeyError):
         return None
     # Debian's cargo brings rustc.
-    install = {"debian": ("cargo",), "ubuntu": ("cargo",)}
+    install = {"debian": ("cargo",), "debian-12": ("cargo-web",), "ubuntu": ("cargo",)}
     return Runtime("rust", ("rustc",), ("{runtime}", "--version"), minimum, install=install)
 
 

@@ -35,19 +35,19 @@ EXIT_INTERRUPTED = 130
 def load(context: click.Context, /, **values: Any) -> int:
     """Drive load at TARGET and show what its users would see.
 
-    TARGET is http://…, stream+http://… (responses held open) or tcp://host:port (lines). Exit status 1 if
-    nothing was answered as expected.
+    TARGET is http://…, https://…, ws://…, wss://… (each message must come back), tcp://host:port (lines), or
+    one of the first four after stream+ (held open). Exit status 1 if nothing was answered as expected.
     """
     from ringside.load import target as targets
 
     arguments = LoadArguments(**values)
     parsed, weights = targets.parse_several(arguments.targets, arguments.weights or ())
-    _check(context, arguments, parsed)
+    other = targets.parse(arguments.other_target) if arguments.other_target else None
+    _check(context, arguments, parsed, other)
     seed = secrets.randbelow(2**32) if arguments.seed is None else arguments.seed
     plan = _plan(arguments, parsed, weights, seed)
     if arguments.hdr_file:
         _check_writable(arguments.hdr_file)
-    other = targets.parse(arguments.other_target) if arguments.other_target else None
     for each in (parsed[0], other) if other else (parsed[0],):
         if not _is_ready(each, arguments.wait_ready_s):
             return EXIT_FAILED
@@ -63,11 +63,14 @@ def load(context: click.Context, /, **values: Any) -> int:
     return load_versus.compare(compared, addresses, plans, seed, arguments)
 
 
-def _check(context: click.Context, arguments: LoadArguments, targets: Sequence[Target]) -> None:
+def _check(
+    context: click.Context, arguments: LoadArguments, targets: Sequence[Target], other: Target | None
+) -> None:
     """Raise UsageError where options exclude each other."""
     from ringside.load import options
 
-    options.check_protocol(targets[0].protocol, _options_in_use(context))
+    is_secure = any(each.is_secure for each in (targets[0], other) if each)
+    options.check_target(targets[0], _options_in_use(context), is_secure=is_secure)
     if not arguments.other_target:
         for name, value in (("--blocks", arguments.blocks), ("--margin", arguments.margin)):
             if value is not None:
@@ -111,6 +114,8 @@ def _plan(arguments: LoadArguments, targets: Sequence[Target], weights: Sequence
         values=templates.read_values(arguments.values_file) if arguments.values_file else None,
         seed=seed,
         is_literal=arguments.is_literal,
+        cacert=arguments.cacert,
+        insecure=arguments.insecure,
         follow_redirects=arguments.follow_redirects,
         connections=arguments.connections,
         threads=arguments.threads,
@@ -200,6 +205,8 @@ def _load(arguments: LoadArguments, shares: Sequence[tuple[Target, int]], plan: 
             f"{one_line(load_result.figures.detail)}; start the server, name its port, or wait for it with "
             "--wait-ready 10s"
         )
+    if load_result.is_untrusted:
+        streams.say(one_line(load_result.figures.detail))
     checks = [thresholds.check(threshold, load_result) for threshold in arguments.thresholds]
     several = shares if len(shares) > 1 else ()
     with streams.output():
@@ -224,7 +231,7 @@ def _show(
     plan: LoadPlan,
     result: LoadResult,
 ) -> None:
-    """Print the load as text or CSV. One without a server has a line on stderr alone."""
+    """Print the load as text or CSV. One without a server that is trusted has a line on stderr alone."""
     from ringside.cli import context
     from ringside.load import rows, summary
     from ringside.load.time_units import MILLISECONDS, UNITS
@@ -233,7 +240,7 @@ def _show(
     if arguments.form == "csv":
         each, weights = zip(*shares, strict=True)
         sys.stdout.write(rows.as_csv(each, weights, result, unit))
-    elif not result.is_refused:
+    elif not (result.is_refused or result.is_untrusted):
         several = shares if len(shares) > 1 else ()
         summary.show(target, plan, result, context.out(), unit=unit, shares=several)
 

@@ -17,6 +17,7 @@ from ringside.cli.sections import COMMON, Function, option
 
 _SCHEDULE = "When requests are sent"
 _REQUEST = "What is sent"
+_TLS = "TLS"
 _REPLY = "What must come back"
 _STREAM = "Streams"
 _VERSUS = "Two targets compared"
@@ -51,6 +52,8 @@ class LoadArguments:
     follow_redirects: bool
     values_file: Path | None
     is_literal: bool
+    cacert: Path | None
+    insecure: bool
     line: str | None
     expect_status: int | None
     expect_body: str | None
@@ -199,7 +202,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         is_flag=True,
         help="Follow redirects on the same host and port, up to 10 for each request.",
     ),
-    option(_REQUEST, "--line", metavar="TEXT", help="What a tcp target is sent [default: 1]."),
+    option(
+        _REQUEST, "--line", metavar="TEXT", help="What a tcp target, or a WebSocket, is sent [default: 1]."
+    ),
     option(
         _REPLY,
         "--expect-status",
@@ -210,6 +215,14 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     option(_REPLY, "--expect-body", metavar="TEXT", help="What body or line must be."),
     option(_REPLY, "--expect-contains", metavar="TEXT", help="What body or line must contain."),
     option(_REPLY, "--expect-pattern", metavar="REGEX", help="What body or line as a whole must match."),
+    option(
+        _TLS,
+        "--cacert",
+        type=params.FILE,
+        metavar="FILE",
+        help="Certificates (PEM) to trust [default: the system's].",
+    ),
+    option(_TLS, "--insecure", is_flag=True, help="Accept any certificate."),
     option(
         _STREAM,
         "--framing",

@@ -48,6 +48,7 @@ def as_document(
         "service_ms": milliseconds(figures.latency("service")),
         "queue_ms": milliseconds(figures.latency("queue")),
         "connect_ms": milliseconds(figures.latency("connect")),
+        "handshake_ms": milliseconds(figures.latency("handshake")),
         "first_byte_ms": milliseconds(figures.latency("first_byte")),
         "schedule_error_ms": milliseconds(figures.latency("schedule_error")),
     }
@@ -78,6 +79,7 @@ def as_document(
         "reads": figures.reads,
         "stamped_reads": figures.stamped_reads,
         "connections": figures.connections,
+        "security": figures.security or None,
         "concurrency": figures.concurrency,
         "io": started.io if started else "",
         "threads": started.threads if started else 0,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from itertools import starmap
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -22,11 +24,13 @@ from ringside.probe.protocol import (
     Staircase,
     StaircaseStep,
     StreamMessages,
+    Tls,
     WeightedTarget,
 )
+from ringside.text import one_line
 
 _DURATION_S = 10.0
-_CONNECTIONS = {"http": 64, "tcp": 64, "stream": 100}
+_CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 _MAX_EXPECTED = 1 << 20
 # Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
 _TICK_S = (1e-5, 0.1)
@@ -42,14 +46,31 @@ _NOT_FOR = {
     "http": (*_STREAM, "--line"),
     "stream": ("--line", "--close", "--follow-redirects", "--weights", *_SCHEDULE, "--requests", *_CONTENT),
     "tcp": (*_HTTP, *_STREAM),
+    "ws": (*(option for option in _HTTP if option != "--header"), *_STREAM),
+    "stream+ws": (
+        *("--framing", "--method", "--body", "--close", "--expect-status", "--follow-redirects"),
+        *("--weights", *_SCHEDULE, "--requests", *_CONTENT),
+    ),
 }
-_KINDS = {"http": "an http target", "stream": "a stream", "tcp": "a tcp target"}
+_SECURE = ("--cacert", "--insecure")
+_KINDS = {
+    "http": "an http target",
+    "stream": "a stream",
+    "tcp": "a tcp target",
+    "ws": "a WebSocket",
+    "stream+ws": "a stream of a WebSocket",
+}
 
 
-def check_protocol(protocol: str, options: Iterable[str]) -> None:
-    """Raise UsageError where one of these options (`--rate`) is not for targets of this protocol."""
+def check_target(target: Target, options: Iterable[str], *, is_secure: bool = False) -> None:
+    """Raise UsageError where one of these options (`--rate`) is not for such a target. `is_secure`: this one,
+    or another that it is compared with, is inside TLS."""
+    protocol = target.protocol
+    kind = "stream+ws" if protocol == "stream" and target.is_websocket else protocol
     for option in options:
-        if option not in _NOT_FOR[protocol]:
+        if option in _SECURE and not is_secure:
+            raise UsageError(f"{option} is for TLS: leave it out, or name the target as https://…")
+        if option not in _NOT_FOR[kind]:
             continue
         if protocol == "stream" and option in _CONTENT:
             raise UsageError(
@@ -62,7 +83,7 @@ def check_protocol(protocol: str, options: Iterable[str]) -> None:
                 f"{option} is not for a stream, whose server sends by itself: --ramp says how fast streams "
                 "are opened"
             )
-        raise UsageError(f"{option} is not for {_KINDS[protocol]}: leave it out")
+        raise UsageError(f"{option} is not for {_KINDS[kind]}: leave it out")
 
 
 def pacing(
@@ -155,6 +176,8 @@ def load_plan(
     values: ValuesFile | None = None,
     seed: int = 0,
     is_literal: bool = False,
+    cacert: Path | None = None,
+    insecure: bool = False,
 ) -> LoadPlan:
     """The plan for a target, its addresses apart. `others`: targets on the same server that get a share of
     the requests, by their `weights` and that of the first. `is_literal`: braces are sent as they stand.
@@ -167,11 +190,13 @@ def load_plan(
         _check_tick(tick_s, pacing)
     if duration_s is None and requests is None and not isinstance(pacing, Staircase):
         duration_s = _DURATION_S
-    if line is not None and "\n" in line:
+    if line is not None and "\n" in line and protocol == "tcp":
         raise UsageError("--line is one line: its newline is sent automatically")
     paths = [each.path for each in (target, *others)]
     text = (body or b"").decode("latin-1")
-    line_text = wire_text("1" if line is None else line) if protocol == "tcp" else None
+    if line is None and protocol in ("tcp", "ws"):
+        line = "1"
+    line_text = None if line is None else wire_text(line)
     request, texts = None, {"--line": line_text or ""}
     if protocol != "tcp":
         texts = {templates.PATH: " ".join(paths), "--body": text}
@@ -201,6 +226,7 @@ def load_plan(
         threads=threads,
         cpus=cpus,
         io=io,
+        tls=_tls(target, cacert, insecure) if target.is_secure else None,
         pacing=pacing,
         tick_s=tick_s,
         duration_s=duration_s,
@@ -211,7 +237,7 @@ def load_plan(
         line=line_text,
         templates=placeholders,
         expect=expect,
-        stream=stream,
+        stream=replace(stream, framing="message") if protocol == "stream" and target.is_websocket else stream,
     )
 
 
@@ -221,6 +247,18 @@ def _check_tick(tick_s: float, pacing: Pacing) -> None:
     least_s, most_s = _TICK_S
     if not least_s <= tick_s <= most_s:
         raise UsageError("--tick is out of range: from 10us to 100ms")
+
+
+def _tls(target: Target, cacert: Path | None, insecure: bool) -> Tls:
+    if cacert is not None and insecure:
+        raise UsageError("--insecure accepts any certificate: leave out --cacert")
+    if cacert is not None and not (cacert.is_file() and os.access(cacert, os.R_OK)):
+        raise UsageError(
+            f"--cacert {one_line(str(cacert))} cannot be read: name a file of certificates (PEM)"
+        )
+    # A certificate's names have no final dot, and addresses have no zone.
+    name = target.host.partition("%")[0].removesuffix(".")
+    return Tls(name, str(cacert.absolute()) if cacert else None, insecure)
 
 
 def uses_random(plan: LoadPlan) -> bool:

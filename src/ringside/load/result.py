@@ -32,8 +32,15 @@ class LoadResult:
     @property
     def is_refused(self) -> bool:
         """Whether no server listened: every connection was refused."""
-        figures = self.figures
-        return not figures.connections.get("opened") and set(figures.errors) == {"connect-refused"}
+        return self._failed_by("connect-refused")
+
+    @property
+    def is_untrusted(self) -> bool:
+        """Whether every connection failed because of the server's certificate."""
+        return self._failed_by("certificate")
+
+    def _failed_by(self, kind: str) -> bool:
+        return not self.figures.connections.get("opened") and set(self.figures.errors) == {kind}
 
     @property
     def is_lower_bound(self) -> bool:

@@ -36,16 +36,20 @@ ERRORS = {
     "ended": "the server ended a response that was to be held open: name ordinary replies as http://…",
     "truncated": "the server closed the connection within a reply",
     "timeout": "no whole reply within --timeout; for a stream, silence",
-    "protocol": "the reply breaks the rules of HTTP or of the line",
-    "tls": "the port expects TLS, which is not supported: name a port of plain HTTP",
+    "protocol": "the reply breaks the rules of its protocol",
+    "tls": "the server speaks TLS where HTTP was expected (https://…), or breaks its rules",
     "http2": "the server seems to accept only HTTP/2; only HTTP/1.1 is supported",
     "too-large": "a head, line or message larger than the engine's limit",
     "unsolicited": "a reply without a request",
     "status": "another status than expected",
-    "content": "another body or line than expected",
+    "content": "another body, line or message than expected",
     "redirect-elsewhere": "a redirect to another host, port or scheme, which is not followed",
     "redirect-limit": "more than 10 redirects of one request",
     "redirect-invalid": "a redirect without a usable Location",
+    "certificate": "the server's certificate is not accepted: --cacert FILE, or --insecure",
+    "handshake-timeout": "no end of a handshake within --timeout",
+    "no-http2": "the server does not speak HTTP/2",
+    "upgrade": "the server does not make the connection a WebSocket: check the path",
 }
 SEQUENCE = {
     "gaps": "messages missing",
@@ -60,6 +64,7 @@ _ROWS = {
     "service": "service",
     "queue": "queue",
     "connect": "connect",
+    "handshake": "handshake",
     "first_byte": "first byte",
     "lateness": "lateness",
     "schedule_error": "schedule error",
@@ -178,6 +183,8 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         if idle_closes := connections.get("idle_closes"):
             text += f", {idle_closes:,} closed by the server while idle"
         rows.append(("connections", text))
+    if figures.security:
+        rows.append(("security", one_line(figures.security, 80)))
     if figures.concurrency and not streams:
         rows.append(("in flight", f"{significant(figures.concurrency)} requests on average"))
     bytes_in, bytes_out = (numbers.quantity(value, "B") for value in (figures.bytes_in, figures.bytes_out))

@@ -14,9 +14,19 @@ from urllib.parse import quote, urlsplit
 from ringside.errors import UsageError
 from ringside.text import one_line
 
-_PROTOCOLS = {"http": "http", "stream+http": "stream", "tcp": "tcp"}
+# By scheme without TLS: the protocol of the load, and what carries it.
+_SCHEMES = {
+    "http": ("http", "http"),
+    "stream+http": ("stream", "http"),
+    "ws": ("ws", "websocket"),
+    "stream+ws": ("stream", "websocket"),
+    "tcp": ("tcp", "tcp"),
+}
+# Inside TLS.
+_SECURE_SCHEMES = {"https": "http", "stream+https": "stream+http", "wss": "ws", "stream+wss": "stream+ws"}
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"
 _HTTP_PORT = 80
+_HTTPS_PORT = 443
 _MAX_TARGETS = 100
 # How long an address may take to answer where there are several.
 _CONNECT_S = 1.0
@@ -26,19 +36,26 @@ _SAFE = "/?:@!$&'()*+,;=%-._~{}[]|"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`protocol` is `http`, `stream` or `tcp`; `path` has the query, and is empty for tcp. `host` is
-    ASCII, an IPv6 address without its brackets."""
+    """`protocol` is `http`, `stream`, `ws` or `tcp`; `path` has the query, and is empty for tcp. `host` is
+    ASCII, an IPv6 address without its brackets. `is_secure`: inside TLS. `carrier`: what is above the
+    connection, `http`, `websocket` or `tcp`."""
 
     text: str
     protocol: str
     host: str
     port: int
     path: str = ""
+    is_secure: bool = False
+    carrier: str = "http"
+
+    @property
+    def is_websocket(self) -> bool:
+        return self.carrier == "websocket"
 
     def authority(self) -> str:
         """The value of the `Host` header."""
         host = f"[{self.host.partition('%')[0]}]" if ":" in self.host else self.host
-        return host if self.port == _HTTP_PORT else f"{host}:{self.port}"
+        return host if self.port == _default_port(self.is_secure) else f"{host}:{self.port}"
 
 
 def parse(text: str) -> Target:
@@ -49,7 +66,7 @@ def parse(text: str) -> Target:
     scheme, separator, rest = text.partition("://")
     if not separator:
         raise UsageError(f"the target {shown} has no scheme: write it like {_EXAMPLE}")
-    protocol = _protocol(scheme.lower())
+    protocol, carrier, is_secure = _protocol(scheme.lower())
     try:
         url = urlsplit(text)
         host, port = url.hostname or "", url.port
@@ -72,9 +89,14 @@ def parse(text: str) -> Target:
             raise UsageError(f"the target {shown} has a path: a tcp target is tcp://host:port, and no more")
         if port is None:
             raise UsageError(f"the target {shown} has no port: write it as tcp://host:port")
-        return Target(text, protocol, host, port)
+        return Target(text, protocol, host, port, carrier=carrier)
     path = quote(path, safe=_SAFE)
-    return Target(text, protocol, host, port or _HTTP_PORT, path if path.startswith("/") else f"/{path}")
+    path = path if path.startswith("/") else f"/{path}"
+    return Target(text, protocol, host, port or _default_port(is_secure), path, is_secure, carrier)
+
+
+def _default_port(is_secure: bool) -> int:
+    return _HTTPS_PORT if is_secure else _HTTP_PORT
 
 
 def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Target], list[int]]:
@@ -91,8 +113,10 @@ def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Ta
     first = targets[0]
     for each in targets[1:]:
         if each.protocol != "http" or first.protocol != "http":
-            raise UsageError("several targets are for http://…: name one target of another kind")
-        if each.authority() != first.authority():
+            raise UsageError(
+                "several targets are for http://… and https://…: name one target of another kind"
+            )
+        if (each.host, each.port, each.is_secure) != (first.host, first.port, first.is_secure):
             raise UsageError(
                 f"{one_line(each.text, 100)} is not on {first.authority()}: several targets share the "
                 "connections to one host and port; --vs compares two servers"
@@ -106,12 +130,12 @@ def combined(targets: Sequence[Target]) -> Target:
     return replace(targets[0], text=" + ".join(target.text for target in targets))
 
 
-def _protocol(scheme: str) -> str:
-    if scheme in ("https", "stream+https"):
-        raise UsageError("HTTPS is not supported: give the server's plain port, as http://host:port/")
-    if scheme not in _PROTOCOLS:
+def _protocol(scheme: str) -> tuple[str, str, bool]:
+    """The protocol, its carrier, and whether it is inside TLS."""
+    plain = _SECURE_SCHEMES.get(scheme, scheme)
+    if plain not in _SCHEMES:
         raise UsageError(f"`{one_line(scheme, 30)}` is no known scheme: write the target like {_EXAMPLE}")
-    return _PROTOCOLS[scheme]
+    return *_SCHEMES[plain], plain != scheme
 
 
 def _ipv6(host: str, netloc: str, shown: str) -> str:

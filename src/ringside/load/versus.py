@@ -34,7 +34,7 @@ _MIN_RUN_S = 0.5
 def check(targets: Mapping[str, Target], plan: LoadPlan) -> None:
     """Raise UsageError where targets cannot be compared by this load."""
     protocols = {target.protocol for target in targets.values()}
-    if len(protocols) > 1:
+    if len(protocols) > 1 or len({target.is_websocket for target in targets.values()}) > 1:
         raise UsageError("--vs compares like with like: name two targets of one scheme")
     if isinstance(plan.pacing, Staircase):
         raise UsageError("--vs compares at one rate: give --rate instead of --staircase")

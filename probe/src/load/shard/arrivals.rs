@@ -58,7 +58,7 @@ impl Arrivals {
     }
 
     pub fn is_past_end(&self, now_ns: u64) -> bool {
-        self.end_ns.map_or(false, |end| now_ns >= end)
+        self.end_ns.is_some_and(|end| now_ns >= end)
     }
 
     /// Open loop: when the next request is to be sent: at its instant, or at the next tick.
@@ -88,13 +88,13 @@ impl Arrivals {
 
     /// Open loop: whether a request is to be sent.
     pub fn is_due(&self, now_ns: u64) -> bool {
-        self.wake_ns().map_or(false, |at_ns| at_ns <= now_ns)
+        self.wake_ns().is_some_and(|at_ns| at_ns <= now_ns)
     }
 
     /// The intended instant of a request that is to be sent: in a closed loop now, as long as requests are left.
     pub fn take_due(&mut self, now_ns: u64) -> Option<u64> {
         if let Source::Closed(left) = &mut self.source {
-            if *left == 0 || self.end_ns.map_or(false, |end| now_ns >= end) {
+            if *left == 0 || self.end_ns.is_some_and(|end| now_ns >= end) {
                 return None;
             }
             *left -= 1;

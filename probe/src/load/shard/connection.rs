@@ -8,6 +8,8 @@ pub enum Stage {
     #[default]
     Closed,
     Connecting,
+    /// The socket is connected, and the layer above it shakes hands.
+    Handshaking,
     /// Connected, without a request.
     Free,
     /// A reply is pending.

@@ -75,5 +75,6 @@ pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     shard.close_all(&mut io);
     shard.publish(now);
     let cpu_ns = thread_cpu_ns() - cpu_before;
-    Ok((shard.into_record(cpu_ns), stopped_ns.unwrap_or(now)))
+    let record = shard.into_record(cpu_ns, io.report());
+    Ok((record, stopped_ns.unwrap_or(now)))
 }

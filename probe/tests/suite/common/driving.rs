@@ -30,7 +30,7 @@ pub fn both(request: &Value) -> Vec<Value> {
     let auto = load(&with(request.clone(), "/load/io", json!("auto")));
     let pacing = request["load"]["pacing"]["kind"].as_str();
     let chosen =
-        request["load"]["protocol"] == "stream" || pacing.map_or(false, |kind| kind != "closed");
+        request["load"]["protocol"] == "stream" || pacing.is_some_and(|kind| kind != "closed");
     let io = &auto.of("started")[0]["io"];
     if chosen {
         assert_eq!(io, "epoll");

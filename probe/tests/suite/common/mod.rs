@@ -1,4 +1,5 @@
 //! Runs the real probe with fakes, and looks afterwards whether anything of them is alive.
+pub mod certificates;
 pub mod driving;
 pub mod server;
 

@@ -62,7 +62,7 @@ impl Drop for Server {
 }
 
 /// Reads a request's head, or a line of TCP; None at the end of the connection.
-pub fn request(stream: &mut TcpStream) -> Option<String> {
+pub fn request(stream: &mut impl Read) -> Option<String> {
     let (mut text, mut byte) = (Vec::new(), [0]);
     loop {
         match stream.read(&mut byte) {
@@ -83,7 +83,7 @@ pub fn request(stream: &mut TcpStream) -> Option<String> {
 }
 
 /// Sends in pieces, each a packet of its own.
-pub fn dribble(stream: &mut TcpStream, bytes: &[u8], step: usize) {
+pub fn dribble(stream: &mut impl Write, bytes: &[u8], step: usize) {
     for piece in bytes.chunks(step) {
         if stream.write_all(piece).is_err() {
             return;

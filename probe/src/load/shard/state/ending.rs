@@ -84,7 +84,7 @@ impl Shard {
             record.held += u64::from(connection.stage == Stage::Busy && connection.answered);
             let quiet_ns = now.saturating_sub(connection.since_ns);
             let expected = connection.stage == Stage::Busy && !connection.was_paused;
-            if expected && silent_ns.map_or(false, |max| quiet_ns > max) {
+            if expected && silent_ns.is_some_and(|max| quiet_ns > max) {
                 record.silent += 1;
             }
             let counts = self.codec.received_and_behind(&connection.decoder, now);

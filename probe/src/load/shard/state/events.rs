@@ -2,12 +2,18 @@
 
 use super::{Instants, Shard};
 use crate::clock::now_ns;
-use crate::io::{CloseReason, Handler, Next, Slot};
+use crate::io::{CloseReason, Handler, Next, Part, Slot};
 use crate::load::codec::Progress;
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::connect_error;
 use crate::load::shard::wait::Activity;
+
+/// What has arrived of a reply.
+enum Arrival<'a> {
+    Bytes(&'a [u8]),
+    Part(Part<'a>),
+}
 
 impl Activity for Shard {
     fn last_event_ns(&self) -> u64 {
@@ -28,7 +34,11 @@ impl Handler for Shard {
         record.opened += 1;
         record.most_open = record.most_open.max(self.open as u64);
         let connection = &mut self.connections[slot];
-        record.connect.add(now - connection.since_ns);
+        let took_ns = now - connection.since_ns;
+        match connection.stage {
+            Stage::Handshaking => record.handshake.add(took_ns),
+            _ => record.connect.add(took_ns),
+        }
         match connection.pending_ns.take() {
             Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
             Some(intended) => self.start(slot, intended, now, now),
@@ -36,63 +46,21 @@ impl Handler for Shard {
         }
     }
 
-    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+    fn handshaking(&mut self, slot: Slot) {
         let now = now_ns();
-        self.recorder.record.bytes_in += bytes.len() as u64;
-        self.last_event_ns = now;
-        let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
-        // A stamp outside what is possible is that of a clock that was set meanwhile.
-        let stamp = arrived_ns.filter(|at| (connection.since_ns..=now).contains(at));
-        let arrived = stamp.unwrap_or(now);
-        self.recorder.record.reads += 1;
-        self.recorder.record.stamped_reads += u64::from(stamp.is_some());
-        if connection.stage != Stage::Busy {
-            self.open -= 1;
-            self.failed(slot, now, ErrorKind::Unsolicited, false);
-            return Next::Close;
-        }
-        if !connection.answered {
-            connection.answered = true;
-            let first_byte_ns = arrived - connection.sent_ns;
-            self.recorder.record.first_byte.add(first_byte_ns);
-        }
-        if self.codec.streams() {
-            connection.since_ns = arrived;
-            if stamp.is_none() {
-                let late_ns = self.lookout.late_ns(now);
-                self.recorder.record.schedule_error.add(late_ns);
-            }
-        }
-        let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
-        let (was_paused, target) = (connection.was_paused, connection.target);
-        let mut on_event = |event| recorder.event(arrived, event, fed, was_paused, target);
-        let decoder = &mut connection.decoder;
-        let progress = self
-            .codec
-            .decode(decoder, bytes, id, arrived, &mut on_event);
-        self.deferral
-            .read(stamp.is_some(), progress != Progress::More);
-        match progress {
-            Progress::More => Next::Wait,
-            Progress::Done(result, keep) => {
-                let at = Instants { arrived, now };
-                self.complete(slot, at, result, keep)
-            }
-            Progress::Broken(kind) => {
-                self.lost(slot, now, kind);
-                Next::Close
-            }
-            Progress::Unsolicited(result) => {
-                let _ = self.complete(slot, Instants { arrived, now }, result, false);
-                self.recorder.error(now, ErrorKind::Unsolicited, None);
-                Next::Close
-            }
-            Progress::Redirect(redirect, keep) => {
-                let at = Instants { arrived, now };
-                self.redirected(slot, at, &redirect, keep)
-            }
-        }
+        self.recorder.record.connect.add(now - connection.since_ns);
+        connection.stage = Stage::Handshaking;
+        connection.since_ns = now;
+    }
+
+    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+        self.recorder.record.bytes_in += bytes.len() as u64;
+        self.arrived(slot, Arrival::Bytes(bytes), arrived_ns)
+    }
+
+    fn parsed(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
+        self.arrived(slot, Arrival::Part(part), arrived_ns)
     }
 
     fn sending(&mut self, slot: Slot, now: u64) {
@@ -133,7 +101,9 @@ impl Handler for Shard {
                 self.dialer.connect_ended();
                 return self.connect_failed(slot, now, connect_error(errno));
             }
-            CloseReason::Finished => None,
+            CloseReason::Ended if self.streams() => Some(ErrorKind::Ended),
+            CloseReason::Finished | CloseReason::Cut | CloseReason::Ended => None,
+            CloseReason::Failed(kind) => Some(kind),
             CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE)
             | CloseReason::ReceiveFailed(_) => Some(ErrorKind::Reset),
             CloseReason::SendFailed(_) => Some(ErrorKind::Send),
@@ -144,6 +114,10 @@ impl Handler for Shard {
                 self.recorder.record.idle_closes += 1;
                 self.after_close(slot, now);
             }
+            (Stage::Handshaking, kind) => {
+                self.dialer.connect_ended();
+                self.connect_failed(slot, now, kind.unwrap_or(ErrorKind::ClosedEarly));
+            }
             (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
             (Stage::Busy, None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
@@ -152,6 +126,13 @@ impl Handler for Shard {
                 let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
                 match self.codec.decode_eof(decoder, &mut on_event) {
                     Progress::Done(result, _) => {
+                        // An attacker could have cut it.
+                        let is_cut = reason == CloseReason::Cut;
+                        let result = if is_cut {
+                            Err(ErrorKind::Truncated)
+                        } else {
+                            result
+                        };
                         let _ = self.complete(slot, Instants::of(now), result, false);
                     }
                     Progress::Broken(kind) => self.lost(slot, now, kind),
@@ -162,6 +143,69 @@ impl Handler for Shard {
                 }
             }
             (Stage::Closed | Stage::Connecting | Stage::Removed, _) => {}
+        }
+    }
+}
+
+impl Shard {
+    /// Something of a reply has arrived.
+    #[inline]
+    fn arrived(&mut self, slot: Slot, arrival: Arrival<'_>, arrived_ns: Option<u64>) -> Next {
+        let now = now_ns();
+        self.last_event_ns = now;
+        let id = self.config.connection_id(slot);
+        let connection = &mut self.connections[slot];
+        // A stamp outside what is possible is that of a clock that was set meanwhile.
+        let stamp = arrived_ns.filter(|at| (connection.since_ns..=now).contains(at));
+        let arrived = stamp.unwrap_or(now);
+        self.recorder.record.reads += 1;
+        self.recorder.record.stamped_reads += u64::from(stamp.is_some());
+        if connection.stage != Stage::Busy {
+            self.open -= 1;
+            self.failed(slot, now, ErrorKind::Unsolicited, false);
+            return Next::Close;
+        }
+        if !connection.answered {
+            connection.answered = true;
+            let first_byte_ns = arrived - connection.sent_ns;
+            self.recorder.record.first_byte.add(first_byte_ns);
+        }
+        if self.codec.streams() {
+            connection.since_ns = arrived;
+            if stamp.is_none() {
+                let late_ns = self.lookout.late_ns(now);
+                self.recorder.record.schedule_error.add(late_ns);
+            }
+        }
+        let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
+        let (was_paused, target) = (connection.was_paused, connection.target);
+        let mut on_event = |event| recorder.event(arrived, event, fed, was_paused, target);
+        let (codec, decoder) = (&self.codec, &mut connection.decoder);
+        let progress = match arrival {
+            Arrival::Bytes(bytes) => codec.decode(decoder, bytes, id, arrived, &mut on_event),
+            Arrival::Part(part) => codec.decode_part(decoder, part, id, arrived, &mut on_event),
+        };
+        self.deferral
+            .read(stamp.is_some(), progress != Progress::More);
+        match progress {
+            Progress::More => Next::Wait,
+            Progress::Done(result, keep) => {
+                let at = Instants { arrived, now };
+                self.complete(slot, at, result, keep)
+            }
+            Progress::Broken(kind) => {
+                self.lost(slot, now, kind);
+                Next::Close
+            }
+            Progress::Unsolicited(result) => {
+                let _ = self.complete(slot, Instants { arrived, now }, result, false);
+                self.recorder.error(now, ErrorKind::Unsolicited, None);
+                Next::Close
+            }
+            Progress::Redirect(redirect, keep) => {
+                let at = Instants { arrived, now };
+                self.redirected(slot, at, &redirect, keep)
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ mod events;
 
 mod redirects;
 
-use crate::io::{Io, Next, Slot};
+use crate::io::{Io, LayerReport, Next, Slot};
 use crate::load::codec::{Codec, Decoder};
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
@@ -95,9 +95,13 @@ impl Shard {
         self.connections.len()
     }
 
-    pub fn into_record(self, cpu_ns: u64) -> Record {
+    pub fn into_record(self, cpu_ns: u64, layer: LayerReport) -> Record {
         let mut record = self.recorder.record;
         record.cpu_ns = cpu_ns;
+        (record.security, record.fault) = (layer.security, layer.fault);
+        if let Some(bytes) = layer.bytes {
+            (record.bytes_in, record.bytes_out) = bytes;
+        }
         record
     }
 
@@ -142,7 +146,7 @@ impl Shard {
         let record = &self.recorder.record;
         let never_connected = record.opened == 0 && record.errors_total() > 0;
         let waited = now > self.config.start_ns + self.timeout_ns;
-        if never_connected && (waited || self.is_refused_everywhere()) {
+        if never_connected && (waited || self.is_hopeless()) {
             return true;
         }
         if self.streams() || self.config.plan.requests.is_none() {
@@ -159,11 +163,14 @@ impl Shard {
             && connections.all(|connection| connection.pending_ns.is_none())
     }
 
-    /// Whether no server listens at any address of the target. Connections take addresses in turn: where there are
-    /// several, each connection must have failed before that is known.
-    fn is_refused_everywhere(&self) -> bool {
+    /// Whether no server listens at any address of the target, or none whose certificate is accepted. Connections take
+    /// addresses in turn: where there are several, each connection must have failed before that is known.
+    fn is_hopeless(&self) -> bool {
         let record = &self.recorder.record;
-        let refused = record.errors[ErrorKind::ConnectRefused as usize];
+        let refused = [ErrorKind::ConnectRefused, ErrorKind::Certificate]
+            .map(|kind| record.errors[kind as usize])
+            .into_iter()
+            .sum::<u64>();
         let enough = match self.config.plan.addresses.len() {
             1 => 1,
             _ => self.connections.len() as u64,
@@ -261,7 +268,9 @@ impl Shard {
         connection.number = number;
         connection.since_ns = now;
         connection.answered = false;
-        connection.decoder = self.codec.decoder(now);
+        // A server that is sent nothing begins at the handshake, which has ended now.
+        let begin = if self.codec.listens() { intended } else { now };
+        connection.decoder = self.codec.decoder(&bytes, begin);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
         if !self.streams() {
@@ -394,10 +403,14 @@ impl Shard {
                 continue;
             }
             match connection.stage {
-                Stage::Connecting => {
+                stage @ (Stage::Connecting | Stage::Handshaking) => {
                     io.close(slot);
                     self.dialer.connect_ended();
-                    self.connect_failed(slot, now, ErrorKind::ConnectTimeout);
+                    let kind = match stage {
+                        Stage::Connecting => ErrorKind::ConnectTimeout,
+                        _ => ErrorKind::HandshakeTimeout,
+                    };
+                    self.connect_failed(slot, now, kind);
                 }
                 Stage::Busy => {
                     io.close(slot);

@@ -4,7 +4,7 @@
 use super::{Instants, Shard};
 use crate::io::{Next, Slot};
 use crate::load::error::ErrorKind;
-use crate::load::redirect::{Redirect, MAX_REDIRECTS};
+use crate::load::redirect::{Origin, Redirect, MAX_REDIRECTS};
 use crate::load::shard::connection::{Hop, Stage};
 
 impl Shard {
@@ -19,15 +19,19 @@ impl Shard {
         let Some(request) = &self.config.plan.request else {
             return self.complete(slot, at, Err(ErrorKind::RedirectInvalid), keep);
         };
+        let origin = Origin {
+            host: request.host(),
+            secure: self.config.plan.tls.is_some(),
+        };
         let connection = &mut self.connections[slot];
         let last = connection.hop.take();
         let count = last.as_ref().map_or(0, |hop| hop.count) + 1;
-        let path = match redirect.target(&connection.path, request.host()) {
+        let path = match redirect.target(&connection.path, origin) {
             Ok(path) if count <= MAX_REDIRECTS => path,
             Ok(_) => return self.complete(slot, at, Err(ErrorKind::RedirectLimit), keep),
             Err(kind) => return self.complete(slot, at, Err(kind), keep),
         };
-        let as_get = last.map_or(false, |hop| hop.as_get) || redirect.becomes_get(&request.method);
+        let as_get = last.is_some_and(|hop| hop.as_get) || redirect.becomes_get(&request.method);
         connection.path = path;
         connection.hop = Some(Box::new(Hop { count, as_get }));
         self.in_flight -= 1;
@@ -47,16 +51,15 @@ impl Shard {
     /// Sends a request to where it was redirected.
     pub fn send_redirected(&mut self, slot: Slot, now: u64) -> Next {
         let id = self.config.connection_id(slot);
-        let decoder = self.codec.decoder(now);
         let connection = &mut self.connections[slot];
-        let as_get = connection.hop.as_ref().map_or(false, |hop| hop.as_get);
+        let as_get = connection.hop.as_ref().is_some_and(|hop| hop.as_get);
         let number = connection.number;
         let bytes = self
             .codec
             .encode_redirected(&connection.path, as_get, id, number);
         connection.stage = Stage::Busy;
         connection.since_ns = now;
-        connection.decoder = decoder;
+        connection.decoder = self.codec.decoder(&bytes, now);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
         Next::Send(bytes)

@@ -1,0 +1,355 @@
+//! Loads inside TLS, against good servers and bad ones. Both back-ends must count the same.
+
+use crate::common::certificates::{file, serve, Secure};
+use crate::common::driving::*;
+use crate::common::server::{dribble, request, Server};
+use crate::common::start;
+use serde_json::{json, Value};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+/// Changes of a plan, with TLS that trusts the tests' authority.
+fn secure(mut changes: Value) -> Value {
+    changes["tls"] = json!({"server_name": "localhost", "cacert": file("ca.pem")});
+    changes
+}
+
+fn replying(certificate: &str, reply: &'static [u8]) -> Server {
+    serve(certificate, &["http/1.1"], move |mut stream, _| {
+        while request(&mut stream).is_some() {
+            if stream.write_all(reply).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+fn errors(outcome: &Value) -> Vec<&str> {
+    outcome["errors"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn closed_loops_and_open_ones() {
+    let server = replying("good", OK);
+    for pacing in [
+        json!({"kind": "closed"}),
+        json!({"kind": "constant", "rate_per_s": 200}),
+    ] {
+        let changes = json!({
+            "connections": 3, "threads": 2, "requests": 60, "pacing": pacing,
+            "expect": {"status": 200, "equals": "hello"},
+        });
+        for outcome in both(&plan(&server, secure(changes))) {
+            assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+            assert_eq!(outcome["requests"], 60);
+            assert_eq!(outcome["errors"], json!({}));
+            assert_eq!(outcome["statuses"], json!({"200": 60}));
+            for histogram in ["latency", "service", "schedule_error", "first_byte"] {
+                assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
+            }
+            let opened = &outcome["connections"]["opened"];
+            for histogram in ["connect", "handshake"] {
+                assert_eq!(
+                    &outcome["histograms"][histogram]["count"], opened,
+                    "{histogram}"
+                );
+            }
+            let security = outcome["security"].as_str().unwrap();
+            assert!(security.starts_with("TLSv1.3 TLS13_AES_"), "{security}");
+            // Records are longer than what they carry.
+            assert!(outcome["bytes_in"].as_u64().unwrap() > 60 * OK.len() as u64);
+        }
+    }
+}
+
+#[test]
+fn a_handshake_for_each_request() {
+    let server = replying("good", OK);
+    let request = json!({"headers": [["Host", "here"]], "close": true});
+    for outcome in both(&plan(
+        &server,
+        secure(json!({"requests": 8, "request": request})),
+    )) {
+        assert_eq!(outcome["requests"], 8, "{outcome:#}");
+        assert_eq!(outcome["histograms"]["handshake"]["count"], 8);
+        assert_eq!(outcome["errors"], json!({}));
+    }
+}
+
+#[test]
+fn records_byte_by_byte_and_large_bodies() {
+    struct Slow(TcpStream);
+    impl Read for Slow {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0.read(buffer)
+        }
+    }
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            dribble(&mut self.0, bytes, 1);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let slow = serve("good", &[], |stream, _| {
+        let mut stream = rustls::StreamOwned::new(stream.conn, Slow(stream.sock));
+        while request(&mut stream).is_some() {
+            stream.write_all(OK).unwrap();
+        }
+    });
+    for outcome in both(&plan(
+        &slow,
+        secure(json!({"requests": 4, "expect": {"equals": "hello"}})),
+    )) {
+        assert_eq!(outcome["requests"], 4, "{outcome:#}");
+    }
+    let body = "y".repeat(3 << 20);
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let large = serve("good", &[], move |mut stream, _| {
+        while let Some(head) = request(&mut stream) {
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("Content-Length: "));
+            let mut sent = vec![0; length.unwrap().parse().unwrap()];
+            stream.read_exact(&mut sent).unwrap();
+            assert!(sent.iter().all(|&byte| byte == b'x'));
+            stream.write_all(reply.as_bytes()).unwrap();
+        }
+    });
+    let request =
+        json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(2 << 20)});
+    let changes = json!({"requests": 4, "request": request, "expect": {"equals": body}});
+    for outcome in both(&plan(&large, secure(changes))) {
+        assert_eq!(outcome["requests"], 4, "{:#}", outcome["errors"]);
+    }
+}
+
+#[test]
+fn streams_and_redirects() {
+    let streams = serve("good", &[], |mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na0\r\n2\r\na1\r\n",
+        );
+        let _ = stream.read(&mut [0]);
+    });
+    let changes = json!({
+        "protocol": "stream", "connections": 3, "requests": null, "duration_s": 1,
+        "stream": {"first": "a0", "chunk": "a{k}", "interval_s": 0.001},
+    });
+    for outcome in both(&plan(&streams, secure(changes))) {
+        assert_eq!(outcome["messages"], 6, "{outcome:#}");
+        assert_eq!(outcome["histograms"]["handshake"]["count"], 3);
+        assert_eq!(outcome["errors"], json!({}));
+    }
+    let server = serve("good", &[], |mut stream, _| {
+        while let Some(head) = request(&mut stream) {
+            let location = if head.starts_with("GET /away") {
+                "http"
+            } else {
+                "https"
+            };
+            let redirect = format!(
+                "HTTP/1.1 302 Found\r\nLocation: {location}://here/end\r\nContent-Length: 0\r\n\r\n"
+            );
+            let reply = if head.starts_with("GET /end") {
+                OK
+            } else {
+                redirect.as_bytes()
+            };
+            stream.write_all(reply).unwrap();
+        }
+    });
+    for (target, kinds) in [("/", vec![]), ("/away", vec!["redirect-elsewhere"])] {
+        let request =
+            json!({"headers": [["Host", "here"]], "target": target, "follow_redirects": true});
+        for outcome in both(&plan(&server, secure(json!({"request": request})))) {
+            assert_eq!(errors(&outcome), kinds, "{outcome:#}");
+        }
+    }
+}
+
+#[test]
+fn certificates_that_are_not_accepted() {
+    for (certificate, why) in [
+        ("expired", "has expired"),
+        ("other", "for another host"),
+        ("own", "self-signed"),
+    ] {
+        let server = replying(certificate, OK);
+        // It ends long before its duration: no other connection would succeed.
+        let changes = secure(json!({"requests": null, "duration_s": 1000, "threads": 2}));
+        for outcome in both(&plan(&server, changes.clone())) {
+            assert_eq!(outcome["outcome"], "load-failed");
+            let detail = outcome["detail"].as_str().unwrap();
+            assert!(
+                detail.contains(why) && detail.contains("--insecure"),
+                "{detail}"
+            );
+            assert_eq!(errors(&outcome), ["certificate"], "{outcome:#}");
+        }
+        let mut changes = secure(json!({}));
+        changes["tls"] = json!({"server_name": "localhost", "insecure": true});
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["requests"], 20, "{outcome:#}");
+        }
+    }
+    let server = replying("good", OK);
+    let unknown = json!({"tls": {"server_name": "localhost", "cacert": file("own.pem")}});
+    for outcome in both(&plan(&server, unknown)) {
+        let detail = outcome["detail"].as_str().unwrap();
+        assert!(detail.contains("nobody who is trusted"), "{detail}");
+    }
+}
+
+#[test]
+fn certificates_that_the_user_named() {
+    let server = replying("own", OK);
+    for (host, kinds) in [("localhost", vec![]), ("127.0.0.1", vec!["certificate"])] {
+        let changes = json!({"tls": {"server_name": host, "cacert": file("own.pem")}});
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(errors(&outcome), kinds, "{outcome:#}");
+        }
+    }
+    let server = replying("good", OK);
+    let changes = json!({"tls": {"server_name": "127.0.0.1", "cacert": file("ca.pem")}});
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["requests"], 20, "{outcome:#}");
+    }
+    for (cacert, why) in [
+        ("none.pem", "none.pem"),
+        ("good.key", "no certificate (PEM)"),
+    ] {
+        let changes = json!({"tls": {"server_name": "localhost", "cacert": file(cacert)}});
+        let refused = start(&plan(&server, changes)).wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{stderr}");
+        assert!(
+            stderr.contains(why) && stderr.lines().count() == 1,
+            "{stderr}"
+        );
+    }
+}
+
+/// What is wrong, and what the server does with the socket.
+#[test]
+fn servers_that_break_the_rules() {
+    type Serve = fn(TcpStream);
+    let cases: [(&str, Serve); 5] = [
+        // Of HTTP without TLS.
+        ("tls", |mut stream| {
+            let _ = stream.read(&mut [0; 2000]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            let _ = stream.read(&mut [0; 9]);
+        }),
+        // A record that is longer than any.
+        ("tls", |mut stream| {
+            let _ = stream.read(&mut [0; 2000]);
+            let _ = stream.write_all(b"\x16\x03\x03\xff\xff\x02");
+            let _ = stream.read(&mut [0; 9]);
+        }),
+        // An alert: handshake_failure.
+        ("tls", |mut stream| {
+            let _ = stream.read(&mut [0; 2000]);
+            let _ = stream.write_all(b"\x15\x03\x03\x00\x02\x02\x28");
+            let _ = stream.read(&mut [0; 9]);
+        }),
+        // Handshake messages without end.
+        ("tls", |mut stream| {
+            let _ = stream.read(&mut [0; 2000]);
+            while stream
+                .write_all(b"\x16\x03\x03\x00\x04\x0e\x00\x00\x00")
+                .is_ok()
+            {}
+        }),
+        ("closed-early", |mut stream| {
+            let _ = stream.read(&mut [0; 2000]);
+        }),
+    ];
+    for (kind, serve) in cases {
+        let server = Server::start(move |stream, _| serve(stream));
+        let changes = secure(json!({"requests": null, "duration_s": 30, "timeout_s": 1}));
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["outcome"], "load-failed", "{kind}");
+            assert_eq!(errors(&outcome), [kind], "{outcome:#}");
+            assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
+        }
+    }
+}
+
+#[test]
+fn handshakes_without_end() {
+    let silent = Server::start(|mut stream, _| {
+        let _ = stream.read(&mut [0; 2000]);
+        std::thread::sleep(Duration::from_secs(20));
+    });
+    // A byte of a long message now and then.
+    let dribbling = Server::start(|mut stream, _| {
+        let _ = stream.write_all(b"\x16\x03\x03\x3f\xff\x02\x00\x3f\xf0\x03\x03");
+        while stream.write_all(b"\0").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    for server in [silent, dribbling] {
+        let changes = secure(json!({"requests": 4, "timeout_s": 1}));
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(errors(&outcome), ["handshake-timeout"], "{outcome:#}");
+            assert_eq!(outcome["histograms"]["connect"]["count"], 2);
+            assert_eq!(outcome["connections"]["opened"], 0);
+        }
+    }
+}
+
+#[test]
+fn sessions_that_break_after_the_handshake() {
+    type Serve = fn(Secure);
+    let cases: [(&str, Serve); 4] = [
+        // A record that was altered on its way, after a good reply.
+        ("tls", |mut stream| {
+            while request(&mut stream).is_some() {
+                stream.conn.writer().write_all(OK).unwrap();
+                let mut wire = Vec::new();
+                while stream.conn.wants_write() {
+                    stream.conn.write_tls(&mut wire).unwrap();
+                }
+                *wire.last_mut().unwrap() ^= 1;
+                let _ = stream.sock.write_all(&wire);
+            }
+        }),
+        // A body until the end of the connection, which anybody on the way could have cut.
+        ("truncated", |mut stream| {
+            request(&mut stream);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello");
+        }),
+        ("", |mut stream| {
+            request(&mut stream);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello");
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+        }),
+        ("unsolicited", |mut stream| {
+            request(&mut stream);
+            let _ = stream.write_all(&[OK, OK].concat());
+        }),
+    ];
+    for (kind, each) in cases {
+        let server = serve("good", &[], move |stream, _| each(stream));
+        for outcome in both(&plan(&server, secure(json!({"requests": 4})))) {
+            let right = if kind.is_empty() { vec![] } else { vec![kind] };
+            assert_eq!(errors(&outcome), right, "{outcome:#}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+"""Requests: a load, what is sent, how fast, and what must come back."""
+
+from __future__ import annotations
+
+from ringside.probe.protocol.base import VERSION, Request, encoded
+
+
+class ClosedLoop(Request, frozen=True, tag_field="kind", tag="closed"):
+    """A connection sends its next request when the reply has come."""
+
+
+class ConstantRate(Request, frozen=True, tag_field="kind", tag="constant"):
+    """Open loop at even intervals, `burst` requests at a time."""
+
+    rate_per_s: float
+    burst: int = 1
+
+
+class PoissonRate(Request, frozen=True, tag_field="kind", tag="poisson"):
+    """Open loop at the random instants of a Poisson process."""
+
+    rate_per_s: float
+    seed: int
+
+
+class StaircaseStep(Request, frozen=True):
+    """One rate of a staircase."""
+
+    rate_per_s: float
+    duration_s: float
+
+
+class Staircase(Request, frozen=True, tag_field="kind", tag="staircase"):
+    """Open loop, one rate after another."""
+
+    steps: tuple[StaircaseStep, ...]
+
+
+Pacing = ClosedLoop | ConstantRate | PoissonRate | Staircase
+
+
+class WeightedTarget(Request, frozen=True):
+    """One of several targets on the same server, and its share of the requests."""
+
+    target: str
+    weight: int
+
+
+class HttpRequest(Request, frozen=True):
+    """What each HTTP request carries; `body` and values of headers have a character for each byte. `targets`
+    replace `target`."""
+
+    method: str = "GET"
+    target: str = "/"
+    targets: tuple[WeightedTarget, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""
+    close: bool = False
+    follow_redirects: bool = False
+
+
+class Templates(Request, frozen=True):
+    """What placeholders in a request, or a line, stand for: `seed` of random values; rows of values for the
+    columns, with a character for each byte."""
+
+    seed: int = 0
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+class ExpectedReply(Request, frozen=True):
+    """What a reply must be; without a status, any 2xx or 3xx."""
+
+    status: int | None = None
+    equals: str | None = None
+    contains: str | None = None
+    matches: str | None = None
+
+
+class SlowReaders(Request, frozen=True):
+    """A share of the streams stops reading for a time."""
+
+    percent: int
+    at_s: float
+    for_s: float
+
+
+class VanishingReaders(Request, frozen=True):
+    """A share of the streams is reset and does not come back."""
+
+    percent: int
+    at_s: float
+
+
+class StreamMessages(Request, frozen=True):
+    """What the messages of a held-open response must be, and when each is due."""
+
+    framing: str = "chunk"
+    first: str | None = None
+    chunk: str | None = None
+    interval_s: float | None = None
+    due_field: str | None = None
+    silent_s: float | None = None
+    slow: SlowReaders | None = None
+    vanish: VanishingReaders | None = None
+
+
+class Tls(Request, frozen=True):
+    """TLS of connections. `server_name`: the host, to which the certificate must belong. `cacert`: a file of
+    certificates (PEM) in place of the system's. `insecure`: any certificate is accepted."""
+
+    server_name: str
+    cacert: str | None = None
+    insecure: bool = False
+
+
+class LoadPlan(Request, frozen=True):
+    """A load: what is sent, how fast, and what must come back. Times in seconds."""
+
+    protocol: str
+    addresses: tuple[str, ...] = ()
+    connections: int = 1
+    threads: int = 1
+    cpus: tuple[int, ...] = ()
+    io: str = "auto"
+    tls: Tls | None = None
+    pacing: Pacing = ClosedLoop()
+    tick_s: float | None = None
+    duration_s: float | None = None
+    requests: int | None = None
+    ramp_per_s: float | None = None
+    timeout_s: float = 5.0
+    request: HttpRequest | None = None
+    line: str | None = None
+    templates: Templates | None = None
+    expect: ExpectedReply = ExpectedReply()
+    stream: StreamMessages = StreamMessages()
+    progress_s: float | None = None
+    counts: bool = False
+
+    @property
+    def is_open_loop(self) -> bool:
+        return not isinstance(self.pacing, ClosedLoop)
+
+
+class LoadRequest(Request, frozen=True):
+    """Drive a load at a server that is there already."""
+
+    load: LoadPlan
+    version: int = VERSION
+
+    def encode(self) -> bytes:
+        """The request as one line of JSON, without its newline."""
+        return encoded(self, self.version)

@@ -1,0 +1,219 @@
+"""Messages of the probe: all that it can write, and their decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ringside.probe.protocol.base import Bytes, Count, Message, Nanoseconds
+from ringside.probe.protocol.figures import LatencySummary, LoadFigures
+
+
+class Started(Message, frozen=True, tag_field="type", tag="started"):
+    """The program, or the engine, has started. `missing`: what could not be used, and why."""
+
+    version: int
+    t_ns: Nanoseconds = 0
+    pid: int | None = None
+    cgroup: str | None = None
+    missing: tuple[str, ...] = ()
+    io: str = ""
+    threads: Count = 0
+    connections: Count = 0
+    monotonic_ns: Nanoseconds = 0
+
+
+class Ready(Message, frozen=True, tag_field="type", tag="ready"):
+    """The service listens."""
+
+    t_ns: Nanoseconds
+    port: int | None = None
+
+
+class Phase(Message, frozen=True, tag_field="type", tag="phase"):
+    """A phase took `ns` by the program's own clock. The name is hostile text."""
+
+    t_ns: Nanoseconds
+    name: str
+    ns: Nanoseconds
+
+
+class SpanMessage(Message, frozen=True, tag_field="type", tag="span"):
+    """A unit of the program was busy from `begin_ns` to `end_ns` of its own clock."""
+
+    unit: int
+    begin_ns: int
+    end_ns: int
+
+
+class Sample(Message, frozen=True, tag_field="type", tag="sample"):
+    """A look at the tree of processes, at a named instant with a `mark`. The last three: of a time line."""
+
+    t_ns: Nanoseconds
+    mark: str | None = None
+    processes: Count = 0
+    threads: Count = 0
+    cpu_ns: Nanoseconds = 0
+    rss_bytes: Bytes = 0
+    pss_bytes: Bytes | None = None
+    voluntary_switches: Count = 0
+    involuntary_switches: Count = 0
+    run_queue_ns: Nanoseconds = 0
+    cpu_by_thread: tuple[tuple[int, Nanoseconds], ...] | None = None
+    kernel_bytes: Bytes | None = None
+    tcp_bytes: Bytes | None = None
+
+
+class Usage(Message, frozen=True):
+    """What of a sample figures are made from: a tenth of it to read."""
+
+    t_ns: Nanoseconds
+    cpu_ns: Nanoseconds = 0
+    pss_bytes: Bytes | None = None
+
+
+class UpstreamCalls(Message, frozen=True):
+    """What the stub saw of the requests that were answered and named."""
+
+    requests: Count
+    overlapped: Count
+    overhead: LatencySummary = LatencySummary()
+    slowest: LatencySummary = LatencySummary()
+
+
+class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag="load"):
+    """A load of a service's step, at the end of the trial."""
+
+    outcome: str = "ok"
+    step: str
+    name: str
+    io: str = ""
+    begin_ns: Nanoseconds = 0
+    end_ns: Nanoseconds = 0
+    upstreams: UpstreamCalls | None = None
+
+
+class CpuUse(Message, frozen=True):
+    """What a CPU did over the trial, for whoever it was; the kernel counts in ticks."""
+
+    cpu: int
+    busy_ns: Nanoseconds
+    idle_ns: Nanoseconds
+    stolen_ns: Nanoseconds = 0
+
+
+class Pressure(Message, frozen=True):
+    """Time in which some thread of the host waited (PSI); None where the kernel does not report it."""
+
+    cpu_ns: Nanoseconds | None = None
+    memory_ns: Nanoseconds | None = None
+    io_ns: Nanoseconds | None = None
+
+
+class ThreadUse(Message, frozen=True):
+    """CPU time of a thread over the trial. The name is hostile text."""
+
+    tid: int
+    name: str
+    cpu_ns: Nanoseconds
+
+
+class ProgramOutput(Message, frozen=True):
+    """How much a program printed; `sha256` of a plain command's stdout."""
+
+    stdout_bytes: Bytes = 0
+    stderr_bytes: Bytes = 0
+    lines: Count = 0
+    starting: dict[str, Count] = msgspec.field(default_factory=dict)
+    sha256: str | None = None
+
+
+class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
+    """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
+    the program did to the probe instead of its work."""
+
+    outcome: str
+    detail: str = ""
+    exit_status: int | None = None
+    signal: int | None = None
+    wall_ns: Nanoseconds | None = None
+    paused_ns: Nanoseconds = 0
+    ending_ns: Nanoseconds | None = None
+    cpu_user_ns: Nanoseconds | None = None
+    cpu_system_ns: Nanoseconds | None = None
+    cpu_source: str = ""
+    peak_pss_bytes: Bytes | None = None
+    memory_peak_bytes: Bytes | None = None
+    peak_threads: Count | None = None
+    peak_processes: Count | None = None
+    voluntary_switches: Count | None = None
+    involuntary_switches: Count | None = None
+    minor_faults: Count | None = None
+    major_faults: Count | None = None
+    run_queue_ns: Nanoseconds | None = None
+    result: dict[str, str] | None = None
+    output: ProgramOutput = ProgramOutput()
+    stdout_tail: str = ""
+    stderr_tail: str = ""
+    left_behind: Count = 0
+    interference: tuple[str, ...] = ()
+    probe_cpu_ns: Nanoseconds | None = None
+    samples: Count = 0
+    sample_interval_ns: Nanoseconds | None = None
+    threads: tuple[ThreadUse, ...] = ()
+    cpus: tuple[CpuUse, ...] = ()
+    pressure: Pressure | None = None
+    reference_ns: Nanoseconds | None = None
+    memory_reference_ns: Nanoseconds | None = None
+
+
+class Progress(Message, frozen=True, tag_field="type", tag="progress"):
+    """One interval of a load under way; times are None when nothing was answered in it."""
+
+    t_ns: Nanoseconds
+    interval_ns: Nanoseconds
+    requests: Count
+    errors: Count
+    open: Count
+    in_flight: Count
+    intended: Count = 0
+    p50_ns: Nanoseconds | None = None
+    p90_ns: Nanoseconds | None = None
+    p99_ns: Nanoseconds | None = None
+    max_ns: Nanoseconds | None = None
+    buckets: tuple[tuple[float, Count], ...] = ()
+
+
+class Histogram(Message, frozen=True, tag_field="type", tag="histogram"):
+    """All counts of one histogram: (value in nanoseconds, count)."""
+
+    name: str
+    counts: tuple[tuple[Nanoseconds, Count], ...]
+
+
+class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
+    """The last message of a load by itself."""
+
+
+TrialMessage = Started | Ready | Phase | SpanMessage | Sample | LoadMessage | TrialOutcome
+EngineMessage = Started | Progress | Histogram | LoadOutcome
+_TRIAL = msgspec.json.Decoder(TrialMessage)
+_ENGINE = msgspec.json.Decoder(EngineMessage)
+
+
+def trial_message(line: bytes) -> TrialMessage:
+    """A message of a trial. Raises ValueError (msgspec's) with what is wrong."""
+    message: TrialMessage = _TRIAL.decode(line)
+    return message
+
+
+def engine_message(line: bytes) -> EngineMessage:
+    """A message of a load by itself. Raises ValueError (msgspec's) with what is wrong."""
+    message: EngineMessage = _ENGINE.decode(line)
+    return message
+
+
+def trial_messages(lines: Iterable[bytes]) -> list[TrialMessage]:
+    """All messages of a trial. Raises ValueError at the first that is invalid."""
+    return [trial_message(line) for line in lines]

@@ -1,0 +1,105 @@
+"""Requests: a trial of a program."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ringside.probe.protocol.base import VERSION, Request, encoded
+from ringside.probe.protocol.loads import LoadPlan
+from ringside.probe.protocol.upstreams import Stub
+
+
+class Limits(Request, frozen=True):
+    """Bounds on one trial."""
+
+    wall_s: float
+    memory_bytes: int
+    output_bytes: int
+    processes: int
+    threads: int = 65_536
+
+
+class ExpectedLines(Request, frozen=True):
+    """What the lines on stdout that are not protocol lines must be: how many, how many begin with each
+    prefix of one character, the SHA-256 of all of them."""
+
+    total: int | None = None
+    starting: dict[str, int] = msgspec.field(default_factory=dict)
+    sha256: str | None = None
+
+
+class Evidence(Request, frozen=True):
+    """What makes a trial `ok`: pairs of `::result`, and the other lines of stdout."""
+
+    result: dict[str, str] = msgspec.field(default_factory=dict)
+    lines: ExpectedLines | None = None
+
+
+class InputUse(Request, frozen=True):
+    """A file that the program reads, and whether it lies in the page cache when the program starts."""
+
+    path: str
+    cached: bool
+
+
+class NamedLoad(Request, frozen=True):
+    """A load of a step, without addresses: they are the service's own."""
+
+    name: str
+    plan: LoadPlan
+
+
+class TimedMark(Request, frozen=True):
+    """A sample `at_s` seconds after its step began."""
+
+    name: str
+    at_s: float
+
+
+class Step(Request, frozen=True):
+    """Loads that run at the same time. With `last_above_p99_s` no further step is taken once the p99 of the
+    first load is above it, or a tenth of it had no answer in time."""
+
+    name: str
+    loads: tuple[NamedLoad, ...]
+    last_above_p99_s: float | None = None
+    marks: tuple[TimedMark, ...] = ()
+
+
+class Service(Request, frozen=True):
+    """What the probe does with a program that listens."""
+
+    ready_s: float
+    idle_s: float
+    end_s: float = 10.0
+    steps: tuple[Step, ...] = ()
+    stub: Stub | None = None
+
+
+class TrialRequest(Request, frozen=True):
+    """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once. `stdout` and
+    `stderr`: files that exist, to which a plain command writes in place of the probe's pipes."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    limits: Limits
+    cpus: tuple[int, ...] = ()
+    probe_cpus: tuple[int, ...] = ()
+    sample_hz: float = 20.0
+    timeline: bool = False
+    cgroup: str = "auto"
+    expect: Evidence | None = None
+    service: Service | None = None
+    inputs: tuple[InputUse, ...] = ()
+    plain: bool = False
+    stdin: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    awaits: tuple[str, ...] = ()
+    reference: bool = False
+    version: int = VERSION
+
+    def encode(self) -> bytes:
+        """The request as one line of JSON, without its newline."""
+        return encoded(self, self.version)
