@@ -270,14 +270,12 @@ def test_watchers_share_one_analysis_and_see_the_end(tmp_path: Path) -> None:
         assert "No trial of this run has ended yet" in client.page(f"/runs/{run.id}")
         watchers = [stack.enter_context(client.events(run.id)) for _ in range(3)]
         name, progress = next(watchers[0])
-        assert (name, progress) == ("progress", {"trials": 0, "over": False, "held": True})
+        assert (name, progress) == ("progress", {"trials": 0, "state": "in progress"})
         copied(store, run, trials)
         store.end_run(run)
         seen = [list(watcher) for watcher in watchers]
     last = [dict(events) for events in seen]
-    assert [events["progress"] for events in last] == [
-        {"trials": len(trials), "over": True, "held": False}
-    ] * 3
+    assert [events["progress"] for events in last] == [{"trials": len(trials), "state": "done"}] * 3
     assert all("end" in events for events in last)
     contents = {json.dumps(events["content"]) for events in last}
     assert len(contents) == 1

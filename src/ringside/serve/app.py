@@ -17,6 +17,7 @@ from ringside.analysis.run_diff import diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.measure.suites import analysis_of, runs_of, single_run
+from ringside.model.results import RunState
 from ringside.render import csv, diagnostics, documents, sentences
 from ringside.render.html import facts
 from ringside.render.tables import run_diff
@@ -65,7 +66,7 @@ class Pages:
     async def home(self, request: Request) -> Response:
         chosen = runs.Filter.of(request.query_params)
         return await self.with_store(
-            lambda store: _html("runs.html.j2", list=runs.run_list(store, chosen), states=runs.STATES)
+            lambda store: _html("runs.html.j2", list=runs.run_list(store, chosen), states=list(RunState))
         )
 
     async def run(self, request: Request) -> Response:
@@ -93,7 +94,7 @@ class Pages:
                 return trouble(error)
             runs_of(store, name)
             chosen = runs.Filter(suite=name)
-            return _html("runs.html.j2", list=runs.run_list(store, chosen), states=runs.STATES)
+            return _html("runs.html.j2", list=runs.run_list(store, chosen), states=list(RunState))
 
         return await self.with_store(answer)
 
