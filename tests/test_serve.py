@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -205,6 +206,38 @@ def test_two_runs_side_by_side(client: Client, stored: tuple[Path, list[str]]) -
     assert "there is no run <code>nothing</code>" in client.page(f"/compare?one={first}&other=nothing")
     assert "share no cell" not in client.page(f"/compare?one={first}&other={other}&metric=cpu_s")
     assert "has no metric" in client.page(f"/compare?one={first}&other={second}&metric=nothing")
+
+
+def test_the_history_of_an_experiment(client: Client, stored: tuple[Path, list[str]]) -> None:
+    _, runs = stored
+    assert f'href="/history/{SMALL.name}"' in client.page("/")
+    body = client.page(f"/history/{SMALL.name}")
+    assert "<h2>Per hop over time</h2>" in body
+    # Its links lead to the reports here; the plot is drawn, and needs no script.
+    assert all(f'href="/runs/{run}"' in body for run in runs[:2])
+    assert body.count("<figure") == body.count("<svg xmlns") == 1
+    assert "<script" not in body
+    # A run that was cut off counts as well, and a single one has a table alone.
+    assert client.page("/history/other").count("&lt;/script&gt;") > 0
+    assert "there is no" not in client.page("/history/other")
+    text = client.page("/history/%3Cb%3E", 404)
+    assert "The store has no run of the experiment <code>&lt;b&gt;</code>" in text
+
+
+def test_a_history_is_of_runs_that_have_ended_and_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = Store(path)
+    whole, broken, live = (make_run(store, SMALL, seed=seed, ended=seed < 3) for seed in (1, 2, 3))
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE run SET plan = '{}' WHERE id = ?", (broken.id,))
+        database.commit()
+    with serving(path) as served, store.hold(live):
+        body = served.page(f"/history/{SMALL.name}")
+    store.close()
+    assert f'href="/runs/{whole.id}"' in body
+    assert "Left out: 1 run that cannot be read." in body
+    assert "Left out: 1 run in progress." in body
+    assert "A history begins with the second run." in body
 
 
 def test_data_of_a_run(client: Client, stored: tuple[Path, list[str]]) -> None:

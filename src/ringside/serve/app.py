@@ -23,6 +23,7 @@ from ringside.render.html import facts
 from ringside.render.tables import run_diff
 from ringside.serve import compose, content, pages, runs
 from ringside.serve.guard import Guard
+from ringside.serve.histories import Histories
 from ringside.serve.live import MOST_WATCHERS, Hub
 from ringside.serve.reports import Reports
 from ringside.serve.source import Source
@@ -41,6 +42,7 @@ class Pages:
         self.catalogue = catalogue
         self.worker = Worker()
         self.reports = Reports()
+        self.histories = Histories()
         self.hub = Hub(source, self.worker, self._content)
 
     def _content(self, run_id: str) -> dict[str, Any]:
@@ -170,6 +172,12 @@ class Pages:
 
         return await self.with_store(answer)
 
+    async def history(self, request: Request) -> Response:
+        experiment = request.path_params["experiment"]
+        return await self.with_store(
+            lambda store: _html("history.html.j2", **self.histories.page(store, experiment))
+        )
+
     async def compose(self, request: Request) -> Response:
         query = request.query_params
 
@@ -219,6 +227,7 @@ def create(
         Route("/runs/{run}/report", of.report),
         Route("/runs/{run}/document.json", of.document),
         Route("/runs/{run}/figures.csv", of.figures),
+        Route("/history/{experiment}", of.history),
         Route("/compare", of.compare),
         Route("/compose", of.compose),
         Route("/static/{name}", of.asset),
