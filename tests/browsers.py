@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
+# The longest wait: the tests' conditions end all others, and a host may stand still for minutes.
+PATIENCE_MS = 180_000
 SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 
@@ -37,8 +39,7 @@ def launched() -> Iterator[Browser]:
 def watched(browser: Browser, faults: list[str], origin: str, **context: Any) -> Iterator[Page]:
     """A page that notes errors, and requests that leave `origin`. `context`: options of the window."""
     window = browser.new_context(viewport={"width": 1280, "height": 900}, **context)
-    # The tests' own limits end a wait that never does; a host may stand still for minutes.
-    window.set_default_timeout(300_000)
+    window.set_default_timeout(PATIENCE_MS)
     page = window.new_page()
 
     def on_console(message: ConsoleMessage) -> None:
