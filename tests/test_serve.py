@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -207,6 +208,38 @@ def test_two_runs_side_by_side(client: Client, stored: tuple[Path, list[str]]) -
     assert "has no metric" in client.page(f"/compare?one={first}&other={second}&metric=nothing")
 
 
+def test_the_history_of_an_experiment(client: Client, stored: tuple[Path, list[str]]) -> None:
+    _, runs = stored
+    assert f'href="/history/{SMALL.name}"' in client.page("/")
+    body = client.page(f"/history/{SMALL.name}")
+    assert "<h2>Per hop over time</h2>" in body
+    # Its links lead to the reports here; the plot is drawn, and needs no script.
+    assert all(f'href="/runs/{run}"' in body for run in runs[:2])
+    assert body.count("<figure") == body.count("<svg xmlns") == 1
+    assert "<script" not in body
+    # A run that was cut off counts as well, and a single one has a table alone.
+    assert client.page("/history/other").count("&lt;/script&gt;") > 0
+    assert "there is no" not in client.page("/history/other")
+    text = client.page("/history/%3Cb%3E", 404)
+    assert "The store has no run of the experiment <code>&lt;b&gt;</code>" in text
+
+
+def test_a_history_is_of_runs_that_have_ended_and_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = Store(path)
+    whole, broken, live = (make_run(store, SMALL, seed=seed, ended=seed < 3) for seed in (1, 2, 3))
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE run SET plan = '{}' WHERE id = ?", (broken.id,))
+        database.commit()
+    with serving(path) as served, store.hold(live):
+        body = served.page(f"/history/{SMALL.name}")
+    store.close()
+    assert f'href="/runs/{whole.id}"' in body
+    assert "Left out: 1 run that cannot be read." in body
+    assert "Left out: 1 run in progress." in body
+    assert "A history begins with the second run." in body
+
+
 def test_data_of_a_run(client: Client, stored: tuple[Path, list[str]]) -> None:
     run = stored[1][0]
     assert json.loads(client.page(f"/runs/{run}/document.json"))["run"] == run
@@ -270,14 +303,12 @@ def test_watchers_share_one_analysis_and_see_the_end(tmp_path: Path) -> None:
         assert "No trial of this run has ended yet" in client.page(f"/runs/{run.id}")
         watchers = [stack.enter_context(client.events(run.id)) for _ in range(3)]
         name, progress = next(watchers[0])
-        assert (name, progress) == ("progress", {"trials": 0, "over": False, "held": True})
+        assert (name, progress) == ("progress", {"trials": 0, "state": "in progress"})
         copied(store, run, trials)
         store.end_run(run)
         seen = [list(watcher) for watcher in watchers]
     last = [dict(events) for events in seen]
-    assert [events["progress"] for events in last] == [
-        {"trials": len(trials), "over": True, "held": False}
-    ] * 3
+    assert [events["progress"] for events in last] == [{"trials": len(trials), "state": "done"}] * 3
     assert all("end" in events for events in last)
     contents = {json.dumps(events["content"]) for events in last}
     assert len(contents) == 1

@@ -44,6 +44,11 @@ def test_the_floor_is_not_first() -> None:
     assert "limit" not in text(found)
 
 
+def test_the_floor_may_be_the_baseline() -> None:
+    found = run({"limit": 8.0, "erlang": 100.0}, floor="limit")
+    assert text(found) == "erlang: time per hop 100 ns (97–104)"
+
+
 def test_more_is_better() -> None:
     found = run({"erlang": 100.0, "go": 50.0}, metric="rate")
     assert "go is 2.00 times (2.00–2.00) below erlang" in text(found)

@@ -50,6 +50,38 @@ def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:
     assert "  × erlang: 6.53" in printed(run, 40)
 
 
+def test_small_bars_show_the_headline_of_each() -> None:
+    """Eight cells for the largest; where colours and drawing cannot be, there are none."""
+    text = printed(run_at(1), 200)
+    bars = {line.split()[0]: line.count("█") for line in text.splitlines() if "█" in line}
+    assert bars == {"erlang": 1, "go": 2, "stackless-pypy": 8}
+    assert "▎" in next(line for line in text.splitlines() if line.startswith("erlang"))
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
+    terminal.show(run_at(1), Console(file=out, width=200))
+    out.seek(0)
+    assert "?" * 3 not in out.read().split("Contenders")[0].replace("(?", "")
+
+
+def test_columns_that_do_not_fit_follow_in_a_table_of_their_own() -> None:
+    names = ("contender", *(f"a column of some width {number}" for number in range(4)))
+    rows = tuple(
+        (TableCell(name, "text"), TableCell("1", bar=share), *(TableCell(str(number)) for number in range(3)))
+        for name, share in (("go", 1.0), ("erlang", 0.5))
+    )
+    out = io.StringIO()
+    terminal.render(TableData("A title", names, rows), Console(file=out, width=80, highlight=False))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line.startswith("contender")] == [
+        line for line in lines if "a column" in line
+    ]
+    assert sum(line.startswith("go ") for line in lines) == 2
+    for number in range(4):
+        assert sum(f"width {number}" in line for line in lines) == 1
+    assert "████████" in lines[3]
+    assert "████" in lines[4]
+
+
 def test_lists_leave_out_what_is_empty() -> None:
     out = io.StringIO()
     row = (TableCell("go", "text"), TableCell("12.3"), TableCell("", "quiet"), TableCell("–", "quiet"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, varying_factors
 from ringside.model.results import Interval
 from ringside.stats.energy import MIN_VALUES, level_changes
 
@@ -97,16 +97,17 @@ class History:
         changes = [(series, change) for series in self.series for change in series.changes]
         return tuple(sorted(changes, key=lambda each: series_order(each[0], each[1]), reverse=True))
 
+    def since_before(self, index: int) -> list[Cause] | None:
+        """What differs at the run of that index from the run before, for contenders that both have; None for
+        the first run."""
+        if index == 0:
+            return None
+        before, run = self.runs[index - 1 : index + 1]
+        return differences(before, run, sorted(before.versions.keys() & run.versions.keys()))
+
     def label(self, point: Point) -> str:
         """A point by what varies between the points; by all of it where nothing does."""
-        points = self.points
-        varying = [
-            name
-            for name, level in point.levels
-            if any(other.as_dict().get(name) != level for other in points)
-        ]
-        names = varying or [name for name, _ in point.levels]
-        return " ".join(f"{name}={point[name]}" for name in names)
+        return point.label(varying_factors(self.points))
 
 
 def series_order(series: Series, change: Change) -> int:
@@ -132,6 +133,24 @@ def of_analysis(analysis: RunAnalysis) -> HistoryRun:
             name: median(by_block.values()) for name, by_block in analysis.references_ns.items() if by_block
         },
     )
+
+
+def differences(before: HistoryRun, after: HistoryRun, contenders: Iterable[str]) -> list[Cause]:
+    """What is recorded and differs between two runs: versions and sources of these contenders, facts of the
+    machine."""
+    causes = []
+    for name in contenders:
+        versions = before.versions.get(name), after.versions.get(name)
+        if versions[0] != versions[1]:
+            causes.append(Cause("version", name, *versions))
+        elif before.contents.get(name) != after.contents.get(name):
+            causes.append(Cause("sources", name))
+    causes += [
+        Cause("machine", fact, before.host.get(fact), after.host.get(fact))
+        for fact in MACHINE
+        if before.host.get(fact) != after.host.get(fact)
+    ]
+    return causes
 
 
 def history(experiment: str, title: str, metric: Metric, runs: Sequence[HistoryRun]) -> History:
@@ -181,17 +200,7 @@ def _causes(
 ) -> tuple[Cause, ...]:
     """What changed between the last run before a change and the first one after it."""
     old, new = before[-1], after[0]
-    causes = []
-    versions = old.versions.get(contender), new.versions.get(contender)
-    if versions[0] != versions[1]:
-        causes.append(Cause("version", contender, *versions))
-    elif old.contents.get(contender) != new.contents.get(contender):
-        causes.append(Cause("sources", contender))
-    causes += [
-        Cause("machine", fact, old.host.get(fact), new.host.get(fact))
-        for fact in MACHINE
-        if old.host.get(fact) != new.host.get(fact)
-    ]
+    causes = differences(old, new, [contender])
     for name in old.references_ns.keys() & new.references_ns.keys():
         levels = [
             median(run.references_ns[name] for run in side if name in run.references_ns)

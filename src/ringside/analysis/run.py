@@ -23,7 +23,7 @@ from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
 from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
 from ringside.analysis.warmup import WarmUp, analyse_warm_ups
-from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number
+from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial
 from ringside.stats.ratio import paired_ratio
 from ringside.store.plans import PlannedContender, RunPlan, read_plan
@@ -155,8 +155,7 @@ class RunAnalysis:
 
     def label(self, point: Point) -> str:
         """A point by what varies; by all of it where nothing does."""
-        names = self.varying or [name for name, _ in point.levels]
-        return " ".join(f"{name}={point[name]}" for name in names)
+        return point.label(self.varying)
 
     def setting(self, fixed: Point) -> str:
         """A point that lacks factors, by those of the others that vary."""
@@ -224,7 +223,7 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         for point in points
     }
     floor = next((name for name in names if plan.contenders[name].kind == "floor"), None)
-    varying = tuple(name for name, _ in points[0].levels if len({point[name] for point in points}) > 1)
+    varying = varying_factors(points)
     laws = _laws(measurement, points, varying)
     floor_ratios = {
         (metric.name, point): _over_floor(metric, point, names, floor, cells, confidence)

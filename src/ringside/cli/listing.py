@@ -63,7 +63,7 @@ def _runs(store: str | None, console: Console) -> int:
             run.id,
             run.experiment,
             run.started_at[:19].replace("T", " "),
-            "done" if run.ended_at else "in progress" if storage.is_held(run.id) else "cut off",
+            str(storage.state(run.id, run.ended_at)),
         )
         for run in storage.runs()
     ]

@@ -66,7 +66,8 @@ def present(
                 terminal.show_part(analysis, console)
             terminal.show_rest(analyses, console)
         if hint:
-            print(f"\nFor an HTML report: ringside report {suite or runs[0].id}", file=sys.stderr)
+            command = f"ringside report {suite or runs[0].id}"
+            print(f"\nFor an HTML report: {command} (writes report.html)", file=sys.stderr)
     elif form == "markdown":
         sys.stdout.write(markdown.render_suite(analyses) if suite else markdown.render(analyses[0]))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -46,8 +46,19 @@ class Point:
     def without(self, *factors: str) -> Point:
         return Point(tuple(pair for pair in self.levels if pair[0] not in factors))
 
+    def label(self, varying: Collection[str]) -> str:
+        """The point by these of its factors, `nodes=10 cores=2`; by all of them where it has none."""
+        named = [f"{factor}={level}" for factor, level in self.levels if factor in varying]
+        return " ".join(named) or str(self)
+
     def __str__(self) -> str:
         return " ".join(f"{factor}={level}" for factor, level in self.levels)
+
+
+def varying_factors(points: Sequence[Point]) -> tuple[str, ...]:
+    """The factors that do not have one and the same level at all of the points."""
+    names = dict.fromkeys(name for point in points for name, _ in point.levels)
+    return tuple(name for name in names if len({point.as_dict().get(name) for point in points}) > 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,14 @@ class Obstacle(StrEnum):
     NO_REFERENCE = "no-reference"
 
 
+class RunState(StrEnum):
+    """Whether all that was planned has been done, and whether another process of this machine is at it."""
+
+    IN_PROGRESS = "in progress"
+    DONE = "done"
+    CUT_OFF = "cut off"
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One execution of an experiment, trials apart. `plan` holds the resolved experiment, the contenders as

@@ -16,13 +16,12 @@ from ringside.publish import feeds
 from ringside.publish.badge import badge
 from ringside.publish.data import as_bytes, file_name, history_run, published
 from ringside.publish.folder import Folder
-from ringside.publish.pages import drawing, page
+from ringside.publish.pages import page
 from ringside.render import csv
 from ringside.render.answers import answers
 from ringside.render.html import facts
+from ringside.render.html.history import view
 from ringside.render.html.page import Page, render
-from ringside.render.plots.history import chart
-from ringside.render.tables.history import change_table, run_table
 from ringside.text import minute
 
 _TITLE = "Runs of Ringside"
@@ -139,17 +138,8 @@ def _earlier(folder: Folder, run: SiteRun, metric: Metric) -> HistoryRun | None:
 
 
 def _history_page(of: History, runs: Sequence[SiteRun]) -> bytes:
-    plots = chart(of) if len(of.runs) > 1 and of.series else None
-    return page(
-        "history.html.j2",
-        root="../",
-        title=f"{of.title}: history",
-        history=of,
-        plots=plots,
-        drawings=[(panel.title, drawing(panel.spec)) for panel in plots.panels] if plots else [],
-        tables=[change_table(of), run_table(of)],
-        links={run.id: f"../runs/{run.name}.html" for run in runs},
-    )
+    links = {run.id: f"../runs/{run.name}.html" for run in runs}
+    return page("history.html.j2", root="../", title=f"{of.title}: history", view=view(of, links))
 
 
 def _entry(run: SiteRun) -> feeds.Entry:

@@ -46,13 +46,13 @@ def leaders(analysis: RunAnalysis, point: Point) -> list[str]:
 
 def _of_the_class(analysis: RunAnalysis, point: Point) -> list[str]:
     """The contenders of the baseline's class with figures at a point, the best median first: ratios to the
-    best, and ranks, are inside a class."""
-    ranking = analysis.rankings[analysis.headline.name, point]
+    best, and ranks, are inside a class. Where the baseline is the floor, those of the next class."""
+    order = analysis.rankings[analysis.headline.name, point].order
+    ranked = [name for name in order if name != analysis.floor]
     return [
         name
-        for name in ranking.order
-        if analysis.kind(name) == analysis.kind(ranking.order[0])
-        and name != analysis.floor
+        for name in ranked
+        if analysis.kind(name) == analysis.kind(ranked[0])
         and analysis.headline.name in analysis.cell(name, point).metrics
     ]
 

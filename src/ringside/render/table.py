@@ -9,11 +9,13 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class TableCell:
     """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet. `word`: the verdict,
-    where colour alone would tell it."""
+    where colour alone would tell it. `bar`: the figure's share of the largest of its column, 0 to 1, which a
+    terminal draws beside it."""
 
     text: str
     kind: str = "number"
     word: str = ""
+    bar: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

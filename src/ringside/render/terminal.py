@@ -23,6 +23,10 @@ from ringside.render.tables.contenders import contender_table
 from ringside.render.tables.overview import table as overview_table
 from ringside.text import one_line
 
+# Narrower screens have lists in place of tables.
+_LEAST_SPLIT_WIDTH = 60
+_BAR_CELLS = 8
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
 
@@ -97,23 +101,64 @@ def say(sentence: Sentence, console: Console) -> None:
 
 
 def render(table: TableData, console: Console) -> None:
-    """Print one table. Where the screen is too narrow, columns that can be done without go first; where
-    that is not enough, each row is printed as a small list of its own."""
-    kept = list(range(len(table.columns)))
-    for dropped in (None, *table.narrow):
-        if dropped is not None and dropped in table.columns:
-            kept.remove(table.columns.index(dropped))
-        grid = _grid(table, kept)
-        # What it needs at least is measured without the screen's limit, which would cap the answer.
-        needed = console.measure(grid, options=console.options.update(max_width=10_000)).minimum
-        if needed <= console.width:
-            _print_title(table, console)
-            console.print(grid)
-            break
+    """Print one table. Where the screen is too narrow, columns that can be done without go first, then bars;
+    where that is not enough, the last columns follow in tables of their own, and on the narrowest screens
+    each row is printed as a small list."""
+    grids = _one_grid(table, console) or _several_grids(table, console)
+    if grids:
+        _print_title(table, console)
     else:
         _print_as_lists(table, console)
+    for number, grid in enumerate(grids):
+        if number:
+            console.print()
+        console.print(grid)
     for note in table.notes:
         console.print(Text(one_line(note)), style="dim")
+
+
+def _one_grid(table: TableData, console: Console) -> list[Table]:
+    """The table with as many columns as fit, empty where those that must be there do not."""
+    for with_bars in (True, False) if _can_draw_bars(table, console) else (False,):
+        kept = list(range(len(table.columns)))
+        for dropped in (None, *table.narrow):
+            if dropped in table.columns:
+                kept.remove(table.columns.index(dropped))
+            grid = _grid(table, kept, with_bars=with_bars)
+            if _fits(grid, console):
+                return [grid]
+    return []
+
+
+def _several_grids(table: TableData, console: Console) -> list[Table]:
+    """The columns that must be there in several tables, each with the names; empty where even two columns do
+    not fit."""
+    if console.width < _LEAST_SPLIT_WIDTH:
+        return []
+    with_bars = _can_draw_bars(table, console)
+    grids: list[Table] = []
+    group = [0]
+    for index in (index for index, name in enumerate(table.columns) if index and name not in table.narrow):
+        wider = _grid(table, [*group, index], with_bars=with_bars)
+        if _fits(wider, console):
+            group.append(index)
+            grids = [*grids[:-1], wider] if len(group) > 2 else [*grids, wider]
+            continue
+        group = [0, index]
+        grids.append(_grid(table, group, with_bars=with_bars))
+        if not _fits(grids[-1], console):
+            return []
+    return grids
+
+
+def _can_draw_bars(table: TableData, console: Console) -> bool:
+    return len(table.rows) > 1 and not console.options.ascii_only
+
+
+def _fits(grid: Table, console: Console) -> bool:
+    # What it needs at least is measured without the screen's limit, which would cap the answer.
+    options = console.options.update(max_width=10_000)
+    return console.measure(grid, options=options).minimum <= console.width
 
 
 def _print_title(table: TableData, console: Console) -> None:
@@ -123,7 +168,7 @@ def _print_title(table: TableData, console: Console) -> None:
         console.print(Text(one_line(table.subtitle)), style="dim")
 
 
-def _grid(table: TableData, kept: Sequence[int]) -> Table:
+def _grid(table: TableData, kept: Sequence[int], *, with_bars: bool) -> Table:
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     kinds = column_kinds(table)
     columns = [one_line(column) for column in table.columns]
@@ -141,9 +186,27 @@ def _grid(table: TableData, kept: Sequence[int]) -> Table:
                 cell_len(part) for text in texts for part in ([text] if is_whole else text.split())
             ),
         )
+        if with_bars and any(row[index].bar is not None for row in table.rows):
+            grid.add_column("", no_wrap=True, min_width=_BAR_CELLS)
     for row in table.rows:
-        grid.add_row(*(_text(row[index]) for index in kept))
+        grid.add_row(*(part for index in kept for part in _parts(table, row, index, with_bars=with_bars)))
     return grid
+
+
+def _parts(table: TableData, row: Sequence[TableCell], index: int, *, with_bars: bool) -> Sequence[Text]:
+    """A cell, and its bar where its column has bars."""
+    text = _text(row[index])
+    if with_bars and any(other[index].bar is not None for other in table.rows):
+        return text, Text(_bar(row[index].bar), style="dim")
+    return (text,)
+
+
+def _bar(share: float | None) -> str:
+    """A bar of up to eight cells, in eighths of them; of the smallest there is something to see."""
+    if share is None:
+        return ""
+    eighths = max(1, round(share * _BAR_CELLS * 8))
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
 def _print_as_lists(table: TableData, console: Console) -> None:

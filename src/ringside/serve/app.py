@@ -17,11 +17,13 @@ from ringside.analysis.run_diff import diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.measure.suites import analysis_of, runs_of, single_run
+from ringside.model.results import RunState
 from ringside.render import csv, diagnostics, documents, sentences
 from ringside.render.html import facts
 from ringside.render.tables import run_diff
 from ringside.serve import compose, content, pages, runs
 from ringside.serve.guard import Guard
+from ringside.serve.histories import Histories
 from ringside.serve.live import MOST_WATCHERS, Hub
 from ringside.serve.reports import Reports
 from ringside.serve.source import Source
@@ -40,6 +42,7 @@ class Pages:
         self.catalogue = catalogue
         self.worker = Worker()
         self.reports = Reports()
+        self.histories = Histories()
         self.hub = Hub(source, self.worker, self._content)
 
     def _content(self, run_id: str) -> dict[str, Any]:
@@ -65,7 +68,7 @@ class Pages:
     async def home(self, request: Request) -> Response:
         chosen = runs.Filter.of(request.query_params)
         return await self.with_store(
-            lambda store: _html("runs.html.j2", list=runs.run_list(store, chosen), states=runs.STATES)
+            lambda store: _html("runs.html.j2", list=runs.run_list(store, chosen), states=list(RunState))
         )
 
     async def run(self, request: Request) -> Response:
@@ -93,7 +96,7 @@ class Pages:
                 return trouble(error)
             runs_of(store, name)
             chosen = runs.Filter(suite=name)
-            return _html("runs.html.j2", list=runs.run_list(store, chosen), states=runs.STATES)
+            return _html("runs.html.j2", list=runs.run_list(store, chosen), states=list(RunState))
 
         return await self.with_store(answer)
 
@@ -169,6 +172,12 @@ class Pages:
 
         return await self.with_store(answer)
 
+    async def history(self, request: Request) -> Response:
+        experiment = request.path_params["experiment"]
+        return await self.with_store(
+            lambda store: _html("history.html.j2", **self.histories.page(store, experiment))
+        )
+
     async def compose(self, request: Request) -> Response:
         query = request.query_params
 
@@ -218,6 +227,7 @@ def create(
         Route("/runs/{run}/report", of.report),
         Route("/runs/{run}/document.json", of.document),
         Route("/runs/{run}/figures.csv", of.figures),
+        Route("/history/{experiment}", of.history),
         Route("/compare", of.compare),
         Route("/compose", of.compose),
         Route("/static/{name}", of.asset),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ringside.errors import RingsideError
+from ringside.model.results import RunState
 from ringside.serve.source import Signature, Source
 from ringside.serve.worker import Worker
 from ringside.text import one_line
@@ -36,18 +37,17 @@ MOST_WATCHERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: trials in the store, and its state, as `runs.state` words it."""
+    """How far a run is: trials in the store, and its state."""
 
     trials: int
-    ended_at: str | None
-    is_held: bool
+    state: RunState
 
     @property
     def is_over(self) -> bool:
-        return self.ended_at is not None
+        return self.state is RunState.DONE
 
     def event(self) -> dict[str, Any]:
-        return {"trials": self.trials, "over": self.is_over, "held": self.is_held}
+        return {"trials": self.trials, "state": str(self.state)}
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class Live:
         def look() -> Progress:
             with self.source.open() as store:
                 trials, ended_at = store.progress(self.run_id)
-                return Progress(trials, ended_at, ended_at is None and store.is_held(self.run_id))
+                return Progress(trials, store.state(self.run_id, ended_at))
 
         return await self.worker.run(look)
 

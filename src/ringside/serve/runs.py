@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ringside.model.results import RunState
 from ringside.store import RunSummary, Store
 from ringside.text import minute
 
-STATES = ("in progress", "done", "cut off")
 _PER_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run of the list. `state` is one of STATES."""
+    """A run of the list."""
 
     summary: RunSummary
-    state: str
+    state: RunState
 
     @property
     def started(self) -> str:
@@ -71,9 +71,7 @@ class RunList:
 
 def listed(store: Store, summary: RunSummary) -> ListedRun:
     """A run with its state."""
-    if summary.ended_at:
-        return ListedRun(summary, "done")
-    return ListedRun(summary, "in progress" if store.is_held(summary.id) else "cut off")
+    return ListedRun(summary, store.state(summary.id, summary.ended_at))
 
 
 def run_list(store: Store, chosen: Filter) -> RunList:

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ringside.errors import StoreError, UsageError
-from ringside.model.results import KeptSamples, Run, Trial
+from ringside.model.results import KeptSamples, Run, RunState, Trial
 from ringside.probe.protocol import Sample, Usage
 from ringside.store import rows
 from ringside.store.connection import Database, begin_writing
@@ -72,6 +72,12 @@ class Store:
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run."""
         return self._locks.is_held(run_id)
+
+    def state(self, run_id: str, ended_at: str | None) -> RunState:
+        """The state of a run that ended then, or has not."""
+        if ended_at is not None:
+            return RunState.DONE
+        return RunState.IN_PROGRESS if self.is_held(run_id) else RunState.CUT_OFF
 
     def _unknown(self, name: str) -> UsageError:
         return UsageError(

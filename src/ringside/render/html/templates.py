@@ -9,6 +9,7 @@ import jinja2
 
 from ringside import __version__
 from ringside.render.html import sources, style
+from ringside.render.plots.colours import of_contender
 from ringside.render.table import column_kinds
 
 
@@ -25,4 +26,5 @@ def environment(*folders: Path) -> jinja2.Environment:
     made.filters["code"] = sources.code
     made.filters["kinds"] = column_kinds
     made.globals["version"] = __version__
+    made.globals["colours"] = of_contender
     return made

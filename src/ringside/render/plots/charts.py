@@ -21,7 +21,7 @@ from ringside.render.plots import (
     warmups,
 )
 from ringside.render.plots.dots import dots
-from ringside.render.plots.spec import Chart, Json
+from ringside.render.plots.spec import Chart, Json, described
 
 
 def missing() -> str | None:
@@ -35,6 +35,8 @@ def config() -> Json:
     axis = {"labelColor": quiet, "titleColor": quiet, "tickColor": grid, "domainColor": grid}
     return {
         "background": "transparent",
+        # A plot is described as a whole; its marks are too many, and the tables hold their figures.
+        "mark": {"aria": False},
         "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
         "view": {"stroke": "transparent"},
         "text": {"color": ink, "fontSize": 12},
@@ -54,7 +56,7 @@ def config() -> Json:
 
 def charts(analysis: RunAnalysis) -> list[Chart]:
     """All plots of a run, in the order in which they are read."""
-    return [chart for chart in _charts(analysis) if chart.panels]
+    return [described(chart) for chart in _charts(analysis) if chart.panels]
 
 
 def _charts(analysis: RunAnalysis) -> Iterator[Chart]:

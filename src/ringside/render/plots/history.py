@@ -12,6 +12,7 @@ from ringside.render.plots.spec import (
     Panel,
     axis_title,
     by_contender,
+    described,
     layer,
     layered,
     quantitative,
@@ -32,7 +33,7 @@ def chart(history: History) -> Chart:
     )
     caption += f" {units.count(more, 'more point')} of the experiment are in the data." if more else ""
     panels = tuple(Panel(history.label(point), _spec(history, point)) for point in points)
-    return Chart(f"{history.metric.title} over time", caption, panels)
+    return described(Chart(f"{history.metric.title} over time", caption, panels))
 
 
 def _spec(history: History, point: Point) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
@@ -38,6 +38,17 @@ class Chart:
     title: str
     caption: str
     panels: tuple[Panel, ...]
+
+
+def described(chart: Chart) -> Chart:
+    """The same with a description in each specification, which readers of screens read."""
+    return replace(
+        chart,
+        panels=tuple(
+            replace(panel, spec={**panel.spec, "description": f"{chart.title}: {panel.title}"})
+            for panel in chart.panels
+        ),
+    )
 
 
 def colour(analysis: RunAnalysis, contender: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ringside import units
-from ringside.analysis.history import MACHINE, MIN_RUNS, Cause, Change, History, HistoryRun, Series
+from ringside.analysis.history import MIN_RUNS, Cause, Change, History, Series
 from ringside.model.results import Verdict
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
@@ -44,14 +45,13 @@ def run_table(history: History) -> TableData:
     """A row for each run, the latest first: when, and what was different from the run before."""
     rows = []
     for index, run in reversed(list(enumerate(history.runs))):
-        before = history.runs[index - 1] if index else None
         rows.append(
             (
                 cells.text(run.id),
                 cells.text(minute(run.started_at)),
                 cells.text(one_line(str(run.host.get("cpu_model") or "unknown CPU"))),
                 cells.text(str(run.host.get("ringside") or "")),
-                cells.text(_differences(before, run) if before else "the first run"),
+                cells.text(_differences(history.since_before(index))),
             )
         )
     columns = ("run", "began (UTC)", "CPU", "ringside", "different from the run before")
@@ -92,17 +92,9 @@ def _change_row(history: History, series: Series, change: Change) -> tuple[Table
     )
 
 
-def _differences(before: HistoryRun, run: HistoryRun) -> str:
-    causes = [
-        Cause("machine", fact, before.host.get(fact), run.host.get(fact))
-        for fact in MACHINE
-        if before.host.get(fact) != run.host.get(fact)
-    ]
-    for name in before.versions.keys() & run.versions.keys():
-        if before.versions[name] != run.versions[name]:
-            causes.append(Cause("version", name, before.versions[name], run.versions[name]))
-        elif before.contents.get(name) != run.contents.get(name):
-            causes.append(Cause("sources", name))
+def _differences(causes: Sequence[Cause] | None) -> str:
+    if causes is None:
+        return "the first run"
     texts = sorted(map(cause_text, causes))
     more = f"; {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
     return "; ".join(texts[:_MOST_NAMED]) + more or "nothing that is recorded"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ringside import units
 from ringside.analysis.comparisons import Ranking
 from ringside.analysis.run import RunAnalysis
@@ -28,14 +30,19 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     columns += ["rank"] if is_ranked else []
     columns += [f"× {floor}"] if has_floor else []
     columns += [metric.title for metric in (*compared, *secondary)]
+    values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in ranking.order}
+    most = max((value.estimate for value in values.values() if value), default=0.0)
     rows = []
     for name in ranking.order:
-        cell = analysis.cell(name, point)
+        cell, value = analysis.cell(name, point), values[name]
         comparison = analysis.comparison(headline, name, baseline, point)
         row = [
             cells.name(analysis, name),
             *([cells.text(analysis.kind(name))] if has_class else []),
-            cells.figure(cell, headline, interval=True),
+            replace(
+                cells.figure(cell, headline, interval=True),
+                bar=value.estimate / most if value and most > 0 else None,
+            ),
         ]
         if has_pairs:
             row += [

@@ -119,7 +119,7 @@
     source.addEventListener("progress", (event) => {
       const progress = JSON.parse(event.data);
       trouble.hidden = true;
-      word(progress.over ? "done" : progress.held ? "in progress" : "cut off");
+      word(progress.state);
       status.querySelector(".count").textContent = `${progress.trials.toLocaleString("en")} trials`;
       root.dataset.trials = progress.trials;
     });
