@@ -1,7 +1,7 @@
 //! Decodes the chunked coding (RFC 9112, 7.1), strictly: httparse's own parser takes an empty size for 0.
 
 use super::error::ErrorKind;
-use memchr::memchr;
+use memchr::memchr2;
 
 /// The limit of a size with its extensions, and of all trailers together.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -63,12 +63,14 @@ impl ChunkedDecoder {
                 }
                 State::Extension | State::Trailer => {
                     // Both are skipped up to the end of their line, which must come within the limit.
-                    let end = memchr(b'\r', bytes).unwrap_or(bytes.len());
-                    self.head_bytes += end;
+                    // What is wrong first counts, wherever the bytes were cut.
+                    let end = memchr2(b'\r', b'\n', bytes).unwrap_or(bytes.len());
+                    let is_bare = bytes.get(end) == Some(&b'\n');
+                    self.head_bytes += end + usize::from(is_bare);
                     if self.head_bytes > MAX_HEAD_BYTES {
                         return Err(ErrorKind::TooLarge);
                     }
-                    if memchr(b'\n', &bytes[..end]).is_some() {
+                    if is_bare {
                         return Err(ErrorKind::Protocol);
                     }
                     bytes = &bytes[end..];
@@ -255,6 +257,16 @@ mod tests {
         let longest = line(MAX_HEAD_BYTES, b"0\r\n", b"\r\n\r\n");
         // The first byte of a trailer is not counted with it.
         assert!(read(&longest, 100).is_ok());
+        // What is wrong first counts, in any pieces.
+        for (bytes, error) in [
+            (MAX_HEAD_BYTES - 3, ErrorKind::Protocol),
+            (MAX_HEAD_BYTES - 2, ErrorKind::TooLarge),
+        ] {
+            let bare = [line(bytes, b"0;x", b"\n"), vec![b'x'; MAX_HEAD_BYTES]].concat();
+            for step in [1, 100, bare.len()] {
+                assert_eq!(read(&bare, step), Err(error), "{bytes} {step}");
+            }
+        }
         let extensions = b"1;x\r\na\r\n".repeat(MAX_HEAD_BYTES);
         assert_eq!(read(&extensions, 1000), Err(ErrorKind::Truncated));
     }
