@@ -166,8 +166,8 @@ impl<'a> LoadRunner<'a> {
                 return Err(Cause::LoadFailed(why));
             }
             if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
-                let p99 = record.latency.quantile(0.99) as f64 / 1e9;
-                let kept = record.requests as f64 >= 0.9 * record.intended as f64;
+                let p99 = record.replies.latency.quantile(0.99) as f64 / 1e9;
+                let kept = record.replies.requests as f64 >= 0.9 * record.intended as f64;
                 go_on = p99 <= max_s && kept && !too_many_lost(record);
             }
         }
@@ -227,8 +227,11 @@ fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
         ErrorKind::Unsolicited,
         ErrorKind::Protocol,
     ];
-    let wrong: u64 = wrong.iter().map(|&kind| record.errors[kind as usize]).sum();
-    let all = record.requests + record.late_requests + wrong;
+    let wrong: u64 = wrong
+        .iter()
+        .map(|&kind| record.replies.errors[kind as usize])
+        .sum();
+    let all = record.replies.requests + record.replies.late_requests + wrong;
     (wrong > 0).then(|| {
         Cause::WrongEvidence(format!(
             "{step}, {name}: {wrong} of {all} answers were not what was expected"
@@ -244,11 +247,14 @@ fn lost(record: &Record) -> u64 {
         ErrorKind::ClosedEarly,
         ErrorKind::Truncated,
     ];
-    kinds.iter().map(|&kind| record.errors[kind as usize]).sum()
+    kinds
+        .iter()
+        .map(|&kind| record.replies.errors[kind as usize])
+        .sum()
 }
 
 fn too_many_lost(record: &Record) -> bool {
-    lost(record) as f64 > MAX_LOST_SHARE * (record.requests + lost(record)) as f64
+    lost(record) as f64 > MAX_LOST_SHARE * (record.replies.requests + lost(record)) as f64
 }
 
 /// The cause to end the trial where the server dropped requests: perhaps those that would have been slow.
@@ -257,7 +263,7 @@ fn judge_lost(step: &str, name: &str, record: &Record) -> Option<Cause> {
         Cause::LoadFailed(format!(
             "{step}, {name}: {} requests of {} lost their connection before the answer",
             lost(record),
-            record.requests + lost(record)
+            record.replies.requests + lost(record)
         ))
     })
 }
@@ -284,7 +290,7 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
     let errors: Vec<_> = ErrorKind::NAMES
         .iter()
         .copied()
-        .zip(record.errors)
+        .zip(record.replies.errors)
         .collect();
     // A failed connect is retried: it does not matter when all were fed in the end.
     let lost = &errors[ErrorKind::Send as usize..];

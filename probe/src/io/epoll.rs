@@ -275,14 +275,25 @@ impl Io for Epoll {
 }
 
 /// Reads what has arrived. `stamps`: the clocks, where the kernel stamps it.
+#[inline]
 fn read(
     socket: &OwnedFd,
     buffer: &mut [u8],
     stamps: Option<ClockOffset>,
 ) -> Result<(usize, Option<u64>), Errno> {
-    let Some(clocks) = stamps else {
-        return net::recv(socket, buffer, RecvFlags::empty()).map(|(count, _)| (count, None));
-    };
+    match stamps {
+        None => net::recv(socket, buffer, RecvFlags::empty()).map(|(count, _)| (count, None)),
+        Some(clocks) => read_stamped(socket, buffer, clocks),
+    }
+}
+
+/// By itself, so that reads without stamps stay small.
+#[inline(never)]
+fn read_stamped(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    clocks: ClockOffset,
+) -> Result<(usize, Option<u64>), Errno> {
     match stamp::receive(socket, buffer) {
         Ok((count, stamp)) => {
             let arrived_ns = stamp.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns));

@@ -111,6 +111,7 @@ impl Prepared {
                 plan: Arc::clone(&self.plan),
                 codec: Arc::clone(&self.codec),
                 shard: number,
+                share: self.plan.share(number),
                 start_ns,
                 stop: Arc::clone(&engine.stop),
                 live: Arc::clone(&live),

@@ -14,11 +14,12 @@ pub struct SecondStats {
     pub open: u64,
 }
 
-/// What concerns one of several targets.
+/// What became of requests: of all, or of those for one of several targets.
 #[derive(Default)]
-pub struct TargetRecord {
+pub struct Replies {
     pub latency: Histogram,
     pub service: Histogram,
+    /// By kind.
     pub errors: [u64; ErrorKind::NAMES.len()],
     pub statuses: BTreeMap<u16, u64>,
     pub requests: u64,
@@ -26,8 +27,8 @@ pub struct TargetRecord {
     pub unfinished: u64,
 }
 
-impl TargetRecord {
-    fn merge(&mut self, other: &TargetRecord) {
+impl Replies {
+    fn merge(&mut self, other: &Replies) {
         self.latency.merge(&other.latency);
         self.service.merge(&other.service);
         for (own, others) in self.errors.iter_mut().zip(other.errors) {
@@ -44,10 +45,10 @@ impl TargetRecord {
 
 #[derive(Default)]
 pub struct Record {
+    /// Of all requests.
+    pub replies: Replies,
     /// By target, where there are several.
-    pub targets: Vec<TargetRecord>,
-    pub latency: Histogram,
-    pub service: Histogram,
+    pub targets: Vec<Replies>,
     pub queue: Histogram,
     pub connect: Histogram,
     /// From the connect of a socket to the end of the handshake above it.
@@ -56,13 +57,7 @@ pub struct Record {
     pub lateness: Histogram,
     /// How much later than it could a request was sent, or a part of a stream was read at most.
     pub schedule_error: Histogram,
-    /// By kind.
-    pub errors: [u64; ErrorKind::NAMES.len()],
-    pub statuses: BTreeMap<u16, u64>,
     pub intended: u64,
-    pub requests: u64,
-    pub late_requests: u64,
-    pub unfinished: u64,
     /// The shares of late requests that were served before the end.
     pub late_shares: f64,
     pub bytes_in: u64,
@@ -117,8 +112,8 @@ impl Record {
     /// Histograms by their names.
     pub fn histograms(&self) -> [(&'static str, &Histogram); 8] {
         [
-            ("latency", &self.latency),
-            ("service", &self.service),
+            ("latency", &self.replies.latency),
+            ("service", &self.replies.service),
             ("queue", &self.queue),
             ("connect", &self.connect),
             ("handshake", &self.handshake),
@@ -130,27 +125,19 @@ impl Record {
 
     /// Adds the record of another shard.
     pub fn merge(&mut self, other: &Record) {
-        let own = [
-            &mut self.latency,
-            &mut self.service,
-            &mut self.queue,
-            &mut self.connect,
-            &mut self.handshake,
-            &mut self.first_byte,
-            &mut self.lateness,
-            &mut self.schedule_error,
-        ];
-        for (own, (_, others)) in own.into_iter().zip(other.histograms()) {
+        for (own, others) in [
+            (&mut self.queue, &other.queue),
+            (&mut self.connect, &other.connect),
+            (&mut self.handshake, &other.handshake),
+            (&mut self.first_byte, &other.first_byte),
+            (&mut self.lateness, &other.lateness),
+            (&mut self.schedule_error, &other.schedule_error),
+        ] {
             own.merge(others);
         }
-        for (own, others) in self.errors.iter_mut().zip(other.errors) {
-            *own += others;
-        }
-        for (&status, count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
+        self.replies.merge(&other.replies);
         let count = self.targets.len().max(other.targets.len());
-        self.targets.resize_with(count, TargetRecord::default);
+        self.targets.resize_with(count, Replies::default);
         for (own, others) in self.targets.iter_mut().zip(&other.targets) {
             own.merge(others);
         }
@@ -163,9 +150,6 @@ impl Record {
             }
         }
         self.intended += other.intended;
-        self.requests += other.requests;
-        self.late_requests += other.late_requests;
-        self.unfinished += other.unfinished;
         self.late_shares += other.late_shares;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
@@ -208,7 +192,7 @@ impl Record {
     }
 
     pub fn errors_total(&self) -> u64 {
-        self.errors.iter().sum()
+        self.replies.errors.iter().sum()
     }
 }
 
@@ -220,21 +204,19 @@ mod tests {
     fn records_add_up() {
         let mut all = Record::default();
         for shard in 1..=3u64 {
-            let mut record = Record {
-                requests: shard,
-                ..Record::default()
-            };
-            record.latency.add(shard * 1000);
-            record.errors[ErrorKind::Timeout as usize] = shard;
-            record.statuses.insert(200, shard);
+            let mut record = Record::default();
+            record.replies.requests = shard;
+            record.replies.latency.add(shard * 1000);
+            record.replies.errors[ErrorKind::Timeout as usize] = shard;
+            record.replies.statuses.insert(200, shard);
             record.second(shard * 1_000_000_000).requests = 1;
             record.late_shares = shard as f64 / 4.0;
             all.merge(&record);
         }
-        assert_eq!(all.requests, 6);
-        assert_eq!(all.latency.len(), 3);
-        assert_eq!(all.errors[ErrorKind::Timeout as usize], 6);
-        assert_eq!(all.statuses[&200], 6);
+        assert_eq!(all.replies.requests, 6);
+        assert_eq!(all.replies.latency.len(), 3);
+        assert_eq!(all.replies.errors[ErrorKind::Timeout as usize], 6);
+        assert_eq!(all.replies.statuses[&200], 6);
         assert_eq!(all.series.len(), 4);
         assert_eq!(all.late_shares, 1.5);
     }
@@ -243,9 +225,6 @@ mod tests {
     fn sample(scale: u64) -> Record {
         let mut record = Record {
             intended: scale,
-            requests: 2 * scale,
-            late_requests: 3 * scale,
-            unfinished: 4 * scale,
             late_shares: scale as f64 / 2.0,
             bytes_in: 6 * scale,
             bytes_out: 7 * scale,
@@ -273,23 +252,26 @@ mod tests {
             fault: format!("fault {scale}"),
             ..Record::default()
         };
-        let mut target = TargetRecord {
+        let mut target = Replies {
             requests: 33 * scale,
             late_requests: 34 * scale,
             unfinished: 35 * scale,
-            ..TargetRecord::default()
+            ..Replies::default()
         };
         target.statuses.insert(201, 36 * scale);
         target.errors[ErrorKind::Status as usize] = 37 * scale;
         target.latency.add(scale);
         target.service.add(2 * scale);
         record.targets.push(target);
+        record.replies.requests = 2 * scale;
+        record.replies.late_requests = 3 * scale;
+        record.replies.unfinished = 4 * scale;
         record.sequence.repeated = 25 * scale;
-        record.statuses.insert(200, 26 * scale);
-        record.errors[ErrorKind::Reset as usize] = 27 * scale;
+        record.replies.statuses.insert(200, 26 * scale);
+        record.replies.errors[ErrorKind::Reset as usize] = 27 * scale;
         for (number, histogram) in [
-            &mut record.latency,
-            &mut record.service,
+            &mut record.replies.latency,
+            &mut record.replies.service,
             &mut record.queue,
             &mut record.connect,
             &mut record.handshake,
@@ -317,9 +299,9 @@ mod tests {
         merged.merge(&sample(4));
         let counts = [
             (merged.intended, 1),
-            (merged.requests, 2),
-            (merged.late_requests, 3),
-            (merged.unfinished, 4),
+            (merged.replies.requests, 2),
+            (merged.replies.late_requests, 3),
+            (merged.replies.unfinished, 4),
             (merged.bytes_in, 6),
             (merged.bytes_out, 7),
             (merged.reads, 38),
@@ -339,7 +321,7 @@ mod tests {
             (merged.in_flight_sum, 19),
             (merged.cpu_ns, 21),
             (merged.sequence.repeated, 25),
-            (merged.statuses[&200], 26),
+            (merged.replies.statuses[&200], 26),
             (merged.errors_total(), 27),
         ];
         for (sum, factor) in counts {

@@ -52,7 +52,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     let open_loop = plan.open_loop();
     let answered = match plan.protocol {
         Protocol::Stream => record.messages,
-        _ => record.requests,
+        _ => record.replies.requests,
     };
     // A reply after the end counts by its share before it: a slow server's rate would be too low otherwise.
     let answered = answered as f64 + record.late_shares;
@@ -67,12 +67,12 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "duration_ns": outcome.duration_ns,
         "intended": open_loop.then_some(record.intended),
         "intended_rate_per_s": intended_rate_per_s(plan, outcome),
-        "requests": record.requests,
+        "requests": record.replies.requests,
         "achieved_rate_per_s": outcome.per_s(answered),
-        "late_requests": record.late_requests,
-        "unfinished": record.unfinished,
-        "errors": errors(&record.errors),
-        "statuses": statuses(&record.statuses),
+        "late_requests": record.replies.late_requests,
+        "unfinished": record.replies.unfinished,
+        "errors": errors(&record.replies.errors),
+        "statuses": statuses(&record.replies.statuses),
         "histograms": summaries,
         "counts": counts(plan, record),
         "bytes_in": record.bytes_in,
@@ -103,7 +103,10 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
 
 /// The curves of what users wait for, where the plan asks for them: latency, of streams lateness.
 fn counts(plan: &Plan, record: &Record) -> Map<String, Value> {
-    let main = [("latency", &record.latency), ("lateness", &record.lateness)];
+    let main = [
+        ("latency", &record.replies.latency),
+        ("lateness", &record.lateness),
+    ];
     main.into_iter()
         .filter(|(_, histogram)| plan.counts && !histogram.is_empty())
         .map(|(name, histogram)| (name.into(), histogram.curve().into()))
@@ -160,7 +163,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if outcome.interrupted {
         return ("interrupted", String::new());
     }
-    let count = |kind: ErrorKind| record.errors[kind as usize];
+    let count = |kind: ErrorKind| record.replies.errors[kind as usize];
     let ended = count(ErrorKind::Ended);
     if ended > 0 && record.held == 0 && record.reset == 0 {
         let why = format!("the server held no response open: it ended {ended} of them");
@@ -168,7 +171,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     }
     let answered = match plan.protocol {
         Protocol::Stream => record.messages,
-        _ => record.requests + record.late_requests,
+        _ => record.replies.requests + record.replies.late_requests,
     };
     if answered > 0 {
         return ("ok", String::new());
@@ -192,7 +195,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     }
     let most = ErrorKind::NAMES
         .iter()
-        .zip(record.errors)
+        .zip(record.replies.errors)
         .max_by_key(|(_, count)| *count);
     let why = match most {
         Some((kind, count)) if count > 0 => {
@@ -233,28 +236,32 @@ mod tests {
         let ns = 1u64 << random.u64(0..36) | random.u64(0..1000);
         let target = random.usize(0..2);
         record.targets.resize_with(2, Default::default);
-        record.latency.add(ns);
-        record.service.add(ns / 2);
+        record.replies.latency.add(ns);
+        record.replies.service.add(ns / 2);
         record.targets[target].latency.add(ns);
         record.targets[target].service.add(ns / 2);
         match random.u8(0..8) {
-            0 => record.errors[random.usize(0..ErrorKind::NAMES.len())] += 1,
+            0 => record.replies.errors[random.usize(0..ErrorKind::NAMES.len())] += 1,
             1 => record.queue.add(ns),
             2 => record.lateness.add(ns),
-            3 => record.unfinished += 1,
+            3 => record.replies.unfinished += 1,
             4 => {
-                record.late_requests += 1;
+                record.replies.late_requests += 1;
                 record.late_shares += 0.25;
             }
             5 => record.targets[target].requests += 1,
             6 => record.connect.add(ns),
             _ => record.first_byte.add(ns),
         }
-        record.requests += 1;
+        record.replies.requests += 1;
         record.intended += 1;
         record.bytes_in += ns;
         record.schedule_error.add(ns % 10_000);
-        *record.statuses.entry(200 + ns as u16 % 3).or_default() += 1;
+        *record
+            .replies
+            .statuses
+            .entry(200 + ns as u16 % 3)
+            .or_default() += 1;
         let second = record.second(ns % 5_000_000_000);
         second.requests += 1;
         second.max_ns = second.max_ns.max(ns);

@@ -42,7 +42,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         );
     }
     let open_loop = plan.open_loop();
-    let (error, latency) = (&record.schedule_error, &record.latency);
+    let (error, latency) = (&record.schedule_error, &record.replies.latency);
     // What the coarse mode makes of the schedule was asked for, and is not the engine's delay.
     let tick_ns = plan.tick_s.map_or(0, nanoseconds);
     let of_tick = (tick_ns as f64 / 2.0).min(error.mean()) / latency.mean().max(1.0);
@@ -69,10 +69,10 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     }
     if open_loop && record.intended > 0 {
         // An answer that was not as expected came all the same: `errors` says so.
-        let wrong =
-            [ErrorKind::Status, ErrorKind::Content].map(|kind| record.errors[kind as usize]);
+        let wrong = [ErrorKind::Status, ErrorKind::Content]
+            .map(|kind| record.replies.errors[kind as usize]);
         let answered =
-            record.requests as f64 + record.late_shares + wrong.iter().sum::<u64>() as f64;
+            record.replies.requests as f64 + record.late_shares + wrong.iter().sum::<u64>() as f64;
         let kept = answered / record.intended as f64;
         if kept < RATE_KEPT {
             warn(
@@ -111,7 +111,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             );
         }
     }
-    let service = &record.service;
+    let service = &record.replies.service;
     if record.sweeps >= LITTLE_SWEEPS && plan.protocol != Protocol::Stream && service.len() > 1000 {
         let expected = service.mean() * service.len() as f64 / outcome.duration_ns as f64;
         let measured = record.concurrency();
@@ -150,12 +150,12 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "check their kinds before the figures",
         );
     }
-    if record.unfinished > 0 {
+    if record.replies.unfinished > 0 {
         warn(
             "unfinished",
             format!(
                 "{} of the intended requests had no answer at the end",
-                record.unfinished
+                record.replies.unfinished
             ),
             "percentiles are lower bounds: use a lower rate or a longer run",
         );
@@ -189,7 +189,14 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::record::Record;
+    use crate::load::record::{Record, Replies};
+
+    fn answered(requests: u64) -> Replies {
+        Replies {
+            requests,
+            ..Replies::default()
+        }
+    }
 
     fn codes(pacing: &str, record: Record) -> Vec<&'static str> {
         let plan = format!(
@@ -212,7 +219,7 @@ mod tests {
         let closed = r#"{"kind": "closed"}"#;
         let fine = || Record {
             intended: 10,
-            requests: 10,
+            replies: answered(10),
             ..Record::default()
         };
         assert!(codes(open, fine()).is_empty());
@@ -220,7 +227,7 @@ mod tests {
         assert!(codes(&burst(10), fine()).is_empty());
         let one = || Record {
             intended: 20,
-            requests: 20,
+            replies: answered(20),
             ..Record::default()
         };
         assert_eq!(codes(&burst(20), one()), ["uneven-bursts"]);
@@ -233,7 +240,7 @@ mod tests {
         assert!(codes(closed, late()).is_empty());
         let slow = || {
             let mut record = late();
-            record.latency.add(3 * LAG_NS);
+            record.replies.latency.add(3 * LAG_NS);
             record
         };
         assert_eq!(codes(open, slow()), ["lag"]);
@@ -242,7 +249,7 @@ mod tests {
         let half = |latency_ns| {
             let mut record = fine();
             record.schedule_error.add(50_000_000);
-            record.latency.add(latency_ns);
+            record.replies.latency.add(latency_ns);
             record
         };
         assert_eq!(codes(ticks, half(90_000_000)), ["coarse-tick"]);
@@ -267,16 +274,18 @@ mod tests {
         };
         assert!(codes(open, polling).is_empty());
         let half = Record {
-            requests: 5,
-            unfinished: 5,
+            replies: Replies {
+                unfinished: 5,
+                ..answered(5)
+            },
             ..fine()
         };
         assert_eq!(codes(open, half), ["rate-not-kept", "unfinished"]);
         let mut missed = Record {
-            requests: 5,
+            replies: answered(5),
             ..fine()
         };
-        missed.errors[ErrorKind::Status as usize] = 5;
+        missed.replies.errors[ErrorKind::Status as usize] = 5;
         assert_eq!(codes(open, missed), ["errors"]);
         let many = Record {
             opened: 20_001,

@@ -213,12 +213,22 @@ fn hung_servers_are_given_up() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
     ] {
         let server = Server::replying(reply, false);
-        let changes = json!({"requests": 4, "timeout_s": 1});
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
-            // Requests that timed out count in the latencies.
-            assert_eq!(outcome["histograms"]["latency"]["count"], 4);
-            assert!(outcome["histograms"]["latency"]["min_ns"].as_u64().unwrap() >= 1_000_000_000);
+        let paced = json!({"kind": "constant", "rate_per_s": 100});
+        for changes in [
+            json!({"requests": 4, "timeout_s": 0.5}),
+            json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced}),
+            json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced, "tick_s": 0.02}),
+        ] {
+            for outcome in both(&plan(&server, changes)) {
+                assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
+                // Requests that timed out count in the latencies, and none of them did so early.
+                let latency = &outcome["histograms"]["latency"];
+                assert_eq!(latency["count"], 4);
+                assert!(
+                    latency["min_ns"].as_u64().unwrap() >= 500_000_000,
+                    "{latency}"
+                );
+            }
         }
     }
     let deaf = Server::start(|stream, _| {

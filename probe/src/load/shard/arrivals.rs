@@ -23,7 +23,7 @@ enum Source {
 impl Arrivals {
     pub fn new(config: &ShardConfig) -> Arrivals {
         let plan = &config.plan;
-        let share = config.share();
+        let share = config.share;
         let pacing = plan.pacing();
         let source = if pacing == Pacing::Closed && plan.protocol != Protocol::Stream {
             let left = plan.requests.map(|total| share.requests(total));

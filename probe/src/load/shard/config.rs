@@ -12,6 +12,8 @@ pub struct ShardConfig {
     pub codec: Arc<CodecPlan>,
     /// The number of the shard, from 0.
     pub shard: usize,
+    /// The part of the load that it has.
+    pub share: Share,
     pub start_ns: u64,
     /// Set to end the load early.
     pub stop: Arc<AtomicBool>,
@@ -20,24 +22,19 @@ pub struct ShardConfig {
 }
 
 impl ShardConfig {
-    /// The part of the load that the shard has.
-    pub fn share(&self) -> Share {
-        self.plan.share(self.shard)
-    }
-
     /// The number of connections of the shard.
     pub fn connections(&self) -> usize {
-        self.share().connections() as usize
+        self.share.connections() as usize
     }
 
     /// The number of a connection among all shards', from 1.
     pub fn connection_id(&self, slot: usize) -> u64 {
-        self.share().connection(slot as u64) + 1
+        self.share.connection(slot as u64) + 1
     }
 
     /// The number of a request among all shards', from 1. `sent`: how many this shard sent before.
     pub fn request_number(&self, sent: u64) -> u64 {
-        self.share().request(sent) + 1
+        self.share.request(sent) + 1
     }
 
     pub fn stop_requested(&self) -> bool {

@@ -29,7 +29,7 @@ pub struct Dialer {
 impl Dialer {
     pub fn new(config: &ShardConfig) -> Dialer {
         let plan = &config.plan;
-        let (shard, share) = (config.shard as u64, config.share());
+        let (shard, share) = (config.shard as u64, config.share);
         let total = plan.connections as u64;
         // Without a ramp all are due at once.
         let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);

@@ -4,7 +4,7 @@ use super::config::ShardConfig;
 use crate::load::codec::Event;
 use crate::load::error::ErrorKind;
 use crate::load::interval::Interval;
-use crate::load::record::{Record, TargetRecord};
+use crate::load::record::{Record, Replies};
 use std::sync::{Arc, Mutex};
 
 pub struct Recorder {
@@ -19,7 +19,7 @@ impl Recorder {
     pub fn new(config: &ShardConfig, targets: usize) -> Recorder {
         let mut record = Record::default();
         if targets > 1 {
-            record.targets.resize_with(targets, TargetRecord::default);
+            record.targets.resize_with(targets, Replies::default);
         }
         Recorder {
             record,
@@ -29,12 +29,17 @@ impl Recorder {
         }
     }
 
+    /// Notes what became of a request in the record of all, and in that of its target, where it concerns one.
+    fn note(&mut self, target: Option<usize>, note: impl Fn(&mut Replies)) {
+        note(&mut self.record.replies);
+        if let Some(own) = target.and_then(|target| self.record.targets.get_mut(target)) {
+            note(own);
+        }
+    }
+
     /// `target`: that of the request, where it concerns one.
     pub fn error(&mut self, now_ns: u64, kind: ErrorKind, target: Option<usize>) {
-        if let Some(own) = target.and_then(|target| self.record.targets.get_mut(target)) {
-            own.errors[kind as usize] += 1;
-        }
-        self.record.errors[kind as usize] += 1;
+        self.note(target, |replies| replies.errors[kind as usize] += 1);
         self.interval.errors += 1;
         self.record.second(now_ns - self.start_ns).errors += 1;
     }
@@ -56,23 +61,21 @@ impl Recorder {
         number: Option<u64>,
         target: usize,
     ) {
-        if let Some(own) = self.record.targets.get_mut(target) {
-            own.latency.add(latency_ns);
-            own.service.add(service_ns);
-            own.requests += u64::from(late_share.is_none());
-            own.late_requests += u64::from(late_share.is_some());
-        }
-        self.record.latency.add(latency_ns);
-        self.record.service.add(service_ns);
+        self.note(Some(target), |replies| {
+            replies.latency.add(latency_ns);
+            replies.service.add(service_ns);
+            match late_share {
+                None => replies.requests += 1,
+                Some(_) => replies.late_requests += 1,
+            }
+        });
         self.interval.add(latency_ns);
         let numbered = number.map(|number| (number, service_ns));
         self.record.numbered.extend(numbered);
         if let Some(share) = late_share {
-            self.record.late_requests += 1;
             self.record.late_shares += share;
             return;
         }
-        self.record.requests += 1;
         self.interval.requests += 1;
         let second = self.record.second(now_ns - self.start_ns);
         second.requests += 1;
@@ -81,10 +84,7 @@ impl Recorder {
 
     /// A request was given up after this time.
     pub fn timed_out(&mut self, age_ns: u64, target: usize) {
-        if let Some(own) = self.record.targets.get_mut(target) {
-            own.latency.add(age_ns);
-        }
-        self.record.latency.add(age_ns);
+        self.note(Some(target), |replies| replies.latency.add(age_ns));
         self.interval.add(age_ns);
     }
 
@@ -99,11 +99,9 @@ impl Recorder {
     ) {
         let message = match event {
             Event::Status(status) => {
-                if let Some(own) = self.record.targets.get_mut(target) {
-                    *own.statuses.entry(status).or_default() += 1;
-                }
-                *self.record.statuses.entry(status).or_default() += 1;
-                return;
+                return self.note(Some(target), |replies| {
+                    *replies.statuses.entry(status).or_default() += 1;
+                });
             }
             Event::Message(message) => message,
         };

@@ -1,4 +1,6 @@
-//! One thread's share of the gateway: its clients, their calls, and the time.
+//! One thread's share of the gateway: its clients, the time, and sums. Calls are in `calls`.
+
+mod calls;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,14 +12,14 @@ use limit::mailbox::{Address, Mailbox};
 use limit::poll::{Interest, Poll, BELL};
 use limit::slab::{Key, Slab};
 
-use crate::call::{Call, Outcome, Owner, Upstream};
+use crate::call::{Call, Owner, Upstream};
 use crate::client::{Answer, Client};
 use crate::request::{parse, Parsed, Request, Route};
+use crate::sum::Sum;
 use crate::CALLS;
+use calls::FAILED;
 
 const READ_BYTES: usize = 64 * 1024;
-/// What counts for an upstream that fails.
-const FAILED: u16 = 400;
 
 #[derive(Clone)]
 pub enum Kind {
@@ -29,13 +31,6 @@ pub enum Kind {
         sum: Option<Sum>,
     },
     Cpu(Sum),
-}
-
-/// The integers below `work`. The step is 1: see `sum`.
-#[derive(Clone, Copy)]
-pub struct Sum {
-    pub work: u64,
-    pub step: u64,
 }
 
 /// What threads send to each other.
@@ -368,117 +363,6 @@ impl Gateway {
         }
     }
 
-    // --- kind=io and mixed -------------------------------------------------------------
-
-    /// Calls an upstream, on an idle connection where there is one.
-    fn call(&mut self, number: usize, owner: Owner, id: Option<&[u8]>) {
-        while let Some(key) = self.idle[number].pop() {
-            let upstream = match &self.kind {
-                Kind::Io { upstreams, .. } => &upstreams[number],
-                Kind::Cpu(_) => return,
-            };
-            let begun = match self.peers.get(key) {
-                Some(Peer::Call(call)) => call.again(upstream, owner, id, &self.poll, key),
-                _ => continue,
-            };
-            if begun.is_ok() {
-                return self.note_call(owner, number, key);
-            }
-            self.peers.remove(key);
-        }
-        if let Kind::Io { upstreams, .. } = &self.kind {
-            let mut request = Vec::new();
-            upstreams[number].write_request(id, &mut request);
-            self.connect(number, owner, request);
-        }
-    }
-
-    fn connect(&mut self, number: usize, owner: Owner, request: Vec<u8>) {
-        let upstream = match &self.kind {
-            Kind::Io { upstreams, .. } => &upstreams[number],
-            Kind::Cpu(_) => return,
-        };
-        let call = match Call::new(upstream, number, owner, request) {
-            Ok(call) => call,
-            Err(_) => return self.called(owner, FAILED),
-        };
-        let key = self.peers.insert(Peer::Call(call));
-        let registered = match self.peers.get(key) {
-            Some(Peer::Call(call)) => call.register(&self.poll, key),
-            _ => return,
-        };
-        if registered.is_err() {
-            self.peers.remove(key);
-            return self.called(owner, FAILED);
-        }
-        self.note_call(owner, number, key);
-    }
-
-    fn note_call(&mut self, owner: Owner, number: usize, key: Key) {
-        if let Some(answer) = self.answer(owner) {
-            answer.calls[number] = Some(key);
-        }
-    }
-
-    fn follow(&mut self, key: Key, owner: Owner, outcome: Outcome) {
-        let status = match outcome {
-            Outcome::Pending => return,
-            Outcome::Done { status, keep } => {
-                if !keep {
-                    self.peers.remove(key);
-                } else if let Some(Peer::Call(call)) = self.peers.get(key) {
-                    call.owner = None;
-                    self.idle[call.upstream].push(key);
-                }
-                status
-            }
-            Outcome::Failed => {
-                self.peers.remove(key);
-                FAILED
-            }
-            Outcome::Stale => {
-                if let Some(Peer::Call(call)) = self.peers.remove(key) {
-                    self.connect(call.upstream, owner, call.into_request());
-                }
-                return;
-            }
-        };
-        self.called(owner, status);
-    }
-
-    /// A call has come to its end.
-    fn called(&mut self, owner: Owner, status: u16) {
-        let sum = match self.kind {
-            Kind::Io { sum, .. } => sum,
-            Kind::Cpu(_) => None,
-        };
-        let status = Some(status);
-        match sum {
-            None => self.found.push_back((owner, Piece { status, sum: None })),
-            Some(sum) => self.deal(Unit {
-                thread: self.this,
-                owner,
-                sum,
-                status,
-            }),
-        }
-    }
-
-    /// Closes the connections of calls that are still this owner's, and says how
-    /// many there were.
-    fn abandon(&mut self, calls: &[Option<Key>], owner: Owner) -> usize {
-        let mut abandoned = 0;
-        for key in calls.iter().flatten() {
-            if let Some(Peer::Call(call)) = self.peers.get(*key) {
-                if call.owner == Some(owner) {
-                    self.peers.remove(*key);
-                    abandoned += 1;
-                }
-            }
-        }
-        abandoned
-    }
-
     // --- kind=cpu and mixed ------------------------------------------------------------
 
     /// Deals a sum to the threads in turn.
@@ -493,35 +377,11 @@ impl Gateway {
     fn sum(&mut self, unit: &Unit) {
         let piece = Piece {
             status: unit.status,
-            sum: Some(sum(unit.sum.work, unit.sum.step)),
+            sum: Some(unit.sum.total()),
         };
         match unit.thread == self.this {
             true => self.found.push_back((unit.owner, piece)),
             false => self.threads[unit.thread].send(Message::Summed(unit.owner, piece)),
-        }
-    }
-}
-
-/// The sum of 1 … work−1, in a plain loop. The compiler does not know that the
-/// step is one, so it can neither replace the loop by a formula nor add several
-/// numbers at a time; the loop itself stays as it is, in registers.
-fn sum(work: u64, step: u64) -> u64 {
-    let (mut sum, mut i) = (0, 1);
-    while i < work {
-        sum += i;
-        i += step;
-    }
-    sum
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sums() {
-        for (work, expected) in [(1, 0), (2, 1), (10, 45), (100_000, 4_999_950_000)] {
-            assert_eq!(sum(work, 1), expected);
         }
     }
 }

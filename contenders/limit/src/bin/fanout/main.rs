@@ -7,6 +7,7 @@ mod client;
 mod gateway;
 mod reply;
 mod request;
+mod sum;
 
 use std::io;
 use std::process::exit;
@@ -18,7 +19,8 @@ use limit::server;
 use limit::settings::{self, Given, MOST};
 
 use call::Upstream;
-use gateway::{Gateway, Kind, Message, Sum};
+use gateway::{Gateway, Kind, Message};
+use sum::Sum;
 
 /// Calls, or sums, for each request.
 pub const CALLS: usize = 3;

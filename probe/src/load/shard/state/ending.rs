@@ -57,13 +57,13 @@ impl Shard {
                 }
                 (_, None) => continue,
             };
-            record.unfinished += 1;
+            record.replies.unfinished += 1;
             let target = record.targets.get_mut(connection.target);
             if let Some(own) = target.filter(|_| is_sent) {
                 own.unfinished += 1;
             }
             if !self.arrivals.is_closed_loop() {
-                record.latency.add(now - intended);
+                record.replies.latency.add(now - intended);
             }
         }
         if self.arrivals.is_closed_loop() {
@@ -72,8 +72,8 @@ impl Shard {
         // After an interrupt, requests whose instant has not come were not due.
         while let Some(intended) = self.arrivals.take_intended(now.saturating_sub(1)) {
             record.intended += 1;
-            record.unfinished += 1;
-            record.latency.add(now - intended);
+            record.replies.unfinished += 1;
+            record.replies.latency.add(now - intended);
         }
     }
 

@@ -168,7 +168,7 @@ impl Shard {
     fn is_hopeless(&self) -> bool {
         let record = &self.recorder.record;
         let refused = [ErrorKind::ConnectRefused, ErrorKind::Certificate]
-            .map(|kind| record.errors[kind as usize])
+            .map(|kind| record.replies.errors[kind as usize])
             .into_iter()
             .sum::<u64>();
         let enough = match self.config.plan.addresses.len() {
