@@ -37,7 +37,7 @@ impl ShardConfig {
 
     /// The number of a slot's connection among all shards', from 0.
     pub fn connection_number(&self, slot: usize) -> u64 {
-        (slot / self.plan.lanes() * self.plan.threads + self.shard) as u64
+        self.share().connection((slot / self.plan.lanes()) as u64)
     }
 
     /// The number of a slot among all shards', from 1.
