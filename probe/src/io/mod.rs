@@ -30,6 +30,11 @@ pub enum Next {
 pub enum Part<'a> {
     /// A message, which is a reply or a part of a stream.
     Message(&'a [u8]),
+    /// Status and `Location` of a response.
+    Head(u16, Option<&'a [u8]>),
+    Body(&'a [u8]),
+    /// The response is complete.
+    End,
 }
 
 /// Why a connection was closed.
@@ -49,6 +54,12 @@ pub enum CloseReason {
     Cut,
     /// The peer ended what the layer above the socket carries.
     Ended,
+    /// The peer declares that it has not processed the request.
+    Refused,
+    /// The connection that the slot was to join came to nothing.
+    NotJoined,
+    /// The connection that the slot was to join takes no more: another can be opened.
+    Left,
 }
 
 /// Bytes that wait until the kernel takes them: more are an error of the peer, which does not read what it asks for.
@@ -87,6 +98,8 @@ pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
     /// The socket is connected; `connected` follows a handshake.
     fn handshaking(&mut self, slot: Slot);
+    /// The slot has joined the connection of another. `owns`: it stands for the connection where they are counted.
+    fn joined(&mut self, slot: Slot, owns: bool) -> Next;
     /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
     fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next;
     /// A layer above the socket has decoded a part of a reply.
@@ -102,6 +115,11 @@ pub trait Handler {
 pub trait Io {
     /// Starts to connect a socket, made by [`socket`], as this slot, which must be free.
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()>;
+
+    /// Whether a slot, which must be free, shares a connection that is there already: `Handler::joined` follows.
+    fn join(&mut self, _: Slot) -> bool {
+        false
+    }
 
     /// Sends on a connected slot, after what is still to be sent.
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler);
@@ -172,6 +190,9 @@ mod tests {
             Next::Wait
         }
         fn handshaking(&mut self, _: Slot) {}
+        fn joined(&mut self, _: Slot, _: bool) -> Next {
+            Next::Wait
+        }
         fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
             Next::Wait
         }

@@ -572,6 +572,9 @@ mod tests {
             Next::Wait
         }
         fn handshaking(&mut self, _: Slot) {}
+        fn joined(&mut self, _: Slot, _: bool) -> Next {
+            Next::Wait
+        }
         fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
             Next::Wait
         }

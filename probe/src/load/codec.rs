@@ -21,6 +21,7 @@ pub struct Codec {
     closes: bool,
     follows: bool,
     listens: bool,
+    is_http2: bool,
     outgoing: Arc<Outgoing>,
     /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
@@ -62,8 +63,18 @@ pub enum Decoder {
     Http(ResponseParser, BodyState),
     Line(BodyState),
     Stream(Box<(ResponseParser, StreamState)>),
+    /// A response that a layer decodes.
+    Response(Box<Response>),
     /// A message that equals this one, where there is no other expectation.
     Message(Option<Rc<[u8]>>),
+}
+
+/// A response so far.
+#[derive(Debug, Default)]
+pub struct Response {
+    status: u16,
+    location: Option<Vec<u8>>,
+    body: BodyState,
 }
 
 /// A part of a reply that is to be recorded.
@@ -103,6 +114,7 @@ impl Codec {
             no_body: request.is_some_and(|request| request.method == "HEAD"),
             closes: is_http && request.is_some_and(|request| request.close),
             follows: is_http && request.is_some_and(|request| request.follow_redirects),
+            is_http2: plan.http2.is_some(),
             listens: plan.is_websocket() && plan.line.is_none(),
             constant: constant.collect(),
             random: outgoing.random(shard),
@@ -172,6 +184,7 @@ impl Codec {
     /// The decoder of the reply to a request, that is sent at `now_ns`.
     pub fn decoder(&self, request: &Rc<[u8]>, now_ns: u64) -> Decoder {
         match self.protocol {
+            Protocol::Http if self.is_http2 => Decoder::Response(Box::default()),
             Protocol::Http => {
                 let mut response = ResponseParser::new(self.no_body);
                 if self.follows {
@@ -213,7 +226,9 @@ impl Codec {
         on_event: &mut impl FnMut(Event),
     ) -> Progress {
         match decoder {
-            Decoder::Idle | Decoder::Message(_) => Progress::Broken(ErrorKind::Unsolicited),
+            Decoder::Idle | Decoder::Message(_) | Decoder::Response(_) => {
+                Progress::Broken(ErrorKind::Unsolicited)
+            }
             Decoder::Line(body) => self.decode_line(body, bytes),
             Decoder::Http(response, body) => {
                 let check = &self.replies.check;
@@ -287,7 +302,17 @@ impl Codec {
                 };
                 Progress::Done(result, true)
             }
-            (Decoder::Stream(both), Part::Message(message)) => {
+            (Decoder::Response(response), part) => self.decode_response(response, part, on_event),
+            (Decoder::Stream(_), Part::Head(status, _)) => {
+                on_event(Event::Status(status));
+                match self.replies.check.check_status(Some(status)) {
+                    Ok(()) => Progress::More,
+                    Err(kind) => Progress::Broken(kind),
+                }
+            }
+            // The server should have held it open.
+            (Decoder::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
+            (Decoder::Stream(both), Part::Message(message) | Part::Body(message)) => {
                 let format = &self.replies.format;
                 let mut on_message = |stream: &mut StreamState, message: &[u8]| {
                     on_event(Event::Message(format.check(stream, message, id, now_ns)));
@@ -299,6 +324,38 @@ impl Codec {
             }
             _ => Progress::Broken(ErrorKind::Protocol),
         }
+    }
+
+    fn decode_response(
+        &self,
+        response: &mut Response,
+        part: Part<'_>,
+        on_event: &mut impl FnMut(Event),
+    ) -> Progress {
+        match part {
+            Part::Message(_) => return Progress::Broken(ErrorKind::Protocol),
+            Part::Head(status, location) => {
+                response.status = status;
+                let kept = location.filter(|_| self.follows);
+                response.location = kept.map(<[u8]>::to_vec);
+                return Progress::More;
+            }
+            Part::Body(bytes) => {
+                self.replies.check.feed(&mut response.body, bytes);
+                return Progress::More;
+            }
+            Part::End => {}
+        }
+        let status = response.status;
+        on_event(Event::Status(status));
+        if self.follows && is_redirect(status) {
+            return match response.location.take() {
+                Some(location) => Progress::Redirect(Redirect { status, location }, true),
+                None => Progress::Done(Err(ErrorKind::RedirectInvalid), true),
+            };
+        }
+        let result = self.replies.check.finish(&response.body, Some(status));
+        Progress::Done(result, true)
     }
 
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
@@ -322,6 +379,7 @@ impl Codec {
     pub fn decode_eof(&self, decoder: &mut Decoder, on_event: &mut impl FnMut(Event)) -> Progress {
         let has_begun = match decoder {
             Decoder::Idle | Decoder::Message(_) => false,
+            Decoder::Response(response) => response.status != 0,
             Decoder::Line(body) => body.bytes() > 0,
             Decoder::Http(response, body) => {
                 if let Some(done) = response.at_eof() {

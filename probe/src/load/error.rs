@@ -37,11 +37,15 @@ pub enum ErrorKind {
     NoHttp2,
     /// The server does not make the connection a WebSocket.
     Upgrade,
+    /// The server reset a stream.
+    StreamReset,
+    /// The server ended an HTTP/2 connection with an error, or again and again before it processed a request.
+    GoAway,
 }
 
 impl ErrorKind {
     /// The names in messages, in the order of the variants.
-    pub const NAMES: [&'static str; 25] = [
+    pub const NAMES: [&'static str; 27] = [
         "connect-refused",
         "connect-timeout",
         "connect-failed",
@@ -67,6 +71,8 @@ impl ErrorKind {
         "handshake-timeout",
         "no-http2",
         "upgrade",
+        "stream-reset",
+        "goaway",
     ];
 }
 
@@ -82,7 +88,7 @@ mod tests {
             (ErrorKind::Timeout, "timeout"),
             (ErrorKind::Content, "content"),
             (ErrorKind::RedirectInvalid, "redirect-invalid"),
-            (ErrorKind::Upgrade, "upgrade"),
+            (ErrorKind::GoAway, "goaway"),
         ] {
             assert_eq!(ErrorKind::NAMES[kind as usize], name);
         }

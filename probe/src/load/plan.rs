@@ -13,6 +13,8 @@ use std::net::SocketAddr;
 /// The source ports of one address are exhausted long before.
 const MAX_CONNECTIONS: usize = 1_000_000;
 const MAX_THREADS: usize = 256;
+/// Of a connection of HTTP/2.
+const MAX_STREAMS: usize = 10_000;
 const MAX_SECONDS: f64 = 1e6;
 const MAX_RATE: f64 = 1e8;
 const MAX_BURST: usize = 1_000_000;
@@ -33,6 +35,9 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     #[serde(default)]
     pub io: BackEnd,
+    /// With it, HTTP/2 takes the place of HTTP/1.1.
+    #[serde(default)]
+    pub http2: Option<Http2Plan>,
     /// With it, connections have TLS.
     #[serde(default)]
     pub tls: Option<TlsPlan>,
@@ -65,6 +70,13 @@ pub struct Plan {
     /// Whether the outcome has the counts of the main histograms.
     #[serde(default)]
     pub counts: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Plan {
+    /// Requests in flight on one connection.
+    pub streams: usize,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -263,6 +275,7 @@ impl Plan {
                 "load: threads: each needs a connection, of {connections}"
             ));
         }
+        self.check_http2()?;
         positive("timeout_s", self.timeout_s, MAX_SECONDS)?;
         for (key, value) in [
             ("duration_s", self.duration_s),
@@ -323,6 +336,36 @@ impl Plan {
                 );
             }
             whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// How many requests one connection carries at a time.
+    pub fn lanes(&self) -> usize {
+        self.http2.map_or(1, |http2| http2.streams)
+    }
+
+    fn check_http2(&self) -> Result<(), String> {
+        let Some(http2) = &self.http2 else {
+            return Ok(());
+        };
+        if !(1..=MAX_STREAMS).contains(&http2.streams) {
+            return Err(format!("load: http2: streams: 1 to {MAX_STREAMS}"));
+        }
+        if http2.streams * self.connections > MAX_CONNECTIONS {
+            return Err(format!(
+                "load: http2: at most {MAX_CONNECTIONS} streams in all"
+            ));
+        }
+        let is_http = matches!(self.protocol, Protocol::Http | Protocol::Stream);
+        if !is_http || self.is_websocket() {
+            return Err("load: http2 is for http, and for streams of it".into());
+        }
+        if self.request.as_ref().is_some_and(|request| request.close) {
+            return Err("load: http2: a connection for each request is for HTTP/1.1 only".into());
+        }
+        if self.stream.pause.is_some() || self.stream.reset.is_some() {
+            return Err("load: http2: slow and vanish are for HTTP/1.1 only".into());
         }
         Ok(())
     }

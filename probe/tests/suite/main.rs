@@ -3,6 +3,7 @@
 mod common;
 mod driven;
 mod ends;
+mod http2;
 mod inputs;
 mod load;
 mod mixes;

@@ -35,8 +35,9 @@ EXIT_INTERRUPTED = 130
 def load(context: click.Context, /, **values: Any) -> int:
     """Drive load at TARGET and show what its users would see.
 
-    TARGET is http://…, https://…, ws://…, wss://… (each message must come back), tcp://host:port (lines), or
-    one of the first four after stream+ (held open). Exit status 1 if nothing was answered as expected.
+    TARGET is http://…, https://…, h2://… (HTTP/2 without TLS), ws://…, wss://… (each message must come back),
+    tcp://host:port (lines), or one of the first five after stream+ (held open). Exit status 1 if nothing was
+    answered as expected.
     """
     from ringside.load import target as targets
 
@@ -114,6 +115,8 @@ def _plan(arguments: LoadArguments, targets: Sequence[Target], weights: Sequence
         values=templates.read_values(arguments.values_file) if arguments.values_file else None,
         seed=seed,
         is_literal=arguments.is_literal,
+        is_http2=arguments.is_http2,
+        streams=arguments.streams,
         cacert=arguments.cacert,
         insecure=arguments.insecure,
         follow_redirects=arguments.follow_redirects,

@@ -17,7 +17,7 @@ from ringside.cli.sections import COMMON, Function, option
 
 _SCHEDULE = "When requests are sent"
 _REQUEST = "What is sent"
-_TLS = "TLS"
+_TLS = "TLS and HTTP/2"
 _REPLY = "What must come back"
 _STREAM = "Streams"
 _VERSUS = "Two targets compared"
@@ -52,6 +52,8 @@ class LoadArguments:
     follow_redirects: bool
     values_file: Path | None
     is_literal: bool
+    is_http2: bool
+    streams: int | None
     cacert: Path | None
     insecure: bool
     line: str | None
@@ -215,6 +217,21 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     option(_REPLY, "--expect-body", metavar="TEXT", help="What body or line must be."),
     option(_REPLY, "--expect-contains", metavar="TEXT", help="What body or line must contain."),
     option(_REPLY, "--expect-pattern", metavar="REGEX", help="What body or line as a whole must match."),
+    option(
+        _TLS,
+        "--http2",
+        "is_http2",
+        is_flag=True,
+        help="HTTP/2 for https://… (h2://… has it without TLS).",
+    ),
+    option(
+        _TLS,
+        "-m",
+        "--streams",
+        type=click.IntRange(1, 10_000),
+        metavar="N",
+        help="Requests in flight on a connection of HTTP/2 [default: 1].",
+    ),
     option(
         _TLS,
         "--cacert",

@@ -17,6 +17,7 @@ from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
     ExpectedReply,
+    Http2,
     HttpRequest,
     LoadPlan,
     Pacing,
@@ -32,6 +33,8 @@ from ringside.text import one_line
 _DURATION_S = 10.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 _MAX_EXPECTED = 1 << 20
+# Of all connections, as probe/src/load/plan.rs has it.
+_MAX_STREAMS = 1_000_000
 # Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
 _TICK_S = (1e-5, 0.1)
 # What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
@@ -178,6 +181,8 @@ def load_plan(
     is_literal: bool = False,
     cacert: Path | None = None,
     insecure: bool = False,
+    is_http2: bool = False,
+    streams: int | None = None,
 ) -> LoadPlan:
     """The plan for a target, its addresses apart. `others`: targets on the same server that get a share of
     the requests, by their `weights` and that of the first. `is_literal`: braces are sent as they stand.
@@ -226,6 +231,7 @@ def load_plan(
         threads=threads,
         cpus=cpus,
         io=io,
+        http2=_http2(target, is_http2, streams, close, connections),
         tls=_tls(target, cacert, insecure) if target.is_secure else None,
         pacing=pacing,
         tick_s=tick_s,
@@ -247,6 +253,24 @@ def _check_tick(tick_s: float, pacing: Pacing) -> None:
     least_s, most_s = _TICK_S
     if not least_s <= tick_s <= most_s:
         raise UsageError("--tick is out of range: from 10us to 100ms")
+
+
+def _http2(
+    target: Target, is_asked: bool, streams: int | None, close: bool, connections: int
+) -> Http2 | None:
+    is_http = target.carrier in ("http", "http2")
+    if is_asked and not (is_http and target.is_secure):
+        raise UsageError("--http2 is for https://…: without TLS name the target as h2://…")
+    if not is_asked and target.carrier != "http2":
+        if streams is not None:
+            raise UsageError("--streams is for HTTP/2: add --http2, or name the target as h2://…")
+        return None
+    if close:
+        raise UsageError("--close is for HTTP/1.1: leave it out")
+    streams = streams or 1
+    if streams * connections > _MAX_STREAMS:
+        raise UsageError(f"{streams * connections:,} streams are too many: up to {_MAX_STREAMS:,} in all")
+    return Http2(streams)
 
 
 def _tls(target: Target, cacert: Path | None, insecure: bool) -> Tls:

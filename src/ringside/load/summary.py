@@ -38,7 +38,7 @@ ERRORS = {
     "timeout": "no whole reply within --timeout; for a stream, silence",
     "protocol": "the reply breaks the rules of its protocol",
     "tls": "the server speaks TLS where HTTP was expected (https://…), or breaks its rules",
-    "http2": "the server seems to accept only HTTP/2; only HTTP/1.1 is supported",
+    "http2": "the server seems to accept only HTTP/2: name the target as h2://…, or add --http2",
     "too-large": "a head, line or message larger than the engine's limit",
     "unsolicited": "a reply without a request",
     "status": "another status than expected",
@@ -49,6 +49,8 @@ ERRORS = {
     "certificate": "the server's certificate is not accepted: --cacert FILE, or --insecure",
     "handshake-timeout": "no end of a handshake within --timeout",
     "no-http2": "the server does not speak HTTP/2",
+    "stream-reset": "the server reset a stream of HTTP/2",
+    "goaway": "the server ended a connection of HTTP/2 with an error, or before it processed requests",
     "upgrade": "the server does not make the connection a WebSocket: check the path",
 }
 SEQUENCE = {
@@ -129,6 +131,9 @@ def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
         f"{significant(result.figures.duration_ns / 1e9)} s",
         f"{threads} thread{'s' * (threads != 1)}",
     ]
+    if plan.http2:
+        streams = plan.http2.streams
+        parts.append(f"HTTP/2 with {streams:,} stream{'s' * (streams != 1)} on each connection")
     if plan.request and plan.request.close:
         parts.append("a connection for each request")
     if started and started.io:

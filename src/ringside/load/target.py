@@ -18,6 +18,8 @@ from ringside.text import one_line
 _SCHEMES = {
     "http": ("http", "http"),
     "stream+http": ("stream", "http"),
+    "h2": ("http", "http2"),
+    "stream+h2": ("stream", "http2"),
     "ws": ("ws", "websocket"),
     "stream+ws": ("stream", "websocket"),
     "tcp": ("tcp", "tcp"),
@@ -38,7 +40,7 @@ _SAFE = "/?:@!$&'()*+,;=%-._~{}[]|"
 class Target:
     """`protocol` is `http`, `stream`, `ws` or `tcp`; `path` has the query, and is empty for tcp. `host` is
     ASCII, an IPv6 address without its brackets. `is_secure`: inside TLS. `carrier`: what is above the
-    connection, `http`, `websocket` or `tcp`."""
+    connection, `http`, `http2`, `websocket` or `tcp`."""
 
     text: str
     protocol: str
@@ -116,13 +118,17 @@ def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Ta
             raise UsageError(
                 "several targets are for http://… and https://…: name one target of another kind"
             )
-        if (each.host, each.port, each.is_secure) != (first.host, first.port, first.is_secure):
+        if _server(each) != _server(first):
             raise UsageError(
                 f"{one_line(each.text, 100)} is not on {first.authority()}: several targets share the "
                 "connections to one host and port; --vs compares two servers"
             )
     divisor = math.gcd(*weights)
     return targets, [weight // divisor for weight in weights]
+
+
+def _server(target: Target) -> tuple[str, int, bool, str]:
+    return target.host, target.port, target.is_secure, target.carrier
 
 
 def combined(targets: Sequence[Target]) -> Target:

@@ -27,7 +27,17 @@ impl ShardConfig {
         self.share.connections() as usize
     }
 
-    /// The number of a connection among all shards', from 1.
+    /// The number of slots of the shard: requests that can be in flight.
+    pub fn slots(&self) -> usize {
+        self.connections() * self.plan.lanes()
+    }
+
+    /// The number of a slot's connection among all shards', from 0.
+    pub fn connection_number(&self, slot: usize) -> u64 {
+        self.share.connection((slot / self.plan.lanes()) as u64)
+    }
+
+    /// The number of a slot among all shards', from 1.
     pub fn connection_id(&self, slot: usize) -> u64 {
         self.share.connection(slot as u64) + 1
     }

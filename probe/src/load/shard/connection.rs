@@ -10,6 +10,8 @@ pub enum Stage {
     Connecting,
     /// The socket is connected, and the layer above it shakes hands.
     Handshaking,
+    /// Waits for the connection of another slot.
+    Joining,
     /// Connected, without a request.
     Free,
     /// A reply is pending.
@@ -48,6 +50,10 @@ pub struct Connection {
     pub path: Vec<u8>,
     /// The first byte of the reply has arrived.
     pub answered: bool,
+    /// It stands for its connection where these are counted.
+    pub owns: bool,
+    /// How often in succession the server has declared that it had not processed the request.
+    pub refusals: u8,
     /// A message of a stream has arrived, on this connection or an earlier one of its slot.
     pub fed: bool,
     pub paused: bool,

@@ -8,16 +8,26 @@ use crate::load::source::{bind, shrink_buffers, Sources};
 use rustix::net::SocketAddrAny;
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 
 /// The pause after a failure, before the connection is opened again.
 const RETRY_NS: u64 = 100_000_000;
 /// Pending connects of all shards: below half of a usual backlog.
 const MAX_CONNECTING: usize = 512;
 
+/// How a slot gets its connection.
+pub enum Dialed {
+    Opening,
+    /// By that of another slot.
+    Joining,
+}
+
 pub struct Dialer {
     start_ns: u64,
     sources: Sources,
     ramp: Pacer,
+    /// How many slots share a connection.
+    lanes: usize,
     /// How many connections the ramp has opened.
     ramped: usize,
     queue: VecDeque<Slot>,
@@ -37,6 +47,7 @@ impl Dialer {
             start_ns: config.start_ns,
             sources: Sources::new(&plan.addresses, plan.connections),
             ramp: Pacer::new(&ramp, shard, share, None, Some(total)),
+            lanes: plan.lanes(),
             ramped: 0,
             queue: VecDeque::new(),
             retries: VecDeque::new(),
@@ -58,18 +69,18 @@ impl Dialer {
         ramp.into_iter().chain(retry).min()
     }
 
-    /// A connection that the ramp opens, or that is due for a retry.
-    pub fn take_due(&mut self, now_ns: u64) -> Option<Slot> {
+    /// The slots of a connection that the ramp opens, or one that is due for a retry.
+    pub fn take_due(&mut self, now_ns: u64) -> Option<Range<Slot>> {
         if let Some(&(_, slot)) = self.retries.front().filter(|(due, _)| *due <= now_ns) {
             self.retries.pop_front();
-            return Some(slot);
+            return Some(slot..slot + 1);
         }
         self.ramp
             .peek()
             .filter(|due| self.start_ns + due <= now_ns)?;
         self.ramp.take();
         self.ramped += 1;
-        Some(self.ramped - 1)
+        Some((self.ramped - 1) * self.lanes..self.ramped * self.lanes)
     }
 
     pub fn enqueue(&mut self, slot: Slot) {
@@ -85,13 +96,18 @@ impl Dialer {
         &mut self,
         config: &ShardConfig,
         io: &mut I,
-    ) -> Option<(Slot, Result<(), ErrorKind>)> {
+    ) -> Option<(Slot, Result<Dialed, ErrorKind>)> {
         if self.connecting >= self.max_connecting {
             return None;
         }
         let slot = self.queue.pop_front()?;
+        if io.join(slot) {
+            self.connecting += 1;
+            return Some((slot, Ok(Dialed::Joining)));
+        }
         let id = config.connection_id(slot);
-        let (target, source) = self.sources.addresses(id - 1);
+        let number = config.connection_number(slot);
+        let (target, source) = self.sources.addresses(number);
         let target = SocketAddrAny::from(target);
         let opened = socket::<I>(target.address_family())
             .map_err(io::Error::from)
@@ -105,12 +121,12 @@ impl Dialer {
         let result = opened.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(0);
             if errno == libc::EADDRNOTAVAIL {
-                self.sources.exhausted(id - 1);
+                self.sources.exhausted(number);
             }
             connect_error(errno)
         });
         self.connecting += usize::from(result.is_ok());
-        Some((slot, result))
+        Some((slot, result.map(|()| Dialed::Opening)))
     }
 
     /// A connect has succeeded, failed, or was given up.

@@ -50,6 +50,12 @@ impl Recorder {
         self.interval.intended += 1;
     }
 
+    /// A request that was intended is to be sent again, and counts then.
+    pub fn taken_back(&mut self) {
+        self.record.intended -= 1;
+        self.interval.intended = self.interval.intended.saturating_sub(1);
+    }
+
     /// A right reply. `late_share`: of one after the end of the load, the share of its service before it. `number`: of
     /// a numbered request.
     pub fn reply(

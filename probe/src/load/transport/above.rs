@@ -1,10 +1,12 @@
 //! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
 //! answers back through them.
 
-use super::link::{Links, Session};
+use super::http2::Http2;
+use super::link::{Links, Number, Session};
 use super::websocket::{Incoming, WebSocket};
 use super::Fault;
 use crate::io::{CloseReason, Handler, Next, Part, Slot};
+use crate::load::error::ErrorKind;
 
 pub struct Above<'a, H> {
     pub links: &'a mut Links,
@@ -12,7 +14,7 @@ pub struct Above<'a, H> {
 }
 
 /// The end of a connection.
-enum End {
+pub enum End {
     /// The load has closed it, or knows of it.
     Closed,
     Fault(Fault),
@@ -28,18 +30,18 @@ impl<H: Handler> Above<'_, H> {
     /// Bytes from the socket; what the load answers is appended to `out`.
     fn take_in(
         &mut self,
-        slot: Slot,
+        number: Number,
         wire: &[u8],
         arrived_ns: Option<u64>,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
         let mut plain = std::mem::take(&mut self.links.plain);
         plain.clear();
-        let Some(link) = self.links.get(slot) else {
+        let Some(link) = self.links.get(number) else {
             return Err(End::Closed);
         };
         let decrypted = link.channel.decrypt(wire, &mut plain);
-        let done = self.hand_over(slot, &plain, arrived_ns, out);
+        let done = self.hand_over(number, &plain, arrived_ns, out);
         self.links.plain = plain;
         done?;
         Ok(decrypted?)
@@ -48,21 +50,22 @@ impl<H: Handler> Above<'_, H> {
     /// The end of the channel's handshake, and decrypted bytes, to the session.
     fn hand_over(
         &mut self,
-        slot: Slot,
+        number: Number,
         plain: &[u8],
         arrived_ns: Option<u64>,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
-        let link = self.links.get(slot).ok_or(End::Closed)?;
+        let link = self.links.get(number).ok_or(End::Closed)?;
         if !link.channel.is_open() {
             return Ok(());
         }
+        let slot = link.opener;
         match std::mem::take(&mut link.session) {
             Session::None => {
-                self.begin(slot, out)?;
+                self.begin(number, slot, out)?;
                 match plain.is_empty() {
                     true => Ok(()),
-                    false => self.hand_over(slot, plain, arrived_ns, out),
+                    false => self.hand_over(number, plain, arrived_ns, out),
                 }
             }
             Session::Bytes => {
@@ -75,26 +78,159 @@ impl<H: Handler> Above<'_, H> {
             }
             Session::WebSocket(mut session) => {
                 let done = self.messages(slot, &mut session, plain, arrived_ns, out);
-                let link = self.links.get(slot).ok_or(End::Closed)?;
+                let link = self.links.get(number).ok_or(End::Closed)?;
                 link.session = Session::WebSocket(session);
                 done
+            }
+            Session::Http2(mut session) => {
+                let fed = session.feed(plain);
+                let done = self.streams(number, &mut session, arrived_ns, out);
+                let link = self.links.get(number).ok_or(End::Closed)?;
+                link.session = Session::Http2(session);
+                done?;
+                Ok(fed?)
             }
         }
     }
 
     /// Begins the session of a channel that is open.
-    fn begin(&mut self, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
-        self.links.note_security(slot);
+    fn begin(&mut self, number: Number, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
+        self.links.note_security(number);
         let id = self.links.id(slot);
         let links = &mut *self.links;
         if let Some(plan) = &links.layers.websocket {
             let session = WebSocket::begin(plan, id, &mut links.random, out);
-            links.get(slot).ok_or(End::Closed)?.session = Session::WebSocket(Box::new(session));
+            links.get(number).ok_or(End::Closed)?.session = Session::WebSocket(Box::new(session));
             return Ok(());
         }
-        links.get(slot).ok_or(End::Closed)?.session = Session::Bytes;
+        if links.layers.is_http2 {
+            return self.begin_http2(number, slot, out);
+        }
+        let link = links.get(number).ok_or(End::Closed)?;
+        link.session = Session::Bytes;
+        link.is_open = true;
         let next = self.handler.connected(slot);
         self.follow(slot, next, out)
+    }
+
+    fn begin_http2(&mut self, number: Number, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
+        let lanes = self.links.layers.lanes;
+        let lane = self.links.lane(slot);
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        let chosen = link.channel.session().map(|session| session.protocol());
+        if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
+            return Err(Fault::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
+        }
+        let mut session = Http2::new(lanes)?;
+        link.is_open = true;
+        link.attached = vec![false; lanes];
+        link.attached[lane] = true;
+        link.owner = Some(slot);
+        let next = self.handler.connected(slot);
+        self.follow_stream(&mut session, slot, next)?;
+        for slot in self.links.take_waiting(number) {
+            self.join(&mut session, slot)?;
+        }
+        let done = self.streams(number, &mut session, None, out);
+        self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
+        done
+    }
+
+    /// A slot joins a connection that is open.
+    pub fn join(&mut self, session: &mut Http2, slot: Slot) -> Result<(), End> {
+        let (number, lane) = (self.links.number(slot), self.links.lane(slot));
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        link.attached[lane] = true;
+        let owns = link.owner.is_none();
+        if owns {
+            link.owner = Some(slot);
+        }
+        let next = self.handler.joined(slot, owns);
+        self.follow_stream(session, slot, next)
+    }
+
+    /// What has arrived on streams, to the load. The session is not in its link meanwhile.
+    pub fn streams(
+        &mut self,
+        number: Number,
+        session: &mut Http2,
+        arrived_ns: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let first = self.links.slots(number).start;
+        let mut polled = session.poll();
+        while let Some((lane, arrived)) = session.next() {
+            let slot = first + lane;
+            let link = self.links.get(number).ok_or(End::Closed)?;
+            if !link.attached[lane] {
+                session.cancel(lane);
+                continue;
+            }
+            use super::http2::Arrived;
+            let next = match arrived {
+                Arrived::Head(status, location) => {
+                    let location = location.as_deref();
+                    self.handler
+                        .parsed(slot, Part::Head(status, location), arrived_ns)
+                }
+                Arrived::Body(bytes) => self.handler.parsed(slot, Part::Body(&bytes), arrived_ns),
+                Arrived::End => self.handler.parsed(slot, Part::End, arrived_ns),
+                Arrived::Refused => {
+                    self.detach(slot);
+                    self.handler.closed(slot, CloseReason::Refused);
+                    Next::Wait
+                }
+                Arrived::Failed(fault) => {
+                    self.detach(slot);
+                    self.links.note_fault(&fault);
+                    self.handler.closed(slot, CloseReason::Failed(fault.kind));
+                    Next::Wait
+                }
+            };
+            self.follow_stream(session, slot, next)?;
+            let again = session.poll();
+            polled = polled.and(again);
+        }
+        session.take_output(out);
+        polled?;
+        if session.is_over {
+            self.end_all(number, CloseReason::Finished, CloseReason::Left);
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+
+    /// A slot no longer belongs to its connection.
+    fn detach(&mut self, slot: Slot) {
+        let (number, lane) = (self.links.number(slot), self.links.lane(slot));
+        if let Some(link) = self.links.get(number) {
+            link.attached[lane] = false;
+            link.owner = link.owner.filter(|owner| *owner != slot);
+            link.sends.retain(|sends| *sends != slot);
+        }
+    }
+
+    /// What the load does next on a stream.
+    pub fn follow_stream(
+        &mut self,
+        session: &mut Http2,
+        slot: Slot,
+        next: Next,
+    ) -> Result<(), End> {
+        match next {
+            Next::Wait => {}
+            Next::Close => {
+                session.cancel(self.links.lane(slot));
+                self.detach(slot);
+            }
+            Next::Send(bytes) => {
+                let request = self.links.requests.prepare(&bytes)?;
+                session.send(self.links.lane(slot), request);
+                let number = self.links.number(slot);
+                self.links.get(number).ok_or(End::Closed)?.sends.push(slot);
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of a WebSocket: its handshake, or messages. The session is not in its link meanwhile.
@@ -106,17 +242,19 @@ impl<H: Handler> Above<'_, H> {
         arrived_ns: Option<u64>,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
-        let mut next = match session.feed(plain)? {
-            true => self.handler.connected(slot),
-            false => Next::Wait,
-        };
+        let mut next = Next::Wait;
+        if session.feed(plain)? {
+            self.links.get(slot).ok_or(End::Closed)?.is_open = true;
+            next = self.handler.connected(slot);
+        }
         loop {
             match next {
                 Next::Wait => {}
                 Next::Close => return Err(End::Closed),
                 Next::Send(bytes) => {
-                    let sends = session.send(&bytes, out)?;
-                    self.links.get(slot).ok_or(End::Closed)?.sends_request |= sends;
+                    if session.send(&bytes, out)? {
+                        self.links.get(slot).ok_or(End::Closed)?.sends.push(slot);
+                    }
                 }
             }
             next = match session.next(out)? {
@@ -126,15 +264,14 @@ impl<H: Handler> Above<'_, H> {
                     self.handler.parsed(slot, Part::Message(&bytes), arrived_ns)
                 }
                 Some(Incoming::End) => {
-                    self.links.close(slot);
-                    self.handler.closed(slot, CloseReason::Ended);
+                    self.end_all(slot, CloseReason::Ended, CloseReason::NotJoined);
                     return Err(End::Closed);
                 }
             }
         }
     }
 
-    /// What the load does next: its bytes are appended.
+    /// What the load does next, except on a stream: its bytes are appended.
     fn follow(&mut self, slot: Slot, next: Next, out: &mut Vec<u8>) -> Result<(), End> {
         match next {
             Next::Wait => Ok(()),
@@ -143,53 +280,82 @@ impl<H: Handler> Above<'_, H> {
         }
     }
 
-    pub fn fail(&mut self, slot: Slot, fault: &Fault) -> Next {
+    /// A connection has ended: its slots are told, and those that waited for it.
+    fn end_all(&mut self, number: Number, reason: CloseReason, waited: CloseReason) {
+        let Some(link) = self.links.take(number) else {
+            return;
+        };
+        if link.attached.is_empty() {
+            self.handler.closed(link.opener, reason);
+        }
+        let slots = self.links.slots(number);
+        for (slot, _) in slots.zip(link.attached).filter(|(_, attached)| *attached) {
+            self.handler.closed(slot, reason);
+        }
+        for slot in self.links.take_waiting(number) {
+            self.handler.closed(slot, waited);
+        }
+    }
+
+    pub fn fail(&mut self, number: Number, fault: &Fault) -> Next {
         self.links.note_fault(fault);
-        self.links.close(slot);
-        self.handler.closed(slot, CloseReason::Failed(fault.kind));
+        self.end_all(
+            number,
+            CloseReason::Failed(fault.kind),
+            CloseReason::NotJoined,
+        );
         Next::Close
     }
 
-    fn sealed(&mut self, slot: Slot, done: Result<(), End>, out: &[u8]) -> Next {
+    pub fn sealed(&mut self, number: Number, done: Result<(), End>, out: &[u8]) -> Next {
         let sealed = match done {
-            Ok(()) => self.links.seal(slot, out),
+            Ok(()) => self.links.seal(number, out),
             Err(End::Fault(fault)) => Err(fault),
             Err(End::Closed) => {
-                self.links.close(slot);
+                self.links.take(number);
                 return Next::Close;
             }
         };
-        sealed.unwrap_or_else(|fault| self.fail(slot, &fault))
+        sealed.unwrap_or_else(|fault| self.fail(number, &fault))
     }
 }
 
 impl<H: Handler> Handler for Above<'_, H> {
-    fn connected(&mut self, slot: Slot) -> Next {
-        self.handler.handshaking(slot);
+    fn connected(&mut self, number: Slot) -> Next {
+        let Some(link) = self.links.get(number) else {
+            return Next::Close;
+        };
+        let opener = link.opener;
+        if !link.channel.is_open() || self.links.layers.websocket.is_some() {
+            self.handler.handshaking(opener);
+        }
         let mut out = Vec::new();
-        let opened = self.links.open(slot).map_err(End::from);
-        let done = opened.and_then(|()| self.hand_over(slot, &[], None, &mut out));
-        self.sealed(slot, done, &out)
+        let done = self.hand_over(number, &[], None, &mut out);
+        self.sealed(number, done, &out)
     }
 
     fn handshaking(&mut self, _: Slot) {}
 
-    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+    fn joined(&mut self, _: Slot, _: bool) -> Next {
+        Next::Wait
+    }
+
+    fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         self.links.bytes_in += bytes.len() as u64;
         let mut out = Vec::new();
-        let done = self.take_in(slot, bytes, arrived_ns, &mut out);
-        self.sealed(slot, done, &out)
+        let done = self.take_in(number, bytes, arrived_ns, &mut out);
+        self.sealed(number, done, &out)
     }
 
     fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
         Next::Wait
     }
 
-    fn sending(&mut self, slot: Slot, now_ns: u64) {
-        let link = self.links.get(slot);
-        if let Some(link) = link.filter(|link| link.sends_request) {
-            link.sends_request = false;
-            self.handler.sending(slot, now_ns);
+    fn sending(&mut self, number: Slot, now_ns: u64) {
+        if let Some(link) = self.links.get(number) {
+            for slot in link.sends.drain(..) {
+                self.handler.sending(slot, now_ns);
+            }
         }
     }
 
@@ -197,13 +363,13 @@ impl<H: Handler> Handler for Above<'_, H> {
         self.handler.woken(now_ns);
     }
 
-    fn closed(&mut self, slot: Slot, reason: CloseReason) {
-        let link = self.links.take(slot);
-        let is_cut = link.is_some_and(|link| link.channel.is_open() && link.channel.can_be_cut());
+    fn closed(&mut self, number: Slot, reason: CloseReason) {
+        let link = self.links.get(number);
+        let is_cut = link.is_some_and(|link| link.is_open && link.channel.can_be_cut());
         let reason = match reason {
             CloseReason::Finished if is_cut => CloseReason::Cut,
             reason => reason,
         };
-        self.handler.closed(slot, reason);
+        self.end_all(number, reason, CloseReason::NotJoined);
     }
 }

@@ -1,11 +1,18 @@
 //! The state of the layers of each connection.
 
 use super::channel::Channel;
+use super::http2::{Http2, Lane};
+use super::request::Requests;
 use super::websocket::WebSocket;
 use super::{Fault, Layers};
 use crate::io::{LayerReport, Next, Slot};
 use crate::load::shard::ShardConfig;
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
+
+/// The number of a connection of the back-end. Each has as many slots of the load as it has lanes.
+pub type Number = usize;
 
 /// What speaks on a channel.
 #[derive(Default)]
@@ -16,18 +23,30 @@ pub enum Session {
     /// Bytes, which the load itself decodes.
     Bytes,
     WebSocket(Box<WebSocket>),
+    Http2(Box<Http2>),
 }
 
 pub struct Link {
     pub channel: Channel,
     pub session: Session,
-    /// A request is in the bytes that go to the kernel next.
-    pub sends_request: bool,
+    /// The slot that opened it.
+    pub opener: Slot,
+    /// The load has been told that it is connected.
+    pub is_open: bool,
+    /// Of HTTP/2, by lane: whether it belongs to the load.
+    pub attached: Vec<bool>,
+    /// The slot that stands for the connection in the load's counts.
+    pub owner: Option<Slot>,
+    /// Slots with a request in the bytes that go to the kernel next.
+    pub sends: Vec<Slot>,
 }
 
 pub struct Links {
     pub layers: Arc<Layers>,
     links: Vec<Option<Box<Link>>>,
+    /// Slots that wait until the connection of another is open.
+    pub waiting: Vec<Slot>,
+    pub requests: Requests,
     /// Decrypted bytes: the same memory for all connections.
     pub plain: Vec<u8>,
     pub random: fastrand::Rng,
@@ -41,8 +60,10 @@ pub struct Links {
 impl Links {
     pub fn new(layers: Arc<Layers>, config: &ShardConfig) -> Links {
         Links {
+            requests: Requests::new(layers.tls.is_some()),
             layers,
             links: (0..config.connections()).map(|_| None).collect(),
+            waiting: Vec::new(),
             plain: Vec::new(),
             random: fastrand::Rng::new(),
             shard: (config.shard, config.plan.threads),
@@ -52,50 +73,76 @@ impl Links {
         }
     }
 
-    /// The number of a connection among all shards', from 1.
+    pub fn number(&self, slot: Slot) -> Number {
+        slot / self.layers.lanes
+    }
+
+    pub fn lane(&self, slot: Slot) -> Lane {
+        slot % self.layers.lanes
+    }
+
+    pub fn slots(&self, number: Number) -> Range<Slot> {
+        number * self.layers.lanes..(number + 1) * self.layers.lanes
+    }
+
+    /// The number of a slot among all shards', from 1.
     pub fn id(&self, slot: Slot) -> u64 {
         (slot * self.shard.1 + self.shard.0) as u64 + 1
     }
 
+    /// A slot opens a connection.
     pub fn open(&mut self, slot: Slot) -> Result<(), Fault> {
-        self.links[slot] = Some(Box::new(Link {
+        let number = self.number(slot);
+        self.links[number] = Some(Box::new(Link {
             channel: Channel::new(self.layers.tls.as_ref())?,
             session: Session::None,
-            sends_request: false,
+            opener: slot,
+            is_open: false,
+            attached: Vec::new(),
+            owner: None,
+            sends: Vec::new(),
         }));
         Ok(())
     }
 
-    pub fn close(&mut self, slot: Slot) {
-        self.links[slot] = None;
+    pub fn take(&mut self, number: Number) -> Option<Box<Link>> {
+        self.links[number].take()
     }
 
-    pub fn take(&mut self, slot: Slot) -> Option<Box<Link>> {
-        self.links[slot].take()
+    pub fn get(&mut self, number: Number) -> Option<&mut Link> {
+        self.links[number].as_deref_mut()
     }
 
-    pub fn get(&mut self, slot: Slot) -> Option<&mut Link> {
-        self.links[slot].as_deref_mut()
+    /// Takes the slots of a connection that wait for it.
+    pub fn take_waiting(&mut self, number: Number) -> Vec<Slot> {
+        let slots = self.slots(number);
+        let (taken, left) = self.waiting.iter().partition(|slot| slots.contains(slot));
+        self.waiting = left;
+        taken
     }
 
-    /// A request of the load, as its bytes above the channel.
-    pub fn send(&mut self, slot: Slot, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
-        if let Some(link) = self.get(slot) {
-            link.sends_request |= match &mut link.session {
-                Session::None => false,
+    /// A request of the load, as its bytes above the channel. Not of HTTP/2.
+    pub fn send(&mut self, slot: Slot, bytes: &Rc<[u8]>, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let number = self.number(slot);
+        if let Some(link) = self.get(number) {
+            let sends = match &mut link.session {
+                Session::None | Session::Http2(_) => false,
                 Session::Bytes => {
                     out.extend_from_slice(bytes);
                     true
                 }
                 Session::WebSocket(session) => session.send(bytes, out)?,
             };
+            if sends {
+                link.sends.push(slot);
+            }
         }
         Ok(())
     }
 
     /// Bytes for the socket: these, and what the channel itself has to send.
-    pub fn seal(&mut self, slot: Slot, plain: &[u8]) -> Result<Next, Fault> {
-        let Some(link) = self.get(slot) else {
+    pub fn seal(&mut self, number: Number, plain: &[u8]) -> Result<Next, Fault> {
+        let Some(link) = self.get(number) else {
             return Ok(Next::Wait);
         };
         let mut wire = Vec::new();
@@ -115,9 +162,9 @@ impl Links {
     }
 
     /// Notes the TLS of the first connection.
-    pub fn note_security(&mut self, slot: Slot) {
+    pub fn note_security(&mut self, number: Number) {
         if self.report.security.is_empty() {
-            let link = self.links[slot].as_deref();
+            let link = self.links[number].as_deref();
             let session = link.and_then(|link| link.channel.session());
             self.report.security =
                 session.map_or_else(String::new, |session| session.description());

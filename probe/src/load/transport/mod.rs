@@ -3,18 +3,21 @@
 
 mod above;
 mod channel;
+mod http2;
 mod link;
+mod request;
 mod tls;
 pub mod upgrade;
 mod verify;
 mod websocket;
 
 use super::shard::ShardConfig;
-use crate::io::{Handler, Io, LayerReport, Next, Slot, Wait};
+use crate::io::{CloseReason, Handler, Io, LayerReport, Next, Slot, Wait};
 use crate::load::error::ErrorKind;
 use crate::load::plan::Plan;
-use above::Above;
-use link::Links;
+use above::{Above, End};
+use http2::Http2;
+use link::{Links, Session};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -44,6 +47,9 @@ impl Fault {
 pub struct Layers {
     tls: Option<TlsConfig>,
     websocket: Option<WebSocketPlan>,
+    is_http2: bool,
+    /// How many slots share a connection.
+    lanes: usize,
 }
 
 impl Layers {
@@ -51,11 +57,19 @@ impl Layers {
     pub fn new(plan: &Plan) -> Result<Option<Arc<Layers>>, String> {
         let websocket = WebSocketPlan::new(plan)?;
         let tls = match &plan.tls {
+            Some(tls) if plan.http2.is_some() => Some(TlsConfig::new(tls, &[b"h2"])?),
             Some(tls) => Some(TlsConfig::new(tls, &[b"http/1.1"])?),
             None => None,
         };
-        let is_needed = tls.is_some() || websocket.is_some();
-        Ok(is_needed.then(|| Arc::new(Layers { tls, websocket })))
+        let is_http2 = plan.http2.is_some();
+        let is_needed = tls.is_some() || websocket.is_some() || is_http2;
+        let layers = Layers {
+            tls,
+            websocket,
+            is_http2,
+            lanes: plan.lanes(),
+        };
+        Ok(is_needed.then(|| Arc::new(layers)))
     }
 }
 
@@ -75,49 +89,144 @@ impl<I: Io> Layered<I> {
     }
 }
 
+impl<I: Io> Layered<I> {
+    /// Slots join the connections that are open.
+    fn join_waiting(&mut self, handler: &mut impl Handler) {
+        if self.links.waiting.is_empty() {
+            return;
+        }
+        for slot in std::mem::take(&mut self.links.waiting) {
+            let number = self.links.number(slot);
+            let Some(link) = self.links.get(number) else {
+                handler.closed(slot, CloseReason::NotJoined);
+                continue;
+            };
+            match std::mem::take(&mut link.session) {
+                Session::Http2(session) if !session.is_leaving => {
+                    self.with_streams(number, session, handler, |above, session| {
+                        above.join(session, slot)
+                    });
+                }
+                session => {
+                    link.session = session;
+                    self.links.waiting.push(slot);
+                }
+            }
+        }
+    }
+
+    /// Does something with a session of HTTP/2, and sends what comes of it.
+    fn with_streams<H: Handler>(
+        &mut self,
+        number: usize,
+        mut session: Box<Http2>,
+        handler: &mut H,
+        act: impl FnOnce(&mut Above<'_, H>, &mut Http2) -> Result<(), End>,
+    ) {
+        let links = &mut self.links;
+        let mut above = Above { links, handler };
+        let mut out = Vec::new();
+        let acted = act(&mut above, &mut session);
+        let done = acted.and_then(|()| above.streams(number, &mut session, None, &mut out));
+        if let Some(link) = above.links.get(number) {
+            link.session = Session::Http2(session);
+        }
+        match above.sealed(number, done, &out) {
+            Next::Wait => {}
+            Next::Close => self.io.close(number),
+            Next::Send(wire) => self.io.send(number, wire, &mut above),
+        }
+    }
+}
+
 impl<I: Io> Io for Layered<I> {
     const NONBLOCKING: bool = I::NONBLOCKING;
 
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
-        self.links.close(slot);
-        self.io.open(slot, socket, address)
+        let number = self.links.number(slot);
+        if let Err(fault) = self.links.open(slot) {
+            self.links.note_fault(&fault);
+            return Err(io::ErrorKind::Other.into());
+        }
+        let opened = self.io.open(number, socket, address);
+        if opened.is_err() {
+            self.links.take(number);
+        }
+        opened
+    }
+
+    fn join(&mut self, slot: Slot) -> bool {
+        let number = self.links.number(slot);
+        let joins = self.links.layers.lanes > 1 && self.links.get(number).is_some();
+        if joins {
+            self.links.waiting.push(slot);
+        }
+        joins
     }
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
-        let mut out = Vec::new();
-        let sent = self.links.send(slot, &bytes, &mut out);
-        let sealed = sent.and_then(|()| self.links.seal(slot, &out));
-        let links = &mut self.links;
-        let mut above = Above { links, handler };
-        match sealed {
-            Ok(Next::Send(wire)) => self.io.send(slot, wire, &mut above),
-            Ok(_) => {}
-            Err(fault) => {
-                self.io.close(slot);
-                above.fail(slot, &fault);
+        let number = self.links.number(slot);
+        let Some(link) = self.links.get(number) else {
+            return;
+        };
+        match std::mem::take(&mut link.session) {
+            Session::Http2(session) => {
+                self.with_streams(number, session, handler, |above, session| {
+                    above.follow_stream(session, slot, Next::Send(bytes))
+                });
+            }
+            session => {
+                link.session = session;
+                let mut out = Vec::new();
+                let sent = self.links.send(slot, &bytes, &mut out);
+                let links = &mut self.links;
+                let mut above = Above { links, handler };
+                match above.sealed(number, sent.map_err(End::from), &out) {
+                    Next::Wait => {}
+                    Next::Close => self.io.close(number),
+                    Next::Send(wire) => self.io.send(number, wire, &mut above),
+                }
             }
         }
     }
 
     fn close(&mut self, slot: Slot) {
-        self.links.close(slot);
-        self.io.close(slot);
+        let number = self.links.number(slot);
+        let lane = self.links.lane(slot);
+        self.links.waiting.retain(|waiting| *waiting != slot);
+        match self.links.get(number) {
+            None => self.io.close(number),
+            Some(link) => match &mut link.session {
+                Session::Http2(session) if link.attached[lane] => {
+                    session.cancel(lane);
+                    link.attached[lane] = false;
+                    link.owner = link.owner.filter(|owner| *owner != slot);
+                }
+                _ if link.opener == slot && link.attached.is_empty() => {
+                    self.links.take(number);
+                    self.io.close(number);
+                }
+                _ => {}
+            },
+        }
     }
 
     fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
-        self.io.socket(slot)
+        self.io.socket(self.links.number(slot))
     }
 
     fn pause(&mut self, slot: Slot) {
-        self.io.pause(slot);
+        self.io.pause(self.links.number(slot));
     }
 
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
+        let number = self.links.number(slot);
         let links = &mut self.links;
-        self.io.resume(slot, &mut Above { links, handler });
+        self.io.resume(number, &mut Above { links, handler });
     }
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
+        self.join_waiting(handler);
         let links = &mut self.links;
         self.io.turn(wait, &mut Above { links, handler })
     }

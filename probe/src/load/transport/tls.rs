@@ -121,6 +121,11 @@ impl Session {
         self.connection.is_handshaking()
     }
 
+    /// The protocol that the server chose by ALPN.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.connection.alpn_protocol()
+    }
+
     /// Version and cipher.
     pub fn description(&self) -> String {
         let version = self.connection.protocol_version();

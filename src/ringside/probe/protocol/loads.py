@@ -114,6 +114,12 @@ class Tls(Request, frozen=True):
     insecure: bool = False
 
 
+class Http2(Request, frozen=True):
+    """HTTP/2 in place of HTTP/1.1. `streams`: requests in flight on one connection."""
+
+    streams: int
+
+
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds."""
 
@@ -123,6 +129,7 @@ class LoadPlan(Request, frozen=True):
     threads: int = 1
     cpus: tuple[int, ...] = ()
     io: str = "auto"
+    http2: Http2 | None = None
     tls: Tls | None = None
     pacing: Pacing = ClosedLoop()
     tick_s: float | None = None

@@ -29,23 +29,25 @@ impl Handler for Shard {
     fn connected(&mut self, slot: Slot) -> Next {
         let now = now_ns();
         self.dialer.connect_ended();
-        self.open += 1;
+        self.own(slot);
         let record = &mut self.recorder.record;
         record.opened += 1;
-        record.most_open = record.most_open.max(self.open as u64);
         let connection = &mut self.connections[slot];
         let took_ns = now - connection.since_ns;
         match connection.stage {
             Stage::Handshaking => record.handshake.add(took_ns),
             _ => record.connect.add(took_ns),
         }
-        match connection.pending_ns.take() {
-            Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
-            Some(intended) => self.start(slot, intended, now, now),
-            None => self.next(slot, Instants::of(now)),
-        }
+        self.begin(slot, now)
     }
 
+    fn joined(&mut self, slot: Slot, owns: bool) -> Next {
+        self.dialer.connect_ended();
+        if owns {
+            self.own(slot);
+        }
+        self.begin(slot, now_ns())
+    }
     fn handshaking(&mut self, slot: Slot) {
         let now = now_ns();
         let connection = &mut self.connections[slot];
@@ -97,6 +99,13 @@ impl Handler for Shard {
     fn closed(&mut self, slot: Slot, reason: CloseReason) {
         let now = now_ns();
         let kind = match reason {
+            CloseReason::NotJoined | CloseReason::Left => {
+                return self.not_joined(slot, now, reason == CloseReason::Left);
+            }
+            CloseReason::Refused if self.connections[slot].stage == Stage::Busy => {
+                return self.refused(slot, now);
+            }
+            CloseReason::Refused => None,
             CloseReason::NotConnected(errno) => {
                 self.dialer.connect_ended();
                 return self.connect_failed(slot, now, connect_error(errno));
@@ -109,9 +118,17 @@ impl Handler for Shard {
             CloseReason::SendFailed(_) => Some(ErrorKind::Send),
         };
         match (self.connections[slot].stage, kind) {
+            (Stage::Free, Some(kind)) if reason == CloseReason::Failed(kind) => {
+                if self.connections[slot].owns {
+                    self.recorder.error(now, kind, None);
+                }
+                self.disown(slot);
+                self.connections[slot].stage = Stage::Closed;
+                self.dialer.retry_later(slot, now);
+            }
             (Stage::Free, _) => {
                 // The server may close a connection that is not in use.
-                self.recorder.record.idle_closes += 1;
+                self.recorder.record.idle_closes += u64::from(self.connections[slot].owns);
                 self.after_close(slot, now);
             }
             (Stage::Handshaking, kind) => {
@@ -142,7 +159,7 @@ impl Handler for Shard {
                     Progress::More | Progress::Unsolicited(_) => {}
                 }
             }
-            (Stage::Closed | Stage::Connecting | Stage::Removed, _) => {}
+            (Stage::Closed | Stage::Connecting | Stage::Joining | Stage::Removed, _) => {}
         }
     }
 }
@@ -161,7 +178,7 @@ impl Shard {
         self.recorder.record.reads += 1;
         self.recorder.record.stamped_reads += u64::from(stamp.is_some());
         if connection.stage != Stage::Busy {
-            self.open -= 1;
+            self.disown(slot);
             self.failed(slot, now, ErrorKind::Unsolicited, false);
             return Next::Close;
         }
@@ -207,5 +224,23 @@ impl Shard {
                 self.redirected(slot, at, &redirect, keep)
             }
         }
+    }
+
+    /// A slot is connected: what it does first.
+    fn begin(&mut self, slot: Slot, now: u64) -> Next {
+        let connection = &mut self.connections[slot];
+        match connection.pending_ns.take() {
+            Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
+            Some(intended) => self.start(slot, intended, now, now),
+            None => self.next(slot, Instants::of(now)),
+        }
+    }
+
+    /// A slot stands for a connection that is open.
+    fn own(&mut self, slot: Slot) {
+        self.connections[slot].owns = true;
+        self.open += 1;
+        let record = &mut self.recorder.record;
+        record.most_open = record.most_open.max(self.open as u64);
     }
 }

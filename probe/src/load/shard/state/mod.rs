@@ -4,6 +4,7 @@
 mod ending;
 mod events;
 
+mod lanes;
 mod redirects;
 
 use crate::io::{Io, LayerReport, Next, Slot};
@@ -14,7 +15,7 @@ use crate::load::shard::arrivals::Arrivals;
 use crate::load::shard::config::ShardConfig;
 use crate::load::shard::connection::{Connection, Stage};
 use crate::load::shard::deferral::Deferral;
-use crate::load::shard::dialer::Dialer;
+use crate::load::shard::dialer::{Dialed, Dialer};
 use crate::load::shard::faults::FaultSchedule;
 use crate::load::shard::lookout::Lookout;
 use crate::load::shard::recorder::Recorder;
@@ -64,7 +65,7 @@ pub struct Shard {
 impl Shard {
     pub fn new(config: ShardConfig) -> Shard {
         let plan = &config.plan;
-        let count = config.connections();
+        let count = config.slots();
         let codec = Codec::new(plan, &config.codec, config.shard);
         let recorder = Recorder::new(&config, codec.targets());
         Shard {
@@ -167,13 +168,17 @@ impl Shard {
     /// addresses in turn: where there are several, each connection must have failed before that is known.
     fn is_hopeless(&self) -> bool {
         let record = &self.recorder.record;
-        let refused = [ErrorKind::ConnectRefused, ErrorKind::Certificate]
-            .map(|kind| record.replies.errors[kind as usize])
-            .into_iter()
-            .sum::<u64>();
+        let refused = [
+            ErrorKind::ConnectRefused,
+            ErrorKind::Certificate,
+            ErrorKind::NoHttp2,
+        ]
+        .map(|kind| record.replies.errors[kind as usize])
+        .into_iter()
+        .sum::<u64>();
         let enough = match self.config.plan.addresses.len() {
             1 => 1,
-            _ => self.connections.len() as u64,
+            _ => (self.connections.len() / self.config.plan.lanes()) as u64,
         };
         refused >= enough && refused == record.errors_total()
     }
@@ -316,7 +321,7 @@ impl Shard {
     /// A connection was closed in good order.
     fn after_close(&mut self, slot: Slot, now: u64) {
         self.connections[slot].stage = Stage::Closed;
-        self.open -= 1;
+        self.disown(slot);
         if !self.stopping {
             self.reopen(slot, now);
         }
@@ -338,7 +343,7 @@ impl Shard {
             self.recorder.record.chunks += received;
         }
         self.in_flight -= 1;
-        self.open -= 1;
+        self.disown(slot);
     }
 
     /// Opens the connections that are due.
@@ -346,13 +351,16 @@ impl Shard {
         if self.stopping {
             return;
         }
-        while let Some(slot) = self.dialer.take_due(now) {
-            self.reopen(slot, now);
+        while let Some(slots) = self.dialer.take_due(now) {
+            for slot in slots {
+                self.reopen(slot, now);
+            }
         }
         while let Some((slot, result)) = self.dialer.dial(&self.config, io) {
             self.connections[slot].since_ns = now;
             match result {
-                Ok(()) => self.connections[slot].stage = Stage::Connecting,
+                Ok(Dialed::Opening) => self.connections[slot].stage = Stage::Connecting,
+                Ok(Dialed::Joining) => self.connections[slot].stage = Stage::Joining,
                 Err(kind) => self.connect_failed(slot, now, kind),
             }
         }
@@ -420,6 +428,10 @@ impl Shard {
                         self.recorder.timed_out(age_ns, connection.target);
                     }
                     self.lost(slot, now, ErrorKind::Timeout);
+                }
+                Stage::Joining => {
+                    io.close(slot);
+                    self.not_joined(slot, now, false);
                 }
                 Stage::Closed | Stage::Free | Stage::Removed => {}
             }

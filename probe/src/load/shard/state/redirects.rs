@@ -41,7 +41,7 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.pending_ns = Some(connection.intended_ns);
         connection.stage = Stage::Closed;
-        self.open -= 1;
+        self.disown(slot);
         if !self.stopping {
             self.dialer.enqueue(slot);
         }

@@ -1,0 +1,49 @@
+//! Slots that share connections: one of them stands for its connection where these are counted.
+
+use super::Shard;
+use crate::io::Slot;
+use crate::load::error::ErrorKind;
+use crate::load::shard::connection::Stage;
+
+/// How often in succession a request is sent again that the server has not processed.
+const MAX_REFUSALS: u8 = 10;
+
+impl Shard {
+    /// A slot has no connection any more.
+    pub fn disown(&mut self, slot: Slot) {
+        let owned = std::mem::take(&mut self.connections[slot].owns);
+        self.open -= usize::from(owned);
+    }
+
+    /// The connection that a slot waited for came to nothing. `at_once`: another can be opened.
+    pub fn not_joined(&mut self, slot: Slot, now: u64, at_once: bool) {
+        self.dialer.connect_ended();
+        self.connections[slot].stage = Stage::Closed;
+        match at_once {
+            true => self.dialer.enqueue(slot),
+            false => self.dialer.retry_later(slot, now),
+        }
+    }
+
+    /// The server has declared that it has not processed a request, which may therefore be sent again (RFC 9113,
+    /// section 8.7): it waits for another connection, and its latency counts from its own instant.
+    pub fn refused(&mut self, slot: Slot, now: u64) {
+        let connection = &mut self.connections[slot];
+        connection.refusals += 1;
+        if connection.refusals > MAX_REFUSALS || self.codec.streams() {
+            connection.refusals = 0;
+            return self.lost(slot, now, ErrorKind::GoAway);
+        }
+        connection.pending_ns = Some(connection.intended_ns);
+        connection.stage = Stage::Closed;
+        let is_redirected = connection.hop.is_some();
+        self.in_flight -= 1;
+        self.disown(slot);
+        if !is_redirected {
+            self.recorder.taken_back();
+        }
+        if !self.stopping {
+            self.dialer.enqueue(slot);
+        }
+    }
+}

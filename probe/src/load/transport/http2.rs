@@ -1,0 +1,347 @@
+//! HTTP/2 on a connection: requests as streams of it, driven by hand. The library is written for tasks of an executor;
+//! here its wakers only note what there is to look at.
+
+use super::request::Prepared;
+use super::Fault;
+use crate::load::error::ErrorKind;
+use bytes::Bytes;
+use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
+use h2::{Reason, RecvStream, SendStream};
+use http::header::LOCATION;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Bytes of a reply that the server may send before they are read, of a stream and of a connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+const MAX_HEADER_BYTES: u32 = 16 * 1024;
+/// A connection that wakes itself more often in succession does not come to an end.
+const MAX_POLLS: usize = 1000;
+
+/// The number of a stream among those of its connection that may be open, from 0.
+pub type Lane = usize;
+
+/// What there is to look at: lanes, and the connection itself.
+#[derive(Default)]
+struct Ready {
+    lanes: Vec<Lane>,
+    connection: bool,
+}
+
+/// Notes that a lane, or the connection, has something.
+struct Note {
+    ready: Arc<Mutex<Ready>>,
+    lane: Option<Lane>,
+}
+
+impl Wake for Note {
+    fn wake(self: Arc<Self>) {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.lane {
+            Some(lane) => ready.lanes.push(lane),
+            None => ready.connection = true,
+        }
+    }
+}
+
+/// The bytes between the connection and its socket.
+#[derive(Default)]
+struct Ends {
+    input: VecDeque<u8>,
+    output: Vec<u8>,
+}
+
+struct Pipe(Rc<RefCell<Ends>>);
+
+impl AsyncRead for Pipe {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut ends = self.0.borrow_mut();
+        let (bytes, _) = ends.input.as_slices();
+        let count = bytes.len().min(buffer.remaining());
+        if count == 0 {
+            // The connection is polled whenever bytes have come.
+            return Poll::Pending;
+        }
+        buffer.put_slice(&bytes[..count]);
+        ends.input.drain(..count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.borrow_mut().output.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A request and its reply.
+enum Exchange {
+    Response(ResponseFuture, SendStream<Bytes>),
+    Body(RecvStream, SendStream<Bytes>),
+}
+
+/// What a lane has.
+pub enum Arrived {
+    Head(u16, Option<Vec<u8>>),
+    Body(Bytes),
+    End,
+    /// The server declares that it has not begun to process the request: it may be sent again.
+    Refused,
+    Failed(Fault),
+}
+
+pub struct Http2 {
+    connection: Connection<Pipe, Bytes>,
+    sender: SendRequest<Bytes>,
+    ends: Rc<RefCell<Ends>>,
+    ready: Arc<Mutex<Ready>>,
+    /// By lane.
+    exchanges: Vec<Option<Exchange>>,
+    wakers: Vec<Waker>,
+    own_waker: Waker,
+    /// Requests for which the server has no stream yet.
+    waiting: VecDeque<(Lane, Prepared)>,
+    looking: Vec<Lane>,
+    /// Lanes whose request could not be sent.
+    turned_away: Vec<Lane>,
+    /// The server takes no more requests on this connection.
+    pub is_leaving: bool,
+    /// The connection has ended in good order.
+    pub is_over: bool,
+}
+
+impl Http2 {
+    /// Begins a connection with so many lanes.
+    pub fn new(lanes: usize) -> Result<Http2, Fault> {
+        let ends = Rc::<RefCell<Ends>>::default();
+        let ready = Arc::<Mutex<Ready>>::default();
+        let waker = |lane| {
+            let ready = Arc::clone(&ready);
+            Waker::from(Arc::new(Note { ready, lane }))
+        };
+        let own_waker = waker(None);
+        let mut builder = Builder::new();
+        builder
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(MAX_HEADER_BYTES);
+        let handshake = builder.handshake(Pipe(Rc::clone(&ends)));
+        let mut handshake = Box::pin(handshake);
+        // It only writes, for which there is always room.
+        let polled = handshake
+            .as_mut()
+            .poll(&mut Context::from_waker(&own_waker));
+        let Poll::Ready(begun) = polled else {
+            return Err(Fault::new(ErrorKind::Protocol, "HTTP/2 does not begin"));
+        };
+        let (sender, connection) = begun.map_err(|error| fault(&error))?;
+        Ok(Http2 {
+            connection,
+            sender,
+            ends,
+            exchanges: (0..lanes).map(|_| None).collect(),
+            wakers: (0..lanes).map(|lane| waker(Some(lane))).collect(),
+            own_waker,
+            ready,
+            waiting: VecDeque::new(),
+            looking: Vec::new(),
+            turned_away: Vec::new(),
+            is_leaving: false,
+            is_over: false,
+        })
+    }
+
+    /// Takes bytes from the server; `next` has what they contain, and comes first where this fails.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.ends.borrow_mut().input.extend(bytes);
+        self.ready().connection = true;
+        self.poll()
+    }
+
+    fn ready(&self) -> std::sync::MutexGuard<'_, Ready> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the connection do what it has to.
+    pub fn poll(&mut self) -> Result<(), Fault> {
+        for _ in 0..MAX_POLLS {
+            let had = std::mem::take(&mut self.ready().connection);
+            if !had || self.is_over {
+                return Ok(());
+            }
+            let mut context = Context::from_waker(&self.own_waker);
+            match Pin::new(&mut self.connection).poll(&mut context) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.is_over = true,
+                Poll::Ready(Err(error)) => {
+                    self.is_over = true;
+                    return Err(fault(&error));
+                }
+            }
+            self.send_waiting();
+        }
+        Err(Fault::new(
+            ErrorKind::Protocol,
+            "HTTP/2 does not come to rest",
+        ))
+    }
+
+    /// Sends a request on a lane that has none.
+    pub fn send(&mut self, lane: Lane, request: Prepared) {
+        self.waiting.push_back((lane, request));
+        self.send_waiting();
+        self.ready().connection = true;
+    }
+
+    fn send_waiting(&mut self) {
+        while let Some((lane, request)) = self.waiting.pop_front() {
+            let mut context = Context::from_waker(&self.own_waker);
+            if !self.is_leaving && self.sender.poll_ready(&mut context).is_pending() {
+                self.waiting.push_front((lane, request));
+                return;
+            }
+            let has_body = !request.body.is_empty();
+            let sent = self.sender.send_request(request.head, !has_body);
+            let sent = sent.and_then(|(response, mut stream)| {
+                if has_body {
+                    stream.send_data(request.body, true)?;
+                }
+                Ok(Exchange::Response(response, stream))
+            });
+            match sent {
+                Ok(exchange) => self.exchanges[lane] = Some(exchange),
+                Err(_) => {
+                    self.is_leaving = true;
+                    self.turned_away.push(lane);
+                }
+            }
+            self.ready().lanes.push(lane);
+        }
+    }
+
+    /// What a lane has next.
+    pub fn next(&mut self) -> Option<(Lane, Arrived)> {
+        if let Some(lane) = self.turned_away.pop() {
+            return Some((lane, Arrived::Refused));
+        }
+        loop {
+            if self.looking.is_empty() {
+                let mut looking = std::mem::take(&mut self.looking);
+                std::mem::swap(&mut looking, &mut self.ready().lanes);
+                // The first that came is looked at first.
+                looking.reverse();
+                self.looking = looking;
+            }
+            let lane = *self.looking.last()?;
+            match self.look(lane) {
+                Some(arrived) => return Some((lane, arrived)),
+                None => {
+                    self.looking.pop();
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, lane: Lane) -> Option<Arrived> {
+        let mut context = Context::from_waker(&self.wakers[lane]);
+        match self.exchanges[lane].take()? {
+            Exchange::Response(mut response, stream) => {
+                match Pin::new(&mut response).poll(&mut context) {
+                    Poll::Pending => {
+                        self.exchanges[lane] = Some(Exchange::Response(response, stream));
+                        None
+                    }
+                    Poll::Ready(Ok(response)) => {
+                        let location = response.headers().get(LOCATION);
+                        let location = location.map(|value| value.as_bytes().to_vec());
+                        let status = response.status().as_u16();
+                        self.exchanges[lane] = Some(Exchange::Body(response.into_body(), stream));
+                        Some(Arrived::Head(status, location))
+                    }
+                    Poll::Ready(Err(error)) => Some(self.failed(&error)),
+                }
+            }
+            Exchange::Body(mut body, stream) => match body.poll_data(&mut context) {
+                Poll::Pending => {
+                    self.exchanges[lane] = Some(Exchange::Body(body, stream));
+                    None
+                }
+                Poll::Ready(Some(Ok(bytes))) => {
+                    let _ = body.flow_control().release_capacity(bytes.len());
+                    self.exchanges[lane] = Some(Exchange::Body(body, stream));
+                    Some(Arrived::Body(bytes))
+                }
+                Poll::Ready(Some(Err(error))) => Some(self.failed(&error)),
+                Poll::Ready(None) => Some(Arrived::End),
+            },
+        }
+    }
+
+    /// Gives up the request of a lane.
+    pub fn cancel(&mut self, lane: Lane) {
+        self.waiting.retain(|(waiting, _)| *waiting != lane);
+        if let Some(Exchange::Response(_, mut stream) | Exchange::Body(_, mut stream)) =
+            self.exchanges[lane].take()
+        {
+            stream.send_reset(Reason::CANCEL);
+            self.ready().connection = true;
+        }
+    }
+
+    /// What became of a request that has no reply.
+    fn failed(&mut self, error: &h2::Error) -> Arrived {
+        let goes_away = error.is_go_away() && error.is_remote();
+        self.is_leaving |= goes_away;
+        let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+        match (goes_away && error.reason() == Some(Reason::NO_ERROR)) || refused {
+            true => Arrived::Refused,
+            false => Arrived::Failed(fault(error)),
+        }
+    }
+
+    /// Bytes for the server.
+    pub fn take_output(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.ends.borrow_mut().output);
+    }
+}
+
+fn fault(error: &h2::Error) -> Fault {
+    let reason = error.reason();
+    let kind = match () {
+        () if error.is_go_away() && error.is_remote() => ErrorKind::GoAway,
+        () if error.is_reset() && error.is_remote() => ErrorKind::StreamReset,
+        () if reason == Some(Reason::ENHANCE_YOUR_CALM) => ErrorKind::TooLarge,
+        () => ErrorKind::Protocol,
+    };
+    // Its own text may have the server's, which is not for a terminal.
+    let text = match reason {
+        Some(reason) => format!("HTTP/2: {}", reason.description()),
+        None => "HTTP/2: what it sends is none".into(),
+    };
+    Fault::new(kind, &text)
+}

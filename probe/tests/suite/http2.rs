@@ -1,0 +1,489 @@
+//! HTTP/2, from servers that speak frames by hand, good ones and bad ones. Both back-ends must count the same.
+
+use crate::common::certificates::{file, serve};
+use crate::common::driving::*;
+use crate::common::server::{dribble, Server};
+use serde_json::{json, Value};
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const CONTINUATION: u8 = 9;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+/// `:status: 200` in HPACK.
+const OK: &[u8] = b"\x88";
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Kind, flags, stream and payload of the next frame.
+fn read_frame(stream: &mut impl Read) -> Option<(u8, u8, u32, Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).ok()?;
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+    let mut payload = vec![0; length];
+    stream.read_exact(&mut payload).ok()?;
+    let number = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+    Some((head[3], head[4], number, payload))
+}
+
+/// Reads the preface, and sends settings.
+fn begin(stream: &mut (impl Read + Write)) -> bool {
+    let mut preface = [0; 24];
+    if stream.read_exact(&mut preface).is_err() || &preface != b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" {
+        return false;
+    }
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).is_ok()
+}
+
+/// The stream of the next request that is complete.
+fn request(stream: &mut (impl Read + Write)) -> Option<u32> {
+    loop {
+        let (kind, flags, number, payload) = read_frame(stream)?;
+        match kind {
+            SETTINGS if flags & 1 == 0 => stream.write_all(&frame(SETTINGS, 1, 0, &[])).ok()?,
+            PING if flags & 1 == 0 => stream.write_all(&frame(PING, 1, 0, &payload)).ok()?,
+            HEADERS | DATA if flags & END_STREAM > 0 => return Some(number),
+            _ => {}
+        }
+    }
+}
+
+fn reply(number: u32) -> Vec<u8> {
+    let head = frame(HEADERS, END_HEADERS, number, OK);
+    [head, frame(DATA, END_STREAM, number, b"hello")].concat()
+}
+
+/// Answers every request.
+fn answer(mut stream: impl Read + Write) {
+    if !begin(&mut stream) {
+        return;
+    }
+    while let Some(number) = request(&mut stream) {
+        if stream.write_all(&reply(number)).is_err() {
+            return;
+        }
+    }
+}
+
+fn http2(streams: usize, mut changes: Value) -> Value {
+    changes["http2"] = json!({ "streams": streams });
+    changes
+}
+
+fn errors(outcome: &Value) -> Vec<&str> {
+    outcome["errors"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn several_requests_on_each_connection() {
+    let plain = Server::start(|stream, _| answer(stream));
+    let secure = serve("good", &["h2"], |stream, _| answer(stream));
+    let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
+    for (server, tls) in [(plain, Value::Null), (secure, tls)] {
+        for pacing in [
+            json!({"kind": "closed"}),
+            json!({"kind": "constant", "rate_per_s": 300}),
+        ] {
+            for (connections, threads, streams) in [(1, 1, 1), (3, 2, 5)] {
+                let changes = http2(
+                    streams,
+                    json!({
+                        "connections": connections, "threads": threads, "requests": 90, "pacing": pacing,
+                        "tls": tls, "expect": {"status": 200, "equals": "hello"},
+                    }),
+                );
+                for outcome in both(&plan(&server, changes)) {
+                    assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+                    assert_eq!(outcome["requests"], 90, "{outcome:#}");
+                    assert_eq!(outcome["errors"], json!({}));
+                    assert_eq!(outcome["statuses"], json!({"200": 90}));
+                    assert_eq!(outcome["connections"]["opened"], connections, "{outcome:#}");
+                    assert_eq!(outcome["connections"]["most_open"], connections);
+                    assert_eq!(outcome["connections"]["open_at_end"], connections);
+                    for histogram in ["latency", "service", "schedule_error", "first_byte"] {
+                        assert_eq!(outcome["histograms"][histogram]["count"], 90, "{histogram}");
+                    }
+                    assert_eq!(outcome["histograms"]["connect"]["count"], connections);
+                    let handshakes = if tls.is_null() {
+                        &Value::Null
+                    } else {
+                        &json!(connections)
+                    };
+                    assert_eq!(&outcome["histograms"]["handshake"]["count"], handshakes);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_in_any_pieces_and_order() {
+    // Two requests, whose replies are mixed, with a ping, empty data, padding and trailers, byte by byte.
+    let server = Server::start(|mut stream, number| {
+        begin(&mut stream);
+        while let (Some(first), Some(second)) = (request(&mut stream), request(&mut stream)) {
+            let bytes = [
+                frame(HEADERS, END_HEADERS, second, OK),
+                frame(HEADERS, END_HEADERS, first, OK),
+                frame(DATA, 0, first, b"he"),
+                frame(PING, 0, 0, &[7; 8]),
+                frame(DATA, 8, second, b"\x02hel\0\0"),
+                frame(DATA, 0, second, b""),
+                frame(DATA, END_STREAM, first, b"llo"),
+                frame(DATA, 0, second, b"lo"),
+                // `:method` in trailers would be wrong; this is `a: b`.
+                frame(HEADERS, END_HEADERS | END_STREAM, second, b"\x00\x01a\x01b"),
+            ];
+            dribble(&mut stream, &bytes.concat(), 1 + number as usize * 3);
+        }
+    });
+    let changes = http2(
+        2,
+        json!({"requests": 8, "connections": 1, "expect": {"equals": "hello"}}),
+    );
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(
+            (&outcome["requests"], &outcome["errors"]),
+            (&json!(8), &json!({})),
+            "{outcome:#}"
+        );
+    }
+}
+
+#[test]
+fn large_bodies_in_both_directions() {
+    let server = Server::start(|mut stream, _| {
+        begin(&mut stream);
+        // All that is sent must fit, though this server never reads a window.
+        let window = frame(8, 0, 0, &(1u32 << 30).to_be_bytes());
+        stream.write_all(&window).unwrap();
+        let mut bodies = 0;
+        loop {
+            let Some((kind, flags, number, payload)) = read_frame(&mut stream) else {
+                return;
+            };
+            if kind == SETTINGS && flags & 1 == 0 {
+                stream.write_all(&frame(SETTINGS, 1, 0, &[])).unwrap();
+            }
+            if kind == HEADERS {
+                let window = frame(8, 0, number, &(1u32 << 30).to_be_bytes());
+                stream.write_all(&window).unwrap();
+                bodies = 0;
+            }
+            if kind == DATA {
+                bodies += payload.len();
+            }
+            if kind == DATA && flags & END_STREAM > 0 {
+                assert_eq!(bodies, 1 << 20);
+                let mut bytes = frame(HEADERS, END_HEADERS, number, OK);
+                for _ in 0..40 {
+                    bytes.extend(frame(DATA, 0, number, &[b'y'; 16_384]));
+                }
+                bytes.extend(frame(DATA, END_STREAM, number, b""));
+                stream.write_all(&bytes).unwrap();
+            }
+        }
+    });
+    let request =
+        json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(1 << 20)});
+    let expect = json!({"equals": "y".repeat(40 * 16_384)});
+    let changes = http2(
+        1,
+        json!({"requests": 6, "request": request, "expect": expect}),
+    );
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["requests"], 6, "{:#}", outcome["detail"]);
+    }
+}
+
+#[test]
+fn streams_of_messages() {
+    let server = Server::start(|mut stream, _| {
+        begin(&mut stream);
+        while let Some(number) = request(&mut stream) {
+            let bytes = [
+                frame(HEADERS, END_HEADERS, number, OK),
+                frame(DATA, 0, number, b"a0"),
+                frame(DATA, 0, number, b"a1\n"),
+            ];
+            stream.write_all(&bytes.concat()).unwrap();
+        }
+    });
+    let changes = http2(
+        4,
+        json!({
+            "protocol": "stream", "connections": 2, "requests": null, "duration_s": 1,
+            "stream": {"first": "a0", "chunk": "a{k}", "interval_s": 0.001},
+        }),
+    );
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["messages"], 16, "{outcome:#}");
+        assert_eq!(outcome["errors"], json!({}));
+        assert_eq!(outcome["connections"]["open_at_end"], 2);
+    }
+}
+
+/// A server that takes some requests on a connection, and tells that it took no more, as proxies do.
+#[test]
+fn requests_that_were_not_processed_are_sent_again() {
+    let seen = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&seen);
+    let server = Server::start(move |mut stream, _| {
+        begin(&mut stream);
+        for turn in 0.. {
+            let Some(number) = request(&mut stream) else {
+                return;
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            let mut bytes = reply(number);
+            if turn == 4 {
+                let last = [number.to_be_bytes(), 0u32.to_be_bytes()].concat();
+                bytes.extend(frame(GOAWAY, 0, 0, &last));
+            }
+            if stream.write_all(&bytes).is_err() || turn == 4 {
+                // What comes afterwards is not processed.
+                let _ = stream.read_to_end(&mut Vec::new());
+                return;
+            }
+        }
+    });
+    for pacing in [
+        json!({"kind": "closed"}),
+        json!({"kind": "constant", "rate_per_s": 200}),
+    ] {
+        let changes = http2(
+            3,
+            json!({"requests": 60, "connections": 2, "pacing": pacing}),
+        );
+        seen.store(0, Ordering::Relaxed);
+        let outcomes = both(&plan(&server, changes));
+        for outcome in &outcomes {
+            let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
+            assert_eq!(answered[0] + answered[1], 60, "{outcome:#}");
+            assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+            assert!(
+                outcome["connections"]["opened"].as_u64().unwrap() >= 12,
+                "{outcome:#}"
+            );
+            assert_eq!(outcome["histograms"]["latency"]["count"], 60);
+            assert!(pacing["kind"] == "closed" || outcome["intended"] == 60);
+        }
+        // Both back-ends, and perhaps a look at what `auto` takes: no request was processed twice.
+        assert_eq!(seen.load(Ordering::Relaxed) % 60, 0);
+    }
+}
+
+/// What is wrong, and what the server sends when a request has come.
+#[test]
+fn servers_that_break_the_rules() {
+    let long = frame(DATA, 0, 1, &vec![0; 20_000]);
+    let cut = |number: u32| {
+        let head = frame(HEADERS, END_HEADERS, number, OK);
+        [head, frame(DATA, 0, number, b"hel")].concat()
+    };
+    type Reply = Box<dyn Fn(u32) -> Vec<u8> + Send + Sync>;
+    let cases: Vec<(&str, Reply)> = vec![
+        (
+            "stream-reset",
+            Box::new(|number| frame(RST_STREAM, 0, number, &2u32.to_be_bytes())),
+        ),
+        (
+            "stream-reset",
+            Box::new(move |number| {
+                [
+                    cut(number),
+                    frame(RST_STREAM, 0, number, &8u32.to_be_bytes()),
+                ]
+                .concat()
+            }),
+        ),
+        (
+            "goaway",
+            Box::new(|_| frame(GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\x02debug\x1b[31m")),
+        ),
+        // Nothing is ever processed.
+        ("goaway", Box::new(|_| frame(GOAWAY, 0, 0, &[0; 8]))),
+        (
+            "goaway",
+            Box::new(|number| frame(RST_STREAM, 0, number, &7u32.to_be_bytes())),
+        ),
+        ("protocol", Box::new(move |_| long.clone())),
+        (
+            "protocol",
+            Box::new(|number| frame(DATA, END_STREAM, number, b"no head")),
+        ),
+        (
+            "protocol",
+            Box::new(|number| frame(HEADERS, END_HEADERS, number, b"\xff\xff\xff\xff\xff")),
+        ),
+        ("protocol", Box::new(|_| frame(HEADERS, END_HEADERS, 2, OK))),
+        ("protocol", Box::new(|_| frame(SETTINGS, 0, 0, b"odd"))),
+        ("protocol", Box::new(|number| frame(8, 0, number, &[0; 4]))),
+        (
+            "protocol",
+            Box::new(|_| frame(5, END_HEADERS, 1, b"\0\0\0\x02\x82")),
+        ),
+        (
+            "status",
+            Box::new(|number| frame(HEADERS, END_HEADERS | END_STREAM, number, b"\x8e")),
+        ),
+    ];
+    for (case, (kind, reply)) in cases.into_iter().enumerate() {
+        let server = Server::start(move |mut stream, _| {
+            begin(&mut stream);
+            while let Some(number) = request(&mut stream) {
+                if stream.write_all(&reply(number)).is_err() {
+                    return;
+                }
+            }
+        });
+        for outcome in both(&plan(
+            &server,
+            http2(1, json!({"requests": 4, "timeout_s": 2})),
+        )) {
+            assert_eq!(outcome["requests"], 0, "{case}: {outcome:#}");
+            assert_eq!(errors(&outcome), [kind], "{case}: {outcome:#}");
+            let detail = outcome["detail"].as_str().unwrap();
+            assert!(
+                !detail.contains('\x1b') && !detail.contains("debug"),
+                "{detail}"
+            );
+        }
+    }
+}
+
+#[test]
+fn floods_are_bounded() {
+    let headers = |number: u32| frame(HEADERS, 0, number, OK);
+    type Flood = Box<dyn Fn(u32) -> (Vec<u8>, Vec<u8>) + Send + Sync>;
+    let floods: Vec<(&str, Flood)> = vec![
+        (
+            "continuation",
+            Box::new(move |number| {
+                (
+                    headers(number),
+                    frame(CONTINUATION, 0, number, b"\x00\x01a\x01b").repeat(100),
+                )
+            }),
+        ),
+        (
+            "settings",
+            Box::new(|_| (vec![], frame(SETTINGS, 0, 0, &[]).repeat(500))),
+        ),
+        (
+            "ping",
+            Box::new(|_| (vec![], frame(PING, 0, 0, &[1; 8]).repeat(500))),
+        ),
+        (
+            "empty data",
+            Box::new(|number| {
+                (
+                    frame(HEADERS, END_HEADERS, number, OK),
+                    frame(DATA, 0, number, b"").repeat(500),
+                )
+            }),
+        ),
+        (
+            "resets",
+            Box::new(|_| {
+                (
+                    vec![],
+                    frame(RST_STREAM, 0, 1, &8u32.to_be_bytes()).repeat(500),
+                )
+            }),
+        ),
+    ];
+    for (name, flood) in floods {
+        // It reads nothing any more, so that the answers find no room.
+        let server = Server::start(move |mut stream, _| {
+            begin(&mut stream);
+            let Some(number) = request(&mut stream) else {
+                return;
+            };
+            let (first, repeated) = flood(number);
+            let _ = stream.write_all(&first);
+            while stream.write_all(&repeated).is_ok() {}
+        });
+        for outcome in both(&plan(
+            &server,
+            http2(2, json!({"requests": 2, "connections": 1, "timeout_s": 2})),
+        )) {
+            assert_eq!(outcome["requests"], 0, "{name}: {outcome:#}");
+            assert_ne!(outcome["errors"], json!({}), "{name}");
+            assert!(
+                outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20,
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn servers_without_http2() {
+    let old = Server::replying(
+        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+        true,
+    );
+    for outcome in both(&plan(
+        &old,
+        http2(2, json!({"requests": 4, "timeout_s": 2})),
+    )) {
+        assert_eq!(outcome["requests"], 0, "{outcome:#}");
+        assert!(!errors(&outcome).contains(&"timeout"), "{outcome:#}");
+    }
+    let silent = Server::start(|mut stream, _| {
+        let _ = stream.read(&mut [0; 1000]);
+        std::thread::sleep(Duration::from_secs(5));
+    });
+    for outcome in both(&plan(
+        &silent,
+        http2(2, json!({"requests": 4, "timeout_s": 1})),
+    )) {
+        assert_eq!(errors(&outcome), ["timeout"], "{outcome:#}");
+    }
+    let tls = json!({"server_name": "localhost", "insecure": true});
+    for protocols in [&["http/1.1"][..], &[]] {
+        let server = serve("good", protocols, |mut stream, _| {
+            let _ = stream.read(&mut [0; 100]);
+        });
+        for outcome in both(&plan(&server, http2(2, json!({"requests": 4, "tls": tls})))) {
+            assert_eq!(errors(&outcome), ["no-http2"], "{outcome:#}");
+        }
+    }
+}
+
+#[test]
+fn what_is_only_for_http1() {
+    let server = Server::start(|stream, _| answer(stream));
+    let request = json!({"headers": [["Host", "here"]], "close": true});
+    for changes in [
+        http2(0, json!({})),
+        http2(10_001, json!({})),
+        http2(1, json!({ "request": request })),
+        http2(1, json!({"protocol": "tcp", "line": "1"})),
+        http2(1, json!({"protocol": "ws", "line": "1"})),
+    ] {
+        let refused = crate::common::start(&plan(&server, changes))
+            .wait_with_output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("http2"), "{stderr}");
+    }
+}

@@ -1,0 +1,123 @@
+"""`ringside load` by HTTP/2: the real command, the real engine, the server of Go's standard library."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_load_secure import certificates as certificates
+from tests.test_load_secure import document
+
+SERVER = r"""
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(w, r.Body)
+		fmt.Fprintf(w, "%s %s", r.Proto, r.URL.Path)
+	})
+	http.HandleFunc("/feed", func(w http.ResponseWriter, r *http.Request) {
+		for k := 0; ; k++ {
+			if _, err := fmt.Fprintf(w, "chunk %d", k); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	both := new(http.Protocols)
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	plain, _ := net.Listen("tcp", "127.0.0.1:0")
+	secure, _ := net.Listen("tcp", "127.0.0.1:0")
+	go (&http.Server{Protocols: both}).Serve(plain)
+	fmt.Println(plain.Addr().(*net.TCPAddr).Port, secure.Addr().(*net.TCPAddr).Port)
+	http.ServeTLS(secure, nil, os.Args[1], os.Args[2])
+}
+"""
+
+pytestmark = pytest.mark.skipif(not shutil.which("go"), reason="Go is not installed")
+
+
+@pytest.fixture(scope="module")
+def servers(certificates: Path) -> Iterator[tuple[int, int]]:
+    """The ports of a server of HTTP/1.1 and HTTP/2, plain and inside TLS."""
+    (certificates / "server.go").write_text(SERVER)
+    build = ["go", "build", "-o", "server", "server.go"]
+    built = subprocess.run(build, cwd=certificates, capture_output=True, text=True, check=False)
+    if "SetUnencryptedHTTP2" in built.stderr:
+        pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
+    assert built.returncode == 0, built.stderr
+    command = ["./server", "own.pem", "own.key"]
+    with subprocess.Popen(command, cwd=certificates, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        plain, secure = map(int, process.stdout.readline().split())
+        yield plain, secure
+        process.kill()
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+@pytest.mark.parametrize("loop", [(), ("--rate", "300")])
+def test_several_requests_on_each_connection(
+    servers: tuple[int, int], certificates: Path, workplace: Path, loop: tuple[str, ...], io: str
+) -> None:
+    few = ("--requests", "120", "--connections", "3", "-m", "5", "--io", io, *loop)
+    expected = ("--expect-body", "HTTP/2.0 /x")
+    trust = ("--http2", "--cacert", str(certificates / "own.pem"))
+    for target in ((f"h2://127.0.0.1:{servers[0]}/x",), (f"https://localhost:{servers[1]}/x", *trust)):
+        load = document(*target, *few, *expected)
+        assert (load["requests"] + load["late_requests"], load["errors"]) == (120, {})
+        assert (load["connections"]["opened"], load["connections"]["most_open"]) == (3, 3)
+        assert (load["handshake_ms"] is None) == (len(target) == 1)
+
+
+def test_bodies_placeholders_and_streams(servers: tuple[int, int], workplace: Path) -> None:
+    target = f"h2://127.0.0.1:{servers[0]}"
+    expected = ("--expect-contains", "xHTTP/2.0 /")
+    load = document(f"{target}/{{n}}", "--requests", "30", "-m", "4", "--body", "{n}x", *expected)
+    assert (load["requests"], load["errors"]) == (30, {})
+    load = document(f"{target}/7", "--requests", "10", "-m", "2", "--body", "x" * 100_000, *expected)
+    assert (load["requests"], load["errors"]) == (10, {})
+    streams = document(
+        f"stream+{target}/feed",
+        *("--connections", "2", "-m", "3", "--duration", "700ms"),
+        *("--first", "chunk 0", "--chunk", "chunk {k}", "--interval", "100ms"),
+    )
+    assert streams["messages"] > 12
+    assert set(streams["sequence"].values()) == {0}
+
+
+def test_both_versions_compared(servers: tuple[int, int], workplace: Path) -> None:
+    target = f"127.0.0.1:{servers[0]}/"
+    arguments = ("--requests", "24", "--blocks", "2", "--connections", "2", "-m", "2")
+    compared = document(f"h2://{target}", "--vs", f"h2://{target}y", *arguments)
+    assert {(run["name"], run["requests"]) for run in compared["runs"]} == {("A", 12), ("B", 12)}
+
+
+def test_a_server_that_does_not_choose_it(http: str, servers: tuple[int, int]) -> None:
+    load = document(f"h2{http[4:]}/", "--requests", "4", "--timeout", "2s", status=1)
+    assert load["requests"] == 0
+    assert load["errors"]
+
+
+def test_wrong_use(complaint: Callable[..., str]) -> None:
+    for arguments, message in (
+        (("http://h/", "--http2"), "--http2 is for https://…: without TLS name the target as h2://…"),
+        (("http://h/", "-m", "2"), "--streams is for HTTP/2: add --http2"),
+        (("h2://h/", "--close"), "--close is for HTTP/1.1"),
+        (("h2://h/", "-m", "10000", "--connections", "1000"), "10,000,000 streams are too many"),
+    ):
+        assert message in complaint("load", *arguments)
