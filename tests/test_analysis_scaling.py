@@ -338,6 +338,15 @@ def test_settings_without_two_levels_have_no_power() -> None:
     assert growth([CASES], ("go",), [place for place in POINTS if place["cores"] == 1], by_cell) == ()
 
 
+def test_growth_regardless_of_a_factor() -> None:
+    """Points that differ in it too make one fit."""
+    law = ScalingLaw("cases", "wall_s", regardless_of=("cores",))
+    listed = [point(cases=cases, cores=cores) for cases, cores in ((100, 1), (200, 2), (800, 2))]
+    (table,) = growth([law], ("go",), listed, grown({("go", 1): 1.5, ("go", 2): 1.5}))
+    assert table.settings == (Point(()),)
+    assert table.exponents["go", Point(())].estimate == near(1.504)
+
+
 def test_growth_of_several_laws() -> None:
     size = ScalingLaw("cores", "wall_s")
     by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})

@@ -174,6 +174,7 @@ def test_figures_of_a_trial() -> None:
         {
             "held_pss_bytes": 4096,
             "start_ns": 5000,
+            "start_s": 0.005,
             "late_ms.p50": 0.002,
             "late_ms.p99": 0.03,
             "late_ms.max": 0.4,

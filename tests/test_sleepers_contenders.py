@@ -3,8 +3,11 @@ instant."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +17,9 @@ from ringside.measure import plan
 from ringside.measure.executor import LocalExecutor
 from ringside.model.results import Outcome
 from ringside.workloads.sleepers import SLEEPERS
+from tests.command_line import ringside
 from tests.programs import carry_out, command, directly, point
+from tests.runs import ROOT
 from tests.servers import having, killed_at_last
 from tests.test_contenders import ready
 
@@ -70,6 +75,30 @@ def test_bad_arguments_get_status_2_and_one_line(name: str) -> None:
         assert done.returncode == 2, (change, done)
         assert len(done.stderr.decode().strip().splitlines()) == 1, (change, done)
         assert b"::result" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("while (late_ns := clock() - instant) < 0:", "late_ns = 0\n    while False:", "some woke early"),
+        ("started.get()", "time.sleep(0.4)", "they were not all asleep at one time"),
+    ],
+)
+def test_a_program_whose_times_cannot_be_true_is_a_row(
+    old: str, new: str, reason: str, workplace: Path
+) -> None:
+    """Its numbers are right, so the probe calls it `ok`."""
+    folder = workplace / "hasty"
+    shutil.copytree(ROOT / "contenders" / "python-threads", folder)
+    text = (folder / "sleepers.py").read_text(encoding="utf-8")
+    assert old in text
+    (folder / "sleepers.py").write_text(text.replace(old, new), encoding="utf-8")
+    levels = ("--set", "tasks=3", "--set", "seconds=2", "--blocks", "1")
+    done = ringside("run", "sleepers", "--with", str(folder), "--only", "hasty", *levels, "--json", status=1)
+    document = json.loads(done.stdout)
+    assert [cell["outcomes"] for cell in document["cells"]] == [{"wrong-evidence": 1}]
+    repeated = ringside("repeat", "latest", "hasty", "--with", str(folder), status=1).stdout
+    assert reason in repeated
 
 
 @pytest.mark.soak

@@ -75,7 +75,8 @@ Async do |task|
   end
   if hold
     Settings.report("::await name=started")
-    $stdin.gets
+    # The first task waits for the thread, and the loop goes on.
+    Thread.new { $stdin.gets }.join
   end
   sleepers.collect
 end

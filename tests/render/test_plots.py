@@ -109,6 +109,17 @@ def test_a_sweep_has_a_pair_of_panels_for_each_setting() -> None:
     assert titles[-3:] == ["Memory per node", "Memory over nodes", "Per hop of every trial"]
 
 
+def test_a_sweep_whose_other_factors_follow_it_has_one_pair() -> None:
+    """As where an experiment lists its points: each level of the factor stands once."""
+    run = at(*(point(nodes=nodes, messages=messages) for nodes, messages in ((10, 5), (20, 50), (40, 500))))
+    sweep = named(run, "Per hop over nodes")
+    assert [panel.title for panel in sweep.panels] == ["Linear", "Logarithmic"]
+    assert [row["x"] for row in data(sweep.panels[0]) if row["contender"] == "go"] == [10, 20, 40]
+    assert sweep.caption.endswith("Other levels with each level of nodes: messages.")
+    held = named(run, "Memory over nodes")
+    assert [panel.title for panel in held.panels] == ["Linear", "Logarithmic"]
+
+
 def test_points_have_dot_plots_with_the_best_on_top() -> None:
     (panel,) = named(at(P, failed=[("pony", P)]), "Per hop").panels
     assert panel.title == "nodes=10"

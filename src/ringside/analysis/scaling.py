@@ -105,7 +105,7 @@ def over_cores(
     """The scaling over cores of each law and each setting of the other factors."""
     scalings = []
     for law in laws:
-        for fixed in dict.fromkeys(point.without(law.over) for point in points):
+        for fixed in dict.fromkeys(law.setting(point) for point in points):
             by_block = {name: _by_block(law, name, fixed, points, cells) for name in contenders}
             rows = [row for name in contenders if (row := _scaled(name, by_block[name], confidence))]
             if rows:
@@ -128,7 +128,7 @@ def growth(
     for law in laws:
         exponents = {}
         for name in contenders:
-            for fixed in dict.fromkeys(point.without(law.over) for point in points):
+            for fixed in dict.fromkeys(law.setting(point) for point in points):
                 blocks = {
                     block: {float(level): value for level, value in levels.items()}
                     for block, levels in _by_block(law, name, fixed, points, cells).items()
@@ -151,7 +151,7 @@ def _by_block(
     """The law's metric by block and level. A program may report a time of 0, which fits no law."""
     blocks: dict[int, dict[int, float]] = {}
     for point in points:
-        if point.without(law.over) == fixed:
+        if law.setting(point) == fixed:
             for block, value in cells[Cell(contender, point)].by_block.get(law.metric, {}).items():
                 if is_positive_finite(value):
                     blocks.setdefault(block, {})[int(point[law.over])] = value

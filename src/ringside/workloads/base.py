@@ -144,11 +144,17 @@ class OverRate:
 @dataclass(frozen=True, slots=True)
 class ScalingLaw:
     """How a metric should change over a factor: over `cores` by the Universal Scalability Law, over the
-    `size` of the work by a power. Points that differ in `over` alone make one fit."""
+    `size` of the work by a power. Points that differ in `over` alone, and in factors of `regardless_of`, on
+    which the metric does not depend, make one fit."""
 
     over: str
     metric: str
     kind: str = "size"
+    regardless_of: tuple[str, ...] = ()
+
+    def setting(self, point: Point) -> Point:
+        """The levels that points of one fit have in common."""
+        return point.without(self.over, *self.regardless_of)
 
 
 # In `Timeline.cpu`, the threads that have no name of their own there.

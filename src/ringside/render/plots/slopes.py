@@ -9,7 +9,7 @@ from ringside.model.design import Metric, Point
 from ringside.render.plots.dots import dot_plot
 from ringside.render.plots.marks import Mark
 from ringside.render.plots.spec import Chart, Panel, sentence
-from ringside.render.plots.sweeps import pair
+from ringside.render.plots.sweeps import following, pair
 from ringside.workloads.base import Slope
 
 
@@ -37,12 +37,13 @@ def _dots(analysis: RunAnalysis, slope: Slope) -> Chart:
 
 def _fitted(analysis: RunAnalysis, slope: Slope) -> Chart:
     metric = analysis.measurement.metric(slope.metric)
+    apart = (slope.over, *following(analysis, slope.over))
     # One setting stands for all in factors that the metric cannot depend on.
     chosen: dict[Point, Point] = {}
     for point in analysis.points:
-        chosen.setdefault(point.without(slope.over, *slope.regardless_of), point.without(slope.over))
+        chosen.setdefault(point.without(*apart, *slope.regardless_of), point.without(*apart))
     panels: list[Panel] = []
     for setting in chosen.values():
-        points = [point for point in analysis.points if point.without(slope.over) == setting]
+        points = [point for point in analysis.points if point.without(*apart) == setting]
         panels += pair(analysis, metric, slope.over, points)
     return Chart(f"{metric.title} over {slope.over}", sentence(metric.explanation), tuple(panels))

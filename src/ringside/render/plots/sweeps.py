@@ -14,21 +14,32 @@ from ringside.workloads.base import Curve
 
 
 def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> Chart:
-    """Lines over a factor, a pair of panels for each setting of the others."""
+    """Lines over a factor, a pair of panels for each setting of the others; one pair where the others follow
+    it, as in an experiment that lists its points."""
+    others = following(analysis, factor)
+    apart = (factor, *others)
     panels: list[Panel] = []
-    for setting in dict.fromkeys(point.without(factor) for point in analysis.points):
-        points = [point for point in analysis.points if point.without(factor) == setting]
+    for setting in dict.fromkeys(point.without(*apart) for point in analysis.points):
+        points = [point for point in analysis.points if point.without(*apart) == setting]
         panels += pair(analysis, metric, factor, points)
+    together = f" Other levels with each level of {factor}: {', '.join(others)}." if others else ""
     return Chart(
         f"{metric.title} over {factor}",
         f"{sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each twice, on "
-        "linear and on logarithmic axes.",
+        f"linear and on logarithmic axes.{together}",
         tuple(panels),
     )
 
 
+def following(analysis: RunAnalysis, factor: str) -> tuple[str, ...]:
+    """The factors that vary with this one, where each of its levels is that of one point."""
+    if len({point[factor] for point in analysis.points}) < len(analysis.points):
+        return ()
+    return tuple(name for name in analysis.varying if name != factor)
+
+
 def pair(analysis: RunAnalysis, metric: Metric, factor: str, points: Sequence[Point]) -> list[Panel]:
-    """A metric over a factor at points that differ in nothing else, on linear and on logarithmic axes."""
+    """A metric over a factor at points with different levels of it, on linear and on logarithmic axes."""
     marks = [
         Mark(name, value, float(point[factor]))
         for name in analysis.names
@@ -37,7 +48,8 @@ def pair(analysis: RunAnalysis, metric: Metric, factor: str, points: Sequence[Po
     ]
     if not marks:
         return []
-    setting = " ".join(f"{name}={points[0][name]}" for name in analysis.varying if name != factor)
+    fixed = (name for name in analysis.varying if len({point[name] for point in points}) == 1)
+    setting = " ".join(f"{name}={points[0][name]}" for name in fixed if name != factor)
     panels = []
     for log, kind in ((False, "linear"), (True, "logarithmic")):
         if log and min(*(mark.x for mark in marks), *(mark.low for mark in marks)) <= 0:

@@ -52,6 +52,7 @@ class Sleepers(Workload):
             "each is about to sleep",
             phrase="time per start",
         ),
+        Metric("start_s", "s", "Start", "the start phase by the program's clock", phrase="time of starting"),
         *(
             Metric(
                 f"late_ms.{name}",
@@ -81,7 +82,7 @@ class Sleepers(Workload):
     claims = CLAIMS
     secondary = ("late_ms.p50", "late_ms.max", "end_late_ms", PEAK.name, THREADS.name)
     phase_of: Mapping[str, str] = {"start_ns": "start", "end_late_ms": "wake"}
-    scaling_laws = (ScalingLaw("tasks", CPU_S.name),)
+    scaling_laws = (ScalingLaw("tasks", "start_s", regardless_of=("seconds",)),)
     scatters = (("held_pss_bytes", "late_ms.p99"),)
     slopes = (
         Slope(
@@ -153,7 +154,7 @@ class Sleepers(Workload):
         point = trial.cell.point
         figures = process_figures(trial.report)
         if start_ns := trial.phase_ns("start"):
-            figures["start_ns"] = start_ns / int(point["tasks"])
+            figures |= {"start_ns": start_ns / int(point["tasks"]), "start_s": start_ns / 1e9}
         if trial.report and trial.report.result and (late := lateness_ns(trial.report.result)):
             names = (f"late_ms.{name}" for name in ("p50", "p99", "max"))
             figures |= {name: late[key] / 1e6 for name, key in zip(names, LATE, strict=True)}

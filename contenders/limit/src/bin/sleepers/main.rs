@@ -55,14 +55,13 @@ fn run(settings: &Settings) -> io::Result<()> {
         asleep.push(Reverse((instant_ns, number)));
     }
     phase("start", begin)?;
-    // Instants come while it waits, so another thread does.
-    let line = settings.hold.then(|| {
+    let line = if settings.hold {
         report::line("::await name=started")?;
-        Ok::<_, io::Error>(thread::spawn(|| {
-            io::stdin().read_line(&mut String::new())
-        }))
-    });
-    let line = line.transpose()?;
+        // Instants come while it waits, so another thread does.
+        Some(thread::spawn(|| io::stdin().read_line(&mut String::new())))
+    } else {
+        None
+    };
     collect(settings.tasks, begin, asleep)?;
     if let Some(line) = line {
         line.join().expect("it does not panic")?;
