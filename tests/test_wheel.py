@@ -143,7 +143,7 @@ def test_it_installs_from_an_index_where_there_is_no_cargo(index: Path, tmp_path
     program = tmp_path / "bin" / "ringside"
     done = subprocess.run([program, *COMPARED], cwd=empty, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert {cell["contender"] for cell in json.loads(done.stdout)["cells"]} == {"A", "B"}
+    assert [each["name"] for each in json.loads(done.stdout)["commands"]] == ["A", "B"]
     pages = [*(tmp_path / "tools").glob("ringside/share/man/man1/ringside.1")]
     assert [page.read_bytes() for page in pages] == [(ROOT / "docs" / "man" / "ringside.1").read_bytes()]
     for shell in ("bash", "zsh", "fish"):
@@ -160,4 +160,4 @@ def test_uvx_runs_it_once(index: Path, tmp_path: Path) -> None:
         [*command, *COMPARED], cwd=empty, env=clean(tmp_path), capture_output=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["cells"]) == 2
+    assert len(json.loads(done.stdout)["commands"]) == 2
