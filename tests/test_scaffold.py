@@ -54,6 +54,18 @@ def test_it_builds_and_keeps_the_contract(language: str, workplace: Path) -> Non
     assert done.stdout == "".join(f"mine: {workload}: conforms\n" for workload in WORKLOADS)
 
 
+MORE = [(name, w) for name, one in LANGUAGES.items() for w in one.workloads if w not in WORKLOADS]
+
+
+@pytest.mark.parametrize(("language", "workload"), MORE)
+def test_each_further_workload_builds_and_keeps_the_contract(
+    language: str, workload: str, workplace: Path
+) -> None:
+    folder = made(language, "--workload", workload)
+    done = ringside("check", str(folder / "contender.toml"), "--quick")
+    assert done.stdout == f"mine: {workload}: conforms\n"
+
+
 def test_one_workload_elsewhere(workplace: Path) -> None:
     (workplace / "other").mkdir()
     ringside("new", "contender", "m.1", "--language", "JS", "--workload", "ring", "--in", "other")
@@ -89,9 +101,11 @@ def test_every_template_belongs_to_a_language() -> None:
     templates = ROOT / "src" / "ringside" / "scaffold" / "templates"
     for folder in templates.iterdir():
         language = LANGUAGES[folder.name]
-        sources = {language.source.replace("{workload}", each) for each in WORKLOADS}
+        sources = {language.source.replace("{workload}", each) for each in language.workloads}
         sources = {
-            source.replace("{Workload}", each.capitalize()) for source in sources for each in WORKLOADS
+            source.replace("{Workload}", each.capitalize())
+            for source in sources
+            for each in language.workloads
         }
         expected = {f"{name}.tmpl" for name in (*language.shared.values(), *sources)}
         assert {path.name for path in folder.iterdir()} <= expected

@@ -14,7 +14,11 @@ import click
 @click.argument("name")
 @click.option("--language", required=True, metavar="L", help="Its language, such as python, go, rust, c.")
 @click.option(
-    "--workload", "workloads", multiple=True, metavar="W", help="A workload; may be repeated [default: all]."
+    "--workload",
+    "workloads",
+    multiple=True,
+    metavar="W",
+    help="A workload; may be repeated [default: ring, fib].",
 )
 @click.option(
     "--in",

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from ringside.catalogue.manifests import NAME, NAME_RULE
 from ringside.catalogue.names import unknown
 from ringside.errors import UsageError
-from ringside.scaffold.languages import ALIASES, LANGUAGES, WORKLOADS, Language
+from ringside.scaffold.languages import ALIASES, LANGUAGES, Language
 
 
 def contender_files(name: str, language: str, workloads: Sequence[str]) -> dict[PurePosixPath, str]:
@@ -21,13 +21,14 @@ def contender_files(name: str, language: str, workloads: Sequence[str]) -> dict[
     chosen = ALIASES.get(language.lower(), language.lower())
     if chosen not in LANGUAGES:
         raise unknown("language", language, LANGUAGES)
+    kind = LANGUAGES[chosen]
     for workload in workloads:
-        if workload not in WORKLOADS:
+        if workload not in kind.workloads:
             raise UsageError(
-                f"there is no template of the workload `{workload}`; there are: {', '.join(WORKLOADS)}. "
+                f"there is no template of the workload `{workload}` in {chosen}; there are: "
+                f"{', '.join(kind.workloads)}. "
                 "Write its program by docs/PROTOCOL.md and add it to the manifest"
             )
-    kind = LANGUAGES[chosen]
     names = list(dict.fromkeys(workloads))
     made = {PurePosixPath(path): _template(kind, source) for path, source in kind.shared.items()}
     for workload in names:
@@ -88,6 +89,12 @@ def _manifest(name: str, language: Language, workloads: Sequence[str]) -> str:
             lines.append('only    = { capacity = ["own"] }')
             if language.most_nodes:
                 lines.append(f"most    = {{ nodes = {language.most_nodes} }}")
+        if workload == "batch":
+            lines.append("# The queue of answers has one size too.")
+            lines.append('only    = { capacity = ["own"] }')
+        if workload == "feed" and language.most_nodes:
+            lines.append("# A thread for each connection.")
+            lines.append("most    = { connections = 4000 }")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-# The workloads that templates have.
+# The workloads that each language has templates of, and all that some have.
 WORKLOADS = ("ring", "fib")
+_ALL_WORKLOADS = (*WORKLOADS, "batch", "jobs", "feed", "fanout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class Language:
     TOML. `shared`: files of all workloads, by their path in the contender. `program`: the path of a
     workload's source, `{workload}` in it; `source`: the name of its template. `build`: a command for all
     workloads, `build_each` for each; `command` starts a program. `{Workload}` is the workload with a
-    capital."""
+    capital. `workloads`: those that have a template."""
 
     name: str
     title: str
@@ -32,6 +33,7 @@ class Language:
     build_each: Sequence[str] = ()
     parallel: bool = False
     most_nodes: int | None = None
+    workloads: Sequence[str] = WORKLOADS
 
 
 _THREADS = "a thread of the kernel for each unit and each connection"
@@ -56,6 +58,7 @@ install    = { debian = ["python3"] }
         source="{workload}.py",
         shared={"arguments.py": "arguments.py"},
         most_nodes=10_000,
+        workloads=_ALL_WORKLOADS,
     ),
     Language(
         name="go",
@@ -75,6 +78,7 @@ install    = { debian = ["golang-go"] }
         program="{workload}/main.go",
         source="{workload}.go",
         shared={"go.mod": "go.mod", "arguments/arguments.go": "arguments.go"},
+        workloads=(*WORKLOADS, "jobs", "feed", "fanout"),
     ),
     Language(
         name="rust",
@@ -133,6 +137,7 @@ install    = { debian = ["nodejs"] }
         program="{workload}.js",
         source="{workload}.js",
         shared={"arguments.js": "arguments.js"},
+        workloads=(*WORKLOADS, "feed", "fanout"),
     ),
     Language(
         name="cpp",
