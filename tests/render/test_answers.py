@@ -7,7 +7,7 @@ import pytest
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.render.answers import answers, leaders
-from tests.analyses import Exact, analysis, point, scaled
+from tests.analyses import Exact, analyse, analysis, planned, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
 
@@ -111,3 +111,8 @@ def test_ratios_stay_inside_the_class_of_the_baseline() -> None:
     assert text(found) == (
         "go is first: time per hop 100 ns (97–104). rust takes 1.50 times (1.50–1.50) as long as go"
     )
+
+
+def test_a_run_without_a_trial_has_no_failures_either() -> None:
+    begun = analyse(planned(["go"], [P], ended=False), [], Exact())
+    assert text(begun) == "No trial of this run has ended yet"

@@ -338,6 +338,12 @@ def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
     assert len(drawn) == len(panels)
 
 
+def test_the_question_has_paragraphs_whose_lines_are_those_of_the_screen(without_vega: None) -> None:
+    asked = example(note="How fast is it\non one CPU?\n\nAnd on two?\n")
+    made = render([Page(asked, SOURCES)])
+    assert '<p class="question">How fast is it\non one CPU?</p>\n<p class="question">And on two?</p>' in made
+
+
 def test_the_overview_ranks_inside_the_class_of_the_baseline(without_vega: None) -> None:
     values = {
         (name, P): {"hop_ns": scaled(value)}

@@ -403,6 +403,17 @@ def test_logarithmic_ticks_are_few_and_inside(low: float, times: float) -> None:
     assert ticks == sorted(ticks)
 
 
+def test_of_more_labels_than_lines_as_many_as_fit_are_kept() -> None:
+    rows = layout.label_rows({f"contender-{number}": number * 1.4 for number in range(200)}, 280)
+    places = [float(str(row["y"])) for row in rows]
+    assert len(rows) == 20
+    assert min(places) >= 0
+    assert max(places) <= 280
+    # Spread over all of them, the first one included.
+    assert rows[0]["contender"] == "contender-0"
+    assert rows[-1]["contender"] == "contender-190"
+
+
 @given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=12))
 def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> None:
     placed = layout.spread(wanted, 280)

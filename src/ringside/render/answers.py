@@ -20,6 +20,8 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
     [column] = overview([analysis]).columns
     point = column.point
     names = _of_the_class(analysis, point)
+    if not analysis.trial_count and not analysis.run.ended_at:
+        return [Sentence("No trial of this run has ended yet", "quiet")]
     if not names:
         return [
             Sentence(

@@ -26,7 +26,7 @@ def front(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
     begun = min(analysis.run.started_at for analysis in analyses)
     return {
         "title": single.experiment.title if single else _title(analyses, of_one_suite),
-        "question": single.experiment.note.strip() if single else "",
+        "question": single.experiment.note.strip().split("\n\n") if single else [],
         "answers": [
             {
                 "problem": "" if single else analysis.experiment.title,

@@ -58,5 +58,11 @@ def spread(wanted: Mapping[str, float], height: float) -> dict[str, float]:
 
 
 def label_rows(wanted: Mapping[str, float], height: float) -> list[dict[str, object]]:
-    """The data of `spec.end_labels`."""
+    """The data of `spec.end_labels`. Of more labels than lines in the panel, as many as fit, spread over it:
+    tooltips have the others."""
+    most = max(1, int(height // _LABEL_SPACE))
+    if len(wanted) > most:
+        ordered = sorted(wanted, key=wanted.__getitem__)
+        kept = {ordered[place * len(ordered) // most] for place in range(most)}
+        wanted = {name: y for name, y in wanted.items() if name in kept}
     return [{"contender": name, "y": y} for name, y in spread(wanted, height).items()]

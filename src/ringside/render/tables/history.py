@@ -20,7 +20,8 @@ def change_table(history: History) -> TableData:
     rows = tuple(_change_row(history, series, change) for series, change in history.changes)
     tested = [series for series in history.series if len(series.values) >= MIN_RUNS]
     if not tested:
-        note = f"Changes of level are looked for from {MIN_RUNS} runs on: there are {len(history.runs)}."
+        runs = units.count(len(history.runs), "run")
+        note = f"Changes of level are looked for from {MIN_RUNS} runs on; this history has {runs}."
     elif not rows:
         note = f"No level changed in {len(tested)} series: E-divisive, 1 % for each."
     else:
