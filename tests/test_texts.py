@@ -40,7 +40,7 @@ REPLACED = {
     "tells no version": "printed no recognisable version",
     "see the log, mend it": "fix the error in",
     "is no whole number": "must be an integer",
-    "https is not spoken": "HTTPS is not supported",
+    "https is not spoken": "",
     "are told of": "",
     "it says first": "announces that first",
     "is of use by itself": "",

@@ -97,8 +97,8 @@ def index(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def clean(place: Path) -> dict[str, str]:
-    """An environment of nobody's: no checkout, a cargo that does not work, an empty home; only how the registry
-    is reached, and the cache of what it has sent before."""
+    """An environment of nobody's: no checkout, a cargo that does not work, an empty home; only how the
+    registry is reached, and the cache of what it has sent before."""
     broken = place / "broken"
     broken.mkdir()
     for name in ("cargo", "rustc", "maturin"):
