@@ -7,6 +7,7 @@ mod load {
     pub mod chunked;
     pub mod error;
     pub mod http;
+    pub mod http_head;
 }
 
 use libfuzzer_sys::fuzz_target;

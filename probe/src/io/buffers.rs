@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use io_uring::types::BufRingEntry;
-use io_uring::IoUring;
+use io_uring::Submitter;
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::io;
 use std::ptr::{addr_of_mut, NonNull};
@@ -66,7 +66,7 @@ pub struct Buffers {
 
 impl Buffers {
     /// Registers buffers with a ring. They must not be dropped while receives of the ring are pending.
-    pub fn new(ring: &IoUring) -> io::Result<Buffers> {
+    pub fn new(ring: Submitter<'_>) -> io::Result<Buffers> {
         let mut buffers = Buffers {
             ring: SharedMemory::new(usize::from(BUFFERS) * std::mem::size_of::<Entry>()),
             bytes: SharedMemory::new(usize::from(BUFFERS) * BUFFER_BYTES),
@@ -75,8 +75,7 @@ impl Buffers {
         let address = buffers.ring.start.as_ptr() as u64;
         // SAFETY: the memory holds BUFFERS entries, and outlives all receives, see `Drop for Uring`.
         unsafe {
-            ring.submitter()
-                .register_buf_ring_with_flags(address, BUFFERS, GROUP, 0)?;
+            ring.register_buf_ring_with_flags(address, BUFFERS, GROUP, 0)?;
         }
         for buffer in 0..BUFFERS {
             buffers.give_back(buffer);

@@ -3,6 +3,7 @@
 
 mod buffers;
 pub mod epoll;
+mod ring;
 pub mod stamp;
 pub mod uring;
 

@@ -4,25 +4,18 @@
 #![allow(unsafe_code)]
 
 use super::buffers::{Buffers, GROUP};
+use super::ring::{Ring, ALL, COMPLETIONS, SUBMISSIONS};
 use super::stamp::{self, ClockOffset};
 use super::{joined, CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::clock::now_ns;
-use io_uring::types::{CancelBuilder, Fixed, RecvMsgOut, Timespec};
-use io_uring::{cqueue, opcode, squeue, IoUring};
+use io_uring::types::{CancelBuilder, Fixed, RecvMsgOut};
+use io_uring::{cqueue, opcode, squeue};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::SocketAddrAny;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-const SUBMISSIONS: u32 = 4096;
-const COMPLETIONS: u32 = 65_536;
-/// IORING_ENTER_GETEVENTS, EXT_ARG and ABS_TIMER of linux/io_uring.h; the last is of Linux 6.12.
-const ENTER_GETEVENTS: u32 = 1;
-const ENTER_EXT_ARG: u32 = 1 << 3;
-const ENTER_ABS_TIMER: u32 = 1 << 5;
-/// More completions than there can be: nothing but the time ends the wait.
-const ALL: u32 = COMPLETIONS;
 /// How long is waited for one of them.
 const LOOK_NS: u64 = 100_000_000;
 /// The longest wait for pending operations when the ring is dropped.
@@ -51,15 +44,6 @@ struct Entry {
     paused: bool,
 }
 
-/// struct io_uring_getevents_arg of linux/io_uring.h.
-#[repr(C)]
-struct EnterArgument {
-    signals: u64,
-    signals_bytes: u32,
-    least_wait_us: u32,
-    timeout: u64,
-}
-
 /// Receives with stamps.
 struct Stamps {
     /// What is the same for all receives; the kernel reads it when one begins.
@@ -69,7 +53,7 @@ struct Stamps {
 }
 
 pub struct Uring {
-    ring: IoUring,
+    ring: Ring,
     buffers: Buffers,
     entries: Vec<Option<Entry>>,
     free: Vec<u32>,
@@ -80,24 +64,17 @@ pub struct Uring {
     submitted: Vec<(Slot, u64)>,
     /// Where reads are stamped.
     stamps: Option<Stamps>,
-    /// Whether the kernel takes instants.
-    absolute: bool,
 }
 
 impl Uring {
     /// The error: the kernel or the container does not allow an operation that is needed (Linux 6.1).
     /// `stamped`: whether reads have the kernel's stamps.
     pub fn new(slots: usize, stamped: bool) -> io::Result<Uring> {
-        let ring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag()
-            .setup_cqsize(COMPLETIONS)
-            .build(SUBMISSIONS)?;
+        let ring = Ring::new()?;
         // A slot that is opened again may have an earlier entry with pending operations.
         let entries = slots * 2 + 64;
         ring.submitter().register_files_sparse(entries as u32)?;
-        let buffers = Buffers::new(&ring)?;
+        let buffers = Buffers::new(ring.submitter())?;
         Ok(Uring {
             ring,
             buffers,
@@ -111,7 +88,6 @@ impl Uring {
                 header: Box::new(stamp::header_of_provided()),
                 clocks: ClockOffset::default(),
             }),
-            absolute: true,
         })
     }
 
@@ -120,7 +96,7 @@ impl Uring {
         // SAFETY: the entry owns the memory that the operation points to, until the operation has completed.
         while unsafe { self.ring.submission().push(&operation) }.is_err() {
             self.stamp_sends();
-            self.ring.submit()?;
+            self.ring.flush()?;
         }
         if let Some(entry) = &mut self.entries[index as usize] {
             entry.operations += 1;
@@ -338,12 +314,12 @@ impl Uring {
         let cancel = cancel.user_data(CANCEL_ALL);
         // SAFETY: the operation points to no memory.
         while unsafe { self.ring.submission().push(&cancel) }.is_err() {
-            self.ring.submit()?;
+            self.ring.flush()?;
         }
         pending += 1;
         let start = Instant::now();
         while pending > 0 {
-            self.wait(1, now_ns() + LOOK_NS)?;
+            self.ring.wait(1, now_ns() + LOOK_NS)?;
             let completions = self.ring.completion();
             pending -= completions
                 .filter(|completion| !cqueue::more(completion.flags()))
@@ -353,56 +329,6 @@ impl Uring {
             }
         }
         Ok(())
-    }
-
-    /// Submits operations and lets the kernel complete what is ready; without a system call where there is neither.
-    fn submit(&mut self) -> io::Result<()> {
-        let queue = self.ring.submission();
-        let count = queue.len() as u32;
-        if count == 0 && !queue.taskrun() && !queue.cq_overflow() {
-            return Ok(());
-        }
-        drop(queue);
-        // SAFETY: without a signal mask no memory is passed.
-        let done = unsafe {
-            let submitter = self.ring.submitter();
-            submitter.enter::<libc::sigset_t>(count, 0, ENTER_GETEVENTS, None)
-        };
-        soft_errors(done)
-    }
-
-    /// Submits operations, and waits for so many completions, or until an instant. What completes meanwhile does not
-    /// wake this thread (the work of deferred completions is done when it wakes).
-    fn wait(&mut self, completions: u32, until_ns: u64) -> io::Result<()> {
-        let done = self.enter(completions, until_ns);
-        match done {
-            Err(error) if self.absolute && error.raw_os_error() == Some(libc::EINVAL) => {
-                self.absolute = false;
-                soft_errors(self.enter(completions, until_ns))
-            }
-            done => soft_errors(done),
-        }
-    }
-
-    fn enter(&mut self, completions: u32, until_ns: u64) -> io::Result<usize> {
-        let submissions = self.ring.submission().len() as u32;
-        let (time_ns, absolute) = match self.absolute {
-            true => (until_ns, ENTER_ABS_TIMER),
-            false => (until_ns.saturating_sub(now_ns()), 0),
-        };
-        let time = Timespec::from(Duration::from_nanos(time_ns));
-        let argument = EnterArgument {
-            signals: 0,
-            signals_bytes: 0,
-            least_wait_us: 0,
-            timeout: &time as *const Timespec as u64,
-        };
-        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG | absolute;
-        // SAFETY: the argument has the kernel's layout, and refers to a time that outlives the call.
-        unsafe {
-            let submitter = self.ring.submitter();
-            submitter.enter(submissions, completions, flags, Some(&argument))
-        }
     }
 
     fn slot_of(&self, index: u32) -> Option<Slot> {
@@ -425,17 +351,6 @@ impl Stamps {
             bytes,
             stamp_ns.and_then(|stamp_ns| self.clocks.monotonic_ns(stamp_ns)),
         )
-    }
-}
-
-/// What ends a wait early, or is tried again at the next turn.
-fn soft_errors(result: io::Result<usize>) -> io::Result<()> {
-    match result {
-        Ok(_) => Ok(()),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
-            _ => Err(error),
-        },
     }
 }
 
@@ -526,9 +441,9 @@ impl Io for Uring {
             handler.sending(slot, at_ns);
         }
         match wait {
-            Wait::No => self.submit()?,
-            Wait::Event(until_ns) => self.wait(1, until_ns)?,
-            Wait::Instant(at_ns) => self.wait(ALL, at_ns)?,
+            Wait::No => self.ring.submit()?,
+            Wait::Event(until_ns) => self.ring.wait(1, until_ns)?,
+            Wait::Instant(at_ns) => self.ring.wait(ALL, at_ns)?,
         }
         handler.woken(now_ns());
         if let Some(stamps) = &mut self.stamps {

@@ -7,6 +7,7 @@ pub mod engine;
 pub mod error;
 pub mod histogram;
 mod http;
+mod http_head;
 mod http_request;
 mod interval;
 mod live;

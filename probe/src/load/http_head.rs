@@ -1,0 +1,105 @@
+//! Parses the head of an HTTP/1.1 response.
+
+use super::error::ErrorKind;
+
+/// Limits of a head.
+pub const MAX_HEAD_BYTES: usize = 16 * 1024;
+const MAX_FIELDS: usize = 100;
+
+pub struct Head {
+    pub status: u16,
+    pub keep_alive: bool,
+    pub body: Body,
+    pub location: Option<Box<[u8]>>,
+}
+
+/// How a body ends.
+pub enum Body {
+    Length(u64),
+    Chunked,
+    Open,
+}
+
+/// The head that bytes begin with, and its length; None where it is incomplete. `keeps_location`: whether the header
+/// `Location` is wanted.
+pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>, ErrorKind> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    let mut response = httparse::Response::new(&mut fields);
+    let used = match response.parse(bytes) {
+        Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => {
+            return Err(ErrorKind::TooLarge)
+        }
+        Ok(httparse::Status::Complete(used)) => used,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(ErrorKind::TooLarge),
+        Err(_) => return Err(ErrorKind::Protocol),
+    };
+    let status = response.code.filter(|&code| (100..=999).contains(&code));
+    let status = status.ok_or(ErrorKind::Protocol)?;
+    let mut keep_alive = response.version == Some(1);
+    let mut length = None;
+    let mut coding: Option<bool> = None;
+    let mut location: Option<Box<[u8]>> = None;
+    for field in response.headers.iter() {
+        if field.name.eq_ignore_ascii_case("content-length") {
+            let value = number(field.value).ok_or(ErrorKind::Protocol)?;
+            if length.is_some_and(|length| length != value) {
+                return Err(ErrorKind::Protocol);
+            }
+            length = Some(value);
+        } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
+            let chunked = field
+                .value
+                .trim_ascii_both()
+                .eq_ignore_ascii_case(b"chunked");
+            // The request accepts no other coding, and chunked may occur once only.
+            coding = Some(chunked && coding.is_none());
+        } else if field.name.eq_ignore_ascii_case("connection") {
+            for option in field.value.split(|&byte| byte == b',') {
+                let option = option.trim_ascii_both();
+                if option.eq_ignore_ascii_case(b"close") {
+                    keep_alive = false;
+                } else if option.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0)
+                {
+                    keep_alive = true;
+                }
+            }
+        } else if keeps_location && field.name.eq_ignore_ascii_case("location") {
+            location.get_or_insert_with(|| field.value.trim_ascii_both().into());
+        }
+    }
+    let body = match (coding, length) {
+        (None, Some(length)) => Body::Length(length),
+        (None, None) => Body::Open,
+        (Some(true), None) => Body::Chunked,
+        _ => return Err(ErrorKind::Protocol),
+    };
+    let head = Head {
+        status,
+        keep_alive,
+        body,
+        location,
+    };
+    Ok(Some((head, used)))
+}
+
+/// A number in decimal digits only.
+fn number(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text.trim_ascii_both()).ok()?;
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+/// `<[u8]>::trim_ascii` of Rust 1.80.
+trait Trim {
+    fn trim_ascii_both(&self) -> &[u8];
+}
+
+impl Trim for [u8] {
+    fn trim_ascii_both(&self) -> &[u8] {
+        let kept = |byte: &u8| !byte.is_ascii_whitespace();
+        let start = self.iter().position(kept).unwrap_or(self.len());
+        let end = self.iter().rposition(kept).map_or(start, |last| last + 1);
+        &self[start..end]
+    }
+}
