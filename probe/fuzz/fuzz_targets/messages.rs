@@ -7,6 +7,7 @@ mod load {
     pub mod body;
     pub mod error;
     pub mod http_request;
+    pub mod layer_plan;
     pub mod pacer;
     pub mod placeholder;
     pub mod plan;

@@ -2,12 +2,9 @@
 
 use super::error::ErrorKind;
 use super::plan::Expect;
-use super::text::{latin1_bytes, whole_pattern};
+use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
 use memchr::memmem;
 use regex::bytes::Regex;
-
-/// The limit of a line, of a message of a stream, and of a body that a pattern must match.
-pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// The expectation for all bodies.
 #[derive(Clone, Debug, Default)]

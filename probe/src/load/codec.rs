@@ -1,6 +1,6 @@
 //! The protocols of a load: encodes requests, and decodes and checks replies.
 
-use super::body::{BodyCheck, BodyState, MAX_MESSAGE_BYTES};
+use super::body::{BodyCheck, BodyState};
 use super::error::ErrorKind;
 use super::http::{Read, ResponseParser};
 use super::http_request::RequestPlan;
@@ -8,6 +8,7 @@ use super::outgoing::Outgoing;
 use super::plan::{Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
+use super::text::MAX_MESSAGE_BYTES;
 use crate::io::Part;
 use memchr::memchr;
 use std::rc::Rc;

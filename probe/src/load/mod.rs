@@ -10,6 +10,7 @@ mod http;
 mod http_head;
 mod http_request;
 mod interval;
+mod layer_plan;
 mod live;
 mod outgoing;
 mod pacer;

@@ -1,11 +1,10 @@
 //! The plan of a load: the key `load` of a request.
 
-use super::body::MAX_MESSAGE_BYTES;
 use super::http_request::{RequestPlan, TemplatePlan};
+use super::layer_plan::{Http2Plan, TlsPlan};
 use super::pacer::{Pacing, Step};
 use super::share::Share;
-use super::text::{latin1_bytes, whole_pattern};
-use super::transport::TlsPlan;
+use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
 use crate::units::nanoseconds;
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -70,13 +69,6 @@ pub struct Plan {
     /// Whether the outcome has the counts of the main histograms.
     #[serde(default)]
     pub counts: bool,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Http2Plan {
-    /// Requests in flight on one connection.
-    pub streams: usize,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

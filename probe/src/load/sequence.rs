@@ -1,9 +1,9 @@
 //! The messages of held streams: splits bodies into messages, and checks the numbers, ids and times of messages.
 
-use super::body::MAX_MESSAGE_BYTES;
 use super::error::ErrorKind;
 use super::plan::{Framing, StreamPlan};
 use super::template::Template;
+use super::text::MAX_MESSAGE_BYTES;
 use crate::units::nanoseconds;
 use memchr::memmem;
 use std::cmp::Ordering;

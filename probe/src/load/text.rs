@@ -2,6 +2,9 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
+/// The limit of a line, of a message of a stream, and of a body that a pattern must match.
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
+
 /// A byte for each character; None where a character is above U+00FF.
 pub fn latin1_bytes(text: &str) -> Option<Vec<u8>> {
     text.chars()

@@ -1,10 +1,10 @@
 //! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
 //! answers back through them.
 
+use super::fault::Fault;
 use super::http2::Http2;
 use super::link::{Links, Number, Session};
 use super::websocket::{Incoming, WebSocket};
-use super::Fault;
 use crate::io::{CloseReason, Handler, Next, Part, Slot};
 use crate::load::error::ErrorKind;
 

@@ -1,7 +1,7 @@
 //! What is directly above a socket: nothing, or a session of TLS.
 
+use super::fault::Fault;
 use super::tls::{Session, TlsConfig};
-use super::Fault;
 
 pub enum Channel {
     Plain,

@@ -1,8 +1,8 @@
 //! HTTP/2 on a connection: requests as streams of it, driven by hand. The library is written for tasks of an executor;
 //! here its wakers only note what there is to look at.
 
+use super::fault::Fault;
 use super::request::Prepared;
-use super::Fault;
 use crate::load::error::ErrorKind;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};

@@ -1,10 +1,11 @@
 //! The state of the layers of each connection.
 
 use super::channel::Channel;
+use super::fault::Fault;
 use super::http2::{Http2, Lane};
+use super::layers::Layers;
 use super::request::Requests;
 use super::websocket::WebSocket;
-use super::{Fault, Layers};
 use crate::io::{LayerReport, Next, Slot};
 use crate::load::shard::ShardConfig;
 use std::ops::Range;

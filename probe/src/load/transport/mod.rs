@@ -3,75 +3,27 @@
 
 mod above;
 mod channel;
+mod fault;
 mod http2;
+mod layers;
 mod link;
 mod request;
 mod tls;
-pub mod upgrade;
+mod upgrade;
 mod verify;
 mod websocket;
 
-use super::shard::ShardConfig;
 use crate::io::{CloseReason, Handler, Io, LayerReport, Next, Slot, Wait};
-use crate::load::error::ErrorKind;
-use crate::load::plan::Plan;
+use crate::load::shard::ShardConfig;
 use above::{Above, End};
 use http2::Http2;
+pub use layers::Layers;
 use link::{Links, Session};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use tls::TlsConfig;
-pub use tls::TlsPlan;
-use websocket::WebSocketPlan;
-
-/// What was wrong with a connection.
-#[derive(Debug)]
-pub struct Fault {
-    kind: ErrorKind,
-    text: String,
-}
-
-impl Fault {
-    fn new(kind: ErrorKind, text: &str) -> Fault {
-        Fault {
-            kind,
-            text: text.into(),
-        }
-    }
-}
-
-/// The layers of a load, which its threads share.
-pub struct Layers {
-    tls: Option<TlsConfig>,
-    websocket: Option<WebSocketPlan>,
-    is_http2: bool,
-    /// How many slots share a connection.
-    lanes: usize,
-}
-
-impl Layers {
-    /// None: the load needs no layer. The error is why it cannot begin.
-    pub fn new(plan: &Plan) -> Result<Option<Arc<Layers>>, String> {
-        let websocket = WebSocketPlan::new(plan)?;
-        let tls = match &plan.tls {
-            Some(tls) if plan.http2.is_some() => Some(TlsConfig::new(tls, &[b"h2"])?),
-            Some(tls) => Some(TlsConfig::new(tls, &[b"http/1.1"])?),
-            None => None,
-        };
-        let is_http2 = plan.http2.is_some();
-        let is_needed = tls.is_some() || websocket.is_some() || is_http2;
-        let layers = Layers {
-            tls,
-            websocket,
-            is_http2,
-            lanes: plan.lanes(),
-        };
-        Ok(is_needed.then(|| Arc::new(layers)))
-    }
-}
 
 /// A back-end with layers above its sockets.
 pub struct Layered<I> {

@@ -1,6 +1,6 @@
 //! Requests of HTTP/2, from the bytes that HTTP/1.1 would send.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::load::error::ErrorKind;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};

@@ -1,8 +1,9 @@
 //! TLS of connections: what all of a load have in common, and the session of one.
 
+use super::fault::Fault;
 use super::verify::{AnyCertificate, Verifier};
-use super::Fault;
 use crate::load::error::ErrorKind;
+use crate::load::layer_plan::TlsPlan;
 use rustls::client::Resumption;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
@@ -10,23 +11,8 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, RootCertStore,
 };
-use serde::Deserialize;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
-
-/// The key `tls` of a plan.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsPlan {
-    /// The host, to which the certificate must belong.
-    pub server_name: String,
-    /// A file of certificates (PEM) that are trusted in place of the system's.
-    #[serde(default)]
-    pub cacert: Option<String>,
-    /// Any certificate is accepted.
-    #[serde(default)]
-    pub insecure: bool,
-}
 
 /// What all sessions of a load have in common.
 pub struct TlsConfig {

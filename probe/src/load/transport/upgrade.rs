@@ -1,6 +1,6 @@
 //! The handshake of WebSocket (RFC 6455, section 4.1).
 
-use super::Fault;
+use super::fault::Fault;
 use crate::load::error::ErrorKind;
 use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
 
@@ -48,7 +48,8 @@ impl Upgrade {
         // A head that comes byte by byte is parsed where it can have ended.
         let from = before.saturating_sub(3);
         let end = memchr::memmem::find(&self.held[from..], b"\r\n\r\n");
-        let Some(end) = end.map(|end| from + end + 4) else {
+        let end = end.map(|end| from + end + 4);
+        let Some(end) = end.filter(|&end| end <= MAX_HEAD_BYTES) else {
             return match self.held.len() > MAX_HEAD_BYTES {
                 true => Err(Fault::new(ErrorKind::TooLarge, "its reply has no end")),
                 false => Ok(None),

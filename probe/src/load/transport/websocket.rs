@@ -1,12 +1,12 @@
 //! WebSocket (RFC 6455) on a connection: its handshake, then messages.
 
+use super::fault::Fault;
 use super::upgrade::Upgrade;
-use super::Fault;
-use crate::load::body::MAX_MESSAGE_BYTES;
 use crate::load::error::ErrorKind;
 use crate::load::http_request::{HttpTemplate, TemplatePlan};
 use crate::load::placeholder::Values;
 use crate::load::plan::Plan;
+use crate::load::text::MAX_MESSAGE_BYTES;
 use std::io::{self, ErrorKind as IoErrorKind, Read, Write};
 use tungstenite::error::CapacityError;
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};

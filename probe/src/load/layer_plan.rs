@@ -1,0 +1,25 @@
+//! The keys of a plan for what is between the sockets and the requests.
+
+use serde::Deserialize;
+
+/// The key `tls` of a plan.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsPlan {
+    /// The host, to which the certificate must belong.
+    pub server_name: String,
+    /// A file of certificates (PEM) that are trusted in place of the system's.
+    #[serde(default)]
+    pub cacert: Option<String>,
+    /// Any certificate is accepted.
+    #[serde(default)]
+    pub insecure: bool,
+}
+
+/// The key `http2` of a plan.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Plan {
+    /// Requests in flight on one connection.
+    pub streams: usize,
+}
