@@ -256,7 +256,7 @@ def test_doctor_names_the_floors_and_what_is_too_old(workplace: Path) -> None:
     rows = {line.split()[0]: line for line in reversed(done.stdout.splitlines()) if "or newer  " in line}
     assert re.search(r"^Go +1\.21 or newer .*bin/go is 1\.18\.1, below 1\.21 .*golang-go.* go, ", rows["Go"])
     assert re.search(
-        r"^Rust +1\.65 or newer .*rustc is 1\.62\.0, below 1\.65 .*the probe's build", rows["Rust"]
+        r"^Rust +1\.71 or newer .*rustc is 1\.62\.0, below 1\.71 .*the probe's build", rows["Rust"]
     )
     assert re.search(r"^Erlang +25 or newer +26\.1 ", rows["Erlang"])
 
