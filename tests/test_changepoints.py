@@ -73,6 +73,10 @@ def test_steps_that_are_too_small_to_matter() -> None:
     small, large = (state_of(times({0: level, 15: 1.0}, 40, 1, 0.0005)) for level in (1.017, 1.023))
     assert (small.kind, small.since) == (SeriesKind.STEADY, 0)
     assert (large.kind, large.since) == (SeriesKind.WARMING_UP, 15)
+    # In any unit.
+    for unit in (1e-9, 1e9):
+        series = [unit * value for value in times({0: 1.017, 15: 1.0}, 40, 1, 0.0005)]
+        assert (state_of(series).kind, state_of(series).since) == (SeriesKind.STEADY, 0)
     # Of several steps the small one only.
     logs = [math.log(value) for value in times({0: 1.5, 10: 1.01, 20: 1.0, 30: 1.3}, 40, 1, 0.0005)]
     assert _segments(logs) == [0, 10, 30, 40]
@@ -129,6 +133,11 @@ def test_outliers_are_clipped_to_three_deviations_from_their_neighbours() -> Non
     assert _without_outliers(ends)[0] == 50
     assert _without_outliers(ends)[-1] == pytest.approx(1 + limit, rel=1e-5)
     assert ends[-1] == 50
+    # All steps but those of the outlier are 1; the second and the last but one have one neighbour on a side.
+    for place, centre in ((10, 11), (1, 2.5), (2, 3), (18, 18)):
+        slope = [float(value) for value in range(20)]
+        slope[place] = 100.0
+        assert _without_outliers(slope)[place] == pytest.approx(centre + limit, rel=1e-5)
 
 
 def test_scale_does_not_matter_and_equal_times_are_steady() -> None:

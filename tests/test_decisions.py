@@ -97,8 +97,14 @@ def test_equivalence_is_shown_at_a_look_and_by_the_last_interval() -> None:
     assert half.high is not None
     assert half.high < wide.high
     margin = math.expm1((half.high + wide.high) / 2)
-    assert not decided({"a": values}, small, margin=margin)["a"].equivalent
+    assert not decided({"a": values}, small, margin=margin, confidence=0.9)["a"].equivalent
     assert decided({"a": values}, large, margin=margin, confidence=0.9)["a"].equivalent
+    # At 2 % the ends are the second of the 28 averages from either side, and the lower one is -2.1 %; at 3 %
+    # it would be the third, -1.75 %.
+    margin = math.expm1(0.019)
+    assert not decided({"a": values}, small, margin=margin, confidence=0.9)["a"].equivalent
+    assert decided({"a": values}, Look(7, 0.03), margin=margin, confidence=0.9)["a"].equivalent
+    margin = math.expm1((half.high + wide.high) / 2)
     # Shown, but the interval of all blocks is wider than the margin by now.
     assert not decided({"a": values}, large, margin=margin, confidence=0.97)["a"].equivalent
 
@@ -114,6 +120,9 @@ def test_both_sides_of_the_margin_count() -> None:
         outside = by_block([sign * (bound + 1e-6) + each for each in (-2e-7, -1e-7, 0, 1e-7, 2e-7, 3e-7)])
         assert decided({"a": inside}, Look(6, 0.05))["a"].equivalent
         assert not decided({"a": outside}, Look(6, 0.05))["a"].equivalent
+        # The margin itself is not inside.
+        at_margin = dict.fromkeys(range(1, 7), sign * math.log1p(0.05))
+        assert not decided({"a": at_margin}, Look(6, 0.05))["a"].equivalent
 
 
 def test_equivalence_agrees_with_two_one_sided_tests_of_statsmodels() -> None:
@@ -146,6 +155,7 @@ def test_the_same_values_in_all_blocks_are_not_decided() -> None:
     assert decided({"a": same | {4: 1e-3}})["a"].equivalent
     assert has_no_resolution({1: 0.0, 2: -1e-15})
     assert not has_no_resolution({1: 0.0, 2: -1e-9})
+    assert not has_no_resolution({1: 0.0, 2: 1e-12})
 
 
 def test_a_pair_without_values_or_looks() -> None:
@@ -153,7 +163,7 @@ def test_a_pair_without_values_or_looks() -> None:
     far = about(0.5)
     assert family.decision("far", far).direction == 0
     assert family.decision("far", far).p == 1
-    family.examine({"far": far, "none": {}}, SEVEN)
+    family.examine({"none": {}, "far": far}, SEVEN)
     assert family.decision("far", far).direction == 1
     with pytest.raises(ValueError, match="at least one value"):
         family.decision("none", {})
@@ -165,6 +175,12 @@ def test_later_blocks_than_the_looks_do_not_count_for_it() -> None:
     (decision,) = decided({"a": far}).values()
     assert (decision.p, decision.ratio.n, decision.direction) == (1 / 64, 8, 1)
     assert decided({"a": far}, Look(8, 0.05))["a"].p == 1 / 128
+    # All signs are tried up to 13 blocks, and random ones beyond: neither has a block too many.
+    many = by_block([0.5 + block / 1000 for block in range(20)])
+    assert decided({"a": many}, Look(13, 0.05))["a"].p == 2.0**-12
+    mixed = {"a": by_block([0.05 - 0.02 * (block % 5) for block in range(20)])}
+    p_values = stepdown.adjusted_p_values(mixed, range(1, 21))
+    assert decided(mixed, Look(20, 0.05))["a"].p == p_values["a"]
     early = {"a": about(0.5)}
     assert decided(early, Look(5, 0.05))["a"].p == 1 / 16
 
@@ -185,6 +201,18 @@ def test_a_difference_needs_an_interval_that_excludes_1() -> None:
     later = family.decision("a", first_seven | {8: -0.5, 9: -0.6, 10: -0.55})
     assert later.direction == 0
     assert not later.is_decided
+    # An interval of which 1 is an end, which is the least or the largest of six values, holds it.
+    for sign in (1, -1):
+        family = Family(0.0)
+        family.examine({"a": about(sign * 0.5)}, SEVEN)
+        ends_at_0 = by_block([sign * each / 10 for each in range(6)])
+        assert family.decision("a", ends_at_0).ratio.low == (1 if sign > 0 else pytest.approx(math.exp(-0.5)))
+        assert family.decision("a", ends_at_0).direction == 0
+        assert (
+            family.decision("a", {block: each + sign for block, each in ends_at_0.items()}).direction == sign
+        )
+    family = Family(0.0)
+    family.examine({"a": turned}, SEVEN)
     # What excludes 1 on the other side has the direction of the interval.
     assert family.decision("a", turned).direction == -1
 
@@ -239,6 +267,12 @@ def test_blocks_needed_are_more_than_there_are_and_not_out_of_sight() -> None:
     assert decision.blocks_needed is None
     even = by_block([0.1, -0.1, 0.2, -0.2, 0.3, -0.3])
     assert decided({"a": even}, Look(6, 0.05), margin=0.0)["a"].blocks_needed is None
+    # Half of the width is 0.3, and the estimate what is added.
+    for needed in (99_999, 100_000, 100_001):
+        added = 0.3 / math.sqrt((needed - 0.5) / 6)
+        values = {block: value + added for block, value in even.items()}
+        blocks_needed = decided({"a": values}, Look(6, 0.05), margin=0.0)["a"].blocks_needed
+        assert blocks_needed == (needed if needed <= 100_000 else None)
     far_off = {block: value + 1e-4 for block, value in even.items()}
     assert decided({"a": far_off}, Look(6, 0.05), margin=0.0)["a"].blocks_needed is None
 

@@ -37,6 +37,10 @@ def test_bins_count_what_lies_in_them() -> None:
     assert [each.count for each in description.bins] == [4, 3, 2]
     assert [each.low for each in description.bins] == pytest.approx([1.0, 7 / 3, 11 / 3])
     assert len(describe([float(value) for value in range(1000)]).bins) == 12
+    # In any unit.
+    for unit in (1e-9, 1e9):
+        scaled = describe([unit * value for value in (1.0, 1.1, 1.2, 2.0, 2.4, 3.0, 3.1, 3.9, 5.0)])
+        assert [each.count for each in scaled.bins] == [4, 3, 2]
 
 
 def test_what_is_far_out() -> None:
@@ -47,6 +51,11 @@ def test_what_is_far_out() -> None:
     assert describe([*values, 21.0]).outliers == ()
     assert describe([*values, -12.0]).outliers == (-12.0,)
     assert describe([*values, -11.0]).outliers == ()
+    # The fences themselves are not beyond them.
+    assert describe([*values, 21.25]).outliers == ()
+    assert describe([*values, -11.25]).outliers == ()
+    # Five values have quartiles: here the second and the fourth.
+    assert describe([1.0, 1.01, 1.02, 1.03, 9.0]).outliers == (9.0,)
     # A second mode is none, and where all are the same nothing can be far.
     assert describe([1.0, 1.01, 1.02, 1.03, 9.0, 9.01]).outliers == ()
     assert describe([1.0] * 9 + [9.0]).outliers == ()
@@ -62,5 +71,5 @@ def test_one_value() -> None:
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
 def test_only_finite_values_can_be_described(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match=r"^a description needs at least one value, and finite ones only$"):
         describe(values)

@@ -93,7 +93,7 @@ def test_the_tables_and_the_plot_say_it() -> None:
 def test_few_runs_say_how_many_there_must_be() -> None:
     made = history("ring", "The ring", HOP, runs(LEVELS[:3]))
     assert change_table(made).notes == (
-        "Changes of level are looked for from 9 runs on; this history has 3 runs.",
+        "Changes of level are looked for from 10 runs on; this history has 3 runs.",
     )
     assert (
         "No level changed in 2 series" in change_table(history("ring", "", HOP, runs([100.0] * 12))).notes[0]

@@ -166,6 +166,15 @@ def test_counted_averages_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
             assert averages.count_below(bound) == sum(average < bound for average in expected)
 
 
+def test_counted_averages_are_found_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no sum is rounded, and several averages are the same."""
+    monkeypatch.setattr(signed_rank, "_MAX_STORED", 0)
+    values = [1.0, 2.0, 2.0, 4.0, 8.0, 16.0]
+    expected = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2))
+    averages = signed_rank._WalshAverages(values)
+    assert [averages.smallest(k) for k in range(averages.total)] == expected
+
+
 def test_averages_are_stored_up_to_a_thousand_values() -> None:
     assert signed_rank._WalshAverages([0.0] * 1000)._stored is not None
     assert signed_rank._WalshAverages([0.0] * 1001)._stored is None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from statistics import NormalDist, median
+from statistics import NormalDist, fmean, median
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import permutation_test
 from statsmodels.stats.multitest import multipletests
 
+from ringside.stats import stepdown
 from ringside.stats.stepdown import CLEAR_RATIO, adjusted_p_values, rank_intervals
 
 # By name and block: the logarithm of a time.
@@ -245,9 +247,21 @@ def test_the_clear_ratio_is_one_and_a_half() -> None:
     """Where all amounts of `even` have one sign, it has a larger statistic than `far`, but for the rule."""
     assert CLEAR_RATIO == 1.5
     even = dict(enumerate((0.1, -0.2, 0.1, -0.2, 0.1, -0.2, 0.4), 1))
-    for ratio, p in ((1.5001, 1 / 64), (1.4999, 2 / 64)):
-        far = dict.fromkeys(range(1, 8), math.log(ratio)) | {1: 1.6}
+    for ratio, p in ((1.5001, 1 / 64), (1.5, 1 / 64), (1.4999, 2 / 64)):
+        far = dict.fromkeys(range(1, 8), float(np.log(ratio))) | {1: 1.6}
         assert adjusted_p_values({"far": far, "even": even}, range(1, 8))["far"] == p
+
+
+@pytest.mark.parametrize(
+    ("other", "p"), [((0.9, 0.1, 0.2, 0.5, 0.3), 2 / 32), ((0.2, 0.3, 1.0, 0.4, 0.2), 8 / 32)]
+)
+def test_how_large_the_statistic_of_a_clear_ratio_is(other: tuple[float, ...], p: float) -> None:
+    """`far` has three blocks of 0.5: √3 + (√4 - √3)/3 is 1.8214; those of `other`, whose median is not clear,
+    are 1.8257 and 1.8209."""
+    far = dict.fromkeys((1, 2, 3), 0.5)
+    family = {"far": far, "other": dict(enumerate(other, 1))}
+    p_values = adjusted_p_values(family, range(1, 6))
+    assert p_values == by_definition(family, range(1, 6)) == {"far": 8 / 32, "other": p}
 
 
 @pytest.mark.parametrize("log_ratio", [0.5, 2.0, 10.0])
@@ -284,7 +298,8 @@ def test_differences_of_0_and_no_values() -> None:
     assert adjusted_p_values({}, range(1, 8)) == {}
     assert adjusted_p_values({"a": {1: 0.5}}, []) == {}
     values = {"same": dict.fromkeys(range(1, 8), 0.0), "none": {}, "far": dict.fromkeys(range(1, 8), 0.1)}
-    assert adjusted_p_values(values, range(1, 8)) == {"same": 1.0, "none": 1.0, "far": 1 / 64}
+    with warnings.catch_warnings(action="error"):
+        assert adjusted_p_values(values, range(1, 8)) == {"same": 1.0, "none": 1.0, "far": 1 / 64}
 
 
 def test_up_to_13_blocks_all_signs_are_tried_and_then_random_ones() -> None:
@@ -292,7 +307,15 @@ def test_up_to_13_blocks_all_signs_are_tried_and_then_random_ones() -> None:
         assert adjusted_p_values({"a": dict.fromkeys(range(blocks), 0.1)}, range(blocks)) == {
             "a": pytest.approx(p, abs=3e-4 if blocks == 14 else 0)
         }
-    # Never 0, and the same each time.
+    # The same each time.
+    mixed = {"a": {block: 0.1 - 0.03 * (block % 7) for block in range(40)}}
+    p_values = []
+    for _ in range(4):
+        stepdown._signs.cache_clear()
+        p_values.append(adjusted_p_values(mixed, range(40))["a"])
+    assert 0.1 < p_values[0] < 0.9
+    assert len(set(p_values)) == 1
+    # And never 0.
     far = {"a": dict.fromkeys(range(40), 0.1)}
     assert adjusted_p_values(far, range(40)) == adjusted_p_values(far, range(40)) == {"a": 1e-4}
 
@@ -319,6 +342,18 @@ def test_many_blocks_are_added_up_in_groups(blocks: int) -> None:
         z = abs(sum(values)) / math.sqrt(sum(value**2 for value in values))
         p = adjusted_p_values({"a": dict(enumerate(values))}, range(blocks))["a"]
         assert p == pytest.approx(2 * NormalDist().cdf(-z), abs=tolerance)
+
+
+@pytest.mark.parametrize(("blocks", "size"), [(257, 2), (512, 2), (515, 3), (1000, 4)])
+def test_more_than_256_blocks_are_averaged_in_groups(blocks: int, size: int) -> None:
+    """A last group of fewer blocks counts as much as the others."""
+    dice = random.Random(blocks)
+    values = [*(dice.gauss(0.002, 0.05) for _ in range(blocks - 1)), 0.5]
+    groups = [fmean(values[start : start + size]) for start in range(0, blocks, size)]
+    assert len(groups) == math.ceil(blocks / size) <= 256
+    expected = adjusted_p_values({"a": dict(enumerate(groups))}, range(len(groups)))
+    assert adjusted_p_values({"a": dict(enumerate(values))}, range(blocks)) == expected
+    assert expected["a"] > 0.01
 
 
 def test_groups_keep_the_direction_of_blocks() -> None:

@@ -24,6 +24,20 @@ def test_critical_values_of_the_published_tables() -> None:
     assert critical_value(10, 8) == critical_value(8, 10)
 
 
+def test_the_distribution_by_all_orders() -> None:
+    for n, m in ((1, 1), (2, 2), (2, 3), (4, 3)):
+        places = itertools.combinations(range(n + m), n)
+        # By how many places those of the first sample exceed the lowest ones.
+        statistics = [sum(each) - n * (n - 1) // 2 for each in places]
+        assert unpaired._counts(n, m) == tuple(statistics.count(u) for u in range(n * m + 1))
+
+
+def test_a_tail_of_exactly_a_probability() -> None:
+    """Of the 20 orders of three and three values one has the statistic 0, and 5 % are in each tail."""
+    assert critical_value(3, 3, 0.9) == 0
+    assert critical_value(3, 3, 0.91) is None
+
+
 def test_the_approximation_agrees_with_the_exact_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     # These are the exact values. Without the continuity correction, or with its sign reversed, some of them
     # would be 1 larger.
@@ -37,6 +51,8 @@ def test_the_approximation_agrees_with_the_exact_distribution(monkeypatch: pytes
     # Up to 40 on each side it is not used: it would be 118.
     assert (critical_value(40, 10), critical_value(10, 40)) == (119, 119)
     assert critical_value(41, 1) is None
+    # (41 · 1)/2 - 1.645 sqrt(41 · 43/12) - 1/2 is 0.06.
+    assert critical_value(41, 1, 0.9) == 0
 
 
 def test_a_family_takes_wider_intervals() -> None:

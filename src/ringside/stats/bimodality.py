@@ -81,9 +81,7 @@ def _explained(ordered: Sequence[float], split: int) -> float:
 
 
 def _threshold(n: int) -> float:
-    places = sorted(_EXPLAINED)
-    for low, high in itertools.pairwise(places):
-        if n <= high:
-            share = (n - low) / (high - low)
-            return _EXPLAINED[low] + share * (_EXPLAINED[high] - _EXPLAINED[low])
-    return _EXPLAINED[places[-1]]
+    """What a split of seven to forty values must explain."""
+    low, high = next((low, high) for low, high in itertools.pairwise(sorted(_EXPLAINED)) if n <= high)
+    share = (n - low) / (high - low)
+    return _EXPLAINED[low] + share * (_EXPLAINED[high] - _EXPLAINED[low])

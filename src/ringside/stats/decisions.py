@@ -97,7 +97,7 @@ class Family(Generic[Pair]):
         return Decision(ratio, p, 0, equivalent=False, blocks_needed=self._blocks_needed(summary))
 
     def _is_inside(self, summary: Interval) -> bool:
-        if summary.low is None or summary.high is None or self._bound <= 0:
+        if summary.low is None or summary.high is None:
             return False
         return -self._bound < summary.low and summary.high < self._bound
 

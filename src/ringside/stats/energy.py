@@ -9,8 +9,9 @@ from typing import Any
 
 # Fewer values on one side of a change are no level.
 MIN_SEGMENT = 3
-# Shorter series cannot show a change: of the 126 ways to split nine values into four and five, one is 0.8 %.
-MIN_VALUES = 9
+# Fewer values cannot show a change. A split has a mirror image that is as large: two of the 252 ways to split
+# ten values into fives are 0.8 %, two of the 126 to split nine into four and five 1.6 %.
+MIN_VALUES = 10
 SIGNIFICANCE = 0.01
 _PERMUTATIONS = 999
 _SEED = 20_140_101
@@ -34,7 +35,7 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
     Multivariate Data", JASA 109 (2014)): a segment is split where the energy distance of the two sides,
     weighted by their sizes, is the largest; the split counts if at most 1 % of 999 permutations of the
     segment's values have one as large; both sides are then split again. Here each side has at least three
-    values, a series at least nine, and the sides reach to the ends of the segment. D. Daly et al., "The Use
+    values, a segment at least ten, and the sides reach to the ends of the segment. D. Daly et al., "The Use
     of Change Point Detection to Identify Software Performance Regressions in a Continuous Integration System"
     (ICPE 2020), report on it for series of this kind. The permutations are drawn from a fixed seed, so that
     the same series gives the same places. Raises ValueError for a value that is not finite.
@@ -51,9 +52,9 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
     segments = [(0, len(values))]
     while segments:
         begin, end = segments.pop()
-        if end - begin < 2 * MIN_SEGMENT:
-            continue
         n = end - begin
+        if n < MIN_VALUES:
+            continue
         distances = np.abs(series[begin:end, None] - series[None, begin:end])
         [index], [statistic] = _best_splits(distances[None])
         if statistic <= 0:

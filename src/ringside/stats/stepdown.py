@@ -58,7 +58,7 @@ def adjusted_p_values(
             if block in row:
                 differences[row[block], column] = value
     observed, exceeded, flips = _exceedances(_grouped(differences))
-    order = np.argsort(-observed, kind="stable")
+    order = np.argsort(-observed)
     p_values = np.maximum.accumulate(exceeded[order] / flips)
     return {pairs[index]: float(p) for index, p in zip(order, p_values, strict=True)}
 
@@ -88,7 +88,7 @@ def _exceedances(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         return values
 
     observed = statistic(signs[:1])[0]
-    ascending = np.argsort(observed, kind="stable")
+    ascending = np.argsort(observed)
     exceeded: np.ndarray = np.zeros(len(observed), dtype=np.int64)
     in_order = observed[ascending]
     bound = in_order - _ROUNDING
