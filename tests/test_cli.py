@@ -183,7 +183,7 @@ def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
 ) -> None:
     add_fake("one")
     add_fake("slow", "hangs")
-    add_experiment("pair", "one", "slow", blocks=1, more="[limits]\nwall_s = 20\n")
+    add_experiment("pair", "one", "slow", blocks=1, more="[limits]\nwall_s = 6\n")
     # A session of its own, so that the signal reaches ringside alone, as a terminal's group would.
     process = subprocess.Popen([*RINGSIDE, "run", "pair"], stderr=subprocess.PIPE, text=True)
     assert process.stderr

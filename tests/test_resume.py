@@ -109,7 +109,7 @@ def test_a_probe_that_keeps_failing_ends_the_run_which_can_be_resumed(
 
 def test_a_run_in_progress_is_left_alone(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("slow", "hangs")
-    add_experiment("solo", "slow", more="[limits]\nwall_s = 60\n")
+    add_experiment("solo", "slow", more="[limits]\nwall_s = 12\n")
     process = subprocess.Popen([*RINGSIDE, "run", "solo"], stderr=subprocess.PIPE, text=True)
     assert process.stderr
     try:

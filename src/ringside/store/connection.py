@@ -45,6 +45,7 @@ class Database:
         self.path = None if "://" in self._location else Path(self._location)
         # As it is shown: without a password.
         self.where = self._location
+        self._creates = create
         if self.path is not None:
             if not create and not self.path.exists():
                 raise self.empty()
@@ -74,14 +75,8 @@ class Database:
             raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
         if self.engine.dialect.name == "sqlite":
             sa.event.listen(self.engine, "connect", _tune_sqlite)
-        try:
-            with self._begin() as connection:
-                self._check(connection, create=create)
-        except StoreError:
-            # It may have been there a moment ago.
-            if self.path is not None and not create and not self.path.exists():
-                raise self.empty() from None
-            raise
+        with self._begin() as connection:
+            self._check(connection, create=create)
         if create and self.engine.dialect.name == "sqlite":
             # Kept in the file itself, so not before it is known to be ours. WAL and NORMAL: a commit outlives
             # ringside's own death; a power cut may take the last trials, whole.
@@ -160,7 +155,10 @@ class Database:
         except (ValueError, TypeError, OverflowError) as error:
             raise StoreError(f"{what} in {self.where} cannot be read: {_first_line(error)}") from error
 
-    def _error(self, error: Exception) -> StoreError:
+    def _error(self, error: Exception) -> StoreError | NoStoreError:
+        # A file that is only read may have been there a moment ago.
+        if self.path is not None and not self._creates and not self.path.exists():
+            return self.empty()
         reason = _first_line(getattr(error, "orig", None) or error)
         is_lost = getattr(error, "connection_invalidated", False)
         hint = _HINTS.get(reason, "the connection was lost" if is_lost else "check what --store names")
