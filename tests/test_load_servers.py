@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -111,14 +113,17 @@ def served(name: str, folder: Path, idle_s: int = 60) -> Iterator[int]:
         if not shutil.which(executable):
             pytest.skip(f"{executable} is not installed")
     words, port = server.start(folder, idle_s)
-    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         assert process.stdout
         try:
             port = port or int(process.stdout.readline())
             _await(process, port)
             yield port
         finally:
-            process.kill()
+            # With its workers.
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _await(process: subprocess.Popen[str], port: int) -> None:
