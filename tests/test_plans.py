@@ -12,7 +12,14 @@ from ringside.errors import StoreError
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Point, Show
 from ringside.model.results import Run
 from ringside.store import Store
-from ringside.store.plans import PLAN_VERSION, PlannedContender, RunPlan, plan_values, read_plan
+from ringside.store.plans import (
+    PLAN_VERSION,
+    KeptSelection,
+    PlannedContender,
+    RunPlan,
+    plan_values,
+    read_plan,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 POINTS = (Point((("nodes", 2), ("mode", "token"))), Point((("nodes", 3), ("mode", "token"))))
@@ -54,7 +61,7 @@ CONTENDERS = {
     ),
     "b": PlannedContender(title="u", unavailable="no", remedy="install it", log="$ make\n"),
 }
-SUITE: dict[str, Any] = {
+SUITE: KeptSelection = {
     "id": "1-s",
     "name": "s",
     "only": [],
@@ -252,6 +259,25 @@ def test_a_plan_of_the_first_experiments_lacks_what_came_later() -> None:
     assert (plan.contenders["limit"].language, plan.contenders["limit"].runs_on) == ("", "")
     assert (plan.experiment.at, plan.experiment.until, plan.experiment.show) == ((), None, Show())
     assert (plan.suite, plan.published) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"suite": {"name": "mine"}},
+        {"suite": {"id": "1"}},
+        {"selection": {}},
+        {"selection": {"name": "mine", "only": 5}},
+        {"selection": {"name": "mine", "settings": {"nodes": 10}}},
+        {"selection": {"name": "mine", "outside": [1]}},
+        {"suite": {"id": "1", "name": "mine", "until": "soon"}},
+    ],
+)
+def test_what_chose_a_run_must_be_whole(kept: dict[str, Any]) -> None:
+    """It becomes the command that a report shows."""
+    values = plan_values(EXPERIMENT, POINTS, CONTENDERS) | kept
+    with pytest.raises(StoreError, match="the plan of run 1-x cannot be read: "):
+        read_plan(run_of(values))
 
 
 def test_a_later_version_is_refused_in_one_line() -> None:

@@ -62,7 +62,7 @@ def test_a_trial_is_repeated_with_the_contenders_from_outside() -> None:
     outside = "--with './my own' --with 'b=./b --port {port}'"
     again = repeat_command(run, "my own", {"nodes": 20})
     assert again == f"ringside repeat {run.run.id} 'my own' --set nodes=20 {outside}"
-    assert with_options(None) == with_options({}) == []
+    assert with_options(None) == with_options({"name": "mine"}) == []
 
 
 def test_of_commands_and_servers_what_was_compared() -> None:

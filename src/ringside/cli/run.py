@@ -144,7 +144,7 @@ def run(
     runs = campaign.runs
     if interrupted or failure:
         name = task.suite_id or (runs[-1].id if runs else None)
-        words = shlex.join([str(name), *with_options({"outside": outside})])
+        words = shlex.join([str(name), *with_options({"name": str(name), "outside": list(outside)})])
         hint = f"; `ringside run --resume {words}` goes on, `ringside show {name}` shows what is there"
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -113,7 +113,13 @@ class Campaign:
     def _begin(self, prepared: runner.Prepared) -> Run:
         selection, suite_id = self.task.selection, self.task.suite_id
         assert selection
-        tools = (self.store, self.catalogue, self.executor)
-        if suite_id:
-            return runner.begin(prepared, *tools, selection.seed, suite=selection.as_suite(suite_id))
-        return runner.begin(prepared, *tools, selection.seed, selection=asdict(selection))
+        suite = selection.as_suite(suite_id) if suite_id else None
+        return runner.begin(
+            prepared,
+            self.store,
+            self.catalogue,
+            self.executor,
+            selection.seed,
+            suite=suite,
+            selection=None if suite else selection.kept(),
+        )

@@ -26,7 +26,7 @@ from ringside.model.design import Cell, Experiment, Input, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialRequest
 from ringside.store import Store, now, text_hash
-from ringside.store.plans import PlannedContender, plan_values, read_plan
+from ringside.store.plans import KeptSelection, PlannedContender, plan_values, read_plan
 from ringside.workloads import measurement
 from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Workload
@@ -168,8 +168,8 @@ def begin(
     catalogue: Catalogue,
     executor: Executor,
     seed: int | None,
-    suite: Mapping[str, Any] | None = None,
-    selection: Mapping[str, Any] | None = None,
+    suite: KeptSelection | None = None,
+    selection: KeptSelection | None = None,
 ) -> Run:
     """A new run in the store, with the plan, the machine's facts and the contenders as they are now.
     `suite`: what it is a part of, `selection`: how the command line chose it; both are kept with the plan."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from ringside.analysis.run import RunAnalysis, analyse, needs_samples
 from ringside.catalogue.loader import Catalogue
@@ -14,6 +14,7 @@ from ringside.measure import plan
 from ringside.model.design import Experiment, Goal
 from ringside.model.results import Run
 from ringside.store import Store
+from ringside.store.plans import KeptSelection
 from ringside.workloads import workload as find_workload
 
 
@@ -34,9 +35,13 @@ class Selection:
     sandbox: bool = False
     outside: tuple[str, ...] = ()
 
-    def as_suite(self, suite_id: str) -> dict[str, Any]:
-        """JSON values for the plan of a run."""
-        return {"id": suite_id, **asdict(self)}
+    def kept(self) -> KeptSelection:
+        """For the plan of a run."""
+        return cast(KeptSelection, asdict(self))
+
+    def as_suite(self, suite_id: str) -> KeptSelection:
+        """For the plans of a suite's runs."""
+        return {"id": suite_id, **self.kept()}
 
 
 def selection_of(suite: Mapping[str, Any]) -> Selection:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
+from ringside.store.plans import KeptSelection
 from ringside.workloads.base import Workload
 from ringside.workloads.target import TARGET
 
@@ -16,38 +17,34 @@ def command(analysis: RunAnalysis) -> str:
     `vs` and `load --vs` what is compared: options may hold secrets, and are not kept."""
     if not isinstance(analysis.measurement, Workload):
         return shlex.join(["ringside", *_comparison(analysis)])
-    selection = _selection(analysis)
-    words = _words(selection) if selection else [analysis.experiment.name]
+    words = _words(chosen) if (chosen := analysis.plan.chosen) else [analysis.experiment.name]
     return shlex.join(["ringside", "run", *words])
 
 
-def with_options(selection: Mapping[str, Any] | None) -> list[str]:
+def with_options(selection: KeptSelection | None) -> list[str]:
     """The `--with` of a run: `ringside repeat` and `--resume` need them again."""
-    return [word for each in (selection or {}).get("outside") or () for word in ("--with", str(each))]
+    outside = selection.get("outside", []) if selection else []
+    return [word for each in outside for word in ("--with", each)]
 
 
 def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, Any]) -> str:
     """The command that repeats a contender's trial at these levels."""
     settings = [word for factor, level in levels.items() for word in ("--set", f"{factor}={level}")]
     words = ["ringside", "repeat", analysis.run.id, contender, *settings]
-    return shlex.join([*words, *with_options(_selection(analysis))])
-
-
-def _selection(analysis: RunAnalysis) -> Mapping[str, Any] | None:
-    return analysis.plan.suite or analysis.plan.selection
+    return shlex.join([*words, *with_options(analysis.plan.chosen)])
 
 
 def _comparison(analysis: RunAnalysis) -> list[str]:
     texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
     if analysis.measurement.name == TARGET.name:
-        return ["load", texts[0], "--vs", texts[1]]
+        return ["load", texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
     scans = analysis.experiment.factors.items()
     lists = [word for name, levels in scans for word in ("-L", name, ",".join(map(str, levels)))]
     return ["vs", *lists, *texts]
 
 
-def _words(selection: Mapping[str, Any]) -> list[str]:
-    words = [str(selection["name"])]
+def _words(selection: KeptSelection) -> list[str]:
+    words = [selection["name"]]
     if selection.get("full"):
         words.append("--full")
     if selection.get("only"):
@@ -55,10 +52,9 @@ def _words(selection: Mapping[str, Any]) -> list[str]:
     for factor, levels in (selection.get("settings") or {}).items():
         words += ["--set", f"{factor}={','.join(map(str, levels))}"]
     for option in ("blocks", "margin", "seed"):
-        if selection.get(option) is not None:
-            words += [f"--{option}", str(selection[option])]
-    if selection.get("until") is not None:
-        until = selection["until"]
+        if (value := selection.get(option)) is not None:
+            words += [f"--{option}", str(value)]
+    if (until := selection.get("until")) is not None:
         words += ["--until", f"{until * 100:g}%" if isinstance(until, float) else str(until)]
     if selection.get("sandbox"):
         words.append("--sandbox")

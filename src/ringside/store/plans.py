@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Required, TypedDict
 
 import msgspec
 
 from ringside.errors import StoreError
 from ringside.model.catalogue import Published
-from ringside.model.design import Experiment, Level, Point
+from ringside.model.design import Experiment, Goal, Level, Point
 from ringside.model.results import Run
 from ringside.text import one_line
 
@@ -50,6 +50,23 @@ class PlannedContender:
     log: str = ""
 
 
+class KeptSelection(TypedDict, total=False):
+    """How the command line chose experiments, as it is kept (`measure/suites.py`); `id`: of a suite. Earlier
+    versions lack some keys."""
+
+    id: str
+    name: Required[str]
+    only: list[str]
+    settings: dict[str, list[Level]] | None
+    blocks: int | None
+    until: Goal | None
+    margin: float | None
+    seed: int | None
+    full: bool
+    sandbox: bool
+    outside: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What a run was to do. `suite`: the suite that it is a part of, with what the command line changed of
@@ -59,8 +76,13 @@ class RunPlan:
     points: tuple[Point, ...]
     contenders: Mapping[str, PlannedContender]
     published: Published | None = None
-    suite: Mapping[str, Any] | None = None
-    selection: Mapping[str, Any] | None = None
+    suite: KeptSelection | None = None
+    selection: KeptSelection | None = None
+
+    @property
+    def chosen(self) -> KeptSelection | None:
+        """How the command line chose the run, or the suite that it is a part of."""
+        return self.suite or self.selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +93,8 @@ class _KeptPlan:
     points: tuple[dict[str, Level], ...]
     contenders: dict[str, PlannedContender]
     published: Published | None = None
-    suite: dict[str, Any] | None = None
-    selection: dict[str, Any] | None = None
+    suite: KeptSelection | None = None
+    selection: KeptSelection | None = None
 
 
 def plan_values(
@@ -80,8 +102,8 @@ def plan_values(
     points: Sequence[Point],
     contenders: Mapping[str, PlannedContender],
     published: Published | None = None,
-    suite: Mapping[str, Any] | None = None,
-    selection: Mapping[str, Any] | None = None,
+    suite: KeptSelection | None = None,
+    selection: KeptSelection | None = None,
 ) -> dict[str, Any]:
     """A plan as JSON values."""
     kept = _KeptPlan(
@@ -89,8 +111,8 @@ def plan_values(
         tuple(point.as_dict() for point in points),
         dict(contenders),
         published,
-        dict(suite) if suite else None,
-        dict(selection) if selection else None,
+        suite,
+        selection,
     )
     values: dict[str, Any] = msgspec.to_builtins(kept)
     return {"version": PLAN_VERSION, **values}
@@ -130,6 +152,8 @@ def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:
         return "it compares a contender that takes no part"
     if len({tuple(name for name, _ in point.levels) for point in points}) > 1:
         return "its points have different factors"
+    if kept.suite is not None and "id" not in kept.suite:
+        return "its suite has no id"
     if not 1 <= of.blocks <= _MAX_BLOCKS:
         return "its number of blocks is out of range"
     if not 0 <= of.margin <= 1 or not (of.until is None or 0 < of.until <= 1):
