@@ -8,9 +8,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -22,6 +21,8 @@ from ringside.store.connection import Database, begin_writing
 from ringside.store.locks import RunLocks
 from ringside.store.tables import INSERT_TIMELINE, INSERT_TRIAL, RUN, SOURCE, TIMELINE, TRIAL
 from ringside.text import one_line
+
+T = TypeVar("T")
 
 
 def now() -> str:
@@ -142,15 +143,7 @@ class Store:
             trials = [(row.id, rows.trial_of(row)) for row in connection.execute(query)]
         if not samples:
             return [trial for _, trial in trials]
-        return [
-            replace(trial, samples=KeptSamples(_Samples(partial(self._read_samples, key))))
-            for key, trial in trials
-        ]
-
-    def _read_samples(self, trial_id: int, decode: Callable[[str], Any]) -> Any:
-        query = sa.select(TIMELINE.c.samples).where(TIMELINE.c.trial_id == trial_id)
-        with self._database.reading("the samples of a trial") as connection:
-            return decode(connection.execute(query).scalar() or "[]")
+        return [replace(trial, samples=KeptSamples(_Samples(self._database, key))) for key, trial in trials]
 
     def runs(self) -> list[Run]:
         """All runs, the latest last."""
@@ -251,16 +244,19 @@ class Store:
 class _Samples:
     """Reads the samples of a trial, decoded as the caller wants them."""
 
-    def __init__(self, read: Callable[[Callable[[str], Any]], Any]) -> None:
-        self._read = read
+    def __init__(self, database: Database, trial_id: int) -> None:
+        self._database, self._trial_id = database, trial_id
 
     def whole(self) -> tuple[Sample, ...]:
-        samples: tuple[Sample, ...] = self._read(rows.samples_of)
-        return samples
+        return self._read(rows.samples_of)
 
     def usage(self) -> tuple[Usage, ...]:
-        usage: tuple[Usage, ...] = self._read(rows.usage_of)
-        return usage
+        return self._read(rows.usage_of)
+
+    def _read(self, decode: Callable[[str], T]) -> T:
+        query = sa.select(TIMELINE.c.samples).where(TIMELINE.c.trial_id == self._trial_id)
+        with self._database.reading("the samples of a trial") as connection:
+            return decode(connection.execute(query).scalar() or "[]")
 
 
 def _whole(row: dict[str, Any], table: sa.Table) -> dict[str, Any]:
