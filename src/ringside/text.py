@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
+# The last lines of a program's stderr that tables show; `ringside repeat` shows more.
+STDERR_LINES = 5
+# The last lines of a failed build's log.
+LOG_LINES = 15
+
 
 def one_line(text: str, most: int = 400) -> str:
     """The text in one line: control and direction characters become `·`, and it is cut at `most`."""
@@ -12,6 +17,11 @@ def one_line(text: str, most: int = 400) -> str:
         for character in text.replace("\n", " ").replace("\t", " ")[: most + 1]
     )
     return cleaned if len(cleaned) <= most else cleaned[: most - 1] + "…"
+
+
+def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
+    """The last lines of hostile text, each harmless."""
+    return [one_line(line) for line in text.rstrip().splitlines()[-most:]]
 
 
 def capitalised(text: str) -> str:

@@ -13,7 +13,7 @@ import click
 
 from ringside.cli import params
 from ringside.errors import UsageError
-from ringside.text import one_line
+from ringside.text import LOG_LINES, last_lines, one_line
 
 if TYPE_CHECKING:
     from ringside.conformance.kit import Checked
@@ -117,8 +117,6 @@ def _document(contender: Contender, checked: Sequence[Checked]) -> dict[str, Any
 
 
 def _unavailable(result: Unavailable) -> dict[str, Any]:
-    from ringside.render.failures import LOG_LINES, last_lines
-
     for line in last_lines(result.log, LOG_LINES):
         _say(f"  | {line}")
     reason = f"{result.reason}; {result.remedy}" if result.remedy else result.reason

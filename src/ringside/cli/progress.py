@@ -17,8 +17,8 @@ from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.render.command import with_options
-from ringside.render.failures import LOG_LINES, last_lines
-from ringside.text import one_line
+from ringside.store.plans import read_plan
+from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, duration
 from ringside.workloads.base import Measurement, Workload
 
@@ -127,7 +127,7 @@ class LiveProgress:
         self._block = self._announced = 0
         self._failed.clear()
         self._repeat = f"ringside repeat {run.id}" if isinstance(measurement, Workload) else ""
-        self._outside = with_options(run.suite or run.plan.get("selection"))
+        self._outside = with_options(read_plan(run).chosen)
         # With a goal, or a time, the number of blocks is not known before.
         known = rule.is_fixed
         self._blocks = f" of {rule.max_blocks}" if known else ""

@@ -9,7 +9,7 @@ import click
 
 from ringside.cli import params
 from ringside.errors import UsageError
-from ringside.text import one_line
+from ringside.text import last_lines, one_line
 
 # The probe keeps so much of what a program writes that these are all lines of most.
 _LINES = 200
@@ -44,7 +44,6 @@ def repeat(
     from ringside.measure.suites import runs_of
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome
-    from ringside.render.failures import last_lines
 
     storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)

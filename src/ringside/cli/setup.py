@@ -12,7 +12,7 @@ from functools import partial
 import click
 
 from ringside.model.catalogue import Contender, Unavailable
-from ringside.text import one_line
+from ringside.text import LOG_LINES, last_lines, one_line
 
 _TRIES = 3
 _PAUSE_S = 5.0
@@ -48,8 +48,6 @@ def setup(names: Sequence[str]) -> int:
             unavailable.append(result)
         else:
             _say(f"{contender.name} is ready")
-    from ringside.render.failures import LOG_LINES, last_lines
-
     for result in unavailable:
         _say(f"{result.contender.name} is not available: {result.reason}")
         for line in last_lines(result.log, LOG_LINES):

@@ -8,6 +8,7 @@ import io
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import failures
+from ringside.text import last_lines
 
 
 def render(analysis: RunAnalysis) -> str:
@@ -25,7 +26,7 @@ def render(analysis: RunAnalysis) -> str:
             sum(cell.outcomes.values()),
             cell.outcomes.get(Outcome.OK, 0),
             harmless(cell.reason),
-            harmless(" | ".join(failures.last_lines(cell.stderr))),
+            harmless(" | ".join(last_lines(cell.stderr))),
             failures.to_repeat(analysis, cell),
         ]
         for name, value in cell.metrics.items():

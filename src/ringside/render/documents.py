@@ -16,6 +16,7 @@ from ringside.render import diagnostics, failures
 from ringside.render.answers import answers
 from ringside.render.tables.run_diff import contender_changes
 from ringside.store.plans import PlannedContender
+from ringside.text import LOG_LINES, last_lines
 from ringside.units import verdict_word
 
 # Format 1 had two verdicts for inconclusive (`indistinguishable`, `too-few-blocks`), none for equivalent,
@@ -175,7 +176,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "outcomes": {str(outcome): n for outcome, n in cell.outcomes.items()},
         "reason": cell.reason,
         "missing": dict(cell.missing),
-        "stderr": failures.last_lines(cell.stderr),
+        "stderr": last_lines(cell.stderr),
         "repeat": failures.to_repeat(analysis, cell) or None,
         "metrics": {
             name: {"unit": analysis.measurement.metric(name).unit, **interval(value)}
@@ -202,7 +203,7 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
             "version": contender.version,
             "unavailable": contender.unavailable,
             "remedy": contender.remedy,
-            "log": failures.last_lines(contender.log, failures.LOG_LINES),
+            "log": last_lines(contender.log, LOG_LINES),
         }
     return values | {
         "version": contender.version,

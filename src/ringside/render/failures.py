@@ -6,18 +6,8 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import command
-from ringside.text import one_line
+from ringside.text import LOG_LINES, last_lines
 from ringside.workloads.base import Workload
-
-# The last lines of a program's stderr that tables show; `ringside repeat` shows more.
-STDERR_LINES = 5
-# The last lines of a failed build's log.
-LOG_LINES = 15
-
-
-def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
-    """The last lines of hostile text, each harmless."""
-    return [one_line(line) for line in text.rstrip().splitlines()[-most:]]
 
 
 def to_repeat(analysis: RunAnalysis, cell: CellAnalysis) -> str:
