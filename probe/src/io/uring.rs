@@ -445,13 +445,14 @@ impl Io for Uring {
             Wait::Event(until_ns) => self.ring.wait(1, until_ns)?,
             Wait::Instant(at_ns) => self.ring.wait(ALL, at_ns)?,
         }
-        handler.woken(now_ns());
-        if let Some(stamps) = &mut self.stamps {
-            stamps.clocks = ClockOffset::now();
+        let now = now_ns();
+        let queue = self.ring.completion();
+        if let Some(stamps) = self.stamps.as_mut().filter(|_| !queue.is_empty()) {
+            stamps.clocks = ClockOffset::at(now);
         }
+        handler.woken(now);
         let mut completed = std::mem::take(&mut self.completed);
         completed.clear();
-        let queue = self.ring.completion();
         completed.extend(queue.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
         let mut done = Ok(());
         for &completion in &completed {
