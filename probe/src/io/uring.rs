@@ -478,20 +478,13 @@ impl Drop for Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{socket, Part};
+    use crate::io::socket;
     use std::io::{Read, Write};
 
     struct Ignore;
 
     impl Handler for Ignore {
         fn connected(&mut self, _: Slot) -> Next {
-            Next::Wait
-        }
-        fn handshaking(&mut self, _: Slot) {}
-        fn joined(&mut self, _: Slot, _: bool) -> Next {
-            Next::Wait
-        }
-        fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
             Next::Wait
         }
         fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {

@@ -323,21 +323,11 @@ impl<H: Handler> Handler for Above<'_, H> {
         self.sealed(number, done, &out)
     }
 
-    fn handshaking(&mut self, _: Slot) {}
-
-    fn joined(&mut self, _: Slot, _: bool) -> Next {
-        Next::Wait
-    }
-
     fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         self.links.bytes_in += bytes.len() as u64;
         let mut out = Vec::new();
         let done = self.take_in(number, bytes, arrived_ns, &mut out);
         self.sealed(number, done, &out)
-    }
-
-    fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
-        Next::Wait
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {
