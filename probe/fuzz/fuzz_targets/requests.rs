@@ -11,6 +11,7 @@ mod load {
     pub mod pacer;
     pub mod placeholder;
     pub mod plan;
+    pub mod plan_check;
     pub mod sequence;
     pub mod share;
     pub mod template;
