@@ -11,6 +11,7 @@ mod load {
     pub mod pacer;
     pub mod placeholder;
     pub mod plan;
+    pub mod plan_check;
     pub mod sequence;
     pub mod share;
     pub mod template;
@@ -30,7 +31,7 @@ mod units;
 use libfuzzer_sys::fuzz_target;
 use load::body::BodyCheck;
 use load::pacer::Pacer;
-use load::placeholder::Values;
+use load::placeholder::{Rows, Values};
 use load::plan::Plan;
 use load::sequence::StreamFormat;
 use request::Work;
@@ -48,13 +49,13 @@ fn try_load(plan: &Plan) {
     if let Some(request) = &plan.request {
         let templates = plan.templates.as_ref();
         let template = request.template(templates).expect("the plan was checked");
-        let rows = templates.map_or(Vec::new(), |templates| templates.rows().expect("the plan was checked"));
+        let rows = templates.map_or(Rows::default(), |templates| templates.rows().expect("the plan was checked"));
         let mut random = fastrand::Rng::with_seed(1);
         for target in 0..template.targets() {
             let mut values = Values {
                 id: u64::MAX,
                 number: u64::MAX,
-                row: rows.first().map_or(&[][..], |row| row),
+                row: rows.row(1),
                 random: &mut random,
             };
             assert!(!template.bytes(target, &mut values).is_empty());

@@ -249,10 +249,11 @@ impl Io for Epoll {
         events.clear();
         let timeout = timespec(timeout);
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
-        handler.woken(now_ns());
+        let now = now_ns();
         if self.stamps.is_some() && !events.is_empty() {
-            self.stamps = Some(ClockOffset::now());
+            self.stamps = Some(ClockOffset::at(now));
         }
+        handler.woken(now);
         let mut buffer = std::mem::take(&mut self.buffer);
         for &event in &events {
             self.handle(event, &mut buffer, handler);

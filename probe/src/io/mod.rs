@@ -97,20 +97,27 @@ pub enum Wait {
 /// The user of the connections.
 pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
-    /// The socket is connected; `connected` follows a handshake.
-    fn handshaking(&mut self, slot: Slot);
-    /// The slot has joined the connection of another. `owns`: it stands for the connection where they are counted.
-    fn joined(&mut self, slot: Slot, owns: bool) -> Next;
     /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
     fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next;
-    /// A layer above the socket has decoded a part of a reply.
-    fn parsed(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next;
     /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
     fn sending(&mut self, slot: Slot, now_ns: u64);
     /// A wait has ended; what had arrived meanwhile is handed over next.
     fn woken(&mut self, now_ns: u64);
     /// The connection is closed already.
     fn closed(&mut self, slot: Slot, reason: CloseReason);
+
+    // What follows is from layers above the sockets; a back-end alone has none.
+
+    /// The socket is connected; `connected` follows a handshake.
+    fn handshaking(&mut self, _: Slot) {}
+    /// The slot has joined the connection of another. `owns`: it stands for the connection where they are counted.
+    fn joined(&mut self, _: Slot, _owns: bool) -> Next {
+        Next::Wait
+    }
+    /// A layer has decoded a part of a reply.
+    fn parsed(&mut self, _: Slot, _: Part<'_>, _arrived_ns: Option<u64>) -> Next {
+        Next::Wait
+    }
 }
 
 pub trait Io {
@@ -188,13 +195,6 @@ mod tests {
     impl Handler for Notes {
         fn connected(&mut self, _: Slot) -> Next {
             self.connected = true;
-            Next::Wait
-        }
-        fn handshaking(&mut self, _: Slot) {}
-        fn joined(&mut self, _: Slot, _: bool) -> Next {
-            Next::Wait
-        }
-        fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
             Next::Wait
         }
         fn received(&mut self, _: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {

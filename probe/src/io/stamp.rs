@@ -3,7 +3,7 @@
 //! that a busy or sleeping thread reads late so have the time at which they came.
 #![allow(unsafe_code)]
 
-use crate::clock::{now_ns, realtime_ns};
+use crate::clock::realtime_ns;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::{io, mem, ptr};
 
@@ -105,8 +105,8 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    pub fn now() -> ClockOffset {
-        let monotonic_ns = now_ns();
+    /// Now, which is this instant of CLOCK_MONOTONIC.
+    pub fn at(monotonic_ns: u64) -> ClockOffset {
         ClockOffset {
             behind_ns: realtime_ns().saturating_sub(monotonic_ns),
         }
@@ -121,6 +121,7 @@ impl ClockOffset {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::now_ns;
 
     fn control(level: i32, kind: i32, time: Time) -> Vec<u8> {
         let mut bytes = (CONTROL_BYTES).to_ne_bytes().to_vec();
@@ -156,7 +157,8 @@ mod tests {
     #[test]
     fn stamps_become_instants_of_the_monotonic_clock() {
         let before = now_ns();
-        let instant = ClockOffset::now().monotonic_ns(realtime_ns()).unwrap();
+        let offset = ClockOffset::at(now_ns());
+        let instant = offset.monotonic_ns(realtime_ns()).unwrap();
         let after = now_ns();
         // Two reads of the clocks are between.
         assert!(instant >= before && instant <= after + (after - before));

@@ -445,13 +445,14 @@ impl Io for Uring {
             Wait::Event(until_ns) => self.ring.wait(1, until_ns)?,
             Wait::Instant(at_ns) => self.ring.wait(ALL, at_ns)?,
         }
-        handler.woken(now_ns());
-        if let Some(stamps) = &mut self.stamps {
-            stamps.clocks = ClockOffset::now();
+        let now = now_ns();
+        let queue = self.ring.completion();
+        if let Some(stamps) = self.stamps.as_mut().filter(|_| !queue.is_empty()) {
+            stamps.clocks = ClockOffset::at(now);
         }
+        handler.woken(now);
         let mut completed = std::mem::take(&mut self.completed);
         completed.clear();
-        let queue = self.ring.completion();
         completed.extend(queue.map(|entry| (entry.user_data(), entry.result(), entry.flags())));
         let mut done = Ok(());
         for &completion in &completed {
@@ -477,20 +478,13 @@ impl Drop for Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{socket, Part};
+    use crate::io::socket;
     use std::io::{Read, Write};
 
     struct Ignore;
 
     impl Handler for Ignore {
         fn connected(&mut self, _: Slot) -> Next {
-            Next::Wait
-        }
-        fn handshaking(&mut self, _: Slot) {}
-        fn joined(&mut self, _: Slot, _: bool) -> Next {
-            Next::Wait
-        }
-        fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
             Next::Wait
         }
         fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {

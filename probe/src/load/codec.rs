@@ -100,6 +100,17 @@ pub enum Progress {
     Redirect(Redirect, bool),
 }
 
+impl Progress {
+    /// Of a response that is complete. `keep`: whether the connection can be used again.
+    fn of(result: Result<Option<Redirect>, ErrorKind>, keep: bool) -> Progress {
+        match result {
+            Ok(Some(redirect)) => Progress::Redirect(redirect, keep),
+            Ok(None) => Progress::Done(Ok(()), keep),
+            Err(kind) => Progress::Done(Err(kind), keep),
+        }
+    }
+}
+
 impl Codec {
     /// For shard `shard` of a plan.
     pub fn new(plan: &Plan, prepared: &CodecPlan, shard: usize) -> Codec {
@@ -187,10 +198,7 @@ impl Codec {
         match self.protocol {
             Protocol::Http if self.is_http2 => Decoder::Response(Box::default()),
             Protocol::Http => {
-                let mut response = ResponseParser::new(self.no_body);
-                if self.follows {
-                    response = response.keeping_location();
-                }
+                let response = ResponseParser::new(self.no_body).keeping_location(self.follows);
                 Decoder::Http(response, BodyState::default())
             }
             Protocol::Tcp => Decoder::Line(BodyState::default()),
@@ -204,17 +212,18 @@ impl Codec {
         }
     }
 
-    /// A complete response, where it is a redirect that is to be followed.
-    fn redirect(
+    /// What becomes of a complete response: the redirect that is to be followed, or whether it is right.
+    fn conclude(
         &self,
-        response: &mut ResponseParser,
         status: u16,
-    ) -> Option<Result<Redirect, ErrorKind>> {
-        let is_followed = self.follows && is_redirect(status);
-        is_followed.then(|| {
-            let location = response.take_location().ok_or(ErrorKind::RedirectInvalid)?;
-            Ok(Redirect { status, location })
-        })
+        location: Option<Vec<u8>>,
+        body: &BodyState,
+    ) -> Result<Option<Redirect>, ErrorKind> {
+        if self.follows && is_redirect(status) {
+            let location = location.ok_or(ErrorKind::RedirectInvalid)?;
+            return Ok(Some(Redirect { status, location }));
+        }
+        self.replies.check.finish(body, Some(status)).map(|()| None)
     }
 
     /// Decodes bytes that arrived at `now_ns` on connection `id`.
@@ -241,16 +250,10 @@ impl Codec {
                 };
                 on_event(Event::Status(done.status));
                 let keep = done.keep_alive && !self.closes;
-                let result = match self.redirect(response, done.status) {
-                    Some(Ok(redirect)) if rest.is_empty() => {
-                        return Progress::Redirect(redirect, keep);
-                    }
-                    Some(redirect) => redirect.map(|_| ()),
-                    None => check.finish(body, Some(done.status)),
-                };
+                let result = self.conclude(done.status, response.take_location(), body);
                 match rest.is_empty() {
-                    true => Progress::Done(result, keep),
-                    false => Progress::Unsolicited(result),
+                    true => Progress::of(result, keep),
+                    false => Progress::Unsolicited(result.map(|_| ())),
                 }
             }
             Decoder::Stream(both) => {
@@ -349,14 +352,8 @@ impl Codec {
         }
         let status = response.status;
         on_event(Event::Status(status));
-        if self.follows && is_redirect(status) {
-            return match response.location.take() {
-                Some(location) => Progress::Redirect(Redirect { status, location }, true),
-                None => Progress::Done(Err(ErrorKind::RedirectInvalid), true),
-            };
-        }
-        let result = self.replies.check.finish(&response.body, Some(status));
-        Progress::Done(result, true)
+        let result = self.conclude(status, response.location.take(), &response.body);
+        Progress::of(result, true)
     }
 
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
@@ -385,12 +382,8 @@ impl Codec {
             Decoder::Http(response, body) => {
                 if let Some(done) = response.at_eof() {
                     on_event(Event::Status(done.status));
-                    let result = match self.redirect(response, done.status) {
-                        Some(Ok(redirect)) => return Progress::Redirect(redirect, false),
-                        Some(Err(kind)) => Err(kind),
-                        None => self.replies.check.finish(body, Some(done.status)),
-                    };
-                    return Progress::Done(result, false);
+                    let result = self.conclude(done.status, response.take_location(), body);
+                    return Progress::of(result, false);
                 }
                 response.has_begun()
             }

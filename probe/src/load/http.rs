@@ -59,10 +59,10 @@ impl ResponseParser {
         }
     }
 
-    /// The same, which keeps the header `Location`.
-    pub fn keeping_location(self) -> ResponseParser {
+    /// The same, which keeps the header `Location` or not.
+    pub fn keeping_location(self, keeps_location: bool) -> ResponseParser {
         ResponseParser {
-            keeps_location: true,
+            keeps_location,
             ..self
         }
     }
@@ -336,7 +336,7 @@ mod tests {
         let text = b"HTTP/1.1 302 F\r\nlocation: /x \r\nLocation: /y\r\nContent-Length: 0\r\n\r\n";
         for step in [1, 100] {
             let mut plain = ResponseParser::new(false);
-            let mut keeping = ResponseParser::new(false).keeping_location();
+            let mut keeping = ResponseParser::new(false).keeping_location(true);
             for piece in text.chunks(step) {
                 plain.feed(piece, &mut |_| {}).unwrap();
                 keeping.feed(piece, &mut |_| {}).unwrap();

@@ -1,6 +1,6 @@
 //! The HTTP request that a load sends: the key `request` of a plan, and its bytes.
 
-use super::placeholder::{random, write_number, Piece, Pieces, Values};
+use super::placeholder::{random, write_number, Piece, Pieces, Rows, Values};
 use super::text::latin1_bytes;
 use serde::Deserialize;
 
@@ -69,7 +69,7 @@ impl TemplatePlan {
     }
 
     /// The rows as bytes.
-    pub fn rows(&self) -> Result<Vec<Vec<Vec<u8>>>, String> {
+    pub fn rows(&self) -> Result<Rows, String> {
         let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
             let complete = row.len() == self.columns.len();
             row.iter()
@@ -79,7 +79,7 @@ impl TemplatePlan {
         };
         let rows: Option<Vec<_>> = self.rows.iter().map(bytes).collect();
         let wrong = "load: templates: a row has other columns, or a character above U+00FF";
-        rows.ok_or_else(|| wrong.into())
+        rows.map(Rows).ok_or_else(|| wrong.into())
     }
 
     /// The error: a value of these pieces has one of these bytes.
@@ -329,13 +329,12 @@ mod tests {
     }
 
     fn sent(plan: &RequestPlan, templates: Option<&TemplatePlan>, number: u64) -> String {
-        let rows = templates.map_or(Ok(vec![]), TemplatePlan::rows).unwrap();
+        let rows = templates.map_or(Ok(Rows::default()), TemplatePlan::rows);
+        let rows = rows.unwrap();
         let mut values = Values {
             id: 3,
             number,
-            row: rows
-                .get(number as usize % rows.len().max(1))
-                .map_or(&[], Vec::as_slice),
+            row: rows.row(number + 1),
             random: &mut fastrand::Rng::with_seed(1),
         };
         let bytes = plan.template(templates).unwrap().bytes(0, &mut values);

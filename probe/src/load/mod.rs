@@ -16,6 +16,7 @@ mod outgoing;
 mod pacer;
 mod placeholder;
 pub mod plan;
+mod plan_check;
 pub mod record;
 mod redirect;
 pub mod report;

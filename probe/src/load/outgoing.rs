@@ -1,8 +1,9 @@
 //! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
 
 use super::http_request::{HttpTemplate, RequestPlan, TemplatePlan};
-use super::placeholder::{Pieces, Values};
+use super::placeholder::{Pieces, Rows, Values};
 use super::plan::{Plan, Protocol};
+use super::share;
 use super::text::latin1_bytes;
 
 /// What all requests of a load have in common.
@@ -12,7 +13,7 @@ pub struct Outgoing {
     constant: Vec<Option<Box<[u8]>>>,
     /// The target of each request by its number; it repeats.
     order: Vec<usize>,
-    rows: Vec<Vec<Vec<u8>>>,
+    rows: Rows,
     seed: u64,
 }
 
@@ -34,7 +35,7 @@ impl Outgoing {
             message,
             constant: Vec::new(),
             order: order.unwrap_or_else(|| vec![0]),
-            rows: templates.map_or(Ok(Vec::new()), TemplatePlan::rows)?,
+            rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
             seed: templates.map_or(0, |templates| templates.seed),
         };
         let random = &mut outgoing.random(0);
@@ -55,7 +56,7 @@ impl Outgoing {
 
     /// The generator of the random values of a shard.
     pub fn random(&self, shard: usize) -> fastrand::Rng {
-        fastrand::Rng::with_seed(self.seed.wrapping_mul(1009).wrapping_add(shard as u64))
+        share::random(self.seed, shard as u64)
     }
 
     /// By target: the bytes of its requests, where all are the same.
@@ -108,14 +109,10 @@ impl Outgoing {
 
     /// What placeholders stand for in a request; rows are used in turn.
     fn values<'a>(&'a self, random: &'a mut fastrand::Rng, id: u64, number: u64) -> Values<'a> {
-        let row = match self.rows.as_slice() {
-            [] => &[][..],
-            rows => &rows[(number.wrapping_sub(1) % rows.len() as u64) as usize],
-        };
         Values {
             id,
             number,
-            row,
+            row: self.rows.row(number),
             random,
         }
     }

@@ -1,6 +1,6 @@
 //! The instants at which requests are due. Pure: no clock. Times are nanoseconds from the start.
 
-use super::share::Share;
+use super::share::{random, Share};
 
 /// The pace of a whole load.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl Pacer {
             Pacing::Poisson(rate_per_s, seed) => Schedule::Poisson {
                 mean_gap_ns: 1e9 / share.of_rate(*rate_per_s),
                 at_ns: 0.0,
-                random: fastrand::Rng::with_seed(seed.wrapping_mul(1009).wrapping_add(shard)),
+                random: random(*seed, shard),
             },
             Pacing::Staircase(steps) => Schedule::Stairs {
                 steps: steps.clone(),

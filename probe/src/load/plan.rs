@@ -4,21 +4,9 @@ use super::http_request::{RequestPlan, TemplatePlan};
 use super::layer_plan::{Http2Plan, TlsPlan};
 use super::pacer::{Pacing, Step};
 use super::share::Share;
-use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
 use crate::units::nanoseconds;
 use serde::Deserialize;
 use std::net::SocketAddr;
-
-/// The source ports of one address are exhausted long before.
-const MAX_CONNECTIONS: usize = 1_000_000;
-const MAX_THREADS: usize = 256;
-/// Of a connection of HTTP/2.
-const MAX_STREAMS: usize = 10_000;
-const MAX_SECONDS: f64 = 1e6;
-const MAX_RATE: f64 = 1e8;
-const MAX_BURST: usize = 1_000_000;
-/// A shorter tick is none; a longer one is no schedule.
-const TICK_S: std::ops::RangeInclusive<f64> = 1e-5..=0.1;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -186,35 +174,6 @@ impl StreamPlan {
         self.reset
             .is_some_and(|reset| percentile(id) >= 100 - reset.percent)
     }
-
-    fn check(&self, protocol: Protocol) -> Result<(), String> {
-        let (pause, reset) = (self.pause, self.reset);
-        if pause.is_none() && reset.is_none() {
-            return Ok(());
-        }
-        if protocol != Protocol::Stream {
-            return Err("load: stream: slow and vanish are for streams only".into());
-        }
-        let percents = [
-            pause.map(|pause| pause.percent),
-            reset.map(|reset| reset.percent),
-        ];
-        for (key, percent) in ["slow", "vanish"].into_iter().zip(percents) {
-            if percent.is_some_and(|percent| !(1..=100).contains(&percent)) {
-                return Err(format!("load: stream.{key}: percent: 1 to 100"));
-            }
-        }
-        if percents.into_iter().flatten().sum::<u64>() > 100 {
-            return Err("load: stream: slow and vanish: more than 100 percent together".into());
-        }
-        if let Some(pause) = pause {
-            positive("stream.slow.at_s", pause.at_s, MAX_SECONDS)?;
-            positive("stream.slow.for_s", pause.for_s, MAX_SECONDS)?;
-        }
-        reset.map_or(Ok(()), |reset| {
-            positive("stream.vanish.at_s", reset.at_s, MAX_SECONDS)
-        })
-    }
 }
 
 /// Spreads a hundred consecutive connections over 0 to 99, so that a fault hits early and late ones alike.
@@ -239,127 +198,10 @@ fn five() -> f64 {
     5.0
 }
 
-/// Checks that a number is above zero and at most `max`; NaN is not.
-fn positive(key: &str, value: f64, max: f64) -> Result<(), String> {
-    if value > 0.0 && value <= max {
-        return Ok(());
-    }
-    Err(format!(
-        "load: {key}: {value} is not in the range 0 < x ≤ {max}"
-    ))
-}
-
 impl Plan {
-    /// Checks the plan; the error is one line.
-    pub fn check(&self) -> Result<(), String> {
-        if self.addresses.is_empty() {
-            return Err("load: addresses: name at least one".into());
-        }
-        if self.connections == 0 || self.connections > MAX_CONNECTIONS {
-            return Err(format!("load: connections: 1 to {MAX_CONNECTIONS}"));
-        }
-        if self.threads == 0 || self.threads > MAX_THREADS {
-            return Err(format!("load: threads: 1 to {MAX_THREADS}"));
-        }
-        if self.threads > self.connections {
-            let connections = self.connections;
-            return Err(format!(
-                "load: threads: each needs a connection, of {connections}"
-            ));
-        }
-        self.check_http2()?;
-        positive("timeout_s", self.timeout_s, MAX_SECONDS)?;
-        for (key, value) in [
-            ("duration_s", self.duration_s),
-            ("progress_s", self.progress_s),
-            ("stream.interval_s", self.stream.interval_s),
-            ("stream.silent_s", self.stream.silent_s),
-        ] {
-            value.map_or(Ok(()), |value| positive(key, value, MAX_SECONDS))?;
-        }
-        let ramp = self.ramp_per_s;
-        ramp.map_or(Ok(()), |ramp| positive("ramp_per_s", ramp, MAX_RATE))?;
-        self.check_pacing()?;
-        self.stream.check(self.protocol)?;
-        if self.stream.framing == Framing::Message && self.protocol != Protocol::Stream {
-            return Err("load: stream.framing: messages are for streams only".into());
-        }
-        match (self.protocol, &self.request, &self.line) {
-            (Protocol::Tcp, None, Some(line)) => {
-                let line = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;
-                if line.contains(&b'\n') {
-                    return Err("load: line: a newline cannot stand inside".into());
-                }
-                if let (Some(templates), Some(line)) = (&self.templates, &self.line) {
-                    let pieces = templates.pieces("line", line)?;
-                    templates.check_values("line", &pieces, &['\n'])?;
-                }
-            }
-            (Protocol::Ws, Some(request), Some(line)) => self.check_websocket(request, line)?,
-            (Protocol::Stream, Some(request), line) if self.is_websocket() => {
-                self.check_websocket(request, line.as_deref().unwrap_or_default())?;
-            }
-            (Protocol::Ws, ..) => return Err("load: ws needs `request` and `line`".into()),
-            (Protocol::Tcp, ..) => return Err("load: tcp needs `line`, and no `request`".into()),
-            (protocol, Some(request), None) => {
-                request.template(self.templates.as_ref())?;
-                let http_only = request.follow_redirects || !request.targets.is_empty();
-                if http_only && protocol != Protocol::Http {
-                    return Err("load: targets and follow_redirects are for http only".into());
-                }
-            }
-            _ => return Err("load: http and stream need `request`, and no `line`".into()),
-        }
-        self.templates
-            .as_ref()
-            .map_or(Ok(()), |templates| templates.rows().map(|_| ()))?;
-        let texts = [&self.expect.equals, &self.expect.contains];
-        if texts
-            .into_iter()
-            .flatten()
-            .any(|text| latin1_bytes(text).is_none())
-        {
-            return Err("load: expect: a character above U+00FF".into());
-        }
-        if let Some(text) = &self.expect.matches {
-            if texts.into_iter().any(Option::is_some) {
-                return Err(
-                    "load: expect: `matches` stands alone, without equals and contains".into(),
-                );
-            }
-            whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
-        }
-        Ok(())
-    }
-
     /// How many requests one connection carries at a time.
     pub fn lanes(&self) -> usize {
         self.http2.map_or(1, |http2| http2.streams)
-    }
-
-    fn check_http2(&self) -> Result<(), String> {
-        let Some(http2) = &self.http2 else {
-            return Ok(());
-        };
-        if !(1..=MAX_STREAMS).contains(&http2.streams) {
-            return Err(format!("load: http2: streams: 1 to {MAX_STREAMS}"));
-        }
-        if http2.streams * self.connections > MAX_CONNECTIONS {
-            return Err(format!(
-                "load: http2: at most {MAX_CONNECTIONS} streams in all"
-            ));
-        }
-        let is_http = matches!(self.protocol, Protocol::Http | Protocol::Stream);
-        if !is_http || self.is_websocket() {
-            return Err("load: http2 is for http, and for streams of it".into());
-        }
-        if self.request.as_ref().is_some_and(|request| request.close) {
-            return Err("load: http2: a connection for each request is for HTTP/1.1 only".into());
-        }
-        if self.stream.pause.is_some() || self.stream.reset.is_some() {
-            return Err("load: http2: slow and vanish are for HTTP/1.1 only".into());
-        }
-        Ok(())
     }
 
     /// Whether connections become WebSockets.
@@ -369,62 +211,6 @@ impl Plan {
             Protocol::Stream => self.stream.framing == Framing::Message,
             Protocol::Http | Protocol::Tcp => false,
         }
-    }
-
-    /// `line`: the message.
-    fn check_websocket(&self, request: &RequestPlan, line: &str) -> Result<(), String> {
-        request.template(self.templates.as_ref())?;
-        let is_plain = request.method == "GET" && request.body.is_empty() && !request.close;
-        if !is_plain || request.follow_redirects || !request.targets.is_empty() {
-            return Err("load: a WebSocket begins with a GET of one target, without a body".into());
-        }
-        let bytes = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;
-        if bytes.len() > MAX_MESSAGE_BYTES {
-            return Err(format!("load: line: at most {MAX_MESSAGE_BYTES} bytes"));
-        }
-        let pieces = self
-            .templates
-            .as_ref()
-            .map(|templates| templates.pieces("line", line));
-        pieces.map_or(Ok(()), |pieces| pieces.map(|_| ()))
-    }
-
-    fn check_pacing(&self) -> Result<(), String> {
-        if let Some(tick_s) = self.tick_s {
-            if !self.open_loop() {
-                return Err("load: tick_s: only an open loop has a schedule".into());
-            }
-            if !TICK_S.contains(&tick_s) {
-                return Err(format!("load: tick_s: from 1e-5 to 0.1, not {tick_s}"));
-            }
-        }
-        match &self.pacing {
-            PacingPlan::Closed {} => {}
-            _ if self.protocol == Protocol::Stream => {
-                return Err("load: streams are not paced, only ramped".into());
-            }
-            PacingPlan::Constant { burst, .. } if !(1..=MAX_BURST).contains(burst) => {
-                return Err(format!("load: burst: from 1 to {MAX_BURST}, not {burst}"));
-            }
-            PacingPlan::Constant { rate_per_s, .. } | PacingPlan::Poisson { rate_per_s, .. } => {
-                positive("rate_per_s", *rate_per_s, MAX_RATE)?;
-            }
-            PacingPlan::Staircase { steps } => {
-                if steps.is_empty() {
-                    return Err("load: staircase: name at least one step".into());
-                }
-                for step in steps {
-                    positive("rate_per_s", step.rate_per_s, MAX_RATE)?;
-                    positive("duration_s", step.duration_s, MAX_SECONDS)?;
-                }
-                return Ok(());
-            }
-        }
-        let counted = self.requests.is_some() && self.protocol != Protocol::Stream;
-        if self.duration_s.is_none() && !counted {
-            return Err("load: an end is needed: duration_s, or requests".into());
-        }
-        Ok(())
     }
 
     pub fn pacing(&self) -> Pacing {

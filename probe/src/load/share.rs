@@ -57,6 +57,11 @@ impl Share {
     }
 }
 
+/// The random numbers of a shard; those of shards differ.
+pub fn random(seed: u64, shard: u64) -> fastrand::Rng {
+    fastrand::Rng::with_seed(seed.wrapping_mul(1009).wrapping_add(shard))
+}
+
 /// How many of the numbers below `total` leave the remainder `shard`.
 fn part(total: u64, shard: u64, shards: u64) -> u64 {
     total / shards + u64::from(shard < total % shards)

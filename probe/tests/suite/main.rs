@@ -3,6 +3,7 @@
 mod common;
 mod driven;
 mod ends;
+mod failures;
 mod http2;
 mod inputs;
 mod load;
@@ -11,6 +12,7 @@ mod modules;
 mod output;
 mod plain;
 mod programs;
+mod schedule;
 mod secure;
 mod services;
 mod streams;

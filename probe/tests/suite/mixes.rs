@@ -1,14 +1,12 @@
 //! Requests that differ: placeholders, several targets, redirects. Both back-ends must count the same.
 
 use crate::common::driving::*;
-use crate::common::server::{request, Server};
+use crate::common::server::{request, Server, OK};
 use crate::common::*;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
-
-const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// A server that keeps what it was sent; a body has the length that its head says.
 fn keeping(

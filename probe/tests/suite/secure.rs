@@ -2,14 +2,12 @@
 
 use crate::common::certificates::{file, serve, Secure};
 use crate::common::driving::*;
-use crate::common::server::{dribble, request, Server};
+use crate::common::server::{dribble, request, Server, OK};
 use crate::common::start;
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
-
-const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// Changes of a plan, with TLS that trusts the tests' authority.
 fn secure(mut changes: Value) -> Value {

@@ -33,7 +33,7 @@ from ringside.text import one_line
 _DURATION_S = 10.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 _MAX_EXPECTED = 1 << 20
-# Of all connections, as probe/src/load/plan.rs has it.
+# Of all connections, as probe/src/load/plan_check.rs has it.
 _MAX_STREAMS = 1_000_000
 # Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
 _TICK_S = (1e-5, 0.1)

@@ -21,7 +21,7 @@ pub enum Stage {
 }
 
 /// A redirect that is followed: what to ask for now.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Hop {
     /// How many redirects there were.
     pub count: u8,
@@ -45,7 +45,7 @@ pub struct Connection {
     pub number: u64,
     pub target: usize,
     /// After a redirect.
-    pub hop: Option<Box<Hop>>,
+    pub hop: Option<Hop>,
     /// The path of the request, where redirects are followed.
     pub path: Vec<u8>,
     /// The first byte of the reply has arrived.

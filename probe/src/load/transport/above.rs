@@ -2,7 +2,7 @@
 //! answers back through them.
 
 use super::fault::Fault;
-use super::http2::Http2;
+use super::http2::{Arrived, Http2};
 use super::link::{Links, Number, Session};
 use super::websocket::{Incoming, WebSocket};
 use crate::io::{CloseReason, Handler, Next, Part, Slot};
@@ -166,7 +166,6 @@ impl<H: Handler> Above<'_, H> {
                 session.cancel(lane);
                 continue;
             }
-            use super::http2::Arrived;
             let next = match arrived {
                 Arrived::Head(status, location) => {
                     let location = location.as_deref();
@@ -176,12 +175,12 @@ impl<H: Handler> Above<'_, H> {
                 Arrived::Body(bytes) => self.handler.parsed(slot, Part::Body(&bytes), arrived_ns),
                 Arrived::End => self.handler.parsed(slot, Part::End, arrived_ns),
                 Arrived::Refused => {
-                    self.detach(slot);
+                    self.links.detach(slot);
                     self.handler.closed(slot, CloseReason::Refused);
                     Next::Wait
                 }
                 Arrived::Failed(fault) => {
-                    self.detach(slot);
+                    self.links.detach(slot);
                     self.links.note_fault(&fault);
                     self.handler.closed(slot, CloseReason::Failed(fault.kind));
                     Next::Wait
@@ -200,16 +199,6 @@ impl<H: Handler> Above<'_, H> {
         Ok(())
     }
 
-    /// A slot no longer belongs to its connection.
-    fn detach(&mut self, slot: Slot) {
-        let (number, lane) = (self.links.number(slot), self.links.lane(slot));
-        if let Some(link) = self.links.get(number) {
-            link.attached[lane] = false;
-            link.owner = link.owner.filter(|owner| *owner != slot);
-            link.sends.retain(|sends| *sends != slot);
-        }
-    }
-
     /// What the load does next on a stream.
     pub fn follow_stream(
         &mut self,
@@ -221,7 +210,7 @@ impl<H: Handler> Above<'_, H> {
             Next::Wait => {}
             Next::Close => {
                 session.cancel(self.links.lane(slot));
-                self.detach(slot);
+                self.links.detach(slot);
             }
             Next::Send(bytes) => {
                 let request = self.links.requests.prepare(&bytes)?;
@@ -334,21 +323,11 @@ impl<H: Handler> Handler for Above<'_, H> {
         self.sealed(number, done, &out)
     }
 
-    fn handshaking(&mut self, _: Slot) {}
-
-    fn joined(&mut self, _: Slot, _: bool) -> Next {
-        Next::Wait
-    }
-
     fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         self.links.bytes_in += bytes.len() as u64;
         let mut out = Vec::new();
         let done = self.take_in(number, bytes, arrived_ns, &mut out);
         self.sealed(number, done, &out)
-    }
-
-    fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
-        Next::Wait
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {

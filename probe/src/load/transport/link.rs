@@ -8,6 +8,7 @@ use super::request::Requests;
 use super::websocket::WebSocket;
 use crate::io::{LayerReport, Next, Slot};
 use crate::load::shard::ShardConfig;
+use crate::load::share::Share;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,8 +52,7 @@ pub struct Links {
     /// Decrypted bytes: the same memory for all connections.
     pub plain: Vec<u8>,
     pub random: fastrand::Rng,
-    /// The number of the shard, and of all.
-    shard: (usize, usize),
+    share: Share,
     report: LayerReport,
     pub bytes_in: u64,
     bytes_out: u64,
@@ -67,7 +67,7 @@ impl Links {
             waiting: Vec::new(),
             plain: Vec::new(),
             random: fastrand::Rng::new(),
-            shard: (config.shard, config.plan.threads),
+            share: config.share,
             report: LayerReport::default(),
             bytes_in: 0,
             bytes_out: 0,
@@ -88,7 +88,7 @@ impl Links {
 
     /// The number of a slot among all shards', from 1.
     pub fn id(&self, slot: Slot) -> u64 {
-        (slot * self.shard.1 + self.shard.0) as u64 + 1
+        self.share.connection(slot as u64) + 1
     }
 
     /// A slot opens a connection.
@@ -112,6 +112,16 @@ impl Links {
 
     pub fn get(&mut self, number: Number) -> Option<&mut Link> {
         self.links[number].as_deref_mut()
+    }
+
+    /// A slot no longer belongs to its connection.
+    pub fn detach(&mut self, slot: Slot) {
+        let (number, lane) = (self.number(slot), self.lane(slot));
+        if let Some(link) = self.get(number) {
+            link.attached[lane] = false;
+            link.owner = link.owner.filter(|owner| *owner != slot);
+            link.sends.retain(|sends| *sends != slot);
+        }
     }
 
     /// Takes the slots of a connection that wait for it.

@@ -39,9 +39,7 @@ impl<I: Io> Layered<I> {
             links: Links::new(layers, config),
         }
     }
-}
 
-impl<I: Io> Layered<I> {
     /// Slots join the connections that are open.
     fn join_waiting(&mut self, handler: &mut impl Handler) {
         if self.links.waiting.is_empty() {
@@ -83,7 +81,20 @@ impl<I: Io> Layered<I> {
         if let Some(link) = above.links.get(number) {
             link.session = Session::Http2(session);
         }
-        match above.sealed(number, done, &out) {
+        self.deliver(number, done, &out, handler);
+    }
+
+    /// What comes of the layers of a connection, to its socket.
+    fn deliver(
+        &mut self,
+        number: usize,
+        done: Result<(), End>,
+        out: &[u8],
+        handler: &mut impl Handler,
+    ) {
+        let links = &mut self.links;
+        let mut above = Above { links, handler };
+        match above.sealed(number, done, out) {
             Next::Wait => {}
             Next::Close => self.io.close(number),
             Next::Send(wire) => self.io.send(number, wire, &mut above),
@@ -131,13 +142,7 @@ impl<I: Io> Io for Layered<I> {
                 link.session = session;
                 let mut out = Vec::new();
                 let sent = self.links.send(slot, &bytes, &mut out);
-                let links = &mut self.links;
-                let mut above = Above { links, handler };
-                match above.sealed(number, sent.map_err(End::from), &out) {
-                    Next::Wait => {}
-                    Next::Close => self.io.close(number),
-                    Next::Send(wire) => self.io.send(number, wire, &mut above),
-                }
+                self.deliver(number, sent.map_err(End::from), &out, handler);
             }
         }
     }
@@ -151,8 +156,7 @@ impl<I: Io> Io for Layered<I> {
             Some(link) => match &mut link.session {
                 Session::Http2(session) if link.attached[lane] => {
                     session.cancel(lane);
-                    link.attached[lane] = false;
-                    link.owner = link.owner.filter(|owner| *owner != slot);
+                    self.links.detach(slot);
                 }
                 _ if link.opener == slot && link.attached.is_empty() => {
                     self.links.take(number);

@@ -1,7 +1,7 @@
 //! TLS of connections: what all of a load have in common, and the session of one.
 
 use super::fault::Fault;
-use super::verify::{AnyCertificate, Verifier};
+use super::verify::{is_self_signed, AnyCertificate, Verifier};
 use crate::load::error::ErrorKind;
 use crate::load::layer_plan::TlsPlan;
 use rustls::client::Resumption;
@@ -189,10 +189,7 @@ fn fault(error: &Error) -> Fault {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "it is for another host".into()
         }
-        // webpki's word for a certificate that its owner signed.
-        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is self-signed".into()
-        }
+        why if is_self_signed(why) => "it is self-signed".into(),
         _ => why.to_string(),
     };
     Fault::new(ErrorKind::Certificate, &text)

@@ -4,7 +4,7 @@ use super::fault::Fault;
 use super::upgrade::Upgrade;
 use crate::load::error::ErrorKind;
 use crate::load::http_request::{HttpTemplate, TemplatePlan};
-use crate::load::placeholder::Values;
+use crate::load::placeholder::{Rows, Values};
 use crate::load::plan::Plan;
 use crate::load::text::MAX_MESSAGE_BYTES;
 use std::io::{self, ErrorKind as IoErrorKind, Read, Write};
@@ -18,7 +18,7 @@ const READ_BYTES: usize = 1024;
 /// What all connections of a load have in common.
 pub struct WebSocketPlan {
     request: HttpTemplate,
-    rows: Vec<Vec<Vec<u8>>>,
+    rows: Rows,
     /// Nothing is sent after the handshake.
     listens: bool,
 }
@@ -29,27 +29,20 @@ impl WebSocketPlan {
         let (Some(request), true) = (&plan.request, plan.is_websocket()) else {
             return Ok(None);
         };
-        let rows = plan
-            .templates
-            .as_ref()
-            .map_or(Ok(Vec::new()), TemplatePlan::rows);
+        let templates = plan.templates.as_ref();
         Ok(Some(WebSocketPlan {
-            request: request.template(plan.templates.as_ref())?,
-            rows: rows?,
+            request: request.template(templates)?,
+            rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
             listens: plan.line.is_none(),
         }))
     }
 
     /// The head of the request of connection `id`.
     fn head(&self, id: u64, random: &mut fastrand::Rng) -> Vec<u8> {
-        let row = match self.rows.as_slice() {
-            [] => &[][..],
-            rows => &rows[(id.wrapping_sub(1) % rows.len() as u64) as usize],
-        };
         let mut values = Values {
             id,
             number: id,
-            row,
+            row: self.rows.row(id),
             random,
         };
         self.request.bytes(0, &mut values)

@@ -48,6 +48,7 @@ impl Handler for Shard {
         }
         self.begin(slot, now_ns())
     }
+
     fn handshaking(&mut self, slot: Slot) {
         let now = now_ns();
         let connection = &mut self.connections[slot];

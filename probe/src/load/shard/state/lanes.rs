@@ -26,7 +26,7 @@ impl Shard {
     }
 
     /// The server has declared that it has not processed a request, which may therefore be sent again (RFC 9113,
-    /// section 8.7): it waits for another connection, and its latency counts from its own instant.
+    /// section 8.7).
     pub fn refused(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         connection.refusals += 1;
@@ -34,16 +34,9 @@ impl Shard {
             connection.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }
-        connection.pending_ns = Some(connection.intended_ns);
-        connection.stage = Stage::Closed;
-        let is_redirected = connection.hop.is_some();
-        self.in_flight -= 1;
-        self.disown(slot);
-        if !is_redirected {
+        if connection.hop.is_none() {
             self.recorder.taken_back();
         }
-        if !self.stopping {
-            self.dialer.enqueue(slot);
-        }
+        self.send_later(slot);
     }
 }

@@ -3,7 +3,6 @@
 
 mod ending;
 mod events;
-
 mod lanes;
 mod redirects;
 
@@ -22,6 +21,7 @@ use crate::load::shard::recorder::Recorder;
 use crate::load::shard::wait::Wakeup;
 use crate::units::nanoseconds;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// A load that counts requests ends when no connection has had an event for four time-outs and this.
 const PATIENCE_NS: u64 = 5_000_000_000;
@@ -266,22 +266,41 @@ impl Shard {
             connection.keep_path(&bytes);
         }
         connection.target = target;
-        connection.stage = Stage::Busy;
         connection.intended_ns = intended;
         connection.ready_ns = ready;
         connection.sent_ns = now;
         connection.number = number;
-        connection.since_ns = now;
         connection.answered = false;
-        // A server that is sent nothing begins at the handshake, which has ended now.
-        let begin = if self.codec.listens() { intended } else { now };
-        connection.decoder = self.codec.decoder(&bytes, begin);
-        self.in_flight += 1;
-        self.recorder.record.bytes_out += bytes.len() as u64;
         if !self.streams() {
             self.recorder.intended();
         }
+        // A server that is sent nothing begins at the handshake, which has ended now.
+        let begin = if self.codec.listens() { intended } else { now };
+        self.send(slot, bytes, now, begin)
+    }
+
+    /// Sends a request on a connection without one. `begin`: when its reply can begin.
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, now: u64, begin: u64) -> Next {
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Busy;
+        connection.since_ns = now;
+        connection.decoder = self.codec.decoder(&bytes, begin);
+        self.in_flight += 1;
+        self.recorder.record.bytes_out += bytes.len() as u64;
         Next::Send(bytes)
+    }
+
+    /// A request in flight waits for another connection, to be sent again or elsewhere; its latency counts from its own
+    /// instant.
+    fn send_later(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot];
+        connection.pending_ns = Some(connection.intended_ns);
+        connection.stage = Stage::Closed;
+        self.in_flight -= 1;
+        self.disown(slot);
+        if !self.stopping {
+            self.dialer.enqueue(slot);
+        }
     }
 
     /// A reply is complete. `keep`: the connection can be used again.

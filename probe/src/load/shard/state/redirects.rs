@@ -5,7 +5,7 @@ use super::{Instants, Shard};
 use crate::io::{Next, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::redirect::{Origin, Redirect, MAX_REDIRECTS};
-use crate::load::shard::connection::{Hop, Stage};
+use crate::load::shard::connection::Hop;
 
 impl Shard {
     /// A reply is complete, and is a redirect. `keep`: the connection can be used again.
@@ -25,7 +25,7 @@ impl Shard {
         };
         let connection = &mut self.connections[slot];
         let last = connection.hop.take();
-        let count = last.as_ref().map_or(0, |hop| hop.count) + 1;
+        let count = last.map_or(0, |hop| hop.count) + 1;
         let path = match redirect.target(&connection.path, origin) {
             Ok(path) if count <= MAX_REDIRECTS => path,
             Ok(_) => return self.complete(slot, at, Err(ErrorKind::RedirectLimit), keep),
@@ -33,18 +33,12 @@ impl Shard {
         };
         let as_get = last.is_some_and(|hop| hop.as_get) || redirect.becomes_get(&request.method);
         connection.path = path;
-        connection.hop = Some(Box::new(Hop { count, as_get }));
-        self.in_flight -= 1;
+        connection.hop = Some(Hop { count, as_get });
         if keep {
+            self.in_flight -= 1;
             return self.send_redirected(slot, at.now);
         }
-        let connection = &mut self.connections[slot];
-        connection.pending_ns = Some(connection.intended_ns);
-        connection.stage = Stage::Closed;
-        self.disown(slot);
-        if !self.stopping {
-            self.dialer.enqueue(slot);
-        }
+        self.send_later(slot);
         Next::Close
     }
 
@@ -52,16 +46,11 @@ impl Shard {
     pub fn send_redirected(&mut self, slot: Slot, now: u64) -> Next {
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
-        let as_get = connection.hop.as_ref().is_some_and(|hop| hop.as_get);
+        let as_get = connection.hop.is_some_and(|hop| hop.as_get);
         let number = connection.number;
         let bytes = self
             .codec
             .encode_redirected(&connection.path, as_get, id, number);
-        connection.stage = Stage::Busy;
-        connection.since_ns = now;
-        connection.decoder = self.codec.decoder(&bytes, now);
-        self.in_flight += 1;
-        self.recorder.record.bytes_out += bytes.len() as u64;
-        Next::Send(bytes)
+        self.send(slot, bytes, now, now)
     }
 }

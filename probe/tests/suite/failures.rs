@@ -1,0 +1,230 @@
+//! The load engine against servers that fail: each error has its kind, and none holds the load up.
+
+use crate::common::driving::*;
+use crate::common::server::{request, reset, Server, OK};
+use crate::common::*;
+use serde_json::json;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[test]
+fn errors_of_bad_servers_have_their_kinds() {
+    let long_head = [b"HTTP/1.1 200 OK\r\nA: ".to_vec(), vec![b'x'; 40_000]].concat();
+    let unasked = [OK, OK].concat();
+    let cases: Vec<(&str, &[u8], bool)> = vec![
+        ("protocol", b"garbage\r\n\r\n", false),
+        ("tls", b"\x15\x03\x01\x00\x02\x02\x46", true),
+        (
+            "http2",
+            b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00",
+            false,
+        ),
+        (
+            "protocol",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n",
+            false,
+        ),
+        (
+            "protocol",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+            false,
+        ),
+        ("too-large", &long_head, false),
+        (
+            "truncated",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
+            true,
+        ),
+        (
+            "truncated",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            true,
+        ),
+        ("truncated", b"HTTP/1.1 200", true),
+        ("closed-early", b"", true),
+        (
+            "status",
+            b"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nhello",
+            false,
+        ),
+        (
+            "content",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhallo",
+            false,
+        ),
+        ("unsolicited", &unasked, false),
+    ];
+    for (kind, reply, close) in cases {
+        let server = Server::replying(reply, close);
+        let changes = json!({"requests": 6, "expect": {"status": 200, "equals": "hello"}});
+        let outcomes = both(&plan(&server, changes));
+        for outcome in &outcomes {
+            let mut errors = outcome["errors"].clone();
+            if kind == "unsolicited" {
+                // Each of them came after a good reply, that counts.
+                assert!(outcome["requests"].as_u64().unwrap() <= 6, "{outcome:#}");
+                assert!(errors[kind].as_u64().unwrap() > 0, "{outcome:#}");
+                continue;
+            }
+            assert_eq!(outcome["outcome"], "load-failed", "{kind}: {outcome:#}");
+            assert_eq!(outcome["requests"], 0);
+            let count = errors.as_object_mut().unwrap().remove(kind);
+            assert_eq!(count, Some(json!(6)), "{kind}: {outcome:#}");
+            assert_eq!(errors, json!({}), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn hung_servers_are_given_up() {
+    for reply in [
+        &b""[..],
+        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
+    ] {
+        let server = Server::replying(reply, false);
+        let paced = json!({"kind": "constant", "rate_per_s": 100});
+        for changes in [
+            json!({"requests": 4, "timeout_s": 0.5}),
+            json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced}),
+            json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced, "tick_s": 0.02}),
+        ] {
+            for outcome in both(&plan(&server, changes)) {
+                assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
+                // Requests that timed out count in the latencies, and none of them did so early.
+                let latency = &outcome["histograms"]["latency"];
+                assert_eq!(latency["count"], 4);
+                assert!(
+                    latency["min_ns"].as_u64().unwrap() >= 500_000_000,
+                    "{latency}"
+                );
+            }
+        }
+    }
+    let deaf = Server::start(|stream, _| {
+        std::thread::sleep(Duration::from_secs(20));
+        drop(stream);
+    });
+    let body = "x".repeat(8 << 20);
+    let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": body});
+    let changes = json!({"requests": 2, "timeout_s": 1, "request": request});
+    for outcome in both(&plan(&deaf, changes)) {
+        assert_eq!(outcome["errors"], json!({"timeout": 2}), "{outcome:#}");
+    }
+}
+
+#[test]
+fn resets_and_idle_closes() {
+    let server = Server::start(|mut stream, _| {
+        if request(&mut stream).is_some() {
+            reset(stream);
+        }
+    });
+    for outcome in both(&plan(&server, json!({"requests": 4}))) {
+        assert_eq!(outcome["errors"], json!({"reset": 4}), "{outcome:#}");
+    }
+    // Closes what it has answered. That is nobody's error, unless the next request meets the close
+    // halfway, when this process was kept from running for as long as the gap between two.
+    let polite = Server::start(|mut stream, _| {
+        request(&mut stream);
+        let _ = stream.write_all(OK);
+    });
+    let pacing = json!({"kind": "constant", "rate_per_s": 10});
+    let changes = json!({"requests": 10, "connections": 1, "pacing": pacing});
+    for outcome in both(&plan(&polite, changes)) {
+        let errors = outcome["errors"].as_object().unwrap();
+        let met: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(
+            outcome["requests"].as_u64().unwrap() + met,
+            10,
+            "{outcome:#}"
+        );
+        assert!(
+            errors
+                .keys()
+                .all(|kind| kind == "closed-early" || kind == "reset"),
+            "{outcome:#}"
+        );
+        // Every close is one or the other; the last may not have been seen.
+        let idle = outcome["connections"]["idle_closes"].as_u64().unwrap();
+        assert!(
+            idle + met + 1 >= outcome["requests"].as_u64().unwrap(),
+            "{outcome:#}"
+        );
+    }
+}
+
+#[test]
+fn nobody_listens() {
+    let address = {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        server.local_addr().unwrap()
+    };
+    let server = Server::replying(OK, false);
+    let address = address.to_string();
+    for addresses in [vec![&address], vec![&address, &address]] {
+        // It ends long before the time-out, and before its duration.
+        let changes =
+            json!({"addresses": addresses, "duration_s": 1000, "requests": null, "threads": 2});
+        for outcome in both(&plan(&server, changes)) {
+            assert_eq!(outcome["outcome"], "load-failed");
+            let detail = outcome["detail"].as_str().unwrap();
+            let right = format!("no server listens at {address}");
+            assert!(detail.contains(&right), "{detail}");
+            let errors = outcome["errors"].as_object().unwrap();
+            assert_eq!(errors.keys().collect::<Vec<_>>(), ["connect-refused"]);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_freezes_for_good() {
+    let count = Arc::new(AtomicU64::new(0));
+    let seen = count.clone();
+    let server = Server::start(move |mut stream, _| {
+        while request(&mut stream).is_some() {
+            if seen.fetch_add(1, Ordering::Relaxed) >= 100 {
+                std::thread::sleep(Duration::from_secs(30));
+                return;
+            }
+            let _ = stream.write_all(OK);
+        }
+    });
+    let pacing = json!({"kind": "constant", "rate_per_s": 200});
+    let changes = json!({"connections": 4, "requests": null, "duration_s": 1, "pacing": pacing, "timeout_s": 2});
+    for io in ["epoll", "auto"] {
+        count.store(0, Ordering::Relaxed);
+        let request = with(plan(&server, changes.clone()), "/load/io", json!(io));
+        let outcome = load(&request).outcome;
+        assert_eq!(outcome["intended"], 200);
+        let lost = outcome["unfinished"].as_u64().unwrap()
+            + outcome["errors"]["timeout"].as_u64().unwrap_or(0);
+        let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
+        assert_eq!(answered.iter().sum::<u64>() + lost, 200, "{outcome:#}");
+        // More where this process stood still itself.
+        assert!(lost >= 100, "{outcome:#}");
+        // All of them are in the latencies, with their ages.
+        assert_eq!(outcome["histograms"]["latency"]["count"], 200);
+        let codes = outcome["warnings"].to_string();
+        assert!(
+            codes.contains("rate-not-kept") && codes.contains("unfinished"),
+            "{codes}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_sends_without_end_cannot_hold_the_load() {
+    let server = Server::start(|mut stream, _| {
+        let _ = request(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let pieces = b"1\r\na\r\n".repeat(10_000);
+        while stream.write_all(&pieces).is_ok() {}
+    });
+    let changes = json!({"connections": 2, "requests": null, "duration_s": 0.5, "timeout_s": 1});
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["outcome"], "load-failed", "{outcome:#}");
+        assert_eq!(outcome["requests"], 0);
+    }
+}
