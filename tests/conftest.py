@@ -96,6 +96,18 @@ def ports() -> Iterator[tuple[str, str]]:
     process.stdout.close()
 
 
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `own.pem`, which has signed itself, for localhost and 127.0.0.1, and its key."""
+    folder = tmp_path_factory.mktemp("certificates")
+    command = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout own.key -out own.pem "
+        "-days 9 -subj /CN=own -addext subjectAltName=DNS:localhost,IP:127.0.0.1"
+    )
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    return folder
+
+
 @pytest.fixture
 def http(ports: tuple[str, str], workplace: Path) -> str:
     """The URL of that server, without a path."""
