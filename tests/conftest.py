@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from ringside.cli import main as cli
 from tests import postgresql as postgresql_server
+from tests.started import LOAD_SERVER, ports_of
 
 # No test may fail because a machine was slow.
 settings.register_profile(
@@ -86,14 +87,8 @@ NO_TIME = "left out: the time for tests is over"
 @pytest.fixture(scope="module")
 def ports() -> Iterator[tuple[str, str]]:
     """The ports of a server for loads, of HTTP and of lines."""
-    server = Path(__file__).parent / "load_server.py"
-    process = subprocess.Popen([sys.executable, str(server)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    http, tcp = process.stdout.readline().split()
-    yield http, tcp
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with ports_of(LOAD_SERVER) as (http, tcp):
+        yield str(http), str(tcp)
 
 
 @pytest.fixture(scope="module")

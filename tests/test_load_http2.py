@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import load_document
+from tests.started import ports_of
 
 SERVER = r"""
 package main
@@ -60,12 +61,8 @@ def servers(certificates: Path) -> Iterator[tuple[int, int]]:
     if "SetUnencryptedHTTP2" in built.stderr:
         pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
     assert built.returncode == 0, built.stderr
-    command = ["./server", "own.pem", "own.key"]
-    with subprocess.Popen(command, cwd=certificates, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        plain, secure = map(int, process.stdout.readline().split())
+    with ports_of(["./server", "own.pem", "own.key"], certificates) as (plain, secure):
         yield plain, secure
-        process.kill()
 
 
 @pytest.mark.parametrize("io", ["epoll", "uring"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import load_document, ringside
+from tests.started import ports_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,10 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def port(certificates: Path) -> Iterator[int]:
     command = [sys.executable, "-m", "tests.secure_server", "own.pem", "own.key"]
     command[3:] = [str(certificates / name) for name in command[3:]]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        yield int(process.stdout.readline())
-        process.kill()
+    with ports_of(command, ROOT) as (port,):
+        yield port
 
 
 @pytest.mark.parametrize("loop", [(), ("--rate", "200")])
