@@ -707,8 +707,7 @@ def test_the_end_with_sums_under_way(name: str) -> None:
 @every_contender
 @pytest.mark.soak
 def test_it_listens_where_it_is_told(name: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     with serving(name, "kind=cpu", "work=2", f"port={port}") as gateway:
         assert gateway.port == port
         assert gateway.get().body == "1\n1\n1\n"
