@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from ringside.cli import main as cli
 from tests import postgresql as postgresql_server
 from tests.started import LOAD_SERVER, ports_of
+from tests.upstreams import Answer, Make, Upstream
 
 # No test may fail because a machine was slow.
 settings.register_profile(
@@ -42,6 +44,7 @@ LAST = (
     "test_fib_contenders",
     "test_feed_contenders",
     "test_fanout_contenders",
+    "test_fanout_http_contenders",
     "test_suites",
     "test_old_store",
     "test_service_contenders",
@@ -140,6 +143,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(
             f"{len(late)} tests were left out, the first of them {late[0].nodeid}: no time", red=True
         )
+
+
+@pytest.fixture
+def upstream() -> Iterator[Make]:
+    """Makes upstreams, and closes them."""
+    with ExitStack() as stack:
+
+        def make(answer: Answer, *, at_accept: bool = False) -> Upstream:
+            started = Upstream(answer, at_accept=at_accept)
+            stack.callback(started.close)
+            return started
+
+        yield make
 
 
 @pytest.fixture(autouse=True)
