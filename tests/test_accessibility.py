@@ -17,8 +17,8 @@ from ringside.render.html.page import render
 from ringside.render.plots.charts import missing
 from ringside.store import Store
 from tests.browsers import launched, wait_until_drawn, watched
+from tests.live_pages import serving
 from tests.runs import experiment, make_run
-from tests.test_serve import serving
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
 
