@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from playwright.sync_api import sync_playwright
+from tests.browsers import launched
 from tests.runs import ROOT, experiment, make_run
 
 from ringside.catalogue.loader import Catalogue
@@ -68,10 +67,8 @@ def _status(process: int) -> str:
 
 def first_paints_ms(page: Path) -> list[float]:
     """From the beginning of the navigation to the first text or picture, each in a window without a cache."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     paints = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+    with launched() as browser:
         for _ in range(_PAINTS):
             window = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
             window.goto(page.as_uri())
@@ -79,7 +76,6 @@ def first_paints_ms(page: Path) -> list[float]:
                 window.wait_for_timeout(50)
             paints.append(float(entries[0]))
             window.close()
-        browser.close()
     return paints
 
 

@@ -58,22 +58,22 @@ def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
     match = re.fullmatch(r"(\S+) (\S+): (.*?)(?: at (.*))?", place)
     if not match:
         raise SystemExit(f"docs/TOUR.md: what is `{place}`?")
-    experiment, name, contenders, levels = match.groups()
+    experiment, figure, contenders, levels = match.groups()
     analysis = analyses[experiment]
     names = contenders.split(", ")
     if levels is None:
-        slopes = {one.contender: one for one in analysis.slopes if one.slope.name == name}
-        rows = [[units.with_interval(slopes[one].value, slopes[one].slope.unit)] for one in names]
+        slopes = {each.contender: each for each in analysis.slopes if each.slope.name == figure}
+        rows = [[units.with_interval(slopes[name].value, slopes[name].slope.unit)] for name in names]
         heads = [slopes[names[0]].slope.title]
     else:
-        metric = analysis.metric(name)
+        metric = analysis.metric(figure)
         heads = levels.split("; ")
         points = {analysis.label(point): point for point in analysis.points}
-        cells = [[analysis.cells[Cell(one, points[head])] for head in heads] for one in names]
-        rows = [[units.with_interval(cell.metrics[name], metric.unit) for cell in row] for row in cells]
+        cells = [[analysis.cells[Cell(name, points[head])] for head in heads] for name in names]
+        rows = [[units.with_interval(cell.metrics[figure], metric.unit) for cell in row] for row in cells]
         heads = [f"{metric.title}, {head}" for head in heads]
     table = [f"| contender | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
-    table += [f"| {one} | {' | '.join(row)} |" for one, row in zip(names, rows, strict=True)]
+    table += [f"| {name} | {' | '.join(row)} |" for name, row in zip(names, rows, strict=True)]
     link = "[the record](../records/README.md)"
     note = f"*`ringside run {experiment}`, from {link}: medians, with 95 % intervals.*"
     return "\n".join(["", *table, "", note, ""])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
 
@@ -25,3 +27,10 @@ def ringside(
     assert status is None or done.returncode == status, done
     assert "Traceback" not in done.stderr, done.stderr
     return done
+
+
+def load_document(*arguments: str, status: int = 0) -> dict[str, Any]:
+    """The document of `ringside load --json` with these arguments."""
+    parsed: dict[str, Any] = json.loads(ringside("load", *arguments, "--json", status=status).stdout)
+    assert parsed["format"] == (2 if "--vs" in arguments else 1)
+    return parsed

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import HealthCheck, settings
 
 from ringside.cli import main as cli
 from tests import postgresql as postgresql_server
+from tests.started import LOAD_SERVER, ports_of
+from tests.upstreams import Answer, Make, Upstream
 
 # No test may fail because a machine was slow.
 settings.register_profile(
@@ -41,6 +44,7 @@ LAST = (
     "test_fib_contenders",
     "test_feed_contenders",
     "test_fanout_contenders",
+    "test_fanout_http_contenders",
     "test_suites",
     "test_old_store",
     "test_service_contenders",
@@ -86,14 +90,20 @@ NO_TIME = "left out: the time for tests is over"
 @pytest.fixture(scope="module")
 def ports() -> Iterator[tuple[str, str]]:
     """The ports of a server for loads, of HTTP and of lines."""
-    server = Path(__file__).parent / "load_server.py"
-    process = subprocess.Popen([sys.executable, str(server)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    http, tcp = process.stdout.readline().split()
-    yield http, tcp
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with ports_of(LOAD_SERVER) as (http, tcp):
+        yield str(http), str(tcp)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `own.pem`, which has signed itself, for localhost and 127.0.0.1, and its key."""
+    folder = tmp_path_factory.mktemp("certificates")
+    command = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout own.key -out own.pem "
+        "-days 9 -subj /CN=own -addext subjectAltName=DNS:localhost,IP:127.0.0.1"
+    )
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    return folder
 
 
 @pytest.fixture
@@ -133,6 +143,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line(
             f"{len(late)} tests were left out, the first of them {late[0].nodeid}: no time", red=True
         )
+
+
+@pytest.fixture
+def upstream() -> Iterator[Make]:
+    """Makes upstreams, and closes them."""
+    with ExitStack() as stack:
+
+        def make(answer: Answer, *, at_accept: bool = False) -> Upstream:
+            started = Upstream(answer, at_accept=at_accept)
+            stack.callback(started.close)
+            return started
+
+        yield make
 
 
 @pytest.fixture(autouse=True)

@@ -18,8 +18,8 @@ _NUMBERS = count()
 
 def programs() -> Path | None:
     """The folder of PostgreSQL's programs; Debian has them out of the PATH."""
-    if found := shutil.which("initdb"):
-        return Path(found).resolve().parent
+    if initdb := shutil.which("initdb"):
+        return Path(initdb).resolve().parent
     return max(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), default=None
     )
@@ -84,11 +84,11 @@ class Server:
 @contextmanager
 def server() -> Iterator[Server]:
     """Raises LookupError where there is no PostgreSQL."""
-    folder, found = Path(tempfile.mkdtemp(prefix="ringside-postgresql-")), programs()
+    folder, binaries = Path(tempfile.mkdtemp(prefix="ringside-postgresql-")), programs()
     try:
-        if found is None:
+        if binaries is None:
             raise LookupError("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-        running = Server(folder, found)
+        running = Server(folder, binaries)
         try:
             yield running
         finally:

@@ -17,8 +17,8 @@ from ringside.render.html.page import render
 from ringside.render.plots.charts import missing
 from ringside.store import Store
 from tests.browsers import launched, wait_until_drawn, watched
+from tests.live_pages import serving
 from tests.runs import experiment, make_run
-from tests.test_serve import serving
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
 
@@ -82,7 +82,7 @@ def look(
     return wrong
 
 
-def none(wrong: list[str]) -> None:
+def assert_none(wrong: list[str]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
@@ -112,7 +112,7 @@ def test_reports(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Pat
         page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
     urls = {name: (tmp_path / f"{name}.html").as_uri() for name in ("suite", "single")}
-    none(look(browser, urls, "file://", opened))
+    assert_none(look(browser, urls, "file://", opened))
 
 
 def test_the_live_page(browser: Browser, stored: tuple[Path, list[str]]) -> None:
@@ -139,7 +139,7 @@ def test_the_live_page(browser: Browser, stored: tuple[Path, list[str]]) -> None
 
         wrong += look(browser, {"live": f"{origin}/runs/{runs[-1]}"}, origin, live)
     # The page that is not here is one that the browser reports.
-    none([each for each in wrong if "404" not in each])
+    assert_none([each for each in wrong if "404" not in each])
 
 
 def test_a_site(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Path) -> None:
@@ -148,4 +148,4 @@ def test_a_site(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Path
     write_site(tmp_path / "site", [page_of(store, store.run(run)) for run in runs])
     store.close()
     names = ("index.html", f"history/{RING.name}.html", "data/schema.html")
-    none(look(browser, {name: (tmp_path / "site" / name).as_uri() for name in names}, "file://"))
+    assert_none(look(browser, {name: (tmp_path / "site" / name).as_uri() for name in names}, "file://"))

@@ -27,6 +27,7 @@ from ringside.measure.executor import LocalExecutor
 from ringside.probe.protocol import Started
 from ringside.store import Store, database
 from tests.command_line import RINGSIDE, ringside
+from tests.started import LOAD_SERVER, ports_of
 from tests.test_executor import request
 from tests.test_kept_runs import kept_runs
 from tests.test_kills import is_over, processes_of
@@ -313,13 +314,8 @@ def without_io_uring() -> None:
 
 
 def test_without_io_uring(workplace: Path) -> None:
-    server = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "load_server.py")], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout
-        target = f"http://127.0.0.1:{server.stdout.readline().split()[0]}/"
-        load = [*RINGSIDE, "load", target, "--requests", "50", "--json"]
+    with ports_of(LOAD_SERVER) as (http, _):
+        load = [*RINGSIDE, "load", f"http://127.0.0.1:{http}/", "--requests", "50", "--json"]
         for more, status in (([], 0), (["--io", "uring"], 2)):
             done = subprocess.run(
                 [*load, *more], capture_output=True, text=True, preexec_fn=without_io_uring, check=False
@@ -330,9 +326,6 @@ def test_without_io_uring(workplace: Path) -> None:
                 assert json.loads(done.stdout)["io"] == "epoll"
             else:
                 assert "io_uring" in last_line(done)
-    finally:
-        server.kill()
-        server.wait()
 
 
 def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:

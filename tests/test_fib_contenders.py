@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import pytest
 
 from ringside.conformance.subject import alive_in_session
+from ringside.measure.plain_server import free_port
 from tests import servers
 from tests.test_contenders import CATALOGUE
 
@@ -287,8 +288,7 @@ def test_who_serves_one_at_a_time_lets_the_others_wait(server: Server) -> None:
 @pytest.mark.parametrize("how", ["SIGTERM", "stdin"])
 @pytest.mark.soak
 def test_it_ends_with_connections_open_and_in_the_middle_of_a_computation(name: str, how: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with running(name, port) as server, ExitStack() as stack:
         assert server.port == port
         clients = [stack.enter_context(server.client()) for _ in range(20 if server.serves_many else 1)]

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import ringside
-
-SERVER = Path(__file__).parent / "load_server.py"
+from tests.started import LOAD_SERVER, ports_of
 
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
-    process = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    http, _ = process.stdout.readline().split()
-    yield f"http://127.0.0.1:{http}"
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with ports_of(LOAD_SERVER) as (http, _):
+        yield f"http://127.0.0.1:{http}"
 
 
 def kept_runs() -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cgroups import probe_cgroups
 from tests.command_line import RINGSIDE, ringside
 from tests.programs import descendants
 
@@ -63,14 +64,7 @@ def is_alive(cgroup: Path) -> bool:
 
 def stale_cgroups() -> set[Path]:
     """Cgroups of probes that do not live any more."""
-    roots = [
-        Path(line.split()[4])
-        for line in Path("/proc/self/mountinfo").read_text().splitlines()
-        if " - cgroup2 " in line
-    ]
-    # Not `rglob`: folders go away meanwhile.
-    folders = (Path(folder) for root in roots for folder, _, _ in os.walk(root))
-    return {path for path in folders if path.name.startswith("ringside-") and not is_alive(path)}
+    return {path for path in probe_cgroups() if not is_alive(path)}
 
 
 @cache

@@ -19,19 +19,13 @@ from typing import Any
 
 import pytest
 
-from tests.command_line import RINGSIDE, ringside
+from tests.command_line import RINGSIDE, load_document, ringside
 
 LOAD = [*RINGSIDE, "load"]
 
 
 def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     return ringside("load", *arguments, status=status)
-
-
-def document(*arguments: str, status: int = 0) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(load(*arguments, "--json", status=status).stdout)
-    assert parsed["format"] == (2 if "--vs" in arguments else 1)
-    return parsed
 
 
 @pytest.mark.parametrize(
@@ -84,7 +78,7 @@ def test_more_connections_than_descriptors_are_refused_before_the_start(workplac
 
 def test_a_closed_loop(http: str, workplace: Path) -> None:
     arguments = (f"{http}/", "--requests", "300", "--connections", "3", "--hdr", "out.hgrm")
-    load = document(*arguments, "--expect-body", "hello\n")
+    load = load_document(*arguments, "--expect-body", "hello\n")
     assert (load["requests"], load["errors"], load["statuses"]) == (300, {}, {"200": 300})
     assert (load["outcome"], load["pacing"], load["intended_rate"]) == ("ok", {"kind": "closed"}, None)
     assert load["achieved_rate"] == pytest.approx(300 / load["duration_s"])
@@ -109,13 +103,13 @@ def test_percentiles_are_written_though_nobody_reads_the_summary(http: str, work
 
 
 def test_an_open_loop(http: str) -> None:
-    load = document(f"{http}/", "--rate", "100", "--poisson", "--seed", "3", "--requests", "100")
+    load = load_document(f"{http}/", "--rate", "100", "--poisson", "--seed", "3", "--requests", "100")
     assert load["intended"] == 100
     assert load["requests"] + load["late_requests"] + load["unfinished"] == 100
     assert load["pacing"] == {"kind": "poisson", "rate_per_s": 100, "seed": 3}
     assert load["latency_is_lower_bound"] is (load["unfinished"] > 0)
     assert 0 < load["queue_ms"]["max"] <= load["latency_ms"]["max"]
-    stairs = document(f"{http}/", "--staircase", "50:500ms,100:500ms")
+    stairs = load_document(f"{http}/", "--staircase", "50:500ms,100:500ms")
     assert (stairs["intended"], stairs["intended_rate"]) == (75, 75)
     assert stairs["pacing"]["steps"][1] == {"rate_per_s": 100, "duration_s": 0.5}
 
@@ -123,12 +117,12 @@ def test_an_open_loop(http: str) -> None:
 def test_what_is_sent(http: str) -> None:
     (Path.cwd() / "body").write_bytes(b"\x00\xff" * 500)
     few = ("--requests", "10", "--connections", "1")
-    load = document(f"{http}/", "--body", "@body", "--expect-status", "200", *few)
+    load = load_document(f"{http}/", "--body", "@body", "--expect-status", "200", *few)
     assert load["errors"] == {}
     # Ten bodies, and ten heads of less than 200 bytes.
     assert 10 * 1000 < load["bytes_out"] < 10 * 1200
     assert 10 * 1000 < load["bytes_in"] < 10 * 1200
-    load = document(f"{http}/", "--body", "ü", "--expect-body", "ü", "--close", *few)
+    load = load_document(f"{http}/", "--body", "ü", "--expect-body", "ü", "--close", *few)
     assert (load["errors"], load["requests"], load["connections"]["opened"]) == ({}, 10, 10)
     head = ("--body", "abc", "--method", "put", "--header", "X-One: é", "--header", "Accept: a/b")
     for line in (
@@ -138,31 +132,31 @@ def test_what_is_sent(http: str) -> None:
         "Content-Length: 3",
         "Host: 127.0.0.1:",
     ):
-        load = document(f"{http}/head?a=ü", *head, "--expect-contains", line, *few)
+        load = load_document(f"{http}/head?a=ü", *head, "--expect-contains", line, *few)
         assert (load["errors"], load["requests"]) == ({}, 10), line
-    assert document(f"{http}/head", *head, "--expect-contains", "X-Two", *few, status=1)["requests"] == 0
+    assert load_document(f"{http}/head", *head, "--expect-contains", "X-Two", *few, status=1)["requests"] == 0
 
 
 def test_redirects_are_not_followed(http: str) -> None:
-    load = document(f"{http}/elsewhere", "--requests", "10", "--connections", "1")
+    load = load_document(f"{http}/elsewhere", "--requests", "10", "--connections", "1")
     assert (load["statuses"], load["errors"]) == ({"302": 10}, {})
 
 
 def test_lines(ports: tuple[str, str], workplace: Path) -> None:
     target = f"tcp://127.0.0.1:{ports[1]}"
     arguments = (target, "--requests", "50", "--connections", "2", "--line", "41")
-    assert document(*arguments, "--expect-body", "42")["requests"] == 50
-    load = document(*arguments, "--expect-contains", "7", status=1)
+    assert load_document(*arguments, "--expect-body", "42")["requests"] == 50
+    load = load_document(*arguments, "--expect-contains", "7", status=1)
     assert (load["requests"], load["outcome"], load["errors"]) == (0, "load-failed", {"content": 50})
-    assert document(*arguments, "--expect-pattern", r"[0-9]{2}")["requests"] == 50
-    assert document(*arguments, "--expect-pattern", r"[0-9]", status=1)["errors"] == {"content": 50}
+    assert load_document(*arguments, "--expect-pattern", r"[0-9]{2}")["requests"] == 50
+    assert load_document(*arguments, "--expect-pattern", r"[0-9]", status=1)["errors"] == {"content": 50}
 
 
 def test_streams(ports: tuple[str, str], workplace: Path) -> None:
     target = f"stream+http://127.0.0.1:{ports[0]}/stream/{{id}}"
     arguments = (target, "--connections", "5", "--interval", "100ms", "--duration", "1500ms")
     messages = ("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}")
-    streams = document(*arguments, *messages)
+    streams = load_document(*arguments, *messages)
     # Each gets a first message and at most 15 others. A machine that stalls may deliver fewer.
     assert 10 < streams["messages"] <= 5 * 16
     assert len(streams["sequence"]) == 6
@@ -189,13 +183,13 @@ def test_a_summary_and_a_load_that_fails(http: str) -> None:
 
 def test_a_name_with_an_address_where_nobody_listens(http: str) -> None:
     """Where `localhost` is two addresses, the server has but one of them."""
-    load = document(http.replace("127.0.0.1", "localhost"), "--requests", "20", "--connections", "2")
+    load = load_document(http.replace("127.0.0.1", "localhost"), "--requests", "20", "--connections", "2")
     assert (load["requests"], load["errors"]) == (20, {})
 
 
 def test_each_target_gets_its_own_path(http: str) -> None:
     arguments = ("--vs", f"{http}/head/b", "--requests", "8", "--blocks", "2", "--connections", "1")
-    compared = document(f"{http}/head/a", *arguments, "--expect-contains", "GET /head/b ", status=1)
+    compared = load_document(f"{http}/head/a", *arguments, "--expect-contains", "GET /head/b ", status=1)
     assert {(run["name"], run["requests"]) for run in compared["runs"]} == {("A", 0), ("B", 4)}
 
 
@@ -203,7 +197,7 @@ def test_two_targets(http: str) -> None:
     arguments = ("--vs", f"{http}/b", "--requests", "60", "--connections", "2")
     shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1").stdout
     assert re.match(r"B has \S+× A's rate \(\S+\): (higher|lower|equivalent|inconclusive.*)\n", shown)
-    compared = document(f"{http}/a", *arguments, "--blocks", "2")
+    compared = load_document(f"{http}/a", *arguments, "--blocks", "2")
     assert (compared["blocks"], compared["blocks_done"]) == (2, 2)
     first = compared["comparisons"][0]
     assert (first["verdict"], first["obstacle"]) == ("inconclusive", "too-few-blocks")

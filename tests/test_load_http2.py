@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_load_secure import certificates as certificates
-from tests.test_load_secure import document
+from tests.command_line import load_document
+from tests.started import ports_of
 
 SERVER = r"""
 package main
@@ -61,12 +61,8 @@ def servers(certificates: Path) -> Iterator[tuple[int, int]]:
     if "SetUnencryptedHTTP2" in built.stderr:
         pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
     assert built.returncode == 0, built.stderr
-    command = ["./server", "own.pem", "own.key"]
-    with subprocess.Popen(command, cwd=certificates, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        plain, secure = map(int, process.stdout.readline().split())
+    with ports_of(["./server", "own.pem", "own.key"], certificates) as (plain, secure):
         yield plain, secure
-        process.kill()
 
 
 @pytest.mark.parametrize("io", ["epoll", "uring"])
@@ -78,7 +74,7 @@ def test_several_requests_on_each_connection(
     expected = ("--expect-body", "HTTP/2.0 /x")
     trust = ("--http2", "--cacert", str(certificates / "own.pem"))
     for target in ((f"h2://127.0.0.1:{servers[0]}/x",), (f"https://localhost:{servers[1]}/x", *trust)):
-        load = document(*target, *few, *expected)
+        load = load_document(*target, *few, *expected)
         assert (load["requests"] + load["late_requests"], load["errors"]) == (120, {})
         assert (load["connections"]["opened"], load["connections"]["most_open"]) == (3, 3)
         assert (load["handshake_ms"] is None) == (len(target) == 1)
@@ -87,11 +83,11 @@ def test_several_requests_on_each_connection(
 def test_bodies_placeholders_and_streams(servers: tuple[int, int], workplace: Path) -> None:
     target = f"h2://127.0.0.1:{servers[0]}"
     expected = ("--expect-contains", "xHTTP/2.0 /")
-    load = document(f"{target}/{{n}}", "--requests", "30", "-m", "4", "--body", "{n}x", *expected)
+    load = load_document(f"{target}/{{n}}", "--requests", "30", "-m", "4", "--body", "{n}x", *expected)
     assert (load["requests"], load["errors"]) == (30, {})
-    load = document(f"{target}/7", "--requests", "10", "-m", "2", "--body", "x" * 100_000, *expected)
+    load = load_document(f"{target}/7", "--requests", "10", "-m", "2", "--body", "x" * 100_000, *expected)
     assert (load["requests"], load["errors"]) == (10, {})
-    streams = document(
+    streams = load_document(
         f"stream+{target}/feed",
         *("--connections", "2", "-m", "3", "--duration", "700ms"),
         *("--first", "chunk 0", "--chunk", "chunk {k}", "--interval", "100ms"),
@@ -103,12 +99,12 @@ def test_bodies_placeholders_and_streams(servers: tuple[int, int], workplace: Pa
 def test_both_versions_compared(servers: tuple[int, int], workplace: Path) -> None:
     target = f"127.0.0.1:{servers[0]}/"
     arguments = ("--requests", "24", "--blocks", "2", "--connections", "2", "-m", "2")
-    compared = document(f"h2://{target}", "--vs", f"h2://{target}y", *arguments)
+    compared = load_document(f"h2://{target}", "--vs", f"h2://{target}y", *arguments)
     assert {(run["name"], run["requests"]) for run in compared["runs"]} == {("A", 12), ("B", 12)}
 
 
 def test_a_server_that_does_not_choose_it(http: str, servers: tuple[int, int]) -> None:
-    load = document(f"h2{http[4:]}/", "--requests", "4", "--timeout", "2s", status=1)
+    load = load_document(f"h2{http[4:]}/", "--requests", "4", "--timeout", "2s", status=1)
     assert load["requests"] == 0
     assert load["errors"]
 

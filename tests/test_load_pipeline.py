@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ringside.measure.plain_server import free_port
 from tests.command_line import RINGSIDE, ringside
 
 NOWHERE = "http://127.0.0.1:1/"
@@ -40,8 +40,7 @@ def test_a_target_where_nobody_listens_ends_the_load_at_once(workplace: Path) ->
 
 
 def test_waiting_for_a_server(workplace: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as placeholder:
-        port = placeholder.getsockname()[1]
+    port = free_port()
     serve = (
         "import http.server, sys, time; time.sleep(1);"
         f"http.server.ThreadingHTTPServer(('127.0.0.1', {port}), "

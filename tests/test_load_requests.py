@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ringside.load import options, target, templates
 from ringside.probe.protocol import Templates, WeightedTarget
-from tests.command_line import ringside
+from tests.command_line import load_document, ringside
 
 FEW = ("--requests", "12", "--connections", "2")
-
-
-def document(*arguments: str, status: int = 0) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(ringside("load", *arguments, "--json", status=status).stdout)
-    return parsed
 
 
 @pytest.fixture
@@ -35,24 +28,23 @@ def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None
         r"(?s)GET /head/\d+/7/(ann|b%C3%B3b%20smith) HTTP.*",
         r"(?s).*X-Key: (1,5|k2)\n.*",
     ):
-        load = document(*requests, "--expect-pattern", pattern)
+        load = load_document(*requests, "--expect-pattern", pattern)
         assert (load["errors"], load["requests"]) == ({}, 12), pattern
     # The server sends the body back. JSON around a placeholder is text.
     body = '{"a": {"n": {n}, "user": "{user}", "raw": {{me}}}}'
     pattern = r'\{"a": \{"n": \d+, "user": "(ann|b\xc3\xb3b smith)", "raw": \{me\}\}\}'
-    load = document(f"{http}/", *FEW, "--values", values, "--body", body, "--expect-pattern", pattern)
+    load = load_document(f"{http}/", *FEW, "--values", values, "--body", body, "--expect-pattern", pattern)
     assert (load["errors"], load["requests"]) == ({}, 12)
     text = "{n} {{id}} {{{user}"
-    load = document(f"{http}/", *FEW, "--literal", "--body", text, "--expect-body", text)
+    load = load_document(f"{http}/", *FEW, "--literal", "--body", text, "--expect-body", text)
     assert (load["errors"], load["requests"]) == ({}, 12)
-    assert (
-        document(f"{http}/head/{{n}}", *FEW, "--literal", "--expect-contains", "/head/{n} ")["errors"] == {}
-    )
+    load = load_document(f"{http}/head/{{n}}", *FEW, "--literal", "--expect-contains", "/head/{n} ")
+    assert load["errors"] == {}
 
 
 def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
     tcp = f"tcp://127.0.0.1:{ports[1]}"
-    load = document(tcp, *FEW, "--line", "{random:41:42}", "--seed", "5", "--expect-pattern", "4[23]")
+    load = load_document(tcp, *FEW, "--line", "{random:41:42}", "--seed", "5", "--expect-pattern", "4[23]")
     assert (load["errors"], load["requests"]) == ({}, 12)
 
 
@@ -133,7 +125,7 @@ def test_weights_are_as_small_as_they_can_be() -> None:
 
 def test_several_targets_have_a_result_each(http: str) -> None:
     mix = (f"{http}/a", f"{http}/missing", "--weights", "2,1", *FEW)
-    load = document(*mix)
+    load = load_document(*mix)
     assert load["target"] == f"{http}/a + {http}/missing"
     assert (load["requests"], load["errors"], load["statuses"]) == (8, {"status": 4}, {"200": 8, "404": 4})
     first, second = load["targets"]
@@ -162,7 +154,7 @@ def test_one_target_as_csv(http: str) -> None:
 
 
 def test_redirects_within_the_server(http: str) -> None:
-    load = document(f"{http}/elsewhere", *FEW, "--follow-redirects", status=1)
+    load = load_document(f"{http}/elsewhere", *FEW, "--follow-redirects", status=1)
     assert (load["errors"], load["statuses"]) == ({"status": 12}, {"302": 12, "404": 12})
-    load = document(f"{http}/elsewhere", *FEW, "--follow-redirects", "--expect-status", "404")
+    load = load_document(f"{http}/elsewhere", *FEW, "--follow-redirects", "--expect-status", "404")
     assert (load["errors"], load["requests"]) == ({}, 12)

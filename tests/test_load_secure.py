@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.command_line import ringside
+from tests.command_line import load_document, ringside
+from tests.started import ports_of
 
 ROOT = Path(__file__).resolve().parents[1]
-KEY = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `own.pem`, which has signed itself, for localhost and 127.0.0.1, and its key."""
-    folder = tmp_path_factory.mktemp("certificates")
-    command = (
-        f"openssl req -x509 {KEY} -keyout own.key -out own.pem -days 9 -subj /CN=own "
-        "-addext subjectAltName=DNS:localhost,IP:127.0.0.1"
-    )
-    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
-    return folder
 
 
 @pytest.fixture(scope="module")
 def port(certificates: Path) -> Iterator[int]:
     command = [sys.executable, "-m", "tests.secure_server", "own.pem", "own.key"]
     command[3:] = [str(certificates / name) for name in command[3:]]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        yield int(process.stdout.readline())
-        process.kill()
-
-
-def document(*arguments: str, status: int = 0) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(ringside("load", *arguments, "--json", status=status).stdout)
-    return parsed
+    with ports_of(command, ROOT) as (port,):
+        yield port
 
 
 @pytest.mark.parametrize("loop", [(), ("--rate", "200")])
@@ -49,7 +27,7 @@ def document(*arguments: str, status: int = 0) -> dict[str, Any]:
 def test_loops(port: int, certificates: Path, workplace: Path, loop: tuple[str, ...], io: str) -> None:
     trust = ("--cacert", str(certificates / "own.pem"))
     few = ("--requests", "60", "--connections", "3", "--io", io)
-    load = document(f"https://localhost:{port}/", *trust, *few, *loop, "--expect-body", "hello\n")
+    load = load_document(f"https://localhost:{port}/", *trust, *few, *loop, "--expect-body", "hello\n")
     assert (load["requests"] + load["late_requests"], load["errors"]) == (60, {})
     assert load["security"].startswith("TLSv1.3 TLS13_")
     assert load["handshake_ms"]["p50"] > 0
@@ -57,7 +35,7 @@ def test_loops(port: int, certificates: Path, workplace: Path, loop: tuple[str, 
 
 
 def test_a_stream(port: int, workplace: Path) -> None:
-    streams = document(
+    streams = load_document(
         f"stream+https://127.0.0.1:{port}/stream/{{id}}",
         *("--insecure", "--connections", "3", "--duration", "700ms"),
         *("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}", "--interval", "100ms"),
@@ -78,7 +56,7 @@ def test_tables_and_thresholds(port: int, workplace: Path) -> None:
 
 def test_tls_and_plain_http_compared(port: int, http: str, workplace: Path) -> None:
     arguments = ("--vs", f"{http}/b", "--requests", "24", "--blocks", "2", "--connections", "2", "--insecure")
-    compared = document(f"https://localhost:{port}/a", *arguments)
+    compared = load_document(f"https://localhost:{port}/a", *arguments)
     secure = {(run["name"], run["security"] is not None, run["requests"]) for run in compared["runs"]}
     assert secure == {("A", True, 12), ("B", False, 12)}
 
@@ -90,12 +68,12 @@ def test_a_certificate_that_nobody_trusts_gets_one_line(port: int, workplace: Pa
     assert "--cacert FILE" in done.stderr
     assert "--insecure" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    load = document(f"https://localhost:{port}/", status=1)
+    load = load_document(f"https://localhost:{port}/", status=1)
     assert set(load["errors"]) == {"certificate"}
 
 
 def test_a_server_without_tls(http: str) -> None:
-    load = document(f"https{http[4:]}/", "--requests", "4", "--insecure", status=1)
+    load = load_document(f"https{http[4:]}/", "--requests", "4", "--insecure", status=1)
     assert set(load["errors"]) == {"tls"}
     assert "what it sends is not TLS" in load["detail"]
 

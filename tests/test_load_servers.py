@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from ringside.measure.plain_server import free_port
 from ringside.probe.process import find_probe
 
 HERE = Path(__file__).parent / "http_servers"
@@ -69,20 +70,20 @@ def _inets(folder: Path, idle_s: int) -> tuple[list[str], None]:
 
 
 def _nginx(folder: Path, idle_s: int) -> tuple[list[str], int]:
-    port = _free_port()
+    port = free_port()
     (folder / "large").write_text(LARGE)
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, idle=idle_s))
     return ["nginx", "-e", f"{folder}/errors", "-c", f"{folder}/nginx.conf"], port
 
 
 def _uvicorn(folder: Path, idle_s: int) -> tuple[list[str], int]:
-    port = _free_port()
+    port = free_port()
     words = ["-m", "uvicorn", "asgi:app", "--app-dir", str(HERE), "--port", str(port), "--log-level", "error"]
     return [sys.executable, *words, "--timeout-keep-alive", str(idle_s)], port
 
 
 def _hypercorn(folder: Path, idle_s: int) -> tuple[list[str], int]:
-    port = _free_port()
+    port = free_port()
     words = ["-m", "hypercorn", f"{HERE}/asgi:app", "--bind", f"127.0.0.1:{port}", "--log-level", "ERROR"]
     return [sys.executable, *words, "--keep-alive", str(idle_s)], port
 
@@ -97,12 +98,6 @@ SERVERS = {
     "hypercorn": Server((sys.executable,), ASGI, _hypercorn),
     "inets": Server(("erl", "erlc"), ASGI, _inets),
 }
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @contextlib.contextmanager

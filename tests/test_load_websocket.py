@@ -11,8 +11,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from tests.test_load_secure import certificates as certificates
-from tests.test_load_secure import document
+from tests.command_line import load_document
 
 
 async def _answer(connection: ServerConnection) -> None:
@@ -63,7 +62,7 @@ def test_every_message_comes_back(
     few = ("--requests", "60", "--connections", "3", "--line", "message {n}: ü", "--io", io, *loop)
     trust = ("--cacert", str(certificates / "own.pem"))
     for target in ((f"ws://127.0.0.1:{servers[0]}/",), (f"wss://localhost:{servers[1]}/", *trust)):
-        load = document(*target, *few)
+        load = load_document(*target, *few)
         assert (load["requests"] + load["late_requests"], load["errors"]) == (60, {})
         assert load["protocol"] == "ws"
         assert load["handshake_ms"]["p50"] > 0
@@ -72,13 +71,13 @@ def test_every_message_comes_back(
 
 def test_a_message_that_does_not_come_back(servers: tuple[int, int], workplace: Path) -> None:
     target = f"ws://127.0.0.1:{servers[0]}/wrong"
-    load = document(target, "--requests", "10", status=1)
+    load = load_document(target, "--requests", "10", status=1)
     assert load["errors"] == {"content": 10}
-    assert document(target, "--requests", "10", "--expect-body", "wrong")["errors"] == {}
+    assert load_document(target, "--requests", "10", "--expect-body", "wrong")["errors"] == {}
 
 
 def test_held_connections(servers: tuple[int, int], workplace: Path) -> None:
-    streams = document(
+    streams = load_document(
         f"stream+ws://127.0.0.1:{servers[0]}/feed/{{id}}",
         *("--connections", "5", "--duration", "1200ms", "--interval", "100ms"),
         *("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}"),
@@ -89,7 +88,7 @@ def test_held_connections(servers: tuple[int, int], workplace: Path) -> None:
 
 
 def test_a_server_without_websockets(http: str) -> None:
-    load = document(f"ws{http[4:]}/", "--requests", "4", status=1)
+    load = load_document(f"ws{http[4:]}/", "--requests", "4", status=1)
     assert set(load["errors"]) == {"upgrade"}
     assert "it answers 200 to the request for a WebSocket" in load["detail"]
 

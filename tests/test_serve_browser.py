@@ -17,8 +17,8 @@ from ringside.serve import live
 from ringside.store import Store
 from tests.browsers import PATIENCE_MS, launched, watched
 from tests.command_line import RINGSIDE, ringside
+from tests.live_pages import serving
 from tests.runs import experiment, make_run
-from tests.test_serve import serving
 
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -5,9 +5,7 @@ import dataclasses
 import gzip
 import importlib.metadata
 import json
-import os
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,6 +23,7 @@ from ringside.render.plots import charts
 from ringside.render.plots.spec import Chart, Panel
 from ringside.store.plans import PlannedContender
 from tests.analyses import HOST, HOSTILE, Exact, analysis, point, scaled
+from tests.browsers import chromium
 from tests.render.test_plots import everything
 
 PLOTS = charts.missing() is None
@@ -303,16 +302,6 @@ def test_vega_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert scripts.vega() == first
 
 
-def browser() -> str:
-    """A browser's path. Where there is none the test is skipped; in CI there must be one."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("CI needs chromium to look at the page")
-        pytest.skip("there is no chromium to look at the page with")
-    return program
-
-
 def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
     """The page of a run with these panels instead of its own."""
     with mock.patch.object(page, "charts", return_value=[Chart("All", "All kinds.", panels)]):
@@ -321,7 +310,7 @@ def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
 
 @pytest.mark.skipif(not PLOTS, reason="the `report` extra is not installed")
 def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
-    program = browser()
+    program = chromium()
     panels = tuple(everything())
     run = analysis({("go", P): {"hop_ns": scaled(1.0)}}, contenders={"go": planned(HOSTILE)["erlang"]})
     (tmp_path / "report.html").write_text(drawn_page(run, panels), encoding="utf-8")

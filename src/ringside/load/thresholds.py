@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import operator
 import re
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from ringside import units as numbers
 from ringside.load.result import LoadResult
 from ringside.load.time_units import UNITS
+from ringside.stats.percentiles import Histogram
 from ringside.text import one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -136,19 +136,14 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     if threshold.figure in _SUMMARY:
         value = getattr(summary, f"{threshold.figure.replace('.', '_')}_ns")
     else:
-        value = _quantile(result.counts.get(name, ()), float(threshold.figure[1:]) / 100)
+        value = _percentile(result.counts.get(name, ()), float(threshold.figure[1:]) / 100)
     return Check(threshold, value, result.is_lower_bound)
 
 
-def _quantile(counts: Sequence[tuple[int, int]], quantile: float) -> float | None:
-    """The value at this rank of a histogram of (value, count) pairs; None of an empty one."""
-    rank = math.ceil(sum(count for _, count in counts) * quantile)
-    reached = 0
-    for value, count in sorted(counts):
-        reached += count
-        if reached >= rank > 0:
-            return float(value)
-    return None
+def _percentile(counts: Sequence[tuple[int, int]], level: float) -> float | None:
+    """A percentile of a histogram of (value, count) pairs; None of an empty one."""
+    histogram = Histogram(counts)
+    return float(histogram.percentile(level)) if histogram.total else None
 
 
 def _shown(value: float, unit: str) -> str:

@@ -17,9 +17,9 @@ _FOLDER = Path(__file__).parent / "templates"
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    made = environment(_FOLDER)
-    made.globals["style"] = Markup(style.read("page.css") + (_FOLDER / "site.css").read_text("utf-8"))
-    return made
+    templates = environment(_FOLDER)
+    templates.globals["style"] = Markup(style.read("page.css") + (_FOLDER / "site.css").read_text("utf-8"))
+    return templates
 
 
 def page(template: str, **values: Any) -> bytes:

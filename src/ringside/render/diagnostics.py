@@ -144,7 +144,7 @@ def sentences(diagnostic: Diagnostic) -> str:
     return " ".join(f"{capital(part, diagnostic)}." for part in words(diagnostic) if part)
 
 
-def written(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
+def for_pages(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
     """Diagnostics as they stand in pages: the text as a sentence without its full stop."""
     return [
         {"code": each.code, "text": capital(text, each), "remedy": remedy}

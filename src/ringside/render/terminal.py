@@ -152,7 +152,11 @@ def _several_grids(table: TableData, console: Console) -> list[Table]:
 
 
 def _can_draw_bars(table: TableData, console: Console) -> bool:
-    return len(table.rows) > 1 and not console.options.ascii_only
+    return len(table.rows) > 1 and not console.options.ascii_only and bool(_columns_with_bars(table))
+
+
+def _columns_with_bars(table: TableData) -> frozenset[int]:
+    return frozenset(index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None)
 
 
 def _fits(grid: Table, console: Console) -> bool:
@@ -170,7 +174,7 @@ def _print_title(table: TableData, console: Console) -> None:
 
 def _grid(table: TableData, kept: Sequence[int], *, with_bars: bool) -> Table:
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    kinds = column_kinds(table)
+    kinds, barred = column_kinds(table), _columns_with_bars(table) if with_bars else frozenset()
     columns = [one_line(column) for column in table.columns]
     for index in kept:
         is_number = kinds[index] == "number"
@@ -186,19 +190,16 @@ def _grid(table: TableData, kept: Sequence[int], *, with_bars: bool) -> Table:
                 cell_len(part) for text in texts for part in ([text] if is_whole else text.split())
             ),
         )
-        if with_bars and any(row[index].bar is not None for row in table.rows):
+        if index in barred:
             grid.add_column("", no_wrap=True, min_width=_BAR_CELLS)
     for row in table.rows:
-        grid.add_row(*(part for index in kept for part in _parts(table, row, index, with_bars=with_bars)))
+        grid.add_row(*(part for index in kept for part in _parts(row[index], with_bar=index in barred)))
     return grid
 
 
-def _parts(table: TableData, row: Sequence[TableCell], index: int, *, with_bars: bool) -> Sequence[Text]:
+def _parts(cell: TableCell, *, with_bar: bool) -> Sequence[Text]:
     """A cell, and its bar where its column has bars."""
-    text = _text(row[index])
-    if with_bars and any(other[index].bar is not None for other in table.rows):
-        return text, Text(_bar(row[index].bar), style="dim")
-    return (text,)
+    return (_text(cell), Text(_bar(cell.bar), style="dim")) if with_bar else (_text(cell),)
 
 
 def _bar(share: float | None) -> str:

@@ -148,7 +148,7 @@ class Pages:
                 trouble="",
                 diff={
                     "table": run_diff.table(difference),
-                    "diagnostics": diagnostics.written(difference.diagnostics),
+                    "diagnostics": diagnostics.for_pages(difference.diagnostics),
                     "metrics": both[0].metrics,
                     "metric": metric or "",
                     "sides": [

@@ -55,7 +55,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
                     for point in analysis.points
                 ],
                 is_open=len(analysis.points) <= _OPEN_POINTS,
-                diagnostics=diagnostics.written(analysis.diagnostics),
+                diagnostics=diagnostics.for_pages(analysis.diagnostics),
             ),
             "plots": page(
                 "part_plots.html.j2",

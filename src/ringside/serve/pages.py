@@ -22,10 +22,10 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    made = environment(_FOLDER / "templates")
-    made.filters["part"] = lambda text: quote(text, safe="")
-    made.globals["asset"] = asset
-    return made
+    templates = environment(_FOLDER / "templates")
+    templates.filters["part"] = lambda text: quote(text, safe="")
+    templates.globals["asset"] = asset
+    return templates
 
 
 def page(template: str, **values: Any) -> str:

@@ -15,6 +15,9 @@ from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.units import count
 from ringside.workloads.claims import ClaimTest
 
+# Where a contract has a range of seeds, it begins with 0 and ends here.
+LARGEST_SEED = 4_294_967_295
+
 
 @dataclass(frozen=True, slots=True)
 class Factor:

@@ -22,7 +22,7 @@ from ringside.analysis.overview import suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render import sentences
-from ringside.render.diagnostics import written
+from ringside.render.diagnostics import for_pages
 from ringside.render.documents import FORMAT, document
 from ringside.render.html import appendix, sources, style
 from ringside.render.html.front import front
@@ -68,7 +68,7 @@ def render(pages: Sequence[Page]) -> str:
         front=top,
         sections=sections,
         claims=_claims(analyses),
-        common=written(common),
+        common=for_pages(common),
         contenders=contenders,
         contender_table=contender_table(*analyses),
         machines=appendix.machines(analyses),
@@ -124,7 +124,7 @@ def _section(
             for point in analysis.points
         ],
         "open": len(analysis.points) <= _OPEN_POINTS,
-        "diagnostics": written(weak_points),
+        "diagnostics": for_pages(weak_points),
         "charts": _charts(analysis, specs) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
         "tables": part_tables(analysis),

@@ -15,7 +15,7 @@ from ringside.render.table import column_kinds
 
 def environment(*folders: Path) -> jinja2.Environment:
     """The environment of the templates in these folders, with the macros of ours behind them."""
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader([*folders, style.FOLDER]),
         autoescape=True,
         finalize=sources.visible,
@@ -23,8 +23,8 @@ def environment(*folders: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["code"] = sources.code
-    made.filters["kinds"] = column_kinds
-    made.globals["version"] = __version__
-    made.globals["colours"] = of_contender
-    return made
+    templates.filters["code"] = sources.code
+    templates.filters["kinds"] = column_kinds
+    templates.globals["version"] = __version__
+    templates.globals["colours"] = of_contender
+    return templates

@@ -38,7 +38,7 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
         block=trial.block,
         edges=edges,
         cpu=_cpu(samples, times_s, trial.report.threads if trial.report else (), edges),
-        pss_bytes=_observed(times_s, [sample.pss_bytes for sample in samples]),
+        pss_bytes=memory_over_time(load, samples),
         kernel_bytes=Series(
             kernel_bytes.times, tuple(max(0.0, v - kernel_bytes.values[0]) for v in kernel_bytes.values)
         ),

@@ -13,6 +13,7 @@ from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
     CORES,
+    LARGEST_SEED,
     REPEATS,
     Factor,
     ProgramChecks,
@@ -41,7 +42,6 @@ from ringside.workloads.process import (
 # Each span is a protocol line, of which a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
-_LARGEST_SEED = 4_294_967_295
 # A makespan below the ideal by less is noise.
 _LEAST_OVER_IDEAL = 0.98
 _BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; longer jobs reduce what their beginning takes"
@@ -178,7 +178,7 @@ class Jobs(Workload):
             ({"jobs": 7, "kind": "sleep", "duration_ms": 40, "workers": 3}, 2**31 - 3),
             ({"jobs": 5, "kind": "cpu", "rounds": 3000, "workers": 2}, 1),
             ({"jobs": 1, "kind": "noop", "workers": 8}, 0),
-            ({"jobs": 2000, "kind": "noop", "workers": 4}, _LARGEST_SEED),
+            ({"jobs": 2000, "kind": "noop", "workers": 4}, LARGEST_SEED),
         ),
         phases=frozenset({"submit", "makespan", "gap"}),
         held={"kind": "sleep", "duration_ms": 20},

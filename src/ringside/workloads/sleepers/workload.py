@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import CORES, Factor, ProgramChecks, ScalingLaw, Slope, Workload
+from ringside.workloads.base import CORES, LARGEST_SEED, Factor, ProgramChecks, ScalingLaw, Slope, Workload
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.sleepers.claims import CLAIMS
 from ringside.workloads.sleepers.evidence import (
@@ -21,7 +21,8 @@ from ringside.workloads.sleepers.evidence import (
 )
 
 _OUTPUT_BYTES = 1 << 20
-_LARGEST_SEED = 4_294_967_295
+# The keys of `::result` by the names in metrics.
+_LATE_NAMES = dict(zip(("p50", "p99", "max"), LATE, strict=True))
 # The work of a second of sleep, in tasks: what a slow runtime starts meanwhile.
 _TASKS_PER_SECOND = 50_000
 _REHEARSED = {"tasks": 1000, "seconds": 2}
@@ -109,7 +110,7 @@ class Sleepers(Workload):
             *("tasks=1000001", "seconds=3601", "tasks=-3", "seconds=2.5", "seed=4294967296", "cores=0"),
         ),
         sizes=(
-            ({"tasks": 500, "seconds": 2}, _LARGEST_SEED),
+            ({"tasks": 500, "seconds": 2}, LARGEST_SEED),
             ({"tasks": 1, "seconds": 2}, 0),
             ({"tasks": 23, "seconds": 3}, 2**31 - 3),
             ({"tasks": 4000, "seconds": 3}, 1),
@@ -156,8 +157,7 @@ class Sleepers(Workload):
         if start_ns := trial.phase_ns("start"):
             figures |= {"start_ns": start_ns / int(point["tasks"]), "start_s": start_ns / 1e9}
         if trial.report and trial.report.result and (late := lateness_ns(trial.report.result)):
-            names = (f"late_ms.{name}" for name in ("p50", "p99", "max"))
-            figures |= {name: late[key] / 1e6 for name, key in zip(names, LATE, strict=True)}
+            figures |= {f"late_ms.{name}": late[key] / 1e6 for name, key in _LATE_NAMES.items()}
         if wakes := trial.phases.get("wake"):
             figures["end_late_ms"] = max(0, wakes[-1] - int(point["seconds"]) * SECOND_NS) / 1e6
         held = trial.marks.get("started")
