@@ -54,7 +54,7 @@ def test_every_published_file_reads() -> None:
     assert max(figure.value for figure in figures) == 10948.8
 
 
-# One block of it takes the ten minutes that an experiment may: no verdicts without --blocks.
+# One block of it takes more than six of the ten minutes that an experiment may: no verdicts without --blocks.
 ONE_BLOCK = {"sleepers-million"}
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -48,6 +49,29 @@ def test_what_python_contenders_share_is_the_same_everywhere() -> None:
         assert len(copies) > 3
         first = next(iter(copies.values()))
         assert [str(path) for path, text in copies.items() if text != first] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["settings.c", "settings.h", "settings.hpp", "settings.rb", "input.go", "product.go"]
+)
+def test_what_two_contenders_share_is_the_same_in_both(name: str) -> None:
+    copies = [path.read_bytes() for path in (ROOT / "contenders").rglob(name)]
+    assert len(copies) > 1
+    assert len(set(copies)) == 1
+
+
+@pytest.mark.parametrize("name", ["read_cases", "read_count", "read_vector", "smallest_product"])
+def test_the_python_batches_read_and_compute_a_case_alike(name: str) -> None:
+    copies = []
+    for path in (ROOT / "contenders").glob("*/batch.py"):
+        text = path.read_text(encoding="utf-8")
+        copies += [
+            ast.get_source_segment(text, node)
+            for node in ast.parse(text).body
+            if isinstance(node, ast.FunctionDef) and node.name == name
+        ]
+    assert len(copies) > 3
+    assert len(set(copies)) == 1
 
 
 def test_uvloop_runs_the_programs_of_asyncio() -> None:

@@ -23,6 +23,13 @@ def made(language: str, *words: str) -> Path:
     return Path("mine")
 
 
+def test_the_next_command_names_the_folder(workplace: Path) -> None:
+    done = ringside("new", "contender", "mine", "--language", "python")
+    assert done.stderr == "ringside: next: ringside check ./mine\n"
+    done = ringside("new", "contender", "mine", "--language", "python", "--in", str(workplace / "there"))
+    assert done.stderr == f"ringside: next: ringside check {workplace}/there/mine\n"
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_manifests_are_right_and_no_placeholder_is_left(language: str, workplace: Path) -> None:
     folder = made(language)

@@ -1,6 +1,7 @@
 // How a server begins and ends.
 #pragma once
 
+// First: Boost 1.74 uses std::exchange and does not include it.
 #include <utility>
 
 #include <boost/asio.hpp>

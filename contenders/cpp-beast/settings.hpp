@@ -26,13 +26,14 @@ public:
         }
     }
 
-    // The value of a key that must be there.
+    // The value of a key; empty where it is missing.
     std::string text(const std::string& key) const
     {
         const auto found = given_.find(key);
         return found == given_.end() ? "" : found->second;
     }
 
+    // Without a default the key must be there.
     std::int64_t whole_number(const std::string& key, std::int64_t least, std::int64_t greatest) const
     {
         const auto value = text(key);

@@ -1,4 +1,4 @@
-// Package service is what the two servers share: how they begin and end.
+// Package service is what the servers share: how they begin and end.
 package service
 
 import (

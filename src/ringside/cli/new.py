@@ -42,5 +42,7 @@ def new(kind: str, name: str, *, language: str, workloads: Sequence[str] = (), f
     write(place, made)
     for path in sorted(made):
         print(place / path)
-    print(f"ringside: next: ringside check ./{place}", file=sys.stderr)
+    # Without a slash it would be the name of a contender of the catalogue.
+    words = place if place.is_absolute() else f"./{place}"
+    print(f"ringside: next: ringside check {words}", file=sys.stderr)
     return 0

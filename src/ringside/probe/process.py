@@ -332,7 +332,9 @@ def find_probe() -> str:
     beside = Path(sys.executable).parent / "ringside-probe"
     path = str(beside) if beside.exists() else shutil.which("ringside-probe")
     if not path:
-        raise ProbeError("the probe is not installed: run `make setup`, or `pip install ringside-probe`")
+        raise ProbeError(
+            "the probe is not installed: run `make setup`, or install the wheel of ringside-probe"
+        )
     return path
 
 

@@ -13,7 +13,7 @@ use rust_tokio::{report, run};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{channel, Receiver, Sender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{spawn_blocking, JoinHandle};
+use tokio::task::spawn_blocking;
 
 const OWN_CAPACITY: usize = 100;
 /// So many bytes of text may be in progress, where a case counts for its text and this much more.
@@ -133,7 +133,7 @@ fn read_all(path: &str, cores: usize, answers: Sender<Answer>) -> Result<Reading
         let waiting = Instant::now();
         let permit = Handle::current().block_on(ahead.clone().acquire_many_owned(permits));
         waited += waiting.elapsed();
-        let _: JoinHandle<()> = tokio::spawn(solve(
+        tokio::spawn(solve(
             case,
             permit.expect("it is never closed"),
             answers.clone(),

@@ -1,5 +1,5 @@
-//! Whether replies may wait in the kernel until the thread has something else to do. Waking for each costs more than all
-//! other work on it, and the kernel has stamped when it came.
+//! Whether replies may wait in the kernel until the thread has something else to do. This saves a wake-up for each, and
+//! the kernel has stamped when it came.
 
 /// Replies wait at most so long.
 const MAX_DEFERRAL_NS: u64 = 1_000_000;
