@@ -96,8 +96,7 @@ asio::awaitable<void> answer(const Gateway& gateway, beast::tcp_stream& stream, 
     const auto id = std::string(request["X-Request-Id"]);
     auto& loop = static_cast<asio::io_context&>(executor.context());
     for (std::size_t i = 0; i < calls; ++i)
-        asio::co_spawn(asio::make_strand(loop), unit(gateway, i, id, round),
-                       asio::detached);
+        asio::co_spawn(asio::make_strand(loop), unit(gateway, i, id, round), asio::detached);
     Body body(stream, request);
     auto written = Clock::now();
     for (bool last = false; !last;) {

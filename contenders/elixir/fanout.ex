@@ -125,11 +125,12 @@ defmodule Fanout do
       {ref, piece} when is_map_key(tasks, ref) ->
         Process.demonitor(ref, [:flush])
         tasks = Map.delete(tasks, ref)
+        last? = tasks == %{}
 
-        case {write(response, piece, tasks == %{}), tasks == %{}} do
-          {{:ok, response}, false} -> gather(response, tasks, tick_ms)
-          {{:ok, _}, true} -> :ok
-          {error, _} -> error
+        case write(response, piece, last?) do
+          {:ok, _} when last? -> :ok
+          {:ok, response} -> gather(response, tasks, tick_ms)
+          error -> error
         end
     after
       tick_ms -> with {:ok, response} <- write(response, ".", false), do: gather(response, tasks, tick_ms)
