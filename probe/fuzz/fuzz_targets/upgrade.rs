@@ -5,6 +5,7 @@
 #[path = "../../src/load"]
 mod load {
     pub mod error;
+    pub mod http_head;
     pub mod transport {
         pub mod fault;
         pub mod upgrade;

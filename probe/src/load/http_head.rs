@@ -4,7 +4,7 @@ use super::error::ErrorKind;
 
 /// Limits of a head.
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;
-const MAX_FIELDS: usize = 100;
+pub const MAX_FIELDS: usize = 100;
 
 pub struct Head {
     pub status: u16,
@@ -48,15 +48,12 @@ pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>
             }
             length = Some(value);
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            let chunked = field
-                .value
-                .trim_ascii_both()
-                .eq_ignore_ascii_case(b"chunked");
+            let chunked = trimmed(field.value).eq_ignore_ascii_case(b"chunked");
             // The request accepts no other coding, and chunked may occur once only.
             coding = Some(chunked && coding.is_none());
         } else if field.name.eq_ignore_ascii_case("connection") {
             for option in field.value.split(|&byte| byte == b',') {
-                let option = option.trim_ascii_both();
+                let option = trimmed(option);
                 if option.eq_ignore_ascii_case(b"close") {
                     keep_alive = false;
                 } else if option.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0)
@@ -65,7 +62,7 @@ pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>
                 }
             }
         } else if keeps_location && field.name.eq_ignore_ascii_case("location") {
-            location.get_or_insert_with(|| field.value.trim_ascii_both().into());
+            location.get_or_insert_with(|| trimmed(field.value).into());
         }
     }
     let body = match (coding, length) {
@@ -85,21 +82,15 @@ pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>
 
 /// A number in decimal digits only.
 fn number(text: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(text.trim_ascii_both()).ok()?;
+    let text = std::str::from_utf8(trimmed(text)).ok()?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
 }
 
 /// `<[u8]>::trim_ascii` of Rust 1.80.
-trait Trim {
-    fn trim_ascii_both(&self) -> &[u8];
-}
-
-impl Trim for [u8] {
-    fn trim_ascii_both(&self) -> &[u8] {
-        let kept = |byte: &u8| !byte.is_ascii_whitespace();
-        let start = self.iter().position(kept).unwrap_or(self.len());
-        let end = self.iter().rposition(kept).map_or(start, |last| last + 1);
-        &self[start..end]
-    }
+pub fn trimmed(text: &[u8]) -> &[u8] {
+    let kept = |byte: &u8| !byte.is_ascii_whitespace();
+    let start = text.iter().position(kept).unwrap_or(text.len());
+    let end = text.iter().rposition(kept).map_or(start, |last| last + 1);
+    &text[start..end]
 }

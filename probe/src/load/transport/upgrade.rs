@@ -2,10 +2,9 @@
 
 use super::fault::Fault;
 use crate::load::error::ErrorKind;
+use crate::load::http_head::{trimmed, MAX_FIELDS, MAX_HEAD_BYTES};
 use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
 
-const MAX_HEAD_BYTES: usize = 16 * 1024;
-const MAX_FIELDS: usize = 100;
 /// Of RFC 6455, section 1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
@@ -105,19 +104,6 @@ impl Upgrade {
             _ => refused("its Sec-WebSocket-Accept is wrong"),
         }
     }
-}
-
-fn trimmed(text: &[u8]) -> &[u8] {
-    let is_space = |byte: &u8| *byte == b' ' || *byte == b'\t';
-    let start = text
-        .iter()
-        .position(|byte| !is_space(byte))
-        .unwrap_or(text.len());
-    let end = text
-        .iter()
-        .rposition(|byte| !is_space(byte))
-        .map_or(start, |end| end + 1);
-    &text[start..end]
 }
 
 /// RFC 4648, section 4.
