@@ -41,7 +41,7 @@ def trial(block: int, *loads: LoadMessage, outcome: Outcome = Outcome.OK) -> Tri
 
 
 def curves(*trials: Trial) -> tuple[PercentileCurve, ...]:
-    return analyse(planned(["go"], [P]), list(trials), Service()).percentiles
+    return analyse(planned(["go"], [P]), list(trials), Service()).percentiles()
 
 
 def by_level(curve: PercentileCurve) -> dict[float, tuple[float, float | None, float | None]]:

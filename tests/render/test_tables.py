@@ -8,32 +8,21 @@ import pytest
 
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.run_diff import diff
-from ringside.analysis.scaling import Outlook
 from ringside.analysis.warmup import WarmUp
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
-from ringside.probe.protocol import TrialOutcome
 from ringside.render import sentences
 from ringside.render.table import TableData
-from ringside.render.tables import breakdown, contenders, points, published, run_diff, scaling, tables, warmup
+from ringside.render.tables import breakdown, contenders, points, published, tables, warmup
 from ringside.stats.changepoints import SeriesKind
 from ringside.store.plans import PlannedContender
-from ringside.workloads.base import ScalingLaw, Slope
+from ringside.workloads.base import Slope
 from tests.analyses import CPU, HOP, MEMORY, NOISE, Exact, analysis, point, scaled
+from tests.tables import column, texts
 
 P, Q = point(nodes=10), point(nodes=20)
 MIB = 1 << 20
-
-
-def texts(table: TableData) -> list[list[str]]:
-    return [[cell.text for cell in row] for row in table.rows]
-
-
-def column(table: TableData, name: str) -> list[str]:
-    place = table.columns.index(name)
-    return [row[place].text for row in table.rows]
 
 
 class Secondary(Exact):
@@ -211,100 +200,6 @@ def test_slopes_are_sorted_by_their_size() -> None:
     assert texts(table) == [["go", "400 B (400–400)"], ["erlang", "2.64 KiB (2.64–2.64)"]]
 
 
-class Scaled(Exact):
-    scaling_laws = (ScalingLaw("cores", CPU.name, "cores"), ScalingLaw("cases", CPU.name))
-
-
-def over_cores(*levels: int, host: dict[str, object] | None = None) -> RunAnalysis:
-    """`half` loses half of each core beyond the first; `none` gains nothing."""
-    values = {}
-    for cores in levels:
-        values["half", point(cores=cores)] = {"cpu_s": scaled(12 / (0.5 + cores / 2))}
-        values["none", point(cores=cores)] = {"cpu_s": scaled(12)}
-    return analysis(values, measurement=Scaled(), host=host)
-
-
-def test_efficiency_is_the_speed_up_over_the_cores() -> None:
-    (table,) = scaling.tables(over_cores(1, 2, host={"cpus_usable": [0, 1]}))
-    assert table.title == "Scaling over cores"
-    assert table.columns == ("contender", "speed-up on 2", "efficiency")
-    assert texts(table) == [["half", "1.50 (1.50–1.50)", "75 %"], ["none", "1.00 (1.00–1.00)", "50 %"]]
-    assert table.subtitle.startswith("of CPU time, from pairs in blocks")
-    assert table.notes == (
-        "Speed-ups on up to 2 cores are too few to fit the law of scaling, which has three parameters: this "
-        "run cannot show where a program stops gaining, or gets slower. This machine has 2 usable CPUs; on a "
-        "larger one, use --cores all.",
-    )
-
-
-def test_a_larger_machine_has_the_levels_that_lack() -> None:
-    (table,) = scaling.tables(over_cores(1, 2, host={"cpus_usable": list(range(8))}))
-    assert table.notes[0].endswith("or gets slower. Use --cores all.")
-
-
-def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
-    pytest.importorskip("scipy")
-    (table,) = scaling.tables(over_cores(1, 2, 4))
-    assert table.columns[3:] == ("efficiency", "contention", "coherency", "best cores", "by the law")
-    assert column(table, "efficiency") == ["62 %", "25 %"]
-    assert column(table, "by the law")[1] == "gains almost nothing from more cores"
-    assert table.notes == (
-        "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("outlook", "ends", "text"),
-    [
-        (Outlook.NO_GAIN, None, "gains almost nothing from more cores"),
-        (Outlook.SLOWER_BEYOND, (12.4, 15.6), "gets slower beyond 12 to 16 cores"),
-        (Outlook.SLOWER_BEYOND, (14.6, 15.4), "gets slower beyond 15 cores"),
-        (
-            Outlook.GAINS_UP_TO,
-            (41.7, 63.7),
-            "still gains at 8; by the law up to 42 to 64 cores (not measured)",
-        ),
-        (
-            Outlook.NEVER_MORE_THAN,
-            (33.3, 40.1),
-            "still gains at 8; by the law at most 33 to 40× (not measured)",
-        ),
-        (Outlook.NO_LIMIT, None, "no limit visible up to 8 cores"),
-        (Outlook.NOT_CLEAR, None, "intervals too wide to say"),
-    ],
-)
-def test_what_the_law_says_of_more_cores(
-    outlook: Outlook, ends: tuple[float, float] | None, text: str
-) -> None:
-    pytest.importorskip("scipy")
-    row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
-    assert row.fit is not None
-    assert scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=ends)) == text
-    assert scaling.outlook(dataclasses.replace(row, fit=None)) == ""
-
-
-def test_every_outlook_has_words() -> None:
-    pytest.importorskip("scipy")
-    row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
-    written = [
-        scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=(2.0, 3.0)))
-        for outlook in Outlook
-    ]
-    assert len(set(written)) == len(Outlook)
-
-
-def test_growth_has_an_exponent_for_each_contender() -> None:
-    pytest.importorskip("scipy")
-    values = {
-        (name, point(cases=cases)): {"cpu_s": scaled(1e-3 * cases**power)}
-        for name, power in (("quadratic", 2), ("linear", 1))
-        for cases in (10, 100, 1000)
-    }
-    (table,) = scaling.tables(analysis(values, measurement=Scaled()))
-    assert table.title == "CPU: growth with cases"
-    assert texts(table) == [["linear", "1.00 (1.00–1.00)"], ["quadratic", "2.00 (2.00–2.00)"]]
-
-
 class Parts(Exact):
     breakdown = (CPU.name, MEMORY.name)
 
@@ -454,70 +349,3 @@ def test_cells_without_figures_have_a_reason() -> None:
     table = tables(run)[-1]
     assert table.title == "Without figures"
     assert texts(table) == [["go", "nodes=10", "7 × crashed", "crashed: exit status 3"]]
-
-
-def run_of(
-    go: float, reference_ns: int | None = 10_000_000, memory_reference_ns: int | None = None
-) -> RunAnalysis:
-    values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in (("erlang", 100.0), ("go", go))}
-    report = TrialOutcome("ok", reference_ns=reference_ns, memory_reference_ns=memory_reference_ns)
-    return analysis(values, reports={"erlang": report, "go": report})
-
-
-def test_two_runs() -> None:
-    first, second = run_of(200.0), run_of(300.0)
-    second = dataclasses.replace(second, run=dataclasses.replace(second.run, id="run-2"))
-    table = run_diff.table(diff(first, second))
-    assert table.title == "run-2 over run-1"
-    assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
-    assert texts(table)[1][:4] == ["go", "nodes=10", "200 ns", "300 ns"]
-    assert texts(table)[1][4].startswith("1.50 (")
-    assert column(table, "verdict") == ["equivalent", "slower"]
-    assert [row[-1].kind for row in table.rows] == ["even", "slower"]
-    assert table.notes == (
-        "The machine: reference computations took as long in the second run: in registers 1.00 (1.00–1.00) "
-        "times.",
-    )
-
-
-def test_both_reference_computations_of_two_runs() -> None:
-    first = run_of(200.0, 1000, 2000)
-    table = run_diff.table(diff(first, run_of(200.0, 1100, 1600)))
-    assert table.notes == (
-        "The machine: reference computations took as long in the second run: in registers 1.10 (1.10–1.10), "
-        "waiting for memory 0.800 (0.800–0.800) times.",
-    )
-    # Intervals are wider by the shifts of the machine, and 5 % lie within them.
-    assert column(table, "verdict") == ["inconclusive", "inconclusive"]
-
-
-def test_the_words_of_two_runs_suit_the_metric() -> None:
-    report = TrialOutcome(outcome="ok", reference_ns=10_000_000)
-
-    def run(memory: float) -> RunAnalysis:
-        values = {("go", P): {"memory_bytes": scaled(memory)}}
-        return analysis(values, reports={"go": report}, metrics=["memory_bytes"])
-
-    table = run_diff.table(diff(run(100.0), run(50.0)))
-    assert column(table, "verdict") == ["less"]
-    assert [row[-1].kind for row in table.rows] == ["faster"]
-
-
-def test_two_runs_without_a_reference_have_no_verdict() -> None:
-    table = run_diff.table(diff(run_of(200.0, None), run_of(300.0)))
-    assert texts(table)[1][4:] == ["1.50", "inconclusive"]
-    assert not table.notes
-
-
-def test_what_changed_about_contenders() -> None:
-    first, second = run_of(200.0), run_of(200.0)
-    changed = {
-        "erlang": dataclasses.replace(second.contenders["erlang"], version="28", files={"x": "y"}),
-        "go": dataclasses.replace(second.contenders["go"], version=None),
-    }
-    both_runs = diff(first, dataclasses.replace(second, contenders=changed))
-    assert run_diff.contender_changes(both_runs) == [
-        "erlang: 1.2.3 before, 28 after.",
-        "erlang: its sources have changed.",
-        "go: 1.2.3 before, not here after.",
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -40,14 +40,15 @@ class PercentileCurve:
     percentiles: tuple[Percentile, ...]
 
 
-def analyse_percentiles(
-    measurement: Measurement, trials: Mapping[Cell, Sequence[Trial]]
-) -> tuple[PercentileCurve, ...]:
+def analyse_percentiles(measurement: Measurement, trials: Sequence[Trial]) -> tuple[PercentileCurve, ...]:
     """The curve of each distribution and cell that has one."""
+    by_cell: dict[Cell, list[Trial]] = {}
+    for trial in trials:
+        by_cell.setdefault(trial.cell, []).append(trial)
     return tuple(
         curve
         for distribution in measurement.distributions
-        for cell, its_trials in trials.items()
+        for cell, its_trials in by_cell.items()
         if (curve := _curve(distribution, cell, list(_loads(distribution, its_trials))))
     )
 

@@ -80,7 +80,6 @@ class RunAnalysis:
     growth: tuple[Growth, ...]
     breakdown: tuple[BreakdownRow, ...]
     warm_ups: tuple[WarmUp, ...]
-    percentiles: tuple[PercentileCurve, ...]
     then_and_now: tuple[ThenAndNow, ...]
     timelines: Mapping[Cell, Timeline]
     spans: Mapping[Cell, tuple[Span, ...]]
@@ -117,6 +116,11 @@ class RunAnalysis:
     def confidence(self) -> float:
         """The nominal confidence of the intervals of ratios."""
         return nominal_confidence(self.experiment)
+
+    def percentiles(self) -> tuple[PercentileCurve, ...]:
+        """The curve over percentiles of each distribution and cell that has one. Only plots need them, and
+        histograms are long: they are computed when they are asked for."""
+        return analyse_percentiles(self.measurement, self.trials)
 
     def cell(self, contender: str, point: Point) -> CellAnalysis:
         return self.cells[Cell(contender, point)]
@@ -259,7 +263,6 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         growth=growth(laws["size"], names, points, cells),
         breakdown=_breakdown(measurement, laws["cores"], names, points, cells),
         warm_ups=analyse_warm_ups(measurement, by_cell),
-        percentiles=analyse_percentiles(measurement, by_cell),
         then_and_now=(
             then_and_now(
                 plan.published,

@@ -34,10 +34,11 @@ _PERCENTS = ("0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "99.99
 
 def charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """A plot for each distribution of the workload, a panel for each point."""
+    all_curves = analysis.percentiles()
     for distribution in analysis.measurement.distributions:
         curves = [
             curve
-            for curve in analysis.percentiles
+            for curve in all_curves
             if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
         ]
         drawn = (
