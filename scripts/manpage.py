@@ -61,8 +61,8 @@ def _command(name: str, command: click.Command, parent: click.Context) -> Iterat
     yield from _paragraphs(command.help or "")
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        # Arguments stand in the heading already.
-        if record and parameter.name != "help" and isinstance(parameter, click.Option):
+        # Arguments stand in the heading already, and every command has --help.
+        if record and isinstance(parameter, click.Option) and "--help" not in parameter.opts:
             yield f".TP\n.B {roff(record[0])}\n{roff(' '.join(record[1].split()))}"
 
 

@@ -7,8 +7,9 @@ from rich.console import Console
 
 from ringside.cli.progress import Estimate, LiveProgress
 from ringside.measure.stopping import StoppingRule
-from ringside.model.design import Cell, Point
+from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
+from ringside.store.plans import PlannedContender, plan_values
 from ringside.units import duration
 from ringside.workloads.ring import RING
 
@@ -16,6 +17,17 @@ from ringside.workloads.ring import RING
 def cell(name: str, nodes: int = 10) -> Cell:
     levels = (("nodes", nodes), ("messages", 10), ("mode", "token"), ("trace", 0), ("cores", 1))
     return Cell(name, Point(levels))
+
+
+def run_of(*cells: Cell) -> Run:
+    """The record of a run of these cells that has just begun."""
+    names = tuple(each.contender for each in cells)
+    experiment = Experiment(
+        name="e", title="E", workload="ring", contenders=names, factors={}, baseline=names[0], blocks=2
+    )
+    points = tuple({each.point: None for each in cells})
+    plan = plan_values(experiment, points, {name: PlannedContender(title=name) for name in names})
+    return Run("r", "e", "", None, 1, plan, {})
 
 
 def test_time_left_is_estimated_from_trials() -> None:
@@ -44,9 +56,8 @@ def test_durations(seconds: float, text: str) -> None:
 def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=is_terminal, width=80, color_system=None)
-    run = Run("r", "e", "", None, 1, {}, {})
     with LiveProgress(console) as progress:
-        progress.on_begin(run, StoppingRule(2), [cell("a")], RING)
+        progress.on_begin(run_of(cell("a")), StoppingRule(2), [cell("a")], RING)
         progress.on_trial_begin(1, cell("a"))
         progress.on_tick()
         failed = Trial(1, 0, cell("a"), Outcome.CRASHED, "it said \x1b[31mno")
@@ -77,7 +88,7 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
 def test_when_a_run_ends_is_said_first(rule: StoppingRule, goal: str) -> None:
     out = io.StringIO()
     with LiveProgress(Console(file=out, width=120)) as progress:
-        progress.on_begin(Run("r", "e", "", None, 1, {}, {}), rule, [cell("a"), cell("b")], RING)
+        progress.on_begin(run_of(cell("a"), cell("b")), rule, [cell("a"), cell("b")], RING)
         progress.on_trial_begin(3, cell("a"))
     shown = out.getvalue()
     assert shown.startswith(f"run r: 2 cells {goal}\n")
