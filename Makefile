@@ -59,6 +59,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/servers_bare.py
 	.venv/bin/python benchmarks/batch.py
 	.venv/bin/python benchmarks/engine.py
+	.venv/bin/python benchmarks/engine_secure.py
 	.venv/bin/python benchmarks/truth.py
 	.venv/bin/python benchmarks/calibration.py
 

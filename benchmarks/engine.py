@@ -35,9 +35,10 @@ SECONDS, ROUNDS, CONNECTIONS, RATE, STREAMS = 2, 10, 64, 20_000, 10_000
 STREAM_SECONDS = 10, 30
 # In so long all of them should be open.
 CONNECT_SECONDS = 3
-# oha looks at the clock about once in a millisecond and sends what has become due. h2load has a timer for
-# each connection, of ten milliseconds or of the time between two of its requests, whichever is longer.
-TICKS_S = 0.000_25, 0.001
+# The second is that of oha, which looks at the clock about once in a millisecond and sends what has become
+# due; the third is that of h2load, which has a timer for each connection, of ten milliseconds or of the time
+# between two of its requests, whichever is longer.
+TICKS_S = 0.000_25, 0.001, 0.01
 
 
 class Side:

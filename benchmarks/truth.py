@@ -4,7 +4,8 @@ In an open loop that keeps its rate L(q) = max(0, D - (1 - q) P), and the mean i
 falls into a freeze waits for its end). That is the law. The server is a witness as well: it notes when it
 answered, and the instants at which requests were due are known, so that the k-th answer less the k-th instant
 is what a client had to wait, stalls of the machine included, but for the way back. wrk and ab, closed loops,
-are asked about the same server. Feeds of which some chunks are late by a known time come first.
+are asked about the same server. Feeds of which some chunks are late by a known time come first, and a server
+that speaks TLS is the last; there the witness answers before it encrypts.
 `truth.py [quick]`.
 """
 
@@ -14,19 +15,29 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from engine import load
+from engine_secure import certificate
 from peers import peer
 
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p99_9_ns": 0.999}
 
 
-def freezing(period_s: float, freeze_s: float, rate: int, seconds: int, io: str) -> None:
-    """Print what the engine says beside the witness and the law."""
+def freezing(
+    period_s: float, freeze_s: float, rate: int, seconds: int, io: str, secure: Path | None = None
+) -> None:
+    """Print what the engine says beside the witness and the law. `secure`: the folder of a certificate."""
     words = [peer("freezing"), str(round(period_s * 1000)), str(round(freeze_s * 1000))]
-    print(f"P={period_s:g} s, D={freeze_s:g} s, {rate}/s for {seconds} s, {io}")
+    plan: dict[str, Any] = {}
+    if secure:
+        words += [str(secure / "own.pem"), str(secure / "own.key")]
+        plan["tls"] = {"server_name": "127.0.0.1", "cacert": str(secure / "own.pem")}
+    over = ", TLS" if secure else ""
+    print(f"P={period_s:g} s, D={freeze_s:g} s, {rate}/s for {seconds} s, {io}{over}")
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         port = int(server.stdout.readline())
@@ -39,6 +50,7 @@ def freezing(period_s: float, freeze_s: float, rate: int, seconds: int, io: str)
             duration_s=seconds,
             pacing={"kind": "constant", "rate_per_s": rate},
             request={"headers": [["Host", "127.0.0.1"]]},
+            **plan,
         )
         said, _ = server.communicate()
     latency = found["histograms"]["latency"]
@@ -158,6 +170,12 @@ def main() -> int:
             freezing(10, 1, 1000, 40, io)
             freezing(10, 1, 20_000, 40, io)
         for_good(io)
+    with tempfile.TemporaryDirectory() as folder:
+        certificate(Path(folder))
+        for io in ("uring", "epoll"):
+            freezing(1, 0.1, 1000, 20, io, Path(folder))
+            if not quick:
+                freezing(10, 1, 20_000, 40, io, Path(folder))
     others(10, 1)
     return 0
 
