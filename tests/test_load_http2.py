@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import load_document
+from tests.command_line import load_document, ringside
 from tests.started import ports_of
 
 SERVER = r"""
@@ -73,7 +73,12 @@ def test_several_requests_on_each_connection(
     few = ("--requests", "120", "--connections", "3", "-m", "5", "--io", io, *loop)
     expected = ("--expect-body", "HTTP/2.0 /x")
     trust = ("--http2", "--cacert", str(certificates / "own.pem"))
-    for target in ((f"h2://127.0.0.1:{servers[0]}/x",), (f"https://localhost:{servers[1]}/x", *trust)):
+    secure = f"localhost:{servers[1]}/x", *trust
+    for target in (
+        (f"h2://127.0.0.1:{servers[0]}/x",),
+        (f"https://{secure[0]}", *secure[1:]),
+        (f"h2s://{secure[0]}", *secure[2:]),
+    ):
         load = load_document(*target, *few, *expected)
         assert (load["requests"] + load["late_requests"], load["errors"]) == (120, {})
         assert (load["connections"]["opened"], load["connections"]["most_open"]) == (3, 3)
@@ -96,11 +101,19 @@ def test_bodies_placeholders_and_streams(servers: tuple[int, int], workplace: Pa
     assert set(streams["sequence"].values()) == {0}
 
 
-def test_both_versions_compared(servers: tuple[int, int], workplace: Path) -> None:
-    target = f"127.0.0.1:{servers[0]}/"
-    arguments = ("--requests", "24", "--blocks", "2", "--connections", "2", "-m", "2")
-    compared = load_document(f"h2://{target}", "--vs", f"h2://{target}y", *arguments)
+def test_both_versions_compared(servers: tuple[int, int], certificates: Path, workplace: Path) -> None:
+    target = f"localhost:{servers[1]}/y"
+    few = ("--requests", "24", "--blocks", "2", "--connections", "2", "-m", "3")
+    trust = ("--cacert", str(certificates / "own.pem"))
+    pair = (f"https://{target}", "--vs", f"h2s://{target}")
+    compared = load_document(*pair, *few, *trust)
     assert {(run["name"], run["requests"]) for run in compared["runs"]} == {("A", 12), ("B", 12)}
+    shown = " ".join(ringside("load", *pair, *few, *trust).stdout.split())
+    assert "A: HTTP/1.1, B: HTTP/2 with 3 streams on each connection" in shown
+    same = (f"h2s://{target}", "--vs", f"h2://localhost:{servers[0]}/y")
+    shown = " ".join(ringside("load", *same, *few, *trust).stdout.split())
+    assert "HTTP/2 with 3 streams on each connection, uring each" in shown
+    assert "HTTP/1.1" not in shown
 
 
 def test_a_server_that_does_not_choose_it(http: str, servers: tuple[int, int]) -> None:

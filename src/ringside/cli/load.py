@@ -35,9 +35,9 @@ EXIT_INTERRUPTED = 130
 def load(context: click.Context, /, **values: Any) -> int:
     """Drive load at TARGET and show what its users would see.
 
-    TARGET is http://…, https://…, h2://… (HTTP/2 without TLS), ws://…, wss://… (each message must come back),
-    tcp://host:port (lines), or one of the first five after stream+ (held open). Exit status 1 if nothing was
-    answered as expected.
+    TARGET is http://…, https://…, h2://… and h2s://… (HTTP/2, the second inside TLS), ws://…, wss://… (each
+    message must come back), tcp://host:port (lines), or one of the first six after stream+ (held open). Exit
+    status 1 if nothing was answered as expected.
     """
     from ringside.load import target as targets
 
@@ -70,8 +70,13 @@ def _check(
     """Raise UsageError where options exclude each other."""
     from ringside.load import options
 
-    is_secure = any(each.is_secure for each in (targets[0], other) if each)
-    options.check_target(targets[0], _options_in_use(context), is_secure=is_secure)
+    both = [each for each in (targets[0], other) if each]
+    options.check_target(
+        targets[0],
+        _options_in_use(context),
+        is_secure=any(each.is_secure for each in both),
+        is_http2=arguments.is_http2 or any(each.carrier == "http2" for each in both),
+    )
     if not arguments.other_target:
         for name, value in (("--blocks", arguments.blocks), ("--margin", arguments.margin)):
             if value is not None:
@@ -95,9 +100,9 @@ def _check(
 
 
 def _options_in_use(context: click.Context) -> list[str]:
-    """The options on the command line, as `--rate`."""
+    """The options on the command line by their long names, as `--rate`."""
     return [
-        parameter.opts[0]
+        max(parameter.opts, key=len)
         for parameter in context.command.params
         if parameter.name
         and context.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE

@@ -222,7 +222,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--http2",
         "is_http2",
         is_flag=True,
-        help="HTTP/2 for https://… (h2://… has it without TLS).",
+        help="HTTP/2 for https://…, as h2s://… says too (h2://…: without TLS).",
     ),
     option(
         _TLS,

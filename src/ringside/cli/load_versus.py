@@ -27,6 +27,8 @@ def compare(
     arguments: LoadArguments,
 ) -> int:
     """Carry out and show the comparison of the targets A and B. Returns the exit status."""
+    from msgspec import structs
+
     from ringside.cli import context
     from ringside.load import summary, versus
     from ringside.load.live import Screen, progress_interval_s
@@ -64,7 +66,11 @@ def compare(
             how = count(blocks, "block") if done == blocks else f"{done} of {blocks} blocks"
             how += f" in random order, seed {seed}; run {run.id}"
             if results := versus.results(analysis, plan):
-                how = f"{summary.how(targets['A'], first_part, results[0][1])} each; {how}"
+                differs = plans["B"].http2 != plan.http2
+                common = structs.replace(first_part, http2=None) if differs else first_part
+                how = f"{summary.how(targets['A'], common, results[0][1])} each; {how}"
+                if differs:
+                    how += "; " + ", ".join(f"{name}: {summary.version(plans[name])}" for name in targets)
             paired.show(analysis, how, context.out())
     if interrupted:
         streams.say("interrupted")

@@ -56,6 +56,7 @@ _NOT_FOR = {
     ),
 }
 _SECURE = ("--cacert", "--insecure")
+_STREAMS = "--streams"
 _KINDS = {
     "http": "an http target",
     "stream": "a stream",
@@ -65,14 +66,18 @@ _KINDS = {
 }
 
 
-def check_target(target: Target, options: Iterable[str], *, is_secure: bool = False) -> None:
-    """Raise UsageError where one of these options (`--rate`) is not for such a target. `is_secure`: this one,
-    or another that it is compared with, is inside TLS."""
+def check_target(
+    target: Target, options: Iterable[str], *, is_secure: bool = False, is_http2: bool = False
+) -> None:
+    """Raise UsageError where one of these options (`--rate`) is not for such a target. `is_secure`,
+    `is_http2`: this one, or another that it is compared with, is inside TLS, or driven by HTTP/2."""
     protocol = target.protocol
     kind = "stream+ws" if protocol == "stream" and target.is_websocket else protocol
     for option in options:
         if option in _SECURE and not is_secure:
             raise UsageError(f"{option} is for TLS: leave it out, or name the target as https://…")
+        if option == _STREAMS and not is_http2:
+            raise UsageError("--streams is for HTTP/2: add --http2, or name the target as h2://…")
         if option not in _NOT_FOR[kind]:
             continue
         if protocol == "stream" and option in _CONTENT:
@@ -262,8 +267,6 @@ def _http2(
     if is_asked and not (is_http and target.is_secure):
         raise UsageError("--http2 is for https://…: without TLS name the target as h2://…")
     if not is_asked and target.carrier != "http2":
-        if streams is not None:
-            raise UsageError("--streams is for HTTP/2: add --http2, or name the target as h2://…")
         return None
     if close:
         raise UsageError("--close is for HTTP/1.1: leave it out")

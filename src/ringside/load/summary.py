@@ -132,13 +132,20 @@ def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
         f"{threads} thread{'s' * (threads != 1)}",
     ]
     if plan.http2:
-        streams = plan.http2.streams
-        parts.append(f"HTTP/2 with {streams:,} stream{'s' * (streams != 1)} on each connection")
+        parts.append(version(plan))
     if plan.request and plan.request.close:
         parts.append("a connection for each request")
     if started and started.io:
         parts.append(started.io)
     return one_line(", ".join(parts))
+
+
+def version(plan: LoadPlan) -> str:
+    """The version of HTTP of a load by HTTP."""
+    if not plan.http2:
+        return "HTTP/1.1"
+    streams = plan.http2.streams
+    return f"HTTP/2 with {streams:,} stream{'s' * (streams != 1)} on each connection"
 
 
 def _schedule(target: Target, plan: LoadPlan) -> str:

@@ -25,7 +25,14 @@ _SCHEMES = {
     "tcp": ("tcp", "tcp"),
 }
 # Inside TLS.
-_SECURE_SCHEMES = {"https": "http", "stream+https": "stream+http", "wss": "ws", "stream+wss": "stream+ws"}
+_SECURE_SCHEMES = {
+    "https": "http",
+    "stream+https": "stream+http",
+    "h2s": "h2",
+    "stream+h2s": "stream+h2",
+    "wss": "ws",
+    "stream+wss": "stream+ws",
+}
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"
 _HTTP_PORT = 80
 _HTTPS_PORT = 443
