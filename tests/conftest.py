@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ringside.cli import main as cli
+from ringside.conformance.upstreams import Answer, Upstream
 from tests import postgresql as postgresql_server
 from tests.started import LOAD_SERVER, ports_of
-from tests.upstreams import Answer, Make, Upstream
+from tests.upstreams import Make
 
 # No test may fail because a machine was slow.
 settings.register_profile(
@@ -151,9 +152,7 @@ def upstream() -> Iterator[Make]:
     with ExitStack() as stack:
 
         def make(answer: Answer, *, at_accept: bool = False) -> Upstream:
-            started = Upstream(answer, at_accept=at_accept)
-            stack.callback(started.close)
-            return started
+            return stack.enter_context(Upstream(answer, at_accept=at_accept))
 
         yield make
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from ringside.conformance.upstreams import Upstream
 from tests import servers
-from tests.upstreams import Upstream
 
 CONTENDERS = servers.having("fanout")
 every_contender = pytest.mark.parametrize("name", CONTENDERS)

@@ -15,8 +15,9 @@ from contextlib import suppress
 
 import pytest
 
+from ringside.conformance.upstreams import nothing, says, whole
 from tests.gateways import CONTENDERS, PATIENCE_S, every_contender, get, io_of, on_a_good_day, serving
-from tests.upstreams import Make, chunked, closed_port, garbage, nothing, says, whole
+from tests.upstreams import Make, chunked, closed_port, garbage
 
 # Their libraries send the head by itself, as their READMEs say.
 HEAD_ALONE = ("c-microhttpd", "ruby-async")

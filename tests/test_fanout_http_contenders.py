@@ -12,11 +12,12 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
+from ringside.conformance.upstreams import nothing, read_head, whole
 from ringside.measure.plain_server import free_port
 from tests import servers
 from tests.gateways import every_contender, get, io_of, serving
 from tests.test_contenders import CATALOGUE
-from tests.upstreams import Make, nothing, read_head, whole
+from tests.upstreams import Make
 
 
 @every_contender

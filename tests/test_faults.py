@@ -27,10 +27,10 @@ from ringside.measure.executor import LocalExecutor
 from ringside.probe.protocol import Started
 from ringside.store import Store, database
 from tests.command_line import RINGSIDE, ringside
+from tests.processes import is_over, processes_of
 from tests.started import LOAD_SERVER, ports_of
 from tests.test_executor import request
 from tests.test_kept_runs import kept_runs
-from tests.test_kills import is_over, processes_of
 
 Add = Callable[..., None]
 

@@ -187,7 +187,7 @@ def test_what_goes_away_is_given_back(server: Server) -> None:
 
 @every_contender
 def test_who_does_not_read_holds_up_nobody_else_and_misses_nothing(name: str) -> None:
-    with serving(name, 0.004) as server:
+    with serving(name, 0.001) as server:
         name = "1" * 20
         slow, other = server.feed(name, hold_little=True), server.feed(2)
         assert slow.begin() == f"Welcome: {name}"

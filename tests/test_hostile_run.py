@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import ringside
+from tests.processes import processes_of
 from tests.runs import ROOT
 from tests.test_faults import HAS_MOUNTS, shell
-from tests.test_kills import processes_of
 
 Add = Callable[..., None]
 

@@ -20,6 +20,7 @@ import pytest
 
 from tests.cgroups import probe_cgroups
 from tests.command_line import RINGSIDE, ringside
+from tests.processes import is_over, processes_of
 from tests.programs import descendants
 
 Add = Callable[..., None]
@@ -28,25 +29,6 @@ BLOCKS = 6
 NAMES = ("one", "two", "three")
 RUN = [*RINGSIDE, "run", "mine", "--until", "end"]
 REPEATED = ("probe-failed", "interrupted")
-
-
-def processes_of(place: Path) -> list[int]:
-    """Contenders that run in a folder below this one."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError, ValueError):
-            if int(entry.name) and (entry / "cwd").resolve().is_relative_to(place / "contenders"):
-                found.append(int(entry.name))
-    return found
-
-
-def is_over(is_gone: Callable[[], bool], patience_s: float = 15) -> bool:
-    deadline = time.monotonic() + patience_s
-    while not is_gone():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def trials(store: Path) -> list[tuple[object, ...]]:

@@ -23,7 +23,7 @@ from ringside.store import Store, migrations
 from ringside.store.tables import METADATA, REVISIONS
 from tests.command_line import RINGSIDE, ringside
 from tests.postgresql import Server
-from tests.test_kills import is_over
+from tests.processes import is_over
 from tests.test_store import begin, trial
 
 Add = Callable[..., None]

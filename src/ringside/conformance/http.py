@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from ringside.conformance.common import in_time, reason
 from ringside.conformance.servers import Kind, Server, running
 from ringside.conformance.subject import SHOWN_PORT, Subject
-from ringside.conformance.upstreams import Upstream
+from ringside.conformance.upstreams import Meeting, Upstream, nothing, says, whole
 from ringside.measure.plain_server import free_port
 
 _MAX_HEAD_BYTES = 1 << 16
@@ -187,12 +186,12 @@ def _other_paths(subject: Subject, server: Server) -> None:
 def _gateway(subject: Subject) -> None:
     """What a gateway does with its upstreams."""
     with ExitStack() as stack:
-        meeting = threading.Barrier(3)
-        three = [stack.enter_context(Upstream(meeting=meeting)) for _ in range(3)]
+        meeting = Meeting(3, whole())
+        three = [stack.enter_context(Upstream(meeting)) for _ in range(3)]
         arguments = _calling(three)
         reply, problem = _ask(subject, arguments, X_Request_Id="one: 1/2")
         line = subject.served_by_hand(arguments, _curl("/", "GET", "-H 'X-Request-Id: one'"))
-        if any(upstream.was_alone for upstream in three):
+        if meeting.was_alone:
             expected = "three calls under way at one time"
             subject.report("fanout-overlap", expected, "one was answered before another began", line)
             return
@@ -231,8 +230,8 @@ def _ask(subject: Subject, arguments: Sequence[str], **headers: str) -> tuple[Re
 
 def _failures(subject: Subject) -> None:
     """One that refuses, one that breaks off, one that never answers."""
-    begun = b"HTTP/1.1 200 Said\r\nContent-Length: 100\r\n\r\nnot all"
-    with Upstream(answer=begun) as broken, Upstream(answer=b"") as silent:
+    begun = says("HTTP/1.1 200 Said\r\nContent-Length: 100\r\n\r\nnot all", goes_on=False)
+    with Upstream(begun) as broken, Upstream(nothing) as silent:
         arguments = _calling([_closed_url(), broken, silent], "io", "timeout_ms=500")
         reply, problem = _ask(subject, arguments)
     if problem or reply.body.replace(".", "") != "400400400":
@@ -241,7 +240,7 @@ def _failures(subject: Subject) -> None:
 
 
 def _ticks(subject: Subject) -> None:
-    with Upstream(after_s=0.5) as slow:
+    with Upstream(whole(after_s=0.5)) as slow:
         arguments = _calling([slow] * 3, "io", "tick_ms=100")
 
         def attempt() -> str:
@@ -256,7 +255,7 @@ def _ticks(subject: Subject) -> None:
 
 
 def _mixed(subject: Subject) -> None:
-    with Upstream() as fine:
+    with Upstream(whole()) as fine:
         arguments = _calling([fine] * 3, "mixed", "work=10")
         reply, problem = _ask(subject, arguments)
     if problem or reply.body.replace(".", "") != f"200:{_SUM}\n" * 3:

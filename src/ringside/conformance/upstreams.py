@@ -9,30 +9,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 
-_FINE = b"HTTP/1.1 200 Said\r\nContent-Length: 4\r\n\r\nfine"
+# Writes an answer; says whether the connection goes on.
+Answer = Callable[[socket.socket], bool]
+
 # How long the first of several calls waits for the others.
 _MEETING_S = 3.0
 
 
 class Upstream:
-    """A server that notes the head of each request. `answer`: what it writes, after `after_s`; empty: it
-    never answers; something else than the default is followed by the end of the connection. `meeting`: it
-    answers only when all parties of the barrier have a call; `was_alone` where it waited in vain."""
+    """A server that notes the head of each request and lets `answer` do the rest; with `at_accept` it does so
+    before it has read anything. Serves inside `with`."""
 
-    def __init__(
-        self, answer: bytes = _FINE, *, after_s: float = 0.0, meeting: threading.Barrier | None = None
-    ) -> None:
-        self._answer = answer
-        self._after_s = after_s
-        self._meeting = meeting
+    def __init__(self, answer: Answer, *, at_accept: bool = False) -> None:
         self.heads: list[str] = []
-        self.was_alone = False
+        self._answer = answer
+        self._at_accept = at_accept
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self._connections: list[socket.socket] = []
+        self.port: int = self._listener.getsockname()[1]
+        self.connections: list[socket.socket] = []
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+        return f"http://127.0.0.1:{self.port}/"
 
     def __enter__(self) -> Upstream:
         threading.Thread(target=self._accept, daemon=True).start()
@@ -42,7 +40,7 @@ class Upstream:
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self._listener.close()
-        for connection in self._connections:
+        for connection in self.connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
@@ -50,32 +48,62 @@ class Upstream:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                self._connections.append(connection)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self.connections.append(connection)
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         with suppress(OSError), connection, connection.makefile("rb") as requests:
-            while head := _head(requests.readline):
+            if self._at_accept:
+                self._answer(connection)
+                return
+            while head := read_head(requests.readline):
                 self.heads.append(head)
-                self._wait()
-                if not self._answer:
-                    while connection.recv(4096):
-                        pass
-                    return
-                connection.sendall(self._answer)
-                if self._answer is not _FINE:
+                if not self._answer(connection):
                     return
 
-    def _wait(self) -> None:
-        time.sleep(self._after_s)
-        if self._meeting is not None:
-            try:
-                self._meeting.wait(_MEETING_S)
-            except threading.BrokenBarrierError:
-                self.was_alone = True
+
+class Meeting:
+    """An answer that comes only when so many parties have a call; `was_alone` where one waited in vain."""
+
+    def __init__(self, parties: int, answer: Answer) -> None:
+        self.was_alone = False
+        self._barrier = threading.Barrier(parties)
+        self._answer = answer
+
+    def __call__(self, connection: socket.socket) -> bool:
+        try:
+            self._barrier.wait(_MEETING_S)
+        except threading.BrokenBarrierError:
+            self.was_alone = True
+        return self._answer(connection)
 
 
-def _head(readline: Callable[[], bytes]) -> str:
+def says(text: str, after_s: float = 0.0, *, goes_on: bool = True) -> Answer:
+    """These characters of Latin-1, after a while."""
+
+    def answer(connection: socket.socket) -> bool:
+        time.sleep(after_s)
+        connection.sendall(text.encode("latin-1"))
+        return goes_on
+
+    return answer
+
+
+def whole(status: int = 200, after_s: float = 0.0, body: str = "fine") -> Answer:
+    """An answer of HTTP, of a stated length."""
+    return says(f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}", after_s)
+
+
+def nothing(connection: socket.socket) -> bool:
+    """Reads until the client gives up."""
+    while connection.recv(4096):
+        pass
+    return False
+
+
+def read_head(readline: Callable[[], bytes]) -> str:
+    """The lines of a head, without the empty one that ends it."""
     lines: list[str] = []
     while (line := readline()) not in (b"", b"\r\n"):
         lines.append(line.decode("latin-1"))

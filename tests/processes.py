@@ -1,0 +1,27 @@
+"""Processes that a test has started: which there are, and waiting until they are gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+
+def processes_of(place: Path) -> list[int]:
+    """Contenders that run in a folder below this one."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            if int(entry.name) and (entry / "cwd").resolve().is_relative_to(place / "contenders"):
+                found.append(int(entry.name))
+    return found
+
+
+def is_over(is_gone: Callable[[], bool], patience_s: float = 15) -> bool:
+    deadline = time.monotonic() + patience_s
+    while not is_gone():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
