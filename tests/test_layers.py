@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
     {"store"},
     {"analysis"},
     {"measure"},
+    {"cluster"},
     {"render"},
     {"publish"},
     {"load", "serve", "conformance", "scaffold"},

@@ -9,6 +9,7 @@
     ├── BuildError                 a contender cannot be built; carries the log
     ├── StoreError                 the store cannot be opened, read or written
     ├── ProbeError                 the probe is missing, of another version, or broke off
+    ├── ClusterError               a cluster cannot be reached, has no suitable node, or was lost
     └── ReportError                a page or a plot cannot be made
 """
 
@@ -45,6 +46,10 @@ class StoreError(RingsideError):
 
 class ProbeError(RingsideError):
     """The probe is missing, speaks another version, or ended without an outcome."""
+
+
+class ClusterError(RingsideError):
+    """A cluster cannot be reached, has no suitable node, or was lost."""
 
 
 class ReportError(RingsideError):

@@ -1,0 +1,1 @@
+"""Several machines by Ray: who takes part, what they need, and the blocks that they carry out."""

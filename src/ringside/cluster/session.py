@@ -1,0 +1,218 @@
+"""The connection to a Ray cluster, and the nodes of it that can run contenders.
+
+Ray does placement, transport and provisioning. It is an extra (`ringside[cluster]`) and is imported by
+`connect` only.
+
+    with connect("ray://host:10001", folder) as session:
+        for node in session.nodes():
+            bench = session.actor(Bench, node).remote(…)
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ringside.errors import ClusterError, UsageError
+from ringside.text import one_line
+
+# A node has one of it for each run that it can carry out at a time: one.
+RESOURCE = "ringside"
+ADVERTISE = f"""ray start … --resources='{{"{RESOURCE}": 1}}'"""
+# Ray names its actors and keeps clients apart by this.
+_NAMESPACE = "ringside"
+_CLIENT_PORT = 10001
+_REACH_TIMEOUT_S = 5.0
+# Results of trials pass through it; they are small. Ray's own default is a third of the memory.
+_LOCAL_OBJECT_STORE_BYTES = 100_000_000
+FORMS = "auto, local or ray://HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine of the cluster that is alive. `name`: the one that `ray start --node-name` gave it, else its
+    host name; nodes of the same name are numbered. `address`: its IP address. `has_resource`: whether it
+    advertises the resource `ringside`."""
+
+    id: str
+    name: str
+    address: str
+    cpus: int
+    has_resource: bool
+
+
+class Session:
+    """An open connection. There can be one in a process."""
+
+    def __init__(self, ray: Any, where: str) -> None:
+        self.ray = ray
+        self.where = where
+
+    def nodes(self) -> list[Node]:
+        """The nodes that can run contenders, by name: those that advertise the resource `ringside`, or, where
+        none does, all that have CPUs in Ray's books. Empty where there is none now. Raises ClusterError where
+        the cluster does not answer."""
+        try:
+            alive = [entry for entry in self.ray.nodes() if entry["Alive"]]
+        except Exception as error:
+            raise self.lost(error) from error
+        nodes = _named(alive)
+        with_resource = [node for node in nodes if node.has_resource]
+        return with_resource or [node for node in nodes if node.cpus]
+
+    def actor(self, kind: type, node: Node) -> Any:
+        """The actor class of `kind`, to be started (`.remote(…)`) on that node and no other. It holds the
+        node's resource while it lives, so that one run at a time has the node; where the node does not
+        advertise it, whoever measures there must wait for the machine's lock (`measure/exclusive.py`)."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        return self.ray.remote(kind).options(
+            num_cpus=0,
+            resources={RESOURCE: 1} if node.has_resource else {},
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+            max_restarts=0,
+            max_task_retries=0,
+        )
+
+    def lost(self, error: Exception) -> ClusterError:
+        """The error for a cluster that does not answer any more."""
+        return ClusterError(f"the cluster {self.where} was lost: {_reason(error)}")
+
+    def close(self) -> None:
+        """Leave the cluster; actors of this session end. A cluster that `local` started ends, too."""
+        with suppress(Exception):
+            self.ray.shutdown()
+
+
+@contextmanager
+def connect(where: str, folder: Path | None = None) -> Iterator[Session]:
+    """A session with the cluster at `where`, closed at the end: `ray://HOST:PORT`; `local`, a cluster of this
+    machine alone that ends with the session; `auto`, the cluster that this machine is part of
+    (or RAY_ADDRESS names), else as `local`. `folder` is sent to every node, where it is the working directory
+    of actors and the first place that Python imports from.
+
+    Raises UsageError where `where` is none of these or Ray is not installed, ClusterError where there is no
+    cluster, or one of another version of Ray or Python.
+    """
+    address = _checked(where)
+    # Read when Ray is imported; nobody is to be reported to.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError as error:
+        raise UsageError(f"--on needs Ray, an extra: install ringside[cluster] ({error})") from error
+    options: dict[str, Any] = {
+        "namespace": _NAMESPACE,
+        "log_to_driver": False,
+        "logging_level": "ERROR",
+        "runtime_env": {"working_dir": str(folder)} if folder else {},
+    }
+    try:
+        _init(ray, address, options)
+    except ClusterError:
+        raise
+    except Exception as error:
+        raise ClusterError(f"the cluster {where} cannot be used: {_reason(error)}") from error
+    session = Session(ray, where)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def _checked(where: str) -> str:
+    """The address for Ray: `auto`, `local`, `ray://HOST:PORT`, or what RAY_ADDRESS has in place of `auto`.
+    Raises UsageError, ClusterError where nobody listens there."""
+    named = os.environ.get("RAY_ADDRESS") or where if where == "auto" else where
+    if named in ("auto", "local"):
+        return named
+    is_plain = where == "auto" and "://" not in named
+    parts = urlsplit(f"ray://{named}" if is_plain else named)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if parts.scheme != "ray" or not host:
+        raise UsageError(f"--on {one_line(named, 100)}: write {FORMS}")
+    _reach(host, port or _CLIENT_PORT, named)
+    return named
+
+
+def _reach(host: str, port: int, named: str) -> None:
+    """Raise ClusterError where nobody listens: Ray itself tries for half a minute or longer."""
+    try:
+        socket.create_connection((host, port), timeout=_REACH_TIMEOUT_S).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ClusterError(
+            f"there is no cluster at {one_line(named, 100)}: {reason}; `ray start --head` starts one, whose "
+            f"port for clients is {_CLIENT_PORT}"
+        ) from error
+
+
+def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
+    if address == "auto":
+        with suppress(ConnectionError):
+            ray.init(address="auto", **options)
+            return
+        address = "local"
+    if address == "local":
+        ray.init(
+            address="local",
+            resources={RESOURCE: 1},
+            include_dashboard=False,
+            object_store_memory=_LOCAL_OBJECT_STORE_BYTES,
+            **options,
+        )
+        return
+    ray.init(address=address, **options)
+
+
+def _named(entries: list[dict[str, Any]]) -> list[Node]:
+    """Nodes with names of their own, by name. Where several have one name, the order of their addresses and
+    ids numbers them."""
+    # Ray's default name of a node is its address.
+    names = [
+        str(
+            entry["NodeManagerHostname"]
+            if entry.get("NodeName") in (None, "", entry["NodeManagerAddress"])
+            else entry["NodeName"]
+        )
+        for entry in entries
+    ]
+    seen: Counter[str] = Counter()
+    nodes = []
+    order = sorted(
+        zip(names, entries, strict=True),
+        key=lambda pair: (pair[0], pair[1]["NodeManagerAddress"], pair[1]["NodeID"]),
+    )
+    for name, entry in order:
+        name = one_line(name, 60)
+        seen[name] += 1
+        resources = entry["Resources"]
+        nodes.append(
+            Node(
+                id=entry["NodeID"],
+                name=name if seen[name] == 1 else f"{name}#{seen[name]}",
+                address=entry["NodeManagerAddress"],
+                cpus=int(resources.get("CPU", 0)),
+                has_resource=resources.get(RESOURCE, 0) >= 1,
+            )
+        )
+    return nodes
+
+
+def _reason(error: Exception) -> str:
+    """The line of Ray's error that says what it is; its texts are long, and end with traces of the server."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if "ersion mismatch" in line or "ersion" in line]
+    chosen = (named or lines or [type(error).__name__])[0]
+    return one_line(chosen, 300)

@@ -1,0 +1,72 @@
+"""A real Ray cluster of several nodes on this machine, in a folder of its own, so that it neither finds nor
+disturbs another one here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringside.measure.exclusive import VARIABLE
+from ringside.measure.plain_server import free_port
+
+_STORE_BYTES = 80_000_000
+
+
+@dataclass
+class RayCluster:
+    """A head without CPUs, where drivers connect, and nodes. `address` is for `--on`."""
+
+    cluster: Any
+    address: str
+    folder: Path
+
+    def add(self, name: str, *, advertises: bool = True, env: Mapping[str, str] = {}, **more: Any) -> Any:
+        """Start a node. Each stands for a machine, so each has a lock of its own."""
+        resources = {"ringside": 1} if advertises else {}
+        lock = {VARIABLE: str(self.folder / f"{name}.lock")}
+        return self.cluster.add_node(
+            num_cpus=2,
+            resources=resources,
+            object_store_memory=_STORE_BYTES,
+            node_name=name,
+            env_vars={**lock, **env},
+            **more,
+        )
+
+    def kill(self, node: Any) -> None:
+        """End a node as a power cut would."""
+        self.cluster.remove_node(node, allow_graceful=False)
+
+
+@contextmanager
+def started() -> Iterator[RayCluster]:
+    """A cluster that has only its head yet."""
+    names = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": ""}
+    # The paths of its sockets are long, and the kernel takes 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="rs-", dir="/tmp"))
+    names |= {"RAY_TMPDIR": str(folder)}
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(names)
+    from ray.cluster_utils import Cluster
+
+    port = free_port()
+    head = {
+        "num_cpus": 0,
+        "include_dashboard": False,
+        "object_store_memory": _STORE_BYTES,
+        "ray_client_server_port": port,
+    }
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        yield RayCluster(cluster, f"ray://127.0.0.1:{port}", folder)
+    finally:
+        cluster.shutdown()
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,82 @@
+"""Connecting to a real Ray, and which of its nodes can run contenders."""
+
+from __future__ import annotations
+
+import importlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ringside.cluster.session import connect
+from ringside.errors import ClusterError, UsageError
+from tests.ray_cluster import RayCluster, started
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[RayCluster]:
+    with started() as cluster:
+        cluster.add("plain", advertises=False)
+        yield cluster
+
+
+# A module that the folder brings: actors are sent by the name of their class.
+PLACE = """
+import os
+from pathlib import Path
+
+class Place:
+    def __init__(self, number):
+        self.number = number
+
+    def read(self):
+        return self.number, Path("note").read_text(), os.environ["RINGSIDE_LOCK"]
+"""
+
+
+def test_nodes_without_the_resource_are_used_where_none_has_it_and_an_actor_finds_the_folder(
+    ray: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cluster_place.py").write_text(PLACE)
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = importlib.import_module("cluster_place").Place
+    (tmp_path / "note").write_text("sent")
+    with connect(ray.address, tmp_path) as session:
+        nodes = session.nodes()
+        assert [(node.name, node.cpus, node.has_resource) for node in nodes] == [("plain", 2, False)]
+        place = session.actor(kind, nodes[0]).remote(7)
+        assert session.ray.get(place.read.remote(), timeout=60) == (
+            7,
+            "sent",
+            str(ray.folder / "plain.lock"),
+        )
+        added = ray.add("alpha"), ray.add("alpha")
+        try:
+            assert [node.name for node in session.nodes()] == ["alpha", "alpha#2"]
+        finally:
+            for node in added:
+                ray.kill(node)
+
+
+@pytest.mark.parametrize("where", ["ray://", "http://host:1", "ray://host:99999", "somewhere", ""])
+def test_what_is_no_address_is_refused(where: str) -> None:
+    with pytest.raises(UsageError, match="write auto, local or ray://HOST:PORT"), connect(where):
+        pass
+
+
+def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        where = f"ray://127.0.0.1:{unused.getsockname()[1]}"
+        said = f"there is no cluster at {where}: .*ray start --head"
+        with pytest.raises(ClusterError, match=said), connect(where):
+            pass
+
+
+def test_auto_takes_the_cluster_that_ray_address_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{unused.getsockname()[1]}")
+        with pytest.raises(ClusterError, match="there is no cluster at 127.0.0.1:"), connect("auto"):
+            pass
