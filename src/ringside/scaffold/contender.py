@@ -25,12 +25,14 @@ def contender_files(name: str, language: str, workloads: Sequence[str]) -> dict[
     for workload in workloads:
         if workload not in kind.workloads:
             raise UsageError(
-                f"there is no template of the workload `{workload}` in {chosen}; there are: "
-                f"{', '.join(kind.workloads)}. "
+                f"there is no template of `{workload}` in {chosen}, which has: {', '.join(kind.workloads)}. "
                 "Write its program by docs/PROTOCOL.md and add it to the manifest"
             )
     names = list(dict.fromkeys(workloads))
     made = {PurePosixPath(path): _template(kind, source) for path, source in kind.shared.items()}
+    for helper, (source, users) in kind.helpers.items():
+        if not set(users).isdisjoint(names):
+            made[PurePosixPath(helper)] = _template(kind, source)
     for workload in names:
         path = PurePosixPath(_filled(kind.program, workload))
         made[path] = _template(kind, _filled(kind.source, workload))
@@ -69,12 +71,14 @@ def _words(command: Sequence[str], workload: str = "") -> str:
 def _manifest(name: str, language: Language, workloads: Sequence[str]) -> str:
     builds = [_words(language.build)] if language.build else []
     builds += [_words(language.build_each, workload) for workload in workloads if language.build_each]
+    computes = bool(language.computing) and not {"batch", "jobs"}.isdisjoint(workloads)
+    model = f"{language.model}; {language.computing}" if computes else language.model
     parts = [
         "# What Ringside knows of this contender. docs/KEYS.md of Ringside lists all keys.\n"
         f'title     = "{language.title}, {name}"\n'
-        f'model     = "{language.model}"\n'
+        f'model     = "{model}"\n'
         f'language  = "{language.title.split(" on ")[0]}"\n'
-        f"parallel  = {json.dumps(language.parallel)}\n"
+        f"parallel  = {json.dumps(language.parallel or computes)}\n"
         f'queue     = "{language.queue}"\n'
         f'scheduler = "{language.scheduler}"\n',
         "# {runtime} is the first of these executables that prints a version.\n" + language.runtime,
@@ -87,14 +91,17 @@ def _manifest(name: str, language: Language, workloads: Sequence[str]) -> str:
         if workload == "ring":
             lines.append("# The ring's queues have one size; remove this where it can be chosen.")
             lines.append('only    = { capacity = ["own"] }')
-            if language.most_nodes:
-                lines.append(f"most    = {{ nodes = {language.most_nodes} }}")
+            if language.most_threads:
+                lines.append(f"most    = {{ nodes = {language.most_threads} }}")
         if workload == "batch":
             lines.append("# The queue of answers has one size too.")
             lines.append('only    = { capacity = ["own"] }')
-        if workload == "feed" and language.most_nodes:
+        if workload == "feed" and language.most_threads:
             lines.append("# A thread for each connection.")
             lines.append("most    = { connections = 4000 }")
+        if workload == "sleepers" and language.most_threads:
+            lines.append("# A thread for each task.")
+            lines.append(f"most    = {{ tasks = {language.most_threads} }}")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 

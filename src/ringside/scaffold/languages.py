@@ -6,18 +6,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-# The workloads that each language has templates of, and all that some have.
+# The workloads of a new contender for which none is named, and all that a language can have a template of.
 WORKLOADS = ("ring", "fib")
-_ALL_WORKLOADS = (*WORKLOADS, "batch", "jobs", "feed", "fanout")
+ALL_WORKLOADS = ("ring", "batch", "jobs", "fib", "feed", "fanout", "sleepers")
+_SOME = (*WORKLOADS, "sleepers")
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
     """What a contender in a language consists of. `runtime`: the table `[runtime.…]` of its manifest, as
-    TOML. `shared`: files of all workloads, by their path in the contender. `program`: the path of a
-    workload's source, `{workload}` in it; `source`: the name of its template. `build`: a command for all
+    TOML. `shared`: files of all workloads, by their path in the contender, and `helpers` of some: a template,
+    and the workloads that need it. `program`: the path of a workload's source, `{workload}` in it; `source`:
+    the name of its template. `build`: a command for all
     workloads, `build_each` for each; `command` starts a program. `{Workload}` is the workload with a
-    capital. `workloads`: those that have a template."""
+    capital. `workloads`: those that have a template. `computing`: what the model has besides for batch and
+    jobs, where this makes the contender parallel."""
 
     name: str
     title: str
@@ -29,11 +32,13 @@ class Language:
     program: str
     source: str
     shared: Mapping[str, str] = field(default_factory=dict)
+    helpers: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
     build: Sequence[str] = ()
     build_each: Sequence[str] = ()
     parallel: bool = False
-    most_nodes: int | None = None
-    workloads: Sequence[str] = WORKLOADS
+    most_threads: int | None = None
+    workloads: Sequence[str] = ALL_WORKLOADS
+    computing: str = ""
 
 
 _THREADS = "a thread of the kernel for each unit and each connection"
@@ -57,8 +62,7 @@ install    = { debian = ["python3"] }
         program="{workload}.py",
         source="{workload}.py",
         shared={"arguments.py": "arguments.py"},
-        most_nodes=10_000,
-        workloads=_ALL_WORKLOADS,
+        most_threads=10_000,
     ),
     Language(
         name="go",
@@ -78,7 +82,6 @@ install    = { debian = ["golang-go"] }
         program="{workload}/main.go",
         source="{workload}.go",
         shared={"go.mod": "go.mod", "arguments/arguments.go": "arguments.go"},
-        workloads=(*WORKLOADS, "jobs", "feed", "fanout"),
     ),
     Language(
         name="rust",
@@ -90,7 +93,7 @@ install    = { debian = ["golang-go"] }
         runtime="""[runtime.rust]
 executable = ["cargo"]
 version    = ["{runtime}", "--version"]
-minimum    = "1.63"
+minimum    = "1.71"
 install    = { debian = ["cargo"] }
 """,
         build=("{runtime}", "build", "--quiet", "--release", "--locked", "--target-dir", "{build}/target"),
@@ -98,7 +101,11 @@ install    = { debian = ["cargo"] }
         program="src/bin/{workload}.rs",
         source="{workload}.rs",
         shared={"Cargo.toml": "Cargo.toml", "Cargo.lock": "Cargo.lock", "src/arguments.rs": "arguments.rs"},
-        most_nodes=10_000,
+        helpers={
+            "src/server.rs": ("server.rs", ("fib", "feed", "fanout")),
+            "src/http.rs": ("http.rs", ("feed", "fanout")),
+        },
+        most_threads=10_000,
     ),
     Language(
         name="c",
@@ -117,7 +124,8 @@ install    = { debian = ["gcc", "libc6-dev"] }
         program="{workload}.c",
         source="{workload}.c",
         shared={"arguments.h": "arguments.h"},
-        most_nodes=10_000,
+        workloads=_SOME,
+        most_threads=10_000,
     ),
     Language(
         name="javascript",
@@ -137,7 +145,7 @@ install    = { debian = ["nodejs"] }
         program="{workload}.js",
         source="{workload}.js",
         shared={"arguments.js": "arguments.js"},
-        workloads=(*WORKLOADS, "feed", "fanout"),
+        computing="worker threads for what computes",
     ),
     Language(
         name="cpp",
@@ -159,7 +167,8 @@ install    = { debian = ["g++"] }
         program="{workload}.cpp",
         source="{workload}.cpp",
         shared={"arguments.hpp": "arguments.hpp"},
-        most_nodes=10_000,
+        workloads=_SOME,
+        most_threads=10_000,
     ),
     Language(
         name="java",
@@ -183,7 +192,8 @@ install    = { debian = ["default-jdk-headless"] }
         program="{Workload}.java",
         source="{Workload}.java",
         shared={"Arguments.java": "Arguments.java"},
-        most_nodes=10_000,
+        workloads=_SOME,
+        most_threads=10_000,
     ),
     Language(
         name="erlang",
@@ -206,6 +216,7 @@ install    = { debian = ["erlang-base"] }
         program="{workload}.erl",
         source="{workload}.erl",
         shared={"arguments.erl": "arguments.erl"},
+        workloads=_SOME,
     ),
     Language(
         name="elixir",
@@ -228,6 +239,7 @@ install    = { debian = ["elixir"] }
         program="{workload}.ex",
         source="{workload}.ex",
         shared={"arguments.ex": "arguments.ex"},
+        workloads=_SOME,
     ),
     Language(
         name="ruby",
@@ -247,7 +259,8 @@ install    = { debian = ["ruby"] }
         program="{workload}.rb",
         source="{workload}.rb",
         shared={"arguments.rb": "arguments.rb"},
-        most_nodes=10_000,
+        workloads=_SOME,
+        most_threads=10_000,
     ),
 )
 
