@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from ringside.cli import main as cli
 from ringside.conformance.upstreams import Answer, Upstream
 from tests import postgresql as postgresql_server
+from tests.fake_contenders import write_fake
 from tests.started import LOAD_SERVER, ports_of
 from tests.upstreams import Make
 
@@ -26,8 +26,6 @@ settings.load_profile("patient")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-FAKES = Path(__file__).parent / "fakes"
 
 # What takes long comes last, so that a host that gives little of its CPUs gets to all others.
 LAST = (
@@ -216,14 +214,7 @@ def add_fake(workplace: Path) -> Callable[..., None]:
     """Adds a contender to the workplace's own catalogue that is fine but for `how`."""
 
     def add(name: str, how: str = "good", *more: str) -> None:
-        folder = workplace / "contenders" / name
-        folder.mkdir(parents=True)
-        for program in ("fake.py", "attacks.py"):
-            shutil.copy(FAKES / program, folder)
-        words = ", ".join(f'"{word}"' for word in (f"how={how}", *more))
-        manifest = (FAKES / "contender.toml").read_text(encoding="utf-8").replace('"how=HOW"', words)
-        (folder / "contender.toml").write_text(manifest, encoding="utf-8")
-        (folder / "README.md").write_text(f"# {name}\n", encoding="utf-8")
+        write_fake(workplace / "contenders" / name, how, *more)
 
     return add
 

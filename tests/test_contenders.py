@@ -35,8 +35,12 @@ def executor() -> LocalExecutor:
     return LocalExecutor()
 
 
-def ready(name: str, catalogue: Catalogue = CATALOGUE, builds: Path = ROOT / ".ringside" / "builds") -> Ready:
-    result = Toolchain(builds).prepare(catalogue.contender(name))
+# Once for each runtime: to ask for a version takes as long as many a test.
+TOOLCHAIN = Toolchain(ROOT / ".ringside" / "builds")
+
+
+def ready(name: str, catalogue: Catalogue = CATALOGUE, toolchain: Toolchain = TOOLCHAIN) -> Ready:
+    result = toolchain.prepare(catalogue.contender(name))
     if isinstance(result, Unavailable):
         reason = f"{name}: {result.reason}; {result.remedy}\n{result.log}"
         assert "CI" not in os.environ, reason
@@ -157,7 +161,7 @@ def test_no_contender_writes_into_its_sources(name: str, executor: LocalExecutor
     sources = tmp_path / "contenders" / folder
     shutil.copytree(ROOT / "contenders" / folder, sources)
     before = tree(sources)
-    one = ready(name, Catalogue([tmp_path]), tmp_path / "builds")
+    one = ready(name, Catalogue([tmp_path]), Toolchain(tmp_path / "builds"))
     assert one.contender.folder == sources
     assert tree(sources) == before
     row = make(one, executor)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import runpy
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import ringside
+from tests.fake_contenders import FAKES, write_server
 from tests.processes import processes_of
-from tests.runs import ROOT
 from tests.test_faults import HAS_MOUNTS, shell
 
 Add = Callable[..., None]
 
-FAKES = ROOT / "tests" / "fakes"
 ATTACKS = runpy.run_path(str(FAKES / "attacks.py"))
 
 # Modes of `fake.py` itself.
@@ -173,19 +171,6 @@ SERVERS = {
 }
 
 
-def add_server(workplace: Path, name: str, *words: str) -> None:
-    folder = workplace / "contenders" / name
-    folder.mkdir(parents=True)
-    shutil.copy(FAKES / "server.py", folder)
-    (folder / "README.md").write_text(f"# {name}\n")
-    arguments = ", ".join(f'"{word}"' for word in (name, *words))
-    (folder / "contender.toml").write_text(
-        'title = "A fake"\nmodel = "none"\nqueue = "none"\n[runtime.python]\n'
-        'executable = ["python3"]\nversion = ["{runtime}", "-c", "print(1)"]\n'
-        f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", {arguments}]\n'
-    )
-
-
 @pytest.fixture
 def foreign_port() -> Iterator[str]:
     """The port of a server that is no contender's."""
@@ -199,7 +184,7 @@ def foreign_port() -> Iterator[str]:
 def test_hostile_servers_beside_honest_ones(workplace: Path, foreign_port: str) -> None:
     honest = ("good", "upright")
     for name in (*honest, *SERVERS):
-        add_server(workplace, name, foreign_port)
+        write_server(workplace / "contenders" / name, name, foreign_port)
     names = ", ".join(f'"{name}"' for name in (*honest, *SERVERS))
     (workplace / "experiments").mkdir()
     (workplace / "experiments" / "serve.toml").write_text(

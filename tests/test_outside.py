@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import ringside
+from tests.fake_contenders import write_fake
 
-FAKES = Path(__file__).parent / "fakes"
 # Prints for every connection, speaks no contract, and gets its port as its users are used to.
 SERVER = """
 import argparse, socketserver
@@ -38,11 +37,7 @@ Server(("127.0.0.1", port), Handler).serve_forever()
 def mine(workplace: Path) -> Callable[..., Path]:
     def make(name: str, parent: str = "elsewhere") -> Path:
         folder = workplace / parent / name
-        folder.mkdir(parents=True)
-        for program in ("fake.py", "attacks.py"):
-            shutil.copy(FAKES / program, folder)
-        manifest = (FAKES / "contender.toml").read_text(encoding="utf-8").replace("HOW", "good")
-        (folder / "contender.toml").write_text(manifest, encoding="utf-8")
+        write_fake(folder)
         return folder
 
     return make

@@ -31,6 +31,7 @@ from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequ
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from tests import probes
+from tests.fake_contenders import PYTHON
 from tests.runs import experiment as own_experiment
 from tests.runs import make_run
 
@@ -327,9 +328,7 @@ def test_a_missing_toolchain_is_a_row_with_the_way_out(
 ) -> None:
     add_fake("two", "two")
     manifest = workplace / "contenders" / "two" / "contender.toml"
-    text = manifest.read_text().replace(
-        'executable = ["python3.13", "python3.12", "python3.11", "python3"]', 'executable = ["nope-x"]'
-    )
+    text = manifest.read_text().replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]')
     manifest.write_text(text)
     executor = FakeExecutor()
     prepared, store, run = started(executor)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import ringside
+from tests.fake_contenders import write_server
 
 Add = Callable[..., None]
 Complaint = Callable[..., str]
-SERVER = Path(__file__).parent / "fakes" / "server.py"
 
 
 @pytest.fixture
@@ -121,15 +120,7 @@ def server(workplace: Path) -> Callable[[str], None]:
 
     def add(*names: str) -> None:
         for name in names:
-            folder = workplace / "contenders" / name
-            folder.mkdir(parents=True)
-            shutil.copy(SERVER, folder)
-            (folder / "README.md").write_text(f"# {name}\n")
-            (folder / "contender.toml").write_text(
-                'title = "A fake"\nmodel = "none"\nqueue = "none"\n[runtime.python]\n'
-                'executable = ["python3"]\nversion = ["{runtime}", "-c", "print(1)"]\n'
-                f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", "{name}"]\n'
-            )
+            write_server(workplace / "contenders" / name, name)
         (workplace / "experiments").mkdir(exist_ok=True)
         listed = ", ".join(f'"{name}"' for name in names)
         (workplace / "experiments" / "serve.toml").write_text(

@@ -17,6 +17,7 @@ from ringside.errors import UsageError
 from ringside.workloads.base import Workload
 from ringside.workloads.registry import GROUP, Registry
 from ringside.workloads.ring import RING
+from tests.fake_contenders import PYTHON
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 # Does nothing but print the numbers from N to 1 and their sum.
@@ -222,7 +223,7 @@ def command_line(workplace: Path) -> Callable[..., subprocess.CompletedProcess[s
         (folder / "README.md").write_text(f"# {name}\n", encoding="utf-8")
         (folder / "contender.toml").write_text(
             f'title = "{name}"\nmodel = "a loop"\nlanguage = "Python"\nparallel = false\nqueue = "none"\n'
-            'scheduler = "none"\n[runtime.python]\nexecutable = ["python3"]\n'
+            f'scheduler = "none"\n[runtime.python]\nexecutable = ["{PYTHON}"]\n'
             'version = ["{runtime}", "--version"]\n[workload.countdown]\n'
             f'command = ["{{runtime}}", "countdown.py", "step={step_ns}"]\n',
             encoding="utf-8",
