@@ -385,6 +385,23 @@ def test_sources_are_those_of_the_runs() -> None:
     assert examine([dataclasses.replace(post, claims=(Claim("x"),))], [run]) == ()
 
 
+def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> None:
+    twelve = Claim("a", "stackless-12-times", "ring")
+    unknown = Claim("b", "no-such", "ring"), Claim("c", "stackless-12-times", "no-such")
+    post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (twelve, *unknown))
+    runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
+    first, *others = examine([post], runs)
+    assert (first.source, first.claim) == (post, twelve)
+    assert first.finding == finding("2007-ring-showdown/stackless-12-times", runs)
+    assert (first.finding.answer, first.command) == (CONFIRMED, "ringside run ring-showdown")
+    assert [(other.claim, other.finding.answer, other.finding.sentence) for other in others] == [
+        (claim, NOT_TESTED, "this ringside has no test of it") for claim in unknown
+    ]
+    # Another source's claim of the same name is another claim.
+    (other,) = examine([dataclasses.replace(post, name="other", claims=(twelve,))], runs)
+    assert other.finding.answer is NOT_TESTED
+
+
 def test_claims_follow_their_bands() -> None:
     def decided(low: float | None, high: float | None, band: Band) -> Answer:
         return answer(Interval(1.0, low, high, 7), band)

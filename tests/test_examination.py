@@ -283,6 +283,10 @@ def test_a_pair_whose_failures_stay_too_many_is_not_waited_for() -> None:
     assert once.is_needed(Cell("c", HERE))
     assert not once.is_needed(Cell("b", HERE))
     assert not once.is_decided
+    # Four of forty are a tenth, which passes; five are more.
+    tenth = examined(failing(4, 5, 6, 7))
+    tenth.look(7)
+    assert tenth.is_needed(Cell("c", HERE))
     examination = examined(failing(3, 4, 5, 6, 7))
     examination.look(7)
     assert comparison(examination, "ca").obstacle is Obstacle.FAILED_BLOCKS
@@ -318,6 +322,31 @@ def test_a_verdict_of_an_early_look_stays() -> None:
     examination.conclude()
     assert comparison(examination, "ba").verdict is Verdict.SLOWER
     assert (comparison(examination, "ba").p, comparison(examination, "ba").ratio.n) == (1 / 64, 12)
+
+
+def test_the_look_of_a_run_of_fixed_length_has_the_level_of_its_intervals() -> None:
+    """`b` is slower by an interval of its own, but in this family such a difference comes by chance in more
+    than 5 % of cases."""
+    ratios = {
+        "b": (1.22, 1.1, 1.35, 1.28, 1.16, 1.05, 0.96),
+        **{
+            name: tuple(math.exp(((3 * block + shift) % 7 - 3) / 5) for block in range(7))
+            for shift, name in enumerate("cde")
+        },
+    }
+    trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 8)]
+    trials += [
+        ok(block, name, HERE, hop_ns=1000.0 * ratio)
+        for name, of_blocks in ratios.items()
+        for block, ratio in enumerate(of_blocks, start=1)
+    ]
+    examination = examined(trials, dataclasses.replace(experiment("abcde"), until_decided=False))
+    examination.last_look(7)
+    held_back = comparison(examination, "ba")
+    assert held_back.ratio.low is not None
+    assert held_back.ratio.low > 1
+    assert 0.05 < held_back.p < 0.5
+    assert (held_back.verdict, held_back.obstacle) == (Verdict.INCONCLUSIVE, None)
 
 
 def test_the_last_look_spends_what_is_left() -> None:

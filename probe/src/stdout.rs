@@ -206,24 +206,27 @@ impl StdoutParser {
     }
 
     fn too_long(&mut self, on_event: &mut dyn FnMut(Parsed)) {
-        self.protocol_lines += 1;
-        if self.protocol_lines <= MAX_LINES {
+        if self.counts(on_event) {
             on_event(Err(format!(
                 "a protocol line has more than {MAX_LINE_BYTES} bytes"
             )));
         }
     }
 
+    /// Counts a protocol line; whether it is one of those that are read. One error is enough for the rest.
+    fn counts(&mut self, on_event: &mut dyn FnMut(Parsed)) -> bool {
+        self.protocol_lines += 1;
+        if self.protocol_lines == MAX_LINES + 1 {
+            on_event(Err(format!("more than {MAX_LINES} protocol lines")));
+        }
+        self.protocol_lines <= MAX_LINES
+    }
+
     fn protocol(&mut self, line: &[u8], on_event: &mut dyn FnMut(Parsed)) {
         if line.len() > MAX_LINE_BYTES {
             return self.too_long(on_event);
         }
-        self.protocol_lines += 1;
-        // One error is enough: the rest is skipped.
-        if self.protocol_lines > MAX_LINES {
-            if self.protocol_lines == MAX_LINES + 1 {
-                on_event(Err(format!("more than {MAX_LINES} protocol lines")));
-            }
+        if !self.counts(on_event) {
             return;
         }
         let mut parsed = parse(line);
@@ -281,6 +284,9 @@ mod tests {
         assert_eq!(total, 8);
         assert_eq!(starting, [(':', 3), ('*', 1), ('>', 0), ('→', 1)].into());
         assert!(events.is_empty());
+        // The first byte that is not ASCII begins no character.
+        let (total, starting, _) = read(&[b"\x80\n\x7f\n"]);
+        assert_eq!((total, starting.values().sum()), (2, 0));
     }
 
     #[test]
@@ -310,6 +316,27 @@ mod tests {
         let (_, _, events) = read(&[&text]);
         assert_eq!(events.len(), MAX_LINES as usize + 1);
         assert!(events[MAX_LINES as usize].is_err());
+    }
+
+    #[test]
+    fn lines_that_are_too_long_count_too() {
+        let valid = b"::phase name=a ns=1\n";
+        let long = [b"::", &vec![b'x'; MAX_LINE_BYTES][..], b"\n"].concat();
+        for missing in [0, 1] {
+            let text = [
+                valid.repeat(MAX_LINES as usize - missing),
+                long.repeat(2),
+                valid.to_vec(),
+            ]
+            .concat();
+            let (_, _, events) = read(&[&text]);
+            let errors: Vec<String> = events.into_iter().filter_map(Result::err).collect();
+            let right = [
+                "a protocol line has more than 65536 bytes",
+                "more than 2000 protocol lines",
+            ];
+            assert_eq!(errors, right[1 - missing..]);
+        }
     }
 
     #[test]

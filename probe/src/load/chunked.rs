@@ -129,7 +129,6 @@ impl ChunkedDecoder {
         match (byte as char).to_digit(16) {
             Some(_) if digits == 16 => return Err(ErrorKind::Protocol),
             Some(digit) => {
-                self.left = if digits == 0 { 0 } else { self.left };
                 self.left = self.left << 4 | u64::from(digit);
                 self.head_bytes += 1;
             }
@@ -190,6 +189,25 @@ mod tests {
         );
         for step in 1..=text.len() {
             assert_eq!(read(text, step).unwrap(), right, "{step}");
+        }
+    }
+
+    #[test]
+    fn sizes_of_several_digits() {
+        let (long, short) = (vec![b'x'; 0x1a2], vec![b'y'; 0x0b]);
+        let text = [
+            b"1a2\r\n",
+            &long[..],
+            b"\r\n0b\r\n",
+            &short,
+            b"\r\n0\r\n\r\n",
+        ]
+        .concat();
+        for step in [1, 7, text.len()] {
+            assert_eq!(
+                read(&text, step),
+                Ok((vec![long.clone(), short.clone()], vec![]))
+            );
         }
     }
 
@@ -267,6 +285,11 @@ mod tests {
                 assert_eq!(read(&bare, step), Err(error), "{bytes} {step}");
             }
         }
+        // The trailers together: of each line five bytes count.
+        let trailers = |lines| [&b"0\r\n"[..], &b"A: b\r\n".repeat(lines), b"\r\n"].concat();
+        let most = MAX_HEAD_BYTES / 5 + 1;
+        assert!(read(&trailers(most), 1000).is_ok());
+        assert_eq!(read(&trailers(most + 1), 1000), Err(ErrorKind::TooLarge));
         let extensions = b"1;x\r\na\r\n".repeat(MAX_HEAD_BYTES);
         assert_eq!(read(&extensions, 1000), Err(ErrorKind::Truncated));
     }

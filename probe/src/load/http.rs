@@ -387,6 +387,9 @@ mod tests {
             assert_eq!(read(&longest, step, false), Ok((204, true, vec![], 0)));
             let longer = head(MAX_HEAD_BYTES + 1);
             assert_eq!(read(&longer, step, false), Err(ErrorKind::TooLarge));
+            // Its first bytes are cut off, not too large.
+            let cut_off = &longer[..MAX_HEAD_BYTES];
+            assert_eq!(read(cut_off, step, false), Err(ErrorKind::Truncated));
         }
         let fields = |count| {
             [
