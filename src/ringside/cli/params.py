@@ -53,6 +53,11 @@ store_option = click.option(
     "--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite]."
 )
 
+on_option = click.option(
+    "--on",
+    metavar="CLUSTER",
+    help="Measure on a Ray cluster: ray://HOST:PORT, auto, local (docs/CLUSTER.md).",
+)
 with_option = click.option(
     "--with",
     "outside",

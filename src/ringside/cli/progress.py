@@ -116,6 +116,10 @@ class LiveProgress:
         if not self._live:
             self._print(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
+    def say(self, text: str) -> None:
+        """A line that is shown even where it is quiet."""
+        self._console.print(Text(one_line(text, most=1000)))
+
     def on_wait(self) -> None:
         # Even where it is quiet: nothing else tells why nothing happens.
         self._console.print(

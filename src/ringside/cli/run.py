@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from ringside.cli import params
-from ringside.errors import ProbeError, StoreError, UsageError
+from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from ringside.cli.progress import LiveProgress
-    from ringside.measure.executor import Executor
+    from ringside.cluster.campaign import ClusterCampaign
+    from ringside.measure.executor import Capacity
     from ringside.model.design import Goal
     from ringside.model.results import Run
     from ringside.serve.server import Server
@@ -47,6 +49,7 @@ EXIT_INTERRUPTED = 130
     "--sandbox", is_flag=True, help="Contenders under bubblewrap: read-only system, no other processes."
 )
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
+@params.on_option
 @click.option("--serve", "serves", is_flag=True, help="Show the run in a browser meanwhile.")
 @params.port_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
@@ -66,6 +69,7 @@ def run(
     full: bool = False,
     sandbox: bool = False,
     resume: str | None = None,
+    on: str | None = None,
     serves: bool = False,
     port: int = 8000,
     as_json: bool = False,
@@ -78,6 +82,7 @@ def run(
     figures.
     """
     from ringside.cli import context, show
+    from ringside.cli.on_cluster import engaged
     from ringside.cli.progress import LiveProgress
     from ringside.measure import runner
     from ringside.measure.campaign import Campaign, new_task, resumed_task
@@ -98,7 +103,7 @@ def run(
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
-    catalogue, executor = context.catalogue(outside), LocalExecutor()
+    catalogue = context.catalogue(outside)
     if resume:
         storage = context.open_store(store, create=False)
         task = resumed_task(resume, storage, catalogue)
@@ -117,26 +122,38 @@ def run(
             outside=tuple(outside),
         )
         task = new_task(selection, catalogue)
-    for each in task.experiments:
-        runner.check(each, catalogue, executor)
-    if not resume:
-        # Only now: a wrong name leaves no store behind.
-        storage = context.open_store(store)
-    if task.is_empty:
-        print(f"ringside: {task.suite_id or task.runs[0].id} is finished: nothing is left", file=sys.stderr)
-    page = _page(port, store, executor) if serves and not task.is_empty else None
     interrupted, failure = False, ""
     # The first answers are there long before the last.
     shows_parts = task.suite_id is not None and not resume and not as_json
-    with LiveProgress(context.talk()) as progress:
-        campaign = Campaign(
-            task, catalogue, context.toolchain(), context.inputs(), executor, storage, progress
-        )
+    with ExitStack() as stack:
+        progress = stack.enter_context(LiveProgress(context.talk()))
+        make: Callable[[Store], Campaign | ClusterCampaign]
+        capacity: Capacity
+        if on and not task.is_empty:
+            capacity, make = stack.enter_context(engaged(on, task, catalogue, progress))
+            free_cpus: Sequence[int] = ()
+        else:
+            executor = capacity = LocalExecutor()
+            make = partial(
+                Campaign, task, catalogue, context.toolchain(), context.inputs(), executor, observer=progress
+            )
+            free_cpus = executor.cpus(1)[1]
+        for each in task.experiments:
+            runner.check(each, catalogue, capacity)
+        if not resume:
+            # Only now: a wrong name leaves no store behind.
+            storage = context.open_store(store)
+        if task.is_empty:
+            print(
+                f"ringside: {task.suite_id or task.runs[0].id} is finished: nothing is left", file=sys.stderr
+            )
+        page = _page(port, store, free_cpus) if serves and not task.is_empty else None
+        campaign = make(storage)
         try:
             campaign.carry_out(time_s, partial(_show_part, storage, progress) if shows_parts else None)
         except KeyboardInterrupt:
             interrupted = True
-        except (ProbeError, StoreError) as error:
+        except (ProbeError, StoreError, ClusterError) as error:
             failure = str(error)
         finally:
             if page:
@@ -145,7 +162,8 @@ def run(
     if interrupted or failure:
         name = task.suite_id or (runs[-1].id if runs else None)
         words = shlex.join([str(name), *with_options({"name": str(name), "outside": list(outside)})])
-        hint = f"; `ringside run --resume {words}` goes on, `ringside show {name}` shows what is there"
+        goes_on = f"{words} --on {shlex.quote(on)}" if on else words
+        hint = f"; `ringside run --resume {goes_on}` goes on, `ringside show {name}` shows what is there"
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
     stored = [storage.run(run.id) for run in runs]
@@ -153,11 +171,10 @@ def run(
     return show.present(storage, stored, task.suite_id, form=form, with_parts=not shows_parts)
 
 
-def _page(port: int, store: str | None, executor: Executor) -> Server:
+def _page(port: int, store: str | None, cpus: Sequence[int]) -> Server:
     from ringside.cli import serve
 
-    _, others = executor.cpus(1)
-    page = serve.start(serve.LOCAL, port, store, cpus=others)
+    page = serve.start(serve.LOCAL, port, store, cpus=cpus)
     print(f"{page.url} shows the run in progress", file=sys.stderr)
     return page
 

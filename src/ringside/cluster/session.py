@@ -11,16 +11,18 @@ Ray does placement, transport and provisioning. It is an extra (`ringside[cluste
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ringside.errors import ClusterError, UsageError
+from ringside.errors import ClusterError, RingsideError, UsageError
 from ringside.text import one_line
 
 # A node has one of it for each run that it can carry out at a time: one.
@@ -33,6 +35,10 @@ _REACH_TIMEOUT_S = 5.0
 # Results of trials pass through it; they are small. Ray's own default is a third of the memory.
 _LOCAL_OBJECT_STORE_BYTES = 100_000_000
 FORMS = "auto, local or ray://HOST:PORT"
+
+
+class NodeLostError(ClusterError):
+    """A node, or the actor on it, ended before it answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,37 @@ class Session:
             max_task_retries=0,
         )
 
+    def ready(self, refs: Sequence[Any], timeout_s: float) -> list[Any]:
+        """Those of the results that are there, after `timeout_s` seconds or as soon as one is. Raises
+        ClusterError where the cluster does not answer."""
+        try:
+            done, _ = self.ray.wait(list(refs), num_returns=1, timeout=timeout_s, fetch_local=False)
+        except Exception as error:
+            raise self.lost(error) from error
+        return list(done)
+
+    def result(self, ref: Any) -> Any:
+        """What a method of an actor returned; waits for it. Raises NodeLostError where the actor or its node
+        ended first, or the method failed by an error that is none of Ringside's; one of those passes through.
+        Raises ClusterError where the cluster does not answer."""
+        exceptions = self.ray.exceptions
+        try:
+            return self.ray.get(ref)
+        except exceptions.RayTaskError as error:
+            cause = getattr(error, "cause", None) or error
+            if isinstance(cause, RingsideError):
+                raise cause from None
+            raise NodeLostError(f"{type(cause).__name__}: {_reason(cause)}") from error
+        except exceptions.RayError as error:
+            raise NodeLostError(_reason(error)) from error
+        except Exception as error:
+            raise self.lost(error) from error
+
+    def kill(self, actor: Any) -> None:
+        """End an actor at once, and all that it started."""
+        with suppress(Exception):
+            self.ray.kill(actor)
+
     def lost(self, error: Exception) -> ClusterError:
         """The error for a cluster that does not answer any more."""
         return ClusterError(f"the cluster {self.where} was lost: {_reason(error)}")
@@ -115,13 +152,15 @@ def connect(where: str, folder: Path | None = None) -> Iterator[Session]:
         "logging_level": "ERROR",
         "runtime_env": {"working_dir": str(folder)} if folder else {},
     }
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         _init(ray, address, options)
-    except ClusterError:
-        raise
     except Exception as error:
         raise ClusterError(f"the cluster {where} cannot be used: {_reason(error)}") from error
     session = Session(ray, where)
+    # Ray puts one of its own in place.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
     try:
         yield session
     finally:

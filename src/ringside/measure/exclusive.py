@@ -15,6 +15,23 @@ VARIABLE = "RINGSIDE_LOCK"
 _POLL_S = 0.5
 
 
+class MachineLock:
+    """This user's lock of the machine, for who cannot wait inside."""
+
+    def __init__(self) -> None:
+        self._lock = filelock.FileLock(_path(), mode=0o600)
+
+    def take(self) -> bool:
+        """Whether the lock is ours now; True, too, where it cannot be made."""
+        try:
+            self._lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        except OSError:
+            return True
+        return True
+
+
 @contextmanager
 def alone(on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold this user's lock of the machine; where another process has it, call `on_wait` and wait for it. A

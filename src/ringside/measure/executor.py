@@ -12,12 +12,8 @@ from ringside.probe.process import Probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
 
 
-class Executor(Protocol):
-    """Carries out one trial at a time."""
-
-    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """CPUs for a contender with so many cores, and those left for the probe (empty: shared)."""
-        ...
+class Capacity(Protocol):
+    """What programs can get where trials run."""
 
     def available_cpus(self) -> int:
         """How many CPUs a contender may get."""
@@ -25,6 +21,14 @@ class Executor(Protocol):
 
     def descriptors(self) -> int:
         """How many a process may have open at most."""
+        ...
+
+
+class Executor(Capacity, Protocol):
+    """Carries out one trial at a time."""
+
+    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """CPUs for a contender with so many cores, and those left for the probe (empty: shared)."""
         ...
 
     def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:

@@ -28,8 +28,8 @@ _HOPELESS = frozenset(
         Outcome.PROBE_FAILED,
     }
 )
-_MAX_HOPELESS = 2
-_MAX_PROBE_FAILURES = 2
+MAX_HOPELESS = 2
+MAX_PROBE_FAILURES = 2
 
 
 class TrialMaker(Protocol):
@@ -117,14 +117,14 @@ class PairedBenchmark:
         self.observer.on_begin(self.run, self.rule, cells, self.measurement)
         for position, cell in enumerate(cells):
             if cell in self.unavailable and (0, cell) not in done:
-                self._keep(_row(0, position, cell, self.unavailable[cell]))
+                self._keep(unavailable_row(0, position, cell, self.unavailable[cell]))
         self.maker.warm_up(self.observer)
         progress = Progress(self.rule, self.experiment, self.measurement, self.points)
         hopeless: dict[Cell, list[Outcome]] = {}
         for trial in kept:
             progress.add(trial)
             if trial.outcome not in REPEATABLE:
-                _note_hopeless(trial, hopeless)
+                note_hopeless(trial, hopeless)
         # Contenders whose last trials, all in a row, made the probe fail.
         failing: list[str] = []
         for block in blocks(self.points, names, self.rule.max_blocks, self.run.seed):
@@ -147,17 +147,17 @@ class PairedBenchmark:
             for position, cell in missing:
                 self.observer.on_trial_begin(block.index, cell)
                 begun = time.monotonic()
-                is_left_out = len(hopeless.get(cell, ())) >= _MAX_HOPELESS
+                is_left_out = len(hopeless.get(cell, ())) >= MAX_HOPELESS
                 if is_left_out:
                     last = hopeless[cell][-1]
-                    detail = f"left out: {_MAX_HOPELESS} trials of this cell were {last}"
-                    trial = _row(block.index, position, cell, detail)
+                    detail = f"left out: {MAX_HOPELESS} trials of this cell were {last}"
+                    trial = unavailable_row(block.index, position, cell, detail)
                 else:
                     trial = self._trial(block.index, position, cell, first=first)
                     first = False
                 self._keep(trial)
                 progress.add(trial)
-                _note_hopeless(trial, hopeless)
+                note_hopeless(trial, hopeless)
                 self.observer.on_trial_end(trial, time.monotonic() - begun)
                 if trial.outcome is Outcome.INTERRUPTED:
                     raise KeyboardInterrupt
@@ -167,7 +167,7 @@ class PairedBenchmark:
                     failing.clear()
                 # One contender among others may be the one that does it.
                 is_broken = len(set(failing)) > 1 or len(names) == 1
-                if len(failing) >= _MAX_PROBE_FAILURES and is_broken:
+                if len(failing) >= MAX_PROBE_FAILURES and is_broken:
                     raise ProbeError(f"the probe failed {len(failing)} times in a row, last: {trial.detail}")
         self.store.end_run(self.run)
         return True
@@ -187,10 +187,13 @@ class PairedBenchmark:
         self.store.add_trial(self.run, trial)
 
 
-def _row(block: int, position: int, cell: Cell, reason: str) -> Trial:
+def unavailable_row(block: int, position: int, cell: Cell, reason: str) -> Trial:
+    """The row of a cell that is not measured, with the reason."""
     return Trial(block, position, cell, Outcome.UNAVAILABLE, reason, started_at=now())
 
 
-def _note_hopeless(trial: Trial, hopeless: dict[Cell, list[Outcome]]) -> None:
+def note_hopeless(trial: Trial, hopeless: dict[Cell, list[Outcome]]) -> None:
+    """Note the outcome of a trial that costs much and says nothing; with `MAX_HOPELESS` of them, a cell is
+    left out."""
     if trial.outcome in _HOPELESS:
         hopeless.setdefault(trial.cell, []).append(trial.outcome)

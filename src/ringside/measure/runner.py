@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import BuildError, CatalogueError, ProbeError, UsageError
 from ringside.measure import host, plan, sandbox, trials
-from ringside.measure.executor import Executor
+from ringside.measure.executor import Capacity, Executor
 from ringside.measure.inputs import Inputs
 from ringside.measure.paired import PairedBenchmark, RunObserver
 from ringside.measure.sandbox import sandboxed
@@ -77,7 +77,7 @@ class Prepared:
         return {cell: reason for cell in cells if (reason := self.why_unavailable(cell))}
 
 
-def check(experiment: Experiment, catalogue: Catalogue, executor: Executor) -> tuple[Point, ...]:
+def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> tuple[Point, ...]:
     """Check an experiment against catalogue and machine; its points. Raises UsageError where a name, a factor
     or a level is wrong, or this machine has too few CPUs or descriptors."""
     workload = find_workload(experiment.workload)
@@ -111,7 +111,7 @@ def _readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contend
     return contenders
 
 
-def _broken(name: str, workload: Workload, error: CatalogueError) -> Unavailable:
+def broken(name: str, workload: Workload, error: CatalogueError) -> Unavailable:
     """A contender whose manifest cannot be read: its cells are rows with the reason."""
     nothing = Runtime(name="", executable=(), version=())
     contender = Contender(
@@ -148,7 +148,7 @@ def prepare(
         try:
             contenders[name] = toolchain.prepare(catalogue.contender(name), observer.on_build)
         except CatalogueError as error:
-            contenders[name] = _broken(name, workload, error)
+            contenders[name] = broken(name, workload, error)
         observer.on_prepared(contenders[name])
     files = input_files(points, workload, inputs, observer)
     return Prepared(experiment, workload, points, contenders, files)
@@ -176,7 +176,7 @@ def begin(
     experiment = prepared.experiment
     sources: dict[str, str] = {}
     contenders = {
-        name: _planned(contender, prepared.workload.name, sources)
+        name: planned(contender, prepared.workload.name, sources)
         for name, contender in prepared.contenders.items()
     }
     published = catalogue.published(experiment.published) if experiment.published else None
@@ -195,7 +195,7 @@ def _facts(catalogue: Catalogue, executor: Executor) -> dict[str, Any]:
     return host.facts(catalogue.folders[0]) | {"cpus_usable": list(usable)}
 
 
-def _planned(prepared: Ready | Unavailable, workload: str, sources: dict[str, str]) -> PlannedContender:
+def planned(prepared: Ready | Unavailable, workload: str, sources: dict[str, str]) -> PlannedContender:
     """A contender as it is now; its sources are added to `sources`, by their hash."""
     contender = prepared.contender
     files = {}
@@ -268,7 +268,7 @@ def resume(
         except CatalogueError as error:
             if before.content is not None:
                 raise
-            prepared = _broken(name, workload, error)
+            prepared = broken(name, workload, error)
         if isinstance(prepared, Ready) and prepared.content != before.content:
             if before.content is not None:
                 raise UsageError(f"contender `{name}` has changed since run {run.id} began: start a new run")

@@ -157,7 +157,7 @@ class Trial:
     """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
     phase took, in nanoseconds; `phases_read_ns`: when the probe read the line of each, since the program's
     start, which the store does not keep. `report` is None where no probe ran or it did not say how the trial
-    ended."""
+    ended. `machine`: the one of several that carried it out, by its name; empty in a run on one machine."""
 
     block: int
     position: int
@@ -176,6 +176,7 @@ class Trial:
     missing: tuple[str, ...] = ()
     memory_limit_bytes: int | None = None
     input_bytes: int | None = None
+    machine: str = ""
 
     def usage(self) -> Sequence[Sample | Usage]:
         """The samples, as far as figures need them."""

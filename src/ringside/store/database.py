@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from ringside.errors import StoreError, UsageError
-from ringside.model.results import KeptSamples, Run, RunState, Trial
+from ringside.model.design import Cell
+from ringside.model.results import KeptSamples, Outcome, Run, RunState, Trial
 from ringside.probe.protocol import Sample, Usage
 from ringside.store import rows
 from ringside.store.connection import Database, begin_writing
@@ -124,6 +125,30 @@ class Store:
         """Note that all that was planned has been done."""
         with self._database.transaction() as connection:
             connection.execute(RUN.update().where(RUN.c.id == run.id).values(ended_at=now()))
+
+    def add_machine(self, run: Run, name: str, facts: Mapping[str, Any]) -> Run:
+        """The run with a further machine that measures in it: `host["machines"]` has the facts of each by its
+        name. Those of the first are the run's own, too."""
+        machines = {**run.host.get("machines", {}), name: dict(facts)}
+        host = {**(run.host or facts), "machines": machines}
+        with self._database.transaction() as connection:
+            connection.execute(RUN.update().where(RUN.c.id == run.id).values(host=json.dumps(host)))
+        return replace(run, host=host)
+
+    def set_aside(self, run: Run, block: int, cells: Sequence[Cell], reason: str) -> None:
+        """Have the trials of these cells in a block count no more: they are interrupted for that reason, and
+        will be carried out again."""
+        points = [(cell.contender, rows.point_text(cell.point)) for cell in cells]
+        with self._database.transaction() as connection:
+            for contender, point in points:
+                mine = (
+                    TRIAL.c.run_id == run.id,
+                    TRIAL.c.block == block,
+                    TRIAL.c.contender == contender,
+                    TRIAL.c.point == point,
+                )
+                values = {"outcome": str(Outcome.INTERRUPTED), "detail": reason}
+                connection.execute(TRIAL.update().where(*mine).values(values))
 
     def add_trial(self, run: Run, trial: Trial) -> None:
         """Keep a trial, with its samples. A file that was removed since the store was opened, by a contender

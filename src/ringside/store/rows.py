@@ -1,6 +1,6 @@
 """Trials and runs as rows of the store, and back. The column `outcome_line` holds the probe's outcome and,
 beside its keys, what else is known of the trial: loads, spans, repeats, the memory limit, the size of its
-input."""
+input, the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         "block": trial.block,
         "position": trial.position,
         "contender": trial.cell.contender,
-        "point": json.dumps(trial.cell.point.as_dict()),
+        "point": point_text(trial.cell.point),
         "outcome": str(trial.outcome),
         "detail": trial.detail,
         "started_at": trial.started_at,
@@ -33,6 +33,11 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         "marks": json.dumps({name: plain(sample) for name, sample in trial.marks.items()}),
         "missing": json.dumps(trial.missing),
     }
+
+
+def point_text(point: Point) -> str:
+    """The column of a point."""
+    return json.dumps(point.as_dict())
 
 
 def samples_text(samples: Sequence[Sample]) -> str:
@@ -78,6 +83,7 @@ class _Ours(msgspec.Struct, frozen=True):
     repeats: dict[str, tuple[Count, ...]] = {}
     memory_limit_bytes: Bytes | None = None
     input_bytes: Bytes | None = None
+    machine: str = ""
 
 
 def trial_of(row: Any) -> Trial:
@@ -111,6 +117,7 @@ def trial_of(row: Any) -> Trial:
         missing=columns.missing,
         memory_limit_bytes=ours.memory_limit_bytes,
         input_bytes=ours.input_bytes,
+        machine=ours.machine,
     )
 
 
@@ -166,6 +173,8 @@ def _outcome_values(trial: Trial) -> dict[str, Any]:
     for name in ("memory_limit_bytes", "input_bytes"):
         if (value := getattr(trial, name)) is not None:
             values[name] = value
+    if trial.machine:
+        values["machine"] = trial.machine
     return values
 
 

@@ -1,0 +1,146 @@
+"""What runs on a node: an actor that prepares contenders there and carries out their trials, one at a time.
+
+Its methods are called one after another. Errors of Ringside's pass through to the driver.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ringside.cluster.parcel import PROBE
+from ringside.errors import ProbeError
+from ringside.measure import host, plan, runner, sandbox
+from ringside.measure.exclusive import MachineLock
+from ringside.measure.executor import LocalExecutor
+from ringside.measure.inputs import Inputs
+from ringside.measure.paired import SilentObserver
+from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import Contender, Ready, Unavailable
+from ringside.model.design import Cell, Experiment, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.process import Probe
+from ringside.store import now
+from ringside.workloads import workload as find_workload
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A node as contenders find it. `host`: `measure/host.py` `facts`."""
+
+    host: Mapping[str, Any]
+    cpus: int
+    descriptors: int
+
+
+class Bench:
+    """Measures on one node, whose `name` its trials carry."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._folder = _cache_folder()
+        self._lock = MachineLock()
+        self._prepared: dict[str, runner.Prepared] = {}
+        self._maker: runner.ContenderTrials | None = None
+
+    def facts(self) -> NodeFacts:
+        """The node's. Raises ProbeError where no probe starts there."""
+        self._executor = LocalExecutor(_probe())
+        usable, _ = self._executor.cpus(self._executor.available_cpus())
+        facts = host.facts() | {"cpus_usable": list(usable)}
+        return NodeFacts(facts, self._executor.available_cpus(), self._executor.descriptors())
+
+    def take_machine(self) -> bool:
+        """Have the lock of the machine, unless another process measures there."""
+        return self._lock.take()
+
+    def prepare(
+        self, experiment: Experiment, points: Sequence[Point], contenders: Mapping[str, Contender]
+    ) -> dict[str, Ready | Unavailable]:
+        """Receipts and builds of contenders, and the files that they read; returns what can run here. Raises
+        UsageError where the node has too few CPUs or descriptors, or no room for a file."""
+        workload = find_workload(experiment.workload)
+        if experiment.sandbox:
+            sandbox.check()
+        plan.check_machine(points, workload, self._executor.available_cpus(), self._executor.descriptors())
+        toolchain = Toolchain(self._folder / "builds")
+        found = {name: toolchain.prepare(_here(contender)) for name, contender in contenders.items()}
+        inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))
+        files = runner.input_files(points, workload, inputs, _Silent())
+        self._prepared[experiment.name] = runner.Prepared(experiment, workload, tuple(points), found, files)
+        return found
+
+    def begin(self, experiment: str, seed: int) -> None:
+        """Begin a run of what was prepared: each contender once, as before every run."""
+        prepared = self._prepared[experiment]
+        # Not for preparing: builds may use all CPUs.
+        _keep_off_contender_cpus(self._executor)
+        self._maker = runner.ContenderTrials(seed, prepared, self._executor)
+        self._maker.warm_up(SilentObserver())
+
+    def trial(self, block: int, position: int, cell: Cell, first: bool) -> Trial:
+        """One trial of a cell; one whose probe failed says so."""
+        assert self._maker
+        begun = now()
+        try:
+            trial = self._maker.trial(block, position, cell, first=first, tick=_nothing)
+        except ProbeError as error:
+            trial = Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
+        return replace(trial, machine=self._name)
+
+    def end(self) -> None:
+        """After the last trial of a run."""
+        if self._maker:
+            self._maker.close()
+        self._maker = None
+
+
+class _Silent(SilentObserver):
+    def on_prepare(self, contender: str) -> None:
+        pass
+
+    def on_build(self, contender: Contender) -> None:
+        pass
+
+    def on_prepared(self, contender: Ready | Unavailable) -> None:
+        pass
+
+    def on_input(self, name: str, most_bytes: int) -> None:
+        pass
+
+
+def _nothing() -> None:
+    pass
+
+
+def _here(contender: Contender) -> Contender:
+    folder = contender.folder.absolute()
+    return replace(contender, folder=folder if folder.is_dir() else Path.home())
+
+
+def _probe() -> Probe:
+    """The probe that was sent, else the one that is installed here: that of another architecture or C library
+    does not start. Raises ProbeError."""
+    try:
+        return Probe(str(PROBE.absolute()))
+    except ProbeError:
+        return Probe()
+
+
+def _cache_folder() -> Path:
+    """Where this node keeps builds and inputs (XDG Base Directory Specification)."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base if base else Path.home() / ".cache") / "ringside"
+
+
+def _keep_off_contender_cpus(executor: LocalExecutor) -> None:
+    """Keep all threads of this worker, Ray's too, off the CPU that one-core contenders get, where there is
+    another."""
+    _, others = executor.cpus(1)
+    for task in os.listdir("/proc/self/task") if others else []:
+        with suppress(OSError):
+            os.sched_setaffinity(int(task), others)

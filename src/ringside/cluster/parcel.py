@@ -1,0 +1,51 @@
+"""What is sent to every node: this Ringside, its probe, and the contenders' sources. Ray's runtime
+environment brings the folder there, once for the same content."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import ringside
+from ringside.errors import UsageError
+from ringside.measure.toolchain import source_paths
+from ringside.model.catalogue import Contender
+from ringside.probe.process import find_probe
+
+PROBE = Path("bin", "ringside-probe")
+_CONTENDERS = Path("contenders")
+# The wheel has the whole catalogue inside the package; only what takes part is sent.
+_NOT_SENT = shutil.ignore_patterns("__pycache__", "*.pyc", "bundled")
+
+
+@contextmanager
+def parcel(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dict[str, Contender]]]:
+    """The folder to send, removed at the end, and the contenders as they are on a node: their folders are
+    relative to the working directory. A contender that is only a command is not sent; its program must be on
+    the nodes. Raises UsageError where the folder cannot be written, ProbeError without a probe here."""
+    with tempfile.TemporaryDirectory(prefix="ringside-") as name:
+        folder = Path(name)
+        try:
+            shutil.copytree(Path(ringside.__file__).parent, folder / "ringside", ignore=_NOT_SENT)
+            (folder / PROBE).parent.mkdir()
+            shutil.copy2(find_probe(), folder / PROBE)
+            sent = {name: _sent(contender, folder) for name, contender in contenders.items()}
+        except OSError as error:
+            raise UsageError(f"what nodes need cannot be gathered in {folder}: {error}") from error
+        yield folder, sent
+
+
+def _sent(contender: Contender, folder: Path) -> Contender:
+    if not contender.has_sources:
+        return contender
+    # `name@runtime` is in the folder of `name`; one from outside may have the name of another.
+    own = _CONTENDERS / contender.name.replace("/", "_")
+    for path in source_paths(contender):
+        target = folder / own / path.relative_to(contender.folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
+    return replace(contender, folder=own)
