@@ -93,7 +93,15 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         let work = Work::parse(&line)?;
         let request = match work {
             Work::Trial(request) => request,
-            Work::Load(plan) => return run_alone(|writer| load::run(&plan, &signals, writer)),
+            Work::Load(plan) => {
+                return run_alone(|writer| load::run(&plan, &signals, &mut requests, writer))
+            }
+            Work::Merge(merge) => {
+                return run_alone(|writer| {
+                    let plan = &merge.load;
+                    load::merge(plan, merge.records, &signals, &mut requests, writer)
+                })
+            }
             Work::Stub(plan) => {
                 return run_alone(|writer| stub::alone::run(&plan, &signals, writer))
             }

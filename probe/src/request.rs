@@ -166,11 +166,21 @@ fn end_s() -> f64 {
     10.0
 }
 
+/// The engines' records of a load, so many, follow the request, one a line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Merge {
+    /// The load that the engines had parts of.
+    pub load: Plan,
+    pub records: usize,
+}
+
 /// The kind of work that a request asks for.
 #[derive(Debug)]
 pub enum Work {
     Trial(Box<Request>),
     Load(Arc<Plan>),
+    Merge(Box<Merge>),
     Stub(Box<stub::Plan>),
 }
 
@@ -180,12 +190,14 @@ impl Work {
         struct Version {
             version: u64,
             load: Option<serde::de::IgnoredAny>,
+            merge: Option<serde::de::IgnoredAny>,
             stub: Option<serde::de::IgnoredAny>,
         }
         // First, because a request of another version may have keys that are unknown here.
         let Version {
             version,
             load,
+            merge,
             stub,
         } = serde_json::from_slice(text).map_err(one_line)?;
         if version != PROTOCOL {
@@ -204,6 +216,21 @@ impl Work {
             let Stub { stub, .. } = serde_json::from_slice(text).map_err(one_line)?;
             stub.check()?;
             return Ok(Work::Stub(stub));
+        }
+        if merge.is_some() {
+            #[derive(Deserialize)]
+            #[serde(deny_unknown_fields)]
+            struct Merging {
+                #[serde(rename = "version")]
+                _version: u64,
+                merge: Box<Merge>,
+            }
+            let Merging { merge, .. } = serde_json::from_slice(text).map_err(one_line)?;
+            merge.load.check()?;
+            if merge.load.part.is_some() {
+                return Err("merge: leave `part` out: the load is the whole one".into());
+            }
+            return Ok(Work::Merge(merge));
         }
         if load.is_none() {
             return Request::parse(text).map(|request| Work::Trial(Box::new(request)));
@@ -241,6 +268,11 @@ impl Service {
                 last_s = mark.at_s;
             }
             for load in &step.loads {
+                if load.plan.part.is_some() {
+                    return Err(
+                        "service.steps: leave `part` out: one engine has the whole load".into(),
+                    );
+                }
                 if !load.plan.addresses.is_empty() {
                     return Err(
                         "service.steps: leave `addresses` out: loads go to the program's own address".into(),

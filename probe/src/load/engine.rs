@@ -9,7 +9,9 @@ use super::transport::{Layered, Layers};
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::pin;
+use crate::procfs::kib_field;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::io::OwnedFd;
@@ -22,7 +24,7 @@ const OWN_DESCRIPTORS: u64 = 64;
 const THREADS_DESCRIPTORS: u64 = 4;
 
 /// The result of a load.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Outcome {
     pub record: Record,
     pub duration_ns: u64,
@@ -30,9 +32,24 @@ pub struct Outcome {
     /// Why a shard ended early, where one did.
     pub failed: Option<String>,
     pub descriptors: u64,
+    /// VmHWM of this process.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 impl Outcome {
+    /// Adds the outcome of another engine that had a part of the same load.
+    pub fn merge(&mut self, other: &Outcome) {
+        self.record.merge(&other.record);
+        self.duration_ns = self.duration_ns.max(other.duration_ns);
+        self.interrupted |= other.interrupted;
+        self.failed = self.failed.take().or_else(|| other.failed.clone());
+        self.descriptors += other.descriptors;
+        self.peak_memory_bytes = match (self.peak_memory_bytes, other.peak_memory_bytes) {
+            (Some(own), Some(others)) => Some(own + others),
+            (own, others) => own.or(others),
+        };
+    }
+
     pub fn seconds(&self) -> f64 {
         self.duration_ns as f64 / 1e9
     }
@@ -110,8 +127,8 @@ impl Prepared {
             let config = ShardConfig {
                 plan: Arc::clone(&self.plan),
                 codec: Arc::clone(&self.codec),
-                shard: number,
-                share: self.plan.share(number),
+                shard: self.plan.shard(number),
+                share: self.plan.share(self.plan.shard(number)),
                 start_ns,
                 stop: Arc::clone(&engine.stop),
                 live: Arc::clone(&live),
@@ -175,6 +192,7 @@ impl Engine {
         let mut outcome = Outcome {
             interrupted: self.interrupted,
             descriptors: self.descriptors,
+            peak_memory_bytes: peak_memory_bytes(),
             ..Outcome::default()
         };
         let mut stopped_ns = self.start_ns;
@@ -197,6 +215,13 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
     }
+}
+
+fn peak_memory_bytes() -> Option<u64> {
+    kib_field(
+        &std::fs::read_to_string("/proc/self/status").ok()?,
+        "VmHWM:",
+    )
 }
 
 fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
@@ -245,7 +270,7 @@ fn raise_descriptors(plan: &Plan) -> Result<u64, String> {
         Ok(()) => max,
         Err(_) => limit.current.unwrap_or(max),
     };
-    let connections = plan.connections as u64;
+    let connections = plan.own_connections() as u64;
     let own = OWN_DESCRIPTORS + THREADS_DESCRIPTORS * plan.threads as u64;
     let wanted = connections + own;
     if wanted > now {

@@ -1,6 +1,7 @@
 //! Histograms of times, with exact extremes.
 
 use hdrhistogram::Histogram as Counts;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// One hour: longer times are counted as this.
 const MAX_COUNTED_NS: u64 = 3_600_000_000_000;
@@ -9,10 +10,52 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 const CURVE_DIGITS: u8 = 2;
 
 /// A histogram of nanoseconds with three significant digits; its minimum and maximum are exact.
+#[derive(Deserialize)]
+#[serde(from = "Buckets")]
 pub struct Histogram {
     counts: Counts<u64>,
     min_ns: u64,
     max_ns: u64,
+}
+
+/// A histogram on its way to another process: `(upper_ns, count)` of its buckets, and the extremes.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Buckets {
+    counts: Vec<(u64, u64)>,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl From<&Histogram> for Buckets {
+    fn from(histogram: &Histogram) -> Buckets {
+        Buckets {
+            counts: histogram.buckets().collect(),
+            min_ns: histogram.min_ns,
+            max_ns: histogram.max_ns,
+        }
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Buckets::from(self).serialize(serializer)
+    }
+}
+
+impl From<Buckets> for Histogram {
+    fn from(buckets: Buckets) -> Histogram {
+        let mut counts = counts(SIGNIFICANT_DIGITS);
+        for (upper_ns, count) in buckets.counts {
+            // Into the bucket that it came from: all histograms have the same bounds.
+            counts.saturating_record_n(upper_ns, count);
+        }
+        Histogram {
+            counts,
+            min_ns: buckets.min_ns,
+            max_ns: buckets.max_ns,
+        }
+    }
 }
 
 impl Default for Histogram {

@@ -30,6 +30,7 @@ mod transport;
 mod warnings;
 
 use crate::clock;
+use crate::requests::Requests;
 use crate::writer::{ReaderGone, Writer};
 use engine::Prepared;
 use plan::Plan;
@@ -37,26 +38,53 @@ use serde_json::json;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
 
-/// Runs a load by itself. The outer error is why it could not begin.
+/// Runs a load by itself; a part of one starts when `requests` has another line. The outer error is why it could not
+/// begin.
 pub fn run(
     plan: &Arc<Plan>,
     signals: &OwnedFd,
+    requests: &mut Requests,
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {
     let prepared = Prepared::new(Arc::clone(plan))?;
-    let start_ns = clock::now_ns();
+    let mut start_ns = clock::now_ns();
     let started = json!({
         "type": "started", "version": crate::request::PROTOCOL, "t_ns": 0,
         "missing": prepared.missing, "monotonic_ns": start_ns,
         "io": prepared.io_name(),
-        "threads": plan.threads, "connections": plan.connections,
+        "threads": plan.threads, "connections": plan.own_connections(),
     });
     if let Err(gone) = writer.send(&started, true) {
         return Ok(Err(gone));
+    }
+    if plan.part.is_some() {
+        requests
+            .next(signals)?
+            .ok_or("load: it was ended before the other engines were ready")?;
+        start_ns = clock::now_ns();
     }
     let started = prepared.start(start_ns);
     let mut engine = started.map_err(|error| format!("load: cannot start a thread: {error}"))?;
     let watched = live::watch(plan, &mut engine, signals, writer);
     let written = report::write(plan, &engine.finish(), writer);
     Ok(watched.and(written))
+}
+
+/// Merges the records of the engines that shared a load, each a further line of `requests`, into its last messages.
+pub fn merge(
+    plan: &Plan,
+    records: usize,
+    signals: &OwnedFd,
+    requests: &mut Requests,
+    writer: &mut Writer,
+) -> Result<Result<(), ReaderGone>, String> {
+    let mut merged = engine::Outcome::default();
+    for number in 1..=records {
+        let line = requests.next(signals)?.ok_or_else(|| {
+            format!("merge: {records} records were announced, and {number} is missing")
+        })?;
+        let outcome = serde_json::from_slice(&line);
+        merged.merge(&outcome.map_err(|error| format!("merge: record {number}: {error}"))?);
+    }
+    Ok(report::write(plan, &merged, writer))
 }

@@ -57,6 +57,18 @@ pub struct Plan {
     /// Whether the outcome has the counts of the main histograms.
     #[serde(default)]
     pub counts: bool,
+    /// With it, this engine is one of several that share the load.
+    #[serde(default)]
+    pub part: Option<PartPlan>,
+}
+
+/// Which of several engines this one is.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartPlan {
+    /// From 0.
+    pub engine: usize,
+    pub engines: usize,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -230,9 +242,40 @@ impl Plan {
         }
     }
 
-    /// The part of a shard, by its number from 0.
+    /// The number of shards of all engines.
+    pub fn shards(&self) -> usize {
+        self.threads * self.part.map_or(1, |part| part.engines)
+    }
+
+    /// The number of a thread's shard, from 0, among those of all engines.
+    pub fn shard(&self, thread: usize) -> usize {
+        let part = self.part;
+        part.map_or(thread, |part| thread * part.engines + part.engine)
+    }
+
+    /// The part of a shard, by its number.
     pub fn share(&self, shard: usize) -> Share {
-        Share::new(shard as u64, self.threads as u64, self.connections as u64)
+        Share::new(shard as u64, self.shards() as u64, self.connections as u64)
+    }
+
+    /// The number of connections of this engine.
+    pub fn own_connections(&self) -> usize {
+        let part = self.part;
+        part.map_or(self.connections, |part| {
+            self.share_of(part.engine, part.engines).connections() as usize
+        })
+    }
+
+    /// The plan's constant rate, of which this engine has its part.
+    pub fn own_rate(&self, rate_per_s: f64) -> f64 {
+        let part = self.part;
+        part.map_or(rate_per_s, |part| {
+            self.share_of(part.engine, part.engines).of_rate(rate_per_s)
+        })
+    }
+
+    fn share_of(&self, engine: usize, engines: usize) -> Share {
+        Share::new(engine as u64, engines as u64, self.connections as u64)
     }
 
     /// The same load on another address.

@@ -6,6 +6,7 @@ use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
 
 /// The source ports of one address are exhausted long before.
 const MAX_CONNECTIONS: usize = 1_000_000;
+const MAX_ENGINES: usize = 1000;
 const MAX_THREADS: usize = 256;
 /// Of a connection of HTTP/2.
 const MAX_STREAMS: usize = 10_000;
@@ -21,13 +22,21 @@ impl Plan {
         if self.addresses.is_empty() {
             return Err("load: addresses: name at least one".into());
         }
-        if self.connections == 0 || self.connections > MAX_CONNECTIONS {
-            return Err(format!("load: connections: 1 to {MAX_CONNECTIONS}"));
+        let engines = self.part.map_or(1, |part| part.engines);
+        if engines == 0 || engines > MAX_ENGINES {
+            return Err(format!("load: part: engines: 1 to {MAX_ENGINES}"));
+        }
+        if self.part.is_some_and(|part| part.engine >= engines) {
+            return Err(format!("load: part: engine: 0 to {}", engines - 1));
+        }
+        let most = MAX_CONNECTIONS * engines;
+        if self.connections == 0 || self.connections > most {
+            return Err(format!("load: connections: 1 to {most}"));
         }
         if self.threads == 0 || self.threads > MAX_THREADS {
             return Err(format!("load: threads: 1 to {MAX_THREADS}"));
         }
-        if self.threads > self.connections {
+        if self.shards() > self.connections {
             let connections = self.connections;
             return Err(format!(
                 "load: threads: each needs a connection, of {connections}"
@@ -105,7 +114,7 @@ impl Plan {
         if !(1..=MAX_STREAMS).contains(&http2.streams) {
             return Err(format!("load: http2: streams: 1 to {MAX_STREAMS}"));
         }
-        if http2.streams * self.connections > MAX_CONNECTIONS {
+        if http2.streams * self.own_connections() > MAX_CONNECTIONS {
             return Err(format!(
                 "load: http2: at most {MAX_CONNECTIONS} streams in all"
             ));

@@ -3,9 +3,10 @@
 use super::error::ErrorKind;
 use super::histogram::Histogram;
 use super::sequence::SequenceErrors;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondStats {
     pub requests: u64,
     pub errors: u64,
@@ -15,7 +16,7 @@ pub struct SecondStats {
 }
 
 /// What became of requests: of all, or of those for one of several targets.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Replies {
     pub latency: Histogram,
     pub service: Histogram,
@@ -43,7 +44,7 @@ impl Replies {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Record {
     /// Of all requests.
     pub replies: Replies,
@@ -83,7 +84,8 @@ pub struct Record {
     /// Connections whose reader was paused by a fault, and that were reset by one.
     pub paused: u64,
     pub reset: u64,
-    /// `(number, service_ns)` of numbered requests.
+    /// `(number, service_ns)` of numbered requests; of use only where their upstreams are.
+    #[serde(skip)]
     pub numbered: Vec<(u64, u64)>,
     pub sequence: SequenceErrors,
     pub series: Vec<SecondStats>,

@@ -6,13 +6,18 @@ use super::histogram::Histogram;
 use super::plan::{PacingPlan, Plan, Protocol};
 use super::record::Record;
 use super::warnings::warnings;
-use crate::procfs::kib_field;
 use crate::writer::{ReaderGone, Writer};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 
-/// Writes the last messages of a load by itself.
+/// Writes the last messages of a load by itself; of an engine's part the whole record takes the place of histograms.
 pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
+    if plan.part.is_some() {
+        let mut line = serde_json::to_value(outcome).expect("keys of records are text");
+        line["type"] = "record".into();
+        writer.send(&line, false)?;
+        return write_outcome(plan, outcome, writer);
+    }
     for (name, histogram) in outcome.record.histograms() {
         if histogram.is_empty() {
             continue;
@@ -23,6 +28,10 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
             false,
         )?;
     }
+    write_outcome(plan, outcome, writer)
+}
+
+fn write_outcome(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
     let mut line = document(plan, outcome);
     line["type"] = "outcome".into();
     writer.send(&line, false)
@@ -95,7 +104,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "cpu_ns": record.cpu_ns,
         "cpu_share_most": outcome.cpu_share(),
         "busy_share_most": outcome.busy_share(),
-        "peak_memory_bytes": peak_memory_bytes(),
+        "peak_memory_bytes": outcome.peak_memory_bytes,
         "series": series,
         "warnings": warnings(plan, outcome),
     })
@@ -147,7 +156,7 @@ fn statuses(counts: &BTreeMap<u16, u64>) -> Map<String, Value> {
 fn intended_rate_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     match plan.pacing {
         PacingPlan::Closed {} => None,
-        PacingPlan::Constant { rate_per_s, .. } => Some(rate_per_s),
+        PacingPlan::Constant { rate_per_s, .. } => Some(plan.own_rate(rate_per_s)),
         PacingPlan::Poisson { .. } | PacingPlan::Staircase { .. } => {
             Some(outcome.per_s(outcome.record.intended as f64))
         }
@@ -219,14 +228,6 @@ pub fn summary(histogram: &Histogram) -> Value {
     })
 }
 
-/// VmHWM of this process.
-fn peak_memory_bytes() -> Option<u64> {
-    kib_field(
-        &std::fs::read_to_string("/proc/self/status").ok()?,
-        "VmHWM:",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,16 +289,16 @@ mod tests {
             }
             let mut merged = Record::default();
             parts.iter().for_each(|part| merged.merge(part));
-            let (mut whole, mut merged) = (
-                document(&plan, &outcome(whole)),
-                document(&plan, &outcome(merged)),
-            );
-            // Of this process, which grows.
-            for figures in [&mut whole, &mut merged] {
-                figures["peak_memory_bytes"] = Value::Null;
-            }
-            assert_eq!(whole, merged);
+            let whole = document(&plan, &outcome(whole));
+            assert_eq!(whole, document(&plan, &outcome(merged)));
             assert_eq!(whole["requests"], 3000);
+            // The same where each came from a process of its own.
+            let mut sent = Outcome::default();
+            for part in parts {
+                let line = serde_json::to_vec(&outcome(part)).unwrap();
+                sent.merge(&serde_json::from_slice(&line).unwrap());
+            }
+            assert_eq!(whole, document(&plan, &sent));
         }
     }
 }

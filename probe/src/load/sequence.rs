@@ -6,6 +6,7 @@ use super::template::Template;
 use super::text::MAX_MESSAGE_BYTES;
 use crate::units::nanoseconds;
 use memchr::memmem;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// A message may come so much before it is due: the grain of clocks and the jitter of the network.
@@ -58,7 +59,7 @@ pub enum SequenceError {
 }
 
 /// Counts of messages with an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceErrors {
     pub gaps: u64,
     pub repeated: u64,

@@ -98,6 +98,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     }
     if let PacingPlan::Constant { rate_per_s, burst } = plan.pacing {
         let due = outcome.per_s(record.intended as f64);
+        let rate_per_s = plan.own_rate(rate_per_s);
         let is_uneven = (due - rate_per_s).abs() > UNEVEN_SHARE * rate_per_s;
         if burst > 1 && is_uneven && !outcome.interrupted {
             warn(
@@ -161,7 +162,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         );
     }
     let ports = 20_000 * plan.addresses.len() as u64;
-    let wide = plan.connections as u64 <= 20_000;
+    let wide = plan.own_connections() as u64 <= 20_000;
     if wide && record.opened > ports {
         warn(
             "near-ports",
@@ -173,12 +174,13 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "ports stay in TIME_WAIT for a minute after their use: use a shorter run, or more addresses",
         );
     }
-    if plan.connections as u64 * 10 > outcome.descriptors * 9 {
+    if plan.own_connections() as u64 * 10 > outcome.descriptors * 9 {
         warn(
             "near-descriptors",
             format!(
                 "{} connections of {} descriptors",
-                plan.connections, outcome.descriptors
+                plan.own_connections(),
+                outcome.descriptors
             ),
             "raise the limit: ulimit -n",
         );

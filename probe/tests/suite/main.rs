@@ -10,6 +10,7 @@ mod load;
 mod mixes;
 mod modules;
 mod output;
+mod parts;
 mod plain;
 mod programs;
 mod schedule;

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -30,8 +30,12 @@ from ringside.probe import orphans
 from ringside.probe.protocol import (
     VERSION,
     EngineMessage,
+    EngineRecord,
     LoadOutcome,
+    LoadPlan,
     LoadRequest,
+    Merge,
+    MergeRequest,
     Started,
     TrialMessage,
     TrialOutcome,
@@ -52,6 +56,8 @@ _TICK_S = 1.0
 _INTERRUPT_GRACE_S = 15.0
 # Beyond the limits of the request; a probe may take five minutes to end what forks without end.
 _WATCHDOG_GRACE_S = 330.0
+# What the records of a hundred engines take is a fraction of it.
+_MERGE_S = 60.0
 # What a probe without work may take to end.
 _CLOSE_GRACE_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -96,12 +102,27 @@ class Probe:
         _close(self._idle)
 
     def load(
-        self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
+        self,
+        request: LoadRequest,
+        on_message: Callable[[EngineMessage], None] | None = None,
+        go: Callable[[], None] | None = None,
     ) -> list[EngineMessage]:
-        """The messages of a load, the outcome last; `on_message` gets each as it comes. Raises as `trial`."""
+        """The messages of a load, the outcome last; `on_message` gets each as it comes. `go`: of an engine's
+        part, which starts when this has returned; called when the engine is ready. Raises as `trial`."""
         plan = request.load
         limit_s = None if plan.duration_s is None else plan.duration_s + plan.timeout_s
-        return self._carry_out(request.encode(), engine_message, limit_s, on_message=on_message)
+        return self._carry_out(request.encode(), engine_message, limit_s, on_message=on_message, go=go)
+
+    def merge(self, plan: LoadPlan, records: Sequence[EngineRecord]) -> list[EngineMessage]:
+        """The last messages of a load of which several engines had a part, the outcome last: what one engine
+        with all their threads would have sent. Raises as `trial`."""
+        request = MergeRequest(Merge(plan, len(records)))
+        lines = [request.encode(), *(record.encode() for record in records)]
+        return self._carry_out(b"\n".join(lines), engine_message, _MERGE_S)
+
+    def interrupt(self) -> None:
+        """End the request that is under way, from any thread: the probe still reports."""
+        self._interrupt(signal.SIGINT, None)
 
     def _carry_out(
         self,
@@ -111,6 +132,7 @@ class Probe:
         *,
         on_tick: Callable[[], None] | None = None,
         on_message: Callable[[Message], None] | None = None,
+        go: Callable[[], None] | None = None,
         keep: bool = False,
     ) -> list[Message]:
         """`keep`: the process may carry out another trial."""
@@ -120,7 +142,7 @@ class Probe:
             others = orphans.children()
             process = self._process = self._idle.pop() if keep and self._idle else _start(self.path)
             try:
-                _send(process, request, is_last=not keep)
+                _send(process, request, is_last=not keep and go is None)
                 for lines, rest in self._lines(process, deadline, on_tick):
                     for line in lines:
                         if _has_outcome(messages):
@@ -130,6 +152,9 @@ class Probe:
                             self._cgroup = messages[-1].cgroup
                         if on_message:
                             on_message(messages[-1])
+                        if go and isinstance(messages[-1], Started):
+                            go()
+                            _send(process, b"", is_last=True)
                     if keep and _has_outcome(messages) and not rest:
                         break
                 if keep and _is_good(messages):

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 pub struct ShardConfig {
     pub plan: Arc<Plan>,
     pub codec: Arc<CodecPlan>,
-    /// The number of the shard, from 0.
+    /// The number of the shard, from 0, among those of all engines.
     pub shard: usize,
     /// The part of the load that it has.
     pub share: Share,

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// The pause after a failure, before the connection is opened again.
 const RETRY_NS: u64 = 100_000_000;
-/// Pending connects of all shards: below half of a usual backlog.
+/// Pending connects of all shards, whichever engines they belong to: below half of a usual backlog.
 const MAX_CONNECTING: usize = 512;
 
 /// How a slot gets its connection.
@@ -52,7 +52,7 @@ impl Dialer {
             queue: VecDeque::new(),
             retries: VecDeque::new(),
             connecting: 0,
-            max_connecting: (MAX_CONNECTING / plan.threads).max(1),
+            max_connecting: (MAX_CONNECTING / plan.shards()).max(1),
         }
     }
 

@@ -120,6 +120,13 @@ class Http2(Request, frozen=True):
     streams: int
 
 
+class PartOfLoad(Request, frozen=True):
+    """Which of several engines that share a load an engine is, from 0."""
+
+    engine: int
+    engines: int
+
+
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds."""
 
@@ -144,6 +151,7 @@ class LoadPlan(Request, frozen=True):
     stream: StreamMessages = StreamMessages()
     progress_s: float | None = None
     counts: bool = False
+    part: PartOfLoad | None = None
 
     @property
     def is_open_loop(self) -> bool:
@@ -154,6 +162,24 @@ class LoadRequest(Request, frozen=True):
     """Drive a load at a server that is there already."""
 
     load: LoadPlan
+    version: int = VERSION
+
+    def encode(self) -> bytes:
+        """The request as one line of JSON, without its newline."""
+        return encoded(self, self.version)
+
+
+class Merge(Request, frozen=True):
+    """The records of so many engines that shared a load."""
+
+    load: LoadPlan
+    records: int
+
+
+class MergeRequest(Request, frozen=True):
+    """Make one outcome of the engines' records, which follow the request, one a line."""
+
+    merge: Merge
     version: int = VERSION
 
     def encode(self) -> bytes:

@@ -192,14 +192,30 @@ class Histogram(Message, frozen=True, tag_field="type", tag="histogram"):
     counts: tuple[tuple[Nanoseconds, Count], ...]
 
 
+class EngineRecord(Message, frozen=True, tag_field="type", tag="record"):
+    """All that one of several engines counted, for the probe that merges their records."""
+
+    record: msgspec.Raw
+    duration_ns: Nanoseconds
+    interrupted: bool
+    failed: str | None
+    descriptors: Count
+    peak_memory_bytes: Bytes | None
+
+    def encode(self) -> bytes:
+        """The record as one line of JSON, without its newline."""
+        return msgspec.json.encode(self)
+
+
 class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
     """The last message of a load by itself."""
 
 
 TrialMessage = Started | Ready | Phase | SpanMessage | Sample | LoadMessage | TrialOutcome
-EngineMessage = Started | Progress | Histogram | LoadOutcome
+EngineMessage = Started | Progress | Histogram | EngineRecord | LoadOutcome
 _TRIAL = msgspec.json.Decoder(TrialMessage)
 _ENGINE = msgspec.json.Decoder(EngineMessage)
+_ENGINE_ALL = msgspec.json.Decoder(list[EngineMessage])
 
 
 def trial_message(line: bytes) -> TrialMessage:
@@ -217,3 +233,9 @@ def engine_message(line: bytes) -> EngineMessage:
 def trial_messages(lines: Iterable[bytes]) -> list[TrialMessage]:
     """All messages of a trial. Raises ValueError at the first that is invalid."""
     return [trial_message(line) for line in lines]
+
+
+def engine_messages(text: bytes) -> list[EngineMessage]:
+    """All messages of a load, as a list in JSON. Raises ValueError (msgspec's) with what is wrong."""
+    messages: list[EngineMessage] = _ENGINE_ALL.decode(text)
+    return messages
