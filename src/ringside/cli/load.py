@@ -95,6 +95,13 @@ def _check(
                 raise UsageError(f"{name} is for one load: leave out --vs")
     if arguments.time_unit and arguments.form == "json":
         raise UsageError("--time-unit is for the table and --csv: keys of --json name their units")
+    if arguments.cluster is None and arguments.engines is not None:
+        raise UsageError("--engines is for --from: name the cluster, or leave it out")
+    if arguments.cluster is not None and arguments.due_field:
+        raise UsageError(
+            "--due-field compares the server's clock with the engine's, which --from puts on other machines: "
+            "give --interval instead"
+        )
     if arguments.is_literal and arguments.values_file:
         raise UsageError("--literal sends braces as they stand: leave out --values")
 
@@ -163,8 +170,9 @@ def _plan(arguments: LoadArguments, targets: Sequence[Target], weights: Sequence
     is_random = arguments.poisson or arguments.other_target or options.uses_random(plan)
     if arguments.seed is not None and not is_random:
         raise UsageError("--seed is for --poisson, {random:…} or --vs: leave it out")
-    _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
-    options.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
+    if arguments.cluster is None:  # other machines check themselves
+        _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
+        options.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
     return plan
 
 
@@ -182,22 +190,24 @@ def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
 
 
 def _load(arguments: LoadArguments, shares: Sequence[tuple[Target, int]], plan: LoadPlan) -> int:
-    from ringside.cli import context
+    from ringside.cli import context, load_from
     from ringside.load import document, result, thresholds
     from ringside.load import target as targets
     from ringside.load.live import Screen, progress_interval_s
     from ringside.load.versus import with_addresses
-    from ringside.probe.process import Probe
     from ringside.probe.protocol import EngineWarning, LoadRequest
 
     target = targets.combined([each for each, _ in shares])
     addresses, silent = _addresses(target)
-    probe = Probe()
-    with Screen(context.talk(), wanted=arguments.form is None) as screen:
+    with (
+        load_from.driver(arguments, addresses) as driver,
+        Screen(context.talk(), wanted=load_from.is_watched(arguments)) as screen,
+    ):
         progress_s = progress_interval_s(plan) if screen.is_shown else None
         screen.begin(target.text, plan)
         request = LoadRequest(with_addresses(plan, addresses, progress_s))
-        load_result = result.from_messages(probe.load(request, screen.receive))
+        load_result = result.from_messages(driver.load(request, screen.receive))
+        load_result = load_from.with_engines(load_result, driver)
     load_result = load_result.with_warnings(
         EngineWarning(
             "address-left-out",
@@ -226,7 +236,7 @@ def _load(arguments: LoadArguments, shares: Sequence[tuple[Target, int]], plan: 
     crossed = [check for check in checks if check.is_crossed]
     for check in crossed:
         streams.say(check.sentence())
-    if load_result.figures.outcome == "interrupted" or probe.interrupted:
+    if load_result.figures.outcome == "interrupted" or driver.interrupted:
         return EXIT_INTERRUPTED
     is_good = load_result.is_answered and load_result.figures.outcome == "ok"
     return 0 if is_good and not crossed else EXIT_FAILED

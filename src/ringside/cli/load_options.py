@@ -23,6 +23,7 @@ _STREAM = "Streams"
 _VERSUS = "Two targets compared"
 _OUTPUT = "Output"
 _ENGINE = "Engine"
+_MACHINES = "Several machines"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ class LoadArguments:
     duration_s: float | None
     requests: int | None
     ramp_per_s: float | None
+    cluster: str | None
+    engines: int | tuple[str, ...] | None
     threads: int
     cpus: tuple[int, ...] | None
     io: str
@@ -81,7 +84,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     option(
         COMMON,
         "--connections",
-        type=params.COUNT,
+        type=params.CONNECTIONS,
         metavar="N",
         help="Open at one time [default: 64; 100 streams].",
     ),
@@ -309,6 +312,20 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         _ENGINE, "--cpus", type=params.cpus, metavar="LIST", help="CPUs for these threads, in turn: 0,2-3."
     ),
     option(_ENGINE, "--io", type=click.Choice(["auto", "uring", "epoll"]), default="auto", show_default=True),
+    option(
+        _MACHINES,
+        "--from",
+        "cluster",
+        metavar="auto|local|ray://HOST:PORT",
+        help="Engines on nodes of a Ray cluster share the load.",
+    ),
+    option(
+        _MACHINES,
+        "--engines",
+        type=params.engines,
+        metavar="N|NODE,…",
+        help="How many, or on which nodes [default: one on each].",
+    ),
 )
 
 

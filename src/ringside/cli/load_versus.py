@@ -29,28 +29,30 @@ def compare(
     """Carry out and show the comparison of the targets A and B. Returns the exit status."""
     from msgspec import structs
 
-    from ringside.cli import context
+    from ringside.cli import context, load_from
     from ringside.load import summary, versus
     from ringside.load.live import Screen, progress_interval_s
     from ringside.measure.suites import analysis_of
-    from ringside.probe.process import Probe
     from ringside.render import paired
     from ringside.store.plans import read_plan
     from ringside.units import count
 
     plan, blocks = plans["A"], arguments.blocks or _BLOCKS
     margin = DEFAULT_MARGIN if arguments.margin is None else arguments.margin
-    probe = Probe()
     storage = context.open_store(arguments.store, anywhere=True)
     run = versus.begin(targets, plan, blocks, margin, seed, storage)
     experiment = read_plan(run).experiment
     interrupted = False
-    with Screen(context.talk(), wanted=arguments.form is None) as screen:
+    everywhere = [address for each in addresses.values() for address in each]
+    with (
+        load_from.driver(arguments, everywhere) as driver,
+        Screen(context.talk(), wanted=load_from.is_watched(arguments)) as screen,
+    ):
         progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
         whole = {name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets}
         observer = _Turns(screen, targets, blocks)
         try:
-            versus.conduct(run, experiment, whole, storage, probe, observer)
+            versus.conduct(run, experiment, whole, storage, driver, observer)
         except KeyboardInterrupt:
             # What was measured until then is shown.
             interrupted = True

@@ -28,6 +28,8 @@ _GATES = {
     "inconclusive": "inconclusive",
 }
 COUNT = click.IntRange(1, 1_000_000)
+# A million for each of a thousand engines.
+CONNECTIONS = click.IntRange(1, 10**9)
 # Stores keep seeds as 64-bit integers with a sign.
 # A contender takes the seed plus the number of the block, in 64 bits with a sign.
 SEED = click.IntRange(0, 2**62)
@@ -42,6 +44,7 @@ _MAX_DAYS = 7
 _MAX_RUN_DAYS = 365
 _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
+_MAX_ENGINES = 1000
 _MAX_WEIGHT = 1000
 _MAX_BODY_BYTES = 16 << 20
 
@@ -161,6 +164,18 @@ def cpus(text: str) -> tuple[int, ...]:
             raise _bad(text, "is not a list of CPUs: write it as 0,2 or 0-3")
         numbers += range(first, last + 1)
     return tuple(dict.fromkeys(numbers))
+
+
+def engines(text: str) -> int | tuple[str, ...]:
+    """`3` or `node-a,10.0.0.7`: how many engines, or the names or addresses of their nodes."""
+    if re.fullmatch(r"[0-9]+", text):
+        if not 1 <= int(text[:9]) <= _MAX_ENGINES:
+            raise _bad(text, f"out of range: 1 to {_MAX_ENGINES:,}")
+        return int(text)
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise _bad(text, "no list of nodes: write a number, or names like node-a,node-b")
+    return names
 
 
 def share(text: str) -> float:

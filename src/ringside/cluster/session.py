@@ -129,23 +129,23 @@ class Session:
 
 
 @contextmanager
-def connect(where: str, folder: Path | None = None) -> Iterator[Session]:
+def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> Iterator[Session]:
     """A session with the cluster at `where`, closed at the end: `ray://HOST:PORT`; `local`, a cluster of this
     machine alone that ends with the session; `auto`, the cluster that this machine is part of
     (or RAY_ADDRESS names), else as `local`. `folder` is sent to every node, where it is the working directory
-    of actors and the first place that Python imports from.
+    of actors and the first place that Python imports from. `option`: the one that named the cluster.
 
     Raises UsageError where `where` is none of these or Ray is not installed, ClusterError where there is no
     cluster, or one of another version of Ray or Python.
     """
-    address = _checked(where)
+    address = _checked(where, option)
     # Read when Ray is imported; nobody is to be reported to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
     except ImportError as error:
-        raise UsageError(f"--on needs Ray, an extra: install ringside[cluster] ({error})") from error
+        raise UsageError(f"{option} needs Ray, an extra: install ringside[cluster] ({error})") from error
     options: dict[str, Any] = {
         "namespace": _NAMESPACE,
         "log_to_driver": False,
@@ -167,7 +167,7 @@ def connect(where: str, folder: Path | None = None) -> Iterator[Session]:
         session.close()
 
 
-def _checked(where: str) -> str:
+def _checked(where: str, option: str) -> str:
     """The address for Ray: `auto`, `local`, `ray://HOST:PORT`, or what RAY_ADDRESS has in place of `auto`.
     Raises UsageError, ClusterError where nobody listens there."""
     named = os.environ.get("RAY_ADDRESS") or where if where == "auto" else where
@@ -180,7 +180,7 @@ def _checked(where: str) -> str:
     except ValueError:
         host, port = None, None
     if parts.scheme != "ray" or not host:
-        raise UsageError(f"--on {one_line(named, 100)}: write {FORMS}")
+        raise UsageError(f"{option} {one_line(named, 100)}: write {FORMS}")
     _reach(host, port or _CLIENT_PORT, named)
     return named
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ringside.cluster.parts import EnginePart
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.load.thresholds import Check
@@ -73,6 +74,9 @@ def as_document(
             }
             for (each, weight), own in zip(shares, figures.targets, strict=True)
         ]
+    if result.engines:
+        document["engines_started_within_ms"] = (result.started_within_s or 0.0) * 1e3
+        document["engines"] = [_engine(part) for part in result.engines]
     return document | {
         "bytes_in": figures.bytes_in,
         "bytes_out": figures.bytes_out,
@@ -91,6 +95,34 @@ def as_document(
         "series": [_second(second) for second in figures.series],
         "thresholds": [check.document() for check in checks],
         "warnings": [msgspec.to_builtins(warning) for warning in figures.warnings],
+    }
+
+
+def _engine(part: EnginePart) -> dict[str, Any]:
+    """What one of several engines did."""
+    figures = part.figures
+    return {
+        "node": part.node.name,
+        "address": part.node.address,
+        "outcome": figures.outcome,
+        "detail": figures.detail,
+        "duration_s": figures.duration_ns / 1e9,
+        "connections": part.started.connections,
+        "opened": figures.connections.get("opened", 0),
+        "threads": part.started.threads,
+        "io": part.started.io,
+        "intended_rate": figures.intended_rate_per_s,
+        "achieved_rate": figures.achieved_rate_per_s,
+        "requests": figures.requests,
+        "messages": figures.messages,
+        "unfinished": figures.unfinished,
+        "errors": figures.errors,
+        "latency_ms": milliseconds(figures.latency("latency")),
+        "chunk_lateness_ms": milliseconds(figures.latency("lateness")),
+        "schedule_error_ms": milliseconds(figures.latency("schedule_error")),
+        "cpu_s": figures.cpu_ns / 1e9,
+        "busy_share_most": figures.busy_share_most or 0.0,
+        "peak_memory_bytes": figures.peak_memory_bytes or 0,
     }
 
 

@@ -33,7 +33,8 @@ from ringside.text import one_line
 _DURATION_S = 10.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 _MAX_EXPECTED = 1 << 20
-# Of all connections, as probe/src/load/plan_check.rs has it.
+# Of one engine, and the streams of all its connections, as probe/src/load/plan_check.rs has it.
+_MAX_CONNECTIONS = 1_000_000
 _MAX_STREAMS = 1_000_000
 # Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
 _TICK_S = (1e-5, 0.1)
@@ -331,6 +332,11 @@ def check_machine(plan: LoadPlan, usable_cpus: Sequence[int], hard_descriptors: 
     if missing:
         raise UsageError(
             f"--cpus: CPU {missing[0]} cannot be used; usable here: {', '.join(map(str, usable_cpus))}"
+        )
+    if plan.connections > _MAX_CONNECTIONS:
+        raise UsageError(
+            f"{plan.connections:,} connections are too many for one engine: up to {_MAX_CONNECTIONS:,}, "
+            "and as many from each further machine with --from"
         )
     room = hard_descriptors - _SPARE_DESCRIPTORS - _PER_THREAD_DESCRIPTORS * plan.threads
     if plan.connections > room:

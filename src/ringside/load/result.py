@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from ringside.cluster.parts import EnginePart
 from ringside.errors import ProbeError
 from ringside.probe.protocol import EngineMessage, EngineWarning, Histogram, LoadFigures, LoadOutcome, Started
 
@@ -14,11 +15,14 @@ from ringside.probe.protocol import EngineMessage, EngineWarning, Histogram, Loa
 @dataclass(frozen=True, slots=True)
 class LoadResult:
     """One load: the figures of its outcome, all counts of each histogram by its name (pairs of value in
-    nanoseconds and count), and how the engine began, None where it did not."""
+    nanoseconds and count), and how the engine began, None where it did not. Of a load from several nodes:
+    what each engine did, and how far apart they started at most, in seconds."""
 
     figures: LoadFigures
     counts: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     started: Started | None = None
+    engines: tuple[EnginePart, ...] = ()
+    started_within_s: float | None = None
 
     @property
     def is_open_loop(self) -> bool:

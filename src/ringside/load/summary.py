@@ -113,6 +113,9 @@ def show(
         if shares:
             console.print()
             terminal.render(targets(shares, result, unit), console)
+        if result.engines:
+            console.print()
+            terminal.render(engines(result, unit), console)
         plot(result, console)
     if target.protocol != "stream" and not result.is_open_loop and result.is_answered:
         console.print()
@@ -255,6 +258,37 @@ def targets(shares: Sequence[tuple[Target, int]], result: LoadResult, unit: Time
         tuple(rows),
         narrow=("per second", "weight"),
     )
+
+
+def engines(result: LoadResult, unit: TimeUnit) -> TableData:
+    """The table of engines on several nodes."""
+    rows = []
+    for part in result.engines:
+        figures = part.figures
+        time = figures.latency(result.main_histogram)
+        texts = [
+            f"{part.started.connections:,}",
+            f"{figures.messages or figures.requests:,}",
+            significant(figures.achieved_rate_per_s),
+            f"{sum(figures.errors.values()):,}",
+            *(significant(ns / unit.ns) if time else "–" for ns in _ends(time)),
+            f"{figures.busy_share_most or 0.0:.0%}",
+            numbers.quantity(figures.peak_memory_bytes or 0, "B"),
+        ]
+        rows.append((TableCell(one_line(part.node.name, 60), "text"), *map(TableCell, texts)))
+    within = numbers.quantity((result.started_within_s or 0.0) * 1e9, "ns")
+    times = ("p50", "p99", "max")
+    return TableData(
+        f"Engines, {result.main_histogram} in {unit.word}",
+        ("", "connections", "answered", "per second", "errors", *times, "busiest thread", "memory"),
+        tuple(rows),
+        notes=(f"The engines started within {within} of each other.",),
+        narrow=("memory", "busiest thread", "per second"),
+    )
+
+
+def _ends(summary: LatencySummary | None) -> tuple[int, int, int]:
+    return (summary.p50_ns, summary.p99_ns, summary.max_ns) if summary else (0, 0, 0)
 
 
 def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:

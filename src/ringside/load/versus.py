@@ -17,10 +17,9 @@ from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.paired import PairedBenchmark, SilentObserver
 from ringside.measure.stopping import StoppingRule
-from ringside.measure.target_trials import POINT, LoadObserver, TargetTrials
+from ringside.measure.target_trials import POINT, LoadDriver, LoadObserver, TargetTrials
 from ringside.model.design import Experiment, Show
 from ringside.model.results import Run, Trial
-from ringside.probe.process import Probe
 from ringside.probe.protocol import VERSION, LoadPlan, Staircase, Started
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, plan_values
@@ -88,7 +87,7 @@ def conduct(
     experiment: Experiment,
     plans: Mapping[str, LoadPlan],
     store: Store,
-    probe: Probe,
+    driver: LoadDriver,
     observer: LoadObserver,
 ) -> None:
     """Carry out all blocks. `plans`: by target the whole load, with its addresses. KeyboardInterrupt passes
@@ -101,7 +100,7 @@ def conduct(
         measurement=TARGET,
         points=(POINT,),
         rule=StoppingRule(blocks),
-        maker=TargetTrials(parts, probe, observer),
+        maker=TargetTrials(parts, driver, observer),
         store=store,
         observer=SilentObserver(),
     ).conduct()

@@ -9,7 +9,6 @@ from ringside.measure.paired import RunObserver
 from ringside.measure.trials import outcome_of
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
-from ringside.probe.process import Probe
 from ringside.probe.protocol import (
     EngineMessage,
     LoadFigures,
@@ -34,15 +33,25 @@ class LoadObserver(Protocol):
     def on_message(self, message: EngineMessage) -> None: ...
 
 
+class LoadDriver(Protocol):
+    """Carries out loads: a probe, or engines on several machines. `interrupted`: a signal ended one."""
+
+    interrupted: bool
+
+    def load(
+        self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
+    ) -> list[EngineMessage]: ...
+
+
 class TargetTrials:
     """Carries out loads at targets, one after another. `plans`: by target the plan of a block (0 is the
     warm-up)."""
 
     def __init__(
-        self, plans: Mapping[str, Callable[[int], LoadPlan]], probe: Probe, observer: LoadObserver
+        self, plans: Mapping[str, Callable[[int], LoadPlan]], driver: LoadDriver, observer: LoadObserver
     ) -> None:
         self._plans = plans
-        self._probe = probe
+        self._driver = driver
         self._observer = observer
 
     def warm_up(self, observer: RunObserver) -> None:
@@ -60,11 +69,11 @@ class TargetTrials:
         plan = self._plans[cell.contender](block)
         begun = now()
         self._observer.on_load(block, cell.contender, plan)
-        messages = self._probe.load(LoadRequest(plan), self._observer.on_message)
+        messages = self._driver.load(LoadRequest(plan), self._observer.on_message)
         started = next((message for message in messages if isinstance(message, Started)), None)
         outcome = messages[-1]
         assert isinstance(outcome, LoadOutcome)
-        if self._probe.interrupted or outcome.outcome == "interrupted":
+        if self._driver.interrupted or outcome.outcome == "interrupted":
             # A load that was cut short is not comparable.
             return Trial(block, position, cell, Outcome.INTERRUPTED, outcome.detail, started_at=begun)
         return Trial(
