@@ -58,7 +58,13 @@ def made_of_all(language: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+# The languages that have templates of all workloads; the others are for `make soak`.
+COMPLETE = [name for name, language in LANGUAGES.items() if set(language.workloads) == set(ALL_WORKLOADS)]
+
+
+@pytest.mark.parametrize(
+    "language", [pytest.param(each, marks=() if each in COMPLETE else pytest.mark.soak) for each in LANGUAGES]
+)
 def test_all_workloads_build_and_keep_the_contract(language: str, workplace: Path) -> None:
     folder = made_of_all(language)
     # A check of sleepers waits for many seconds; one trial has their evidence.

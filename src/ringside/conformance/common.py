@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ringside.conformance.lines import parse
+from ringside.conformance.rules import Finding
 from ringside.conformance.subject import Subject, files_below
-from ringside.model.design import Level
+from ringside.model.design import Level, Point
 from ringside.model.results import Outcome, Trial
 
 # A quick check looks at so many wrong uses.
@@ -38,19 +39,26 @@ def check_arguments(subject: Subject, uses: Sequence[Sequence[str]], *, is_serve
                 return
 
 
+def side_by_side(subject: Subject, checks: Sequence[Callable[[Subject], object]]) -> list[list[Finding]]:
+    """What each of these checks finds. They run at one time."""
+    subjects = [subject.beside() for _ in checks]
+    with ThreadPoolExecutor(len(checks)) as pool:
+        for future in [pool.submit(check, each) for check, each in zip(checks, subjects, strict=True)]:
+            future.result()
+    return [each.findings for each in subjects]
+
+
 def check_evidence(
     subject: Subject, points: Sequence[tuple[Mapping[str, Level], int]], phases: Collection[str]
 ) -> None:
     """Trials by the probe, each with its seed; besides the evidence, what they leave behind."""
     sources, tmp = files_below(subject.ready.contender.folder), files_below(subject.tmp)
     line = ""
-    for levels, seed in points:
-        point = subject.point(**levels)
-        if not subject.can(point):
-            continue
-        trial, line = subject.trial(point, seed)
-        if trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
-            # A host may stall for longer than any limit.
+    possible = [(point, seed) for levels, seed in points if subject.can(point := subject.point(**levels))]
+    for (point, seed), (trial, line) in zip(possible, _trials(subject, possible), strict=True):
+        stalled = trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED)
+        if stalled or (subject.workload.checks.waits and trial.outcome is not Outcome.OK):
+            # A host may stall for longer than any limit; beside others a program may have been too slow.
             trial, line = subject.trial(point, seed)
         if not _is_good(subject, trial, line, f"the trial at {point} with seed={seed} is ok", phases):
             break
@@ -59,6 +67,16 @@ def check_evidence(
     if changed:
         names = ", ".join(sorted({name for name, _ in changed})[:3])
         subject.report("files", "the same files as before", f"changed or left behind: {names}", line)
+
+
+def _trials(subject: Subject, points: Sequence[tuple[Point, int]]) -> Iterator[tuple[Trial, str]]:
+    """A trial at each point with its seed, when it is asked for; of programs that wait, all at one time."""
+    if not subject.workload.checks.waits:
+        for point, seed in points:
+            yield subject.trial(point, seed)
+        return
+    with ThreadPoolExecutor(max(1, len(points))) as pool:
+        yield from pool.map(lambda at: subject.beside().trial(*at), points)
 
 
 def _is_good(subject: Subject, trial: Trial, line: str, expected: str, phases: Collection[str]) -> bool:

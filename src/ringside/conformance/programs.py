@@ -7,7 +7,7 @@ import select
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ringside.conformance.common import check_arguments, check_evidence
+from ringside.conformance.common import check_arguments, check_evidence, side_by_side
 from ringside.conformance.lines import Lines, parse
 from ringside.conformance.sleepers import check_instants
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
@@ -21,13 +21,12 @@ _WATCH_S = 0.3
 def check_program(subject: Subject) -> None:
     """Add what a program of this workload does against the contract. Where it does not work at all, nothing
     else is checked."""
-    if not _works(subject) or not _holds(subject):
+    if not _begins(subject):
         return
     checks = subject.workload.checks
     required = [_without(_arguments(subject), key) for key in checks.required]
     bad = [[*_without(_arguments(subject), word.split("=")[0]), word] for word in checks.bad]
     check_arguments(subject, required + bad, is_server=False)
-    _unknown_keys(subject)
     before = len(subject.findings)
     check_evidence(subject, _points(subject), checks.phases)
     # Where that is wrong, what follows would only say it again.
@@ -35,6 +34,18 @@ def check_program(subject: Subject) -> None:
         _repeats(subject)
         for check in _OWN.get(subject.workload.name, ()):
             check(subject)
+
+
+def _begins(subject: Subject) -> bool:
+    """What must be right before anything else is checked; unknown keys besides."""
+    if not subject.workload.checks.waits:
+        if not _works(subject) or not _holds(subject):
+            return False
+        _unknown_keys(subject)
+        return True
+    works, holds, unknown = side_by_side(subject, (_works, _holds, _unknown_keys))
+    subject.findings += works or holds or unknown
+    return not works and not holds
 
 
 def _levels(subject: Subject) -> Mapping[str, Level]:

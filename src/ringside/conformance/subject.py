@@ -10,14 +10,14 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from ringside.conformance.rules import Finding
 from ringside.measure import host, plan, trials
-from ringside.measure.executor import Executor
+from ringside.measure.executor import Executor, LocalExecutor
 from ringside.measure.inputs import Inputs
 from ringside.measure.repeat import plain_command
 from ringside.measure.toolchain import expand
@@ -74,6 +74,10 @@ class Subject:
         self.environment = trials.environment(
             {**os.environ, "TMPDIR": str(self.tmp)}, self.ready.build, 1, 1, 0
         )
+
+    def beside(self) -> Subject:
+        """The same program without findings, for another thread: a probe carries out one trial at a time."""
+        return replace(self, executor=LocalExecutor(), findings=[])
 
     def report(self, rule: str, expected: str, came: object, command: str) -> None:
         """Add a finding, one for each rule."""

@@ -192,7 +192,8 @@ class ProgramChecks:
     `small`: levels, as arguments, of a small trial; None: the defaults of the factors. `required`: arguments
     that a program cannot do without; `bad`: words that it must refuse; `sizes`: levels and seeds of trials;
     `phases`: those that it reports; `held`: levels at which it waits with `hold=1`, besides the small ones;
-    `before_hold`: the phase that it reports before that."""
+    `before_hold`: the phase that it reports before that. `waits`: its programs mostly wait, so that several
+    are tried at one time."""
 
     small: Mapping[str, Level] | None = None
     required: tuple[str, ...] = ()
@@ -201,6 +202,7 @@ class ProgramChecks:
     phases: frozenset[str] = frozenset()
     held: Mapping[str, Level] = field(default_factory=dict)
     before_hold: str = ""
+    waits: bool = False
 
 
 class Measurement(ABC):

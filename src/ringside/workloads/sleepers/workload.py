@@ -117,6 +117,7 @@ class Sleepers(Workload):
         ),
         phases=frozenset({"start", "wake"}),
         before_hold="start",
+        waits=True,
     )
 
     def arguments(self, point: Point) -> dict[str, str]:
