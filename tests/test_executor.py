@@ -128,6 +128,16 @@ def test_nothing_outlives_its_trial(tmp_path: Path, cgroup: str) -> None:
         os.kill(int(marker.read_text()), 0)
 
 
+@pytest.mark.parametrize(("seconds", "left_behind"), [("0.1", 0), ("60", 1)])
+def test_a_helper_may_end_a_moment_after_its_program(seconds: str, left_behind: int) -> None:
+    """As that of the Erlang VM does, which sees that its pipe has closed."""
+    good = request("good")
+    helped = (
+        "sh", "-c", f'sleep {seconds} </dev/null >/dev/null 2>&1 & exec "$@"', "sh", *good.argv,
+    )  # fmt: skip
+    assert outcome(msgspec.structs.replace(good, argv=helped)).left_behind == left_behind
+
+
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, cgroup: str) -> None:
     """Linux 6.18 kills a process that is started in a cgroup in which others were killed before."""

@@ -18,7 +18,7 @@ SERVERS = [(name, one) for name in ("fib", "fanout", "feed") for one in having(n
 LEVELS = {
     "fib": {"seconds": 1},
     "fanout": {"requests": 10, "concurrency": 5},
-    "feed": {"connections": 50, "ramp": 50, "interval_ms": 500, "seconds": 3},
+    "feed": {"connections": 50, "ramp": 500, "interval_ms": 100, "seconds": 1},
 }
 COMMON = {"idle_pss_bytes", "rss_bytes", "peak_threads", "engine_share_percent"}
 FIGURES = {
@@ -78,7 +78,7 @@ def test_every_load(executor: LocalExecutor, name: str, contender: str) -> None:
     one = CATALOGUE.contender(contender).workloads[name].most.get("clients")
     points: list[dict[str, int | str]] = [{"kind": "cpu"}, {"rate": 10}, {"tail": 50}]
     if name == "feed":
-        points = [{"vanish": 50}, {"slow": 20, "interval_ms": 10, "seconds": 25}]
+        points = [{"vanish": 50, "seconds": 3}, {"slow": 20, "interval_ms": 10, "seconds": 25}]
     if name == "fib":
         points = [{"load": "single", "n": 20}]
         if one != 1:

@@ -32,6 +32,10 @@ const HIGHEST_PRIORITY: i32 = -20;
 /// trial has ended for so long: a host that stalls may need minutes for a thousand.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long processes of a program that has ended by itself have to follow it: a runtime's helper ends when it sees
+/// that the runtime is gone, and on a busy machine that takes a while.
+const FOLLOWING: Duration = Duration::from_millis(500);
+
 /// The generations after which a process is taken for one of the trial.
 const MAX_ANCESTORS: usize = 1000;
 
@@ -57,10 +61,10 @@ pub struct Supervisor {
     ended: bool,
 }
 
-/// Processes that were alive when the end of a trial began.
+/// Processes that outlived the program.
 #[derive(Debug, Default)]
 pub struct Leftover {
-    /// Processes besides the program itself.
+    /// Processes besides the program itself that did not follow it when it had ended, or ran when it was killed.
     pub left_behind: u64,
     /// Processes that could not be ended.
     pub unkillable: u64,
@@ -265,8 +269,7 @@ impl Supervisor {
                 count
             }
             None => {
-                let mut tree = self.tree(&mut |_, _| {});
-                tree.retain(|process| process.alive);
+                let tree = self.alive_after_following();
                 let others = tree.iter().filter(|process| process.pid != self.pid);
                 leftover.left_behind = others.count() as u64;
                 tree.len() as u64
@@ -304,6 +307,20 @@ impl Supervisor {
             }
         }
         leftover
+    }
+
+    /// The processes that are alive. Where the program has ended by itself, those that have not followed it in time.
+    fn alive_after_following(&mut self) -> Vec<Process> {
+        let begin = Instant::now();
+        loop {
+            let mut tree = self.tree(&mut |_, _| {});
+            tree.retain(|process| process.alive);
+            if tree.is_empty() || self.status.is_none() || begin.elapsed() > FOLLOWING {
+                return tree;
+            }
+            self.wait(Duration::from_millis(5));
+            self.reap_all();
+        }
     }
 
     /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None, too, while somebody

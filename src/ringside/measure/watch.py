@@ -17,6 +17,8 @@ from ringside.text import one_line
 # The kernel stamps files by its coarse clock, which is some milliseconds behind the precise one.
 _CLOCK_REALTIME_COARSE = 5
 _MAX_PATH = 300
+# The coarse clock ticks each 1 to 10 ms; it stands still as long as the CPU that keeps it gets no time.
+_TICK_PATIENCE_S = 0.1
 
 # By path.
 Stamps = Mapping[str, tuple[int, ...]]
@@ -40,7 +42,7 @@ class FileWatch:
     def trial(self, ready: Ready) -> Iterator[None]:
         """Around each trial of a contender."""
         name = ready.contender.name
-        begin = time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
+        begin = _file_clock_after(self._trials[-1][2]) if self._trials else _file_clock_ns()
         try:
             yield
         finally:
@@ -91,6 +93,19 @@ class FileWatch:
             return ""
         names = [name for name, begin, end in self._trials if begin <= changed_ns <= end]
         return f" during the trial of `{names[-1]}`" if names else ""
+
+
+def _file_clock_ns() -> int:
+    return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
+
+
+def _file_clock_after(instant_ns: int) -> int:
+    """The clock of files when it has passed an instant, or after a while: a file's time then tells the trials
+    before and after the instant apart."""
+    give_up = time.monotonic() + _TICK_PATIENCE_S
+    while (now_ns := _file_clock_ns()) <= instant_ns and time.monotonic() < give_up:
+        time.sleep(0.001)
+    return now_ns
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
