@@ -466,6 +466,9 @@ def test_cells_that_are_decided_are_not_missed() -> None:
     examination.conclude()
     assert comparison(examination, "ba").ratio.n == 7
     assert comparison(examination, "ca").ratio.n == 10
+    # What is open is missed as before.
+    without = [trial for trial in more if (trial.block, trial.cell.contender) != (9, "c")]
+    assert replay(examined([*trials, *without]), cells("abc"), [*trials, *without]) == 9
     early = [trial for trial in trials if (trial.block, trial.cell.contender) != (3, "b")]
     assert replay(examined([*early, *more]), cells("abc"), [*early, *more]) == 6
     # A run that has all its blocks whatever is decided misses `b` in three of them.
