@@ -77,6 +77,8 @@ def test_the_share_of_failures() -> None:
     observations.add(failed(11, "a"))
     assert observations.failed_share("hop_ns", cell) == near(2 / 11)
     assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
+    # One failure of one block is all of them.
+    assert Observations(Exact(), [failed(1, "c")]).failed_share("hop_ns", Cell("c", HERE)) == 1
     # What ended well without this metric has failed for it.
     assert observations.failed_share("rate", cell) == 1
     assert observations.obstacle("hop_ns", Cell("b", HERE)) is None
@@ -188,6 +190,7 @@ def test_looks_are_taken_after_the_planned_blocks_only() -> None:
 def test_before_a_look_everything_is_needed_and_nothing_decided() -> None:
     examination = examined(values_of(range(1, 7), {"a": 1.0, "b": 2.0, "c": 3.0}))
     assert not examination.look(6)
+    assert examination.comparison(HOP, HERE, "b", "a") is None
     assert all(examination.is_needed(Cell(name, HERE)) for name in "abc")
     assert not examination.is_decided
 
