@@ -176,6 +176,9 @@ def test_nominal_confidence() -> None:
     fixed = dataclasses.replace(experiment(), until_decided=False)
     assert nominal_confidence(fixed) == 0.95
     assert nominal_confidence(experiment()) == 0.97
+    # The first look at seven blocks is their end.
+    assert nominal_confidence(experiment(blocks=7)) == 0.95
+    assert nominal_confidence(experiment(blocks=8)) == 0.97
     assert nominal_confidence(dataclasses.replace(fixed, until=0.02)) == 0.97
 
 
