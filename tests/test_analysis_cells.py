@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -100,6 +100,39 @@ def test_a_cell_without_trials_says_so_and_one_without_failures_has_no_reason() 
 def middle(*trials: Trial) -> dict[Cell, Trial]:
     cells = {CELL: analyse_cell(CELL, trials, Exact())}
     return middle_trials("hop_ns", cells, {CELL: trials})
+
+
+class Phases(Exact):
+    """Two metrics that are made from one phase, and one from another."""
+
+    phase_of: Mapping[str, str] = {"hop_ns": "relay", "cpu_s": "relay", "rate": "serve"}
+
+
+def reported(block: int, *phases: str, outcome: Outcome = Outcome.OK, ns: int = 5) -> Trial:
+    return Trial(block, 0, CELL, outcome, "", phases=dict.fromkeys(phases, (ns,)))
+
+
+def test_metrics_whose_phase_was_not_reported_say_so_once() -> None:
+    """In the words of the last trial that was ok."""
+    crashed = reported(3, "relay", outcome=Outcome.CRASHED)
+    trials = [reported(1, "first"), reported(2, "spawn", "rely", "rate")]
+    relay = "no `::phase name=relay`; the phases reported: `spawn`, `rely`, `rate`"
+    cell = analyse_cell(CELL, trials, Phases())
+    assert (cell.missing, cell.reason) == ({"hop_ns": relay, "cpu_s": relay}, relay)
+    cell = analyse_cell(CELL, [*trials, crashed], Phases())
+    assert (cell.missing, cell.reason) == ({"hop_ns": relay, "cpu_s": relay}, "crashed")
+    # A figure in one trial is enough, and what failed should have none.
+    assert analyse_cell(CELL, [*trials, reported(3, "hop_ns", "cpu_s")], Phases()).missing == {}
+    assert analyse_cell(CELL, [crashed], Phases()).missing == {}
+
+
+def test_phases_of_no_time_and_no_phases() -> None:
+    cell = analyse_cell(CELL, [reported(1, "relay", "serve", ns=0)], Phases())
+    assert cell.missing["hop_ns"] == "`::phase name=relay` was 0"
+    assert cell.reason == "`::phase name=relay` was 0; `::phase name=serve` was 0"
+    silent = analyse_cell(CELL, [reported(1)], Phases())
+    assert silent.missing["rate"] == "no `::phase name=serve`; the phases reported: none"
+    assert not silent.has_figures
 
 
 def test_the_trial_in_the_middle_is_shown() -> None:

@@ -77,6 +77,8 @@ def test_the_share_of_failures() -> None:
     observations.add(failed(11, "a"))
     assert observations.failed_share("hop_ns", cell) == near(2 / 11)
     assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
+    # One failure of one block is all of them.
+    assert Observations(Exact(), [failed(1, "c")]).failed_share("hop_ns", Cell("c", HERE)) == 1
     # What ended well without this metric has failed for it.
     assert observations.failed_share("rate", cell) == 1
     assert observations.obstacle("hop_ns", Cell("b", HERE)) is None
@@ -174,6 +176,9 @@ def test_nominal_confidence() -> None:
     fixed = dataclasses.replace(experiment(), until_decided=False)
     assert nominal_confidence(fixed) == 0.95
     assert nominal_confidence(experiment()) == 0.97
+    # The first look at seven blocks is their end.
+    assert nominal_confidence(experiment(blocks=7)) == 0.95
+    assert nominal_confidence(experiment(blocks=8)) == 0.97
     assert nominal_confidence(dataclasses.replace(fixed, until=0.02)) == 0.97
 
 
@@ -188,6 +193,7 @@ def test_looks_are_taken_after_the_planned_blocks_only() -> None:
 def test_before_a_look_everything_is_needed_and_nothing_decided() -> None:
     examination = examined(values_of(range(1, 7), {"a": 1.0, "b": 2.0, "c": 3.0}))
     assert not examination.look(6)
+    assert examination.comparison(HOP, HERE, "b", "a") is None
     assert all(examination.is_needed(Cell(name, HERE)) for name in "abc")
     assert not examination.is_decided
 
@@ -466,6 +472,9 @@ def test_cells_that_are_decided_are_not_missed() -> None:
     examination.conclude()
     assert comparison(examination, "ba").ratio.n == 7
     assert comparison(examination, "ca").ratio.n == 10
+    # What is open is missed as before.
+    without = [trial for trial in more if (trial.block, trial.cell.contender) != (9, "c")]
+    assert replay(examined([*trials, *without]), cells("abc"), [*trials, *without]) == 9
     early = [trial for trial in trials if (trial.block, trial.cell.contender) != (3, "b")]
     assert replay(examined([*early, *more]), cells("abc"), [*early, *more]) == 6
     # A run that has all its blocks whatever is decided misses `b` in three of them.

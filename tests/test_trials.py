@@ -11,9 +11,10 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure import trials
+from ringside.measure.blocks import padding_bytes
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
 from ringside.model.design import Cell, Input, Level, Limits
-from ringside.model.results import Outcome, Span
+from ringside.model.results import Outcome, Span, Trial
 from ringside.probe.protocol import (
     Evidence,
     ExpectedLines,
@@ -26,6 +27,7 @@ from ringside.workloads.batch import BATCH
 from ringside.workloads.fanout import FANOUT
 from ringside.workloads.feed import FEED
 from ringside.workloads.ring import RING
+from ringside.workloads.ring.workload import Ring
 from tests.points import ok_trial, point
 
 RING_LEVELS: dict[str, Level] = {"nodes": 4, "messages": 3, "mode": "token", "trace": 1, "cores": 2}
@@ -113,19 +115,29 @@ def test_servers_prove_their_work_by_their_answers() -> None:
 
 
 def test_the_environment_is_small_and_writes_nowhere_else() -> None:
-    base = {"PATH": "/bin", "SECRET": "x", "HOME": "/home/me"}
+    base = {"PATH": "/bin", "SECRET": "x", "HOME": "/home/me", "TMPDIR": "/scratch"}
     environment = trials.environment(base, Path("/build"), 1, 2, 3)
-    assert "SECRET" not in environment
-    assert environment["HOME"] == "/build"
-    assert environment["PYTHONDONTWRITEBYTECODE"] == "1"
+    own = {
+        "PATH": "/bin",
+        "HOME": "/build",
+        "LANG": "C.UTF-8",
+        "TMPDIR": "/scratch",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "ERL_CRASH_DUMP_BYTES": "0",
+        "RINGSIDE_PADDING": "." * padding_bytes(1, 2, 3),
+    }
+    assert environment == own
+    bare = trials.environment({}, Path("/build"), 1, 2, 3)
+    assert bare == {**own, "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
 
 
 BLANK = ok_trial(RING, {"outcome": Outcome.INTERRUPTED, "cpus": (1,), "memory_limit_bytes": 750})
 OUTCOME = {"type": "outcome", "outcome": "ok", "detail": "", "wall_ns": 5}
 
 
-def with_lines(*messages: dict[str, Any]) -> Any:
-    return trials.with_messages(BLANK, trial_messages(json.dumps(message).encode() for message in messages))
+def with_lines(*messages: dict[str, Any], interference: str | None = None) -> Any:
+    lines = (json.dumps(message).encode() for message in messages)
+    return trials.with_messages(BLANK, trial_messages(lines), interference)
 
 
 def phase(name: str, ns: int) -> dict[str, Any]:
@@ -145,7 +157,7 @@ def test_messages_become_a_trial() -> None:
     )
     assert (trial.outcome, trial.detail) == (Outcome.WRONG_EVIDENCE, "no result")
     assert trial.report.wall_ns == 5
-    assert trial.phases == {"relay": (5,)}
+    assert (trial.phases, trial.phases_read_ns) == ({"relay": (5,)}, {"relay": (1,)})
     assert list(trial.marks) == ["spawned"]
     assert trial.marks["spawned"].pss_bytes == 4
     assert [sample.t_ns for sample in trial.samples] == [2, 3]
@@ -165,6 +177,32 @@ def test_phases_of_repeats() -> None:
     assert (trial.total_ns("relay"), trial.phase_ns("relay"), trial.repeats_ns("relay")) == (13, 4, (9, 4))
     assert (trial.total_ns("alone"), trial.phase_ns("alone"), trial.repeats_ns("alone")) == (7, 7, ())
     assert (trial.total_ns("gap"), trial.phase_ns("gap"), trial.repeats_ns("gap")) == (None, None, ())
+
+
+def test_interference_is_added_to_what_the_probe_saw() -> None:
+    seen = {**OUTCOME, "interference": ["SIGTERM"]}
+    assert with_lines(seen).report.interference == ("SIGTERM",)
+    trial = with_lines(seen, interference="its build changed")
+    assert trial.report.interference == ("SIGTERM", "its build changed")
+    assert (trial.outcome, trial.report.wall_ns) == (Outcome.OK, 5)
+
+
+class Contradicted(Ring):
+    """Finds that the seed contradicts any trial."""
+
+    def contradiction(self, trial: Trial, seed: int) -> str | None:
+        return f"{trial.cell.contender} \x1b {seed}" if seed else None
+
+
+def test_what_cannot_be_true_is_wrong_evidence() -> None:
+    fine = ok_trial(RING, {})
+    wrong = trials.examined(fine, Contradicted(), 9)
+    assert (wrong.outcome, wrong.detail) == (Outcome.WRONG_EVIDENCE, f"{fine.cell.contender} · 9")
+    assert wrong.phases == fine.phases
+    assert trials.examined(fine, Contradicted(), 0) is fine
+    # How another trial ended is known already.
+    crashed = ok_trial(RING, {"outcome": Outcome.CRASHED})
+    assert trials.examined(crashed, Contradicted(), 9) is crashed
 
 
 def test_messages_without_a_known_outcome_are_an_error_of_the_probe() -> None:
