@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import lzma
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import Any
 import pytest
 
 from ringside.errors import StoreError
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.protocol import Sample
 from ringside.store import Store, record
 from tests.command_line import ringside
 from tests.runs import experiment, make_run
 
 BROKEN: dict[str, Any] = {
     "is no record: `ringside export": {"format": 2},
-    "has format 99, this ringside knows 1": {"record": 99, "tables": {}},
+    "has format 99, this ringside knows 2": {"record": 99, "tables": {}},
     "does not hold the tables of runs": {"record": 1, "tables": {"run": []}},
 }
 
@@ -104,3 +108,19 @@ def test_paths_below_the_home_of_the_user_are_shortened(
     record.write(store, [run], path)
     (again,) = record.read(path).runs()
     assert again.host == {"python": "~/bin/python", "other": "/usr/bin/python"}
+
+
+def test_samples_that_look_like_a_path_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    column = base64.b64decode("/home/me/AAA")
+    samples = (Sample(int.from_bytes(column[:8], "little") & (1 << 62) - 1), Sample(1 << 62))
+    store = Store(tmp_path / "store.sqlite")
+    run = store.begin_run("e", 1, {}, {}, {})
+    store.add_trial(run, Trial(1, 0, Cell("a", Point(())), Outcome.OK, "", samples=samples))
+    assert "/home/me/" in store.rows_of([run])["timeline"][0]["samples"]
+    path = tmp_path / f"kept{record.SUFFIX}"
+    record.write(store, [run], path)
+    again = record.read(path)
+    assert again.trials(run, samples=True)[0].samples == samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +11,8 @@ import pytest
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Span, Trial
-from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome
-from ringside.store.rows import samples_of, samples_text, trial_of, trial_values
+from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad, TrialOutcome
+from ringside.store.rows import seconds_of, trial_of, trial_values
 
 TRIAL = Trial(
     block=1,
@@ -130,11 +131,22 @@ def test_a_row_that_is_none_is_a_value_error(changes: dict[str, Any]) -> None:
         trial_of(row(**changes))
 
 
-def test_samples_are_one_text() -> None:
-    samples = (Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),)))
-    assert samples_of(samples_text(samples)) == samples
-    assert samples_of("[]") == ()
-    # As 3dbd790 wrote them.
-    assert samples_of('[{"type": "sample", "t_ns": 1, "mark": null, "pss_bytes": 8}]') == samples[:1]
-    with pytest.raises(ValueError, match="array"):
-        samples_of("{}")
+def test_seconds_of_loads_are_read_apart() -> None:
+    seconds = (SecondOfLoad(0.0, 3), SecondOfLoad(1.0, 4, max_ns=9))
+    long = dataclasses.replace(
+        TRIAL,
+        loads=(
+            LoadMessage(step="s", name="n", requests=6, series=seconds),
+            LoadMessage(step="s", name="other", series=seconds[:1]),
+        ),
+    )
+    values = trial_values(long)
+    assert trial_of(SimpleNamespace(**values)) == long
+    short = trial_of(SimpleNamespace(**values), seconds=False)
+    assert short == dataclasses.replace(
+        long, loads=(LoadMessage(step="s", name="n", requests=6), LoadMessage(step="s", name="other"))
+    )
+    line = values["outcome_line"]
+    assert seconds_of(line, "s", "n") == seconds
+    assert seconds_of(line, "s", "other") == seconds[:1]
+    assert seconds_of(line, "t", "n") == seconds_of("{}", "s", "n") == ()

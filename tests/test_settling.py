@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.stats.settling import interpolated, rate_settled_at, settled_at
+from ringside.stats.settling import rate_settled_at, settled_at
 
 TIMES = [float(t) for t in range(11)]
 
@@ -90,19 +88,12 @@ def test_after_settling_all_values_lie_within_the_tolerance(values: list[float],
         assert max(rest) - min(rest) <= 2 * tolerance * max(rest) + 1e-9
 
 
-@given(
-    st.dictionaries(st.integers(0, 100), st.floats(-100, 100), min_size=1, max_size=20), st.floats(-10, 110)
-)
-def test_interpolation_agrees_with_numpy(points: dict[int, float], at: float) -> None:
-    times = sorted(map(float, points))
-    values = [points[int(time)] for time in times]
-    assert interpolated(times, values, at) == pytest.approx(float(np.interp(at, times, values)), abs=1e-9)
-    for time, value in points.items():
-        assert interpolated(times, values, time) == pytest.approx(value)
+def test_totals_between_times_grow_evenly() -> None:
+    # Of the seconds from 0 to 10 only every fifth has a total.
+    assert rate_settled_at([0.0, 5.0, 10.0], [0.0, 25.0, 30.0], begin=0, end=10) == 5.0
+    assert rate_settled_at([0.0, 5.0, 10.0], [0.0, 25.0, 50.0], begin=0, end=10) == 0.0
 
 
-def test_interpolation_lies_between_neighbours() -> None:
-    for before, after in itertools.pairwise(TIMES):
-        assert interpolated(TIMES, [time**2 for time in TIMES], before + 0.25) == pytest.approx(
-            0.75 * before**2 + 0.25 * after**2
-        )
+def test_arrays_are_as_good_as_lists() -> None:
+    values = [1.0, 5.0, *[2.0] * 9]
+    assert settled_at(np.array(TIMES), np.array(values), end=10) == settled_at(TIMES, values, end=10) == 2.0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,15 @@ from sqlalchemy.dialects import postgresql
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, ProgramOutput, Sample, TrialOutcome
+from ringside.probe.protocol import (
+    CpuUse,
+    LatencySummary,
+    LoadMessage,
+    ProgramOutput,
+    Sample,
+    SecondOfLoad,
+    TrialOutcome,
+)
 from ringside.store import Store, tables, text_hash
 from tests.postgresql import Server
 
@@ -91,8 +100,8 @@ def test_samples_are_read_when_they_are_used(tmp_path: Path) -> None:
         trial().samples[1],
         trial().samples[:1],
     )
-    assert [(each.t_ns, each.pss_bytes) for each in kept.usage()] == [(1, 8), (2, None)]
-    assert trial().usage() == trial().samples
+    assert (kept.usage().t_ns.tolist(), trial().usage().t_ns.tolist()) == ([1, 2], [1, 2])
+    assert kept.usage().pss_bytes.tolist() == pytest.approx([8, math.nan], nan_ok=True)
     assert trial(name="other").samples != ()
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute("UPDATE timeline SET samples = '[{}]'")
@@ -100,6 +109,27 @@ def test_samples_are_read_when_they_are_used(tmp_path: Path) -> None:
     for use in (lambda: list(kept.samples), kept.usage):
         with pytest.raises(StoreError, match="the samples of a trial in .* cannot be read"):
             use()
+
+
+def test_usage_and_seconds_are_those_of_the_trial(where: str) -> None:
+    """Usage is read for many trials of a cell together, some of which have no samples."""
+    store = Store(where)
+    run = begin(store)
+    for block in range(1, 121):
+        seconds = tuple(SecondOfLoad(float(second), block) for second in range(2))
+        load = LoadMessage(step="s", name="n", series=seconds)
+        samples = () if block % 7 == 0 else (Sample(block), Sample(2 * block))
+        for name in ("a", "b"):
+            each = trial(block, name=name)
+            store.add_trial(run, dataclasses.replace(each, samples=samples, loads=(load,)))
+    kept = Store(where).trials(run, samples=True)
+    assert len(kept) == 240
+    for each in (*kept, *kept[::-1]):
+        times = [] if each.block % 7 == 0 else [each.block, 2 * each.block]
+        assert each.usage().t_ns.tolist() == times
+    assert [second.requests for second in kept[9].seconds(kept[9].loads[0])] == [5, 5]
+    (load,) = store.trials(run)[9].loads
+    assert [second.requests for second in load.series] == [5, 5]
 
 
 def test_a_trial_without_a_report_comes_back_without_one(where: str) -> None:

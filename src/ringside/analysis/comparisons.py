@@ -3,6 +3,7 @@ same to see what is decided."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.decisions import Decision, Family, has_no_resolution
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.ratio import log_ratios
+from ringside.stats.ratio import differences, logarithms
 from ringside.stats.sequential import Look
 from ringside.stats.stepdown import rank_intervals
 
@@ -117,14 +118,14 @@ class ComparisonFamily:
         return key, self._decisions.get(key), False
 
     def _log_ratios(self, values: Values) -> dict[Key, dict[int, float]]:
+        # Once for each cell, not for each of its pairs.
+        logs_of = functools.cache(
+            lambda metric, name, point: logarithms(values.get((metric, Cell(name, point)), {}))
+        )
         found = {}
         for key in self._keys:
             metric, point, numerator, denominator = key
-            logs = log_ratios(
-                values.get((metric, Cell(numerator, point)), {}),
-                values.get((metric, Cell(denominator, point)), {}),
-            )
-            if logs:
+            if logs := differences(logs_of(metric, numerator, point), logs_of(metric, denominator, point)):
                 found[key] = logs
         return found
 

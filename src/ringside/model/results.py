@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ringside.model.design import Cell, Point
-from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome, Usage
+from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad, TrialOutcome
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Outcome(StrEnum):
@@ -118,12 +121,50 @@ class Timeline:
     open: Series = field(default_factory=lambda: Series((), ()))
 
 
+class _Used(Protocol):
+    """A sample, as far as figures need it."""
+
+    @property
+    def t_ns(self) -> int: ...
+    @property
+    def cpu_ns(self) -> int: ...
+    @property
+    def pss_bytes(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Usage:
+    """What of samples figures are made from, as arrays of one length: the instants in ns since the trial
+    began, the CPU time up to each in ns, and PSS in bytes, NaN where it was not read."""
+
+    t_ns: np.ndarray
+    cpu_ns: np.ndarray
+    pss_bytes: np.ndarray
+
+    @classmethod
+    def of(cls, samples: Sequence[_Used]) -> Usage:
+        """That of samples."""
+        import numpy as np  # here, since most commands do without
+
+        return cls(
+            np.array([sample.t_ns for sample in samples], dtype=np.int64),
+            np.array([sample.cpu_ns for sample in samples], dtype=np.int64),
+            np.array([sample.pss_bytes for sample in samples], dtype=np.float64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+
 class SampleReader(Protocol):
-    """Reads the samples of a trial from where they are kept, whole or what figures need of them."""
+    """Reads what is long of a trial from where it is kept: its samples, whole or what figures need of them,
+    and the seconds of a load."""
 
     def whole(self) -> Sequence[Sample]: ...
 
-    def usage(self) -> Sequence[Usage]: ...
+    def usage(self) -> Usage: ...
+
+    def seconds(self, load: LoadMessage) -> Sequence[SecondOfLoad]: ...
 
 
 class KeptSamples(Sequence[Sample]):
@@ -178,9 +219,15 @@ class Trial:
     input_bytes: int | None = None
     machine: str = ""
 
-    def usage(self) -> Sequence[Sample | Usage]:
+    def usage(self) -> Usage:
         """The samples, as far as figures need them."""
-        return self.samples.reader.usage() if isinstance(self.samples, KeptSamples) else self.samples
+        kept = self.samples
+        return kept.reader.usage() if isinstance(kept, KeptSamples) else Usage.of(kept)
+
+    def seconds(self, load: LoadMessage) -> Sequence[SecondOfLoad]:
+        """What each second of one of the loads showed."""
+        kept = self.samples
+        return kept.reader.seconds(load) if isinstance(kept, KeptSamples) else load.series
 
     def load(self, step: str, name: str = "all") -> LoadMessage | None:
         """The load of that name in that step."""

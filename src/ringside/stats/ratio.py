@@ -29,8 +29,14 @@ def paired_ratio(
 
 def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> dict[int, float]:
     """The logarithm of the ratio by block, of the blocks that have both values, positive and finite."""
-    return {
-        block: math.log(numerator[block]) - math.log(denominator[block])
-        for block in sorted(numerator.keys() & denominator.keys())
-        if is_positive_finite(numerator[block]) and is_positive_finite(denominator[block])
-    }
+    return differences(logarithms(numerator), logarithms(denominator))
+
+
+def logarithms(values: Mapping[int, float]) -> dict[int, float]:
+    """The logarithms by block of the values that are positive and finite."""
+    return {block: math.log(value) for block, value in values.items() if is_positive_finite(value)}
+
+
+def differences(minuend: Mapping[int, float], subtrahend: Mapping[int, float]) -> dict[int, float]:
+    """The difference by block, ascending, of the blocks that have both values."""
+    return {block: minuend[block] - subtrahend[block] for block in sorted(minuend.keys() & subtrahend.keys())}

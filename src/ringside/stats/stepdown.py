@@ -87,7 +87,7 @@ def _exceedances(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
             values[:, clear] = np.where(agree, largest[clear], values[:, clear])
         return values
 
-    observed = statistic(signs[:1])[0]
+    observed = statistic(signs[:1].astype(float))[0]
     ascending = np.argsort(observed)
     exceeded: np.ndarray = np.zeros(len(observed), dtype=np.int64)
     in_order = observed[ascending]
@@ -95,7 +95,7 @@ def _exceedances(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     # Pairs with equal statistics are tested together: neither may depend on the order of the names.
     last = np.searchsorted(in_order, in_order + _ROUNDING, side="right") - 1
     for start in range(0, len(signs), _CHUNK):
-        flipped = statistic(signs[start : start + _CHUNK])[:, ascending]
+        flipped = statistic(signs[start : start + _CHUNK].astype(float))[:, ascending]
         exceeded[ascending] += (np.maximum.accumulate(flipped, axis=1)[:, last] >= bound).sum(axis=0)
     return observed, exceeded, len(signs)
 
@@ -114,8 +114,8 @@ def _grouped(differences: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _signs(blocks: int) -> np.ndarray:
-    """Sign vectors, a row each, the first all +1. A vector and its opposite give the same statistics, so the
-    first sign is always +1."""
+    """Sign vectors, a row of bytes each, the first all +1. A vector and its opposite give the same
+    statistics, so the first sign is always +1."""
     import numpy as np
 
     if blocks <= _MAX_EXACT:
@@ -125,7 +125,8 @@ def _signs(blocks: int) -> np.ndarray:
     else:
         signs = np.random.default_rng(blocks).integers(0, 2, size=(_FLIPS, blocks))
         signs[0] = 0
-    vectors: np.ndarray = 1.0 - 2.0 * signs
+    # A run with looks keeps several: as numbers of 64 bits they would be most of a report's memory.
+    vectors: np.ndarray = 1 - 2 * signs.astype(np.int8)
     return vectors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +15,12 @@ import sqlalchemy as sa
 
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell
-from ringside.model.results import KeptSamples, Outcome, Run, RunState, Trial
-from ringside.probe.protocol import Sample, Usage
+from ringside.model.results import KeptSamples, Outcome, Run, RunState, Trial, Usage
+from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
 from ringside.store import rows
 from ringside.store.connection import Database, begin_writing
 from ringside.store.locks import RunLocks
+from ringside.store.samples import samples_of, samples_text, usage_of
 from ringside.store.tables import INSERT_TIMELINE, INSERT_TRIAL, RUN, SOURCE, TIMELINE, TRIAL
 from ringside.text import one_line
 
@@ -157,18 +158,26 @@ class Store:
         with self._database.transaction() as connection:
             result = connection.execute(INSERT_TRIAL, {"run_id": run.id, **rows.trial_values(trial)})
             if (key := result.inserted_primary_key) and trial.samples:
-                samples = rows.samples_text(trial.samples)
+                samples = samples_text(trial.samples)
                 connection.execute(INSERT_TIMELINE, {"trial_id": key[0], "samples": samples})
 
     def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
         """All trials of a run in the order in which they were carried out; with their samples only on
-        request: these are read when they are used, as long as the store is open."""
+        request: these, and the seconds of loads (`Trial.seconds`), are then read when they are used, as long
+        as the store is open."""
         query = sa.select(TRIAL).where(TRIAL.c.run_id == run.id).order_by(TRIAL.c.id)
         with self._database.reading(f"a trial of run {run.id}") as connection:
-            trials = [(row.id, rows.trial_of(row)) for row in connection.execute(query)]
+            trials = [(row.id, rows.trial_of(row, seconds=not samples)) for row in connection.execute(query)]
         if not samples:
             return [trial for _, trial in trials]
-        return [replace(trial, samples=KeptSamples(_Samples(self._database, key))) for key, trial in trials]
+        by_cell: dict[Cell, list[int]] = {}
+        for key, trial in trials:
+            by_cell.setdefault(trial.cell, []).append(key)
+        usages = _Usages(self._database, by_cell.values())
+        return [
+            replace(trial, samples=KeptSamples(_Samples(self._database, key, usages)))
+            for key, trial in trials
+        ]
 
     def runs(self) -> list[Run]:
         """All runs, the latest last."""
@@ -266,22 +275,56 @@ class Store:
             raise StoreError(f"{self.where} does not hold the tables of runs") from error
 
 
-class _Samples:
-    """Reads the samples of a trial, decoded as the caller wants them."""
+# Trials whose usage is read by one query: some 10 kB each.
+_BATCH = 50
 
-    def __init__(self, database: Database, trial_id: int) -> None:
-        self._database, self._trial_id = database, trial_id
+
+class _Usages:
+    """Reads the usage of trials, those of some trials of a cell together: an analysis goes cell by cell, and
+    a query for each trial would take longer than what it finds. Only the latest batch is kept, and of it what
+    was not asked for yet."""
+
+    def __init__(self, database: Database, cells: Iterable[Sequence[int]]) -> None:
+        """`cells`: the ids of the trials of each."""
+        self._database = database
+        batches = (ids[start : start + _BATCH] for ids in cells for start in range(0, len(ids), _BATCH))
+        self._batches = {trial_id: batch for batch in batches for trial_id in batch}
+        self._latest: dict[int, Usage] = {}
+
+    def of(self, trial_id: int) -> Usage:
+        if trial_id not in self._latest:
+            batch = self._batches[trial_id]
+            with self._database.reading("the samples of a trial") as connection:
+                rows_read = connection.execute(_BATCH_OF_SAMPLES, {"keys": batch})
+                read = {row.trial_id: usage_of(row.samples) for row in rows_read}
+            self._latest = dict.fromkeys(batch, usage_of("[]")) | read
+        return self._latest.pop(trial_id)
+
+
+# Made once: a query is compiled, or looked up by all its parts, each time that it is made.
+_SAMPLES = sa.select(TIMELINE.c.samples).where(TIMELINE.c.trial_id == sa.bindparam("key"))
+_BATCH_OF_SAMPLES = sa.select(TIMELINE).where(TIMELINE.c.trial_id.in_(sa.bindparam("keys", expanding=True)))
+_OUTCOME_LINE = sa.select(TRIAL.c.outcome_line).where(TRIAL.c.id == sa.bindparam("key"))
+
+
+class _Samples:
+    """Reads the samples of a trial, decoded as the caller wants them, and the seconds of its loads."""
+
+    def __init__(self, database: Database, trial_id: int, usages: _Usages) -> None:
+        self._database, self._trial_id, self._usages = database, trial_id, usages
 
     def whole(self) -> tuple[Sample, ...]:
-        return self._read(rows.samples_of)
+        return self._read(_SAMPLES, "[]", samples_of)
 
-    def usage(self) -> tuple[Usage, ...]:
-        return self._read(rows.usage_of)
+    def usage(self) -> Usage:
+        return self._usages.of(self._trial_id)
 
-    def _read(self, decode: Callable[[str], T]) -> T:
-        query = sa.select(TIMELINE.c.samples).where(TIMELINE.c.trial_id == self._trial_id)
+    def seconds(self, load: LoadMessage) -> tuple[SecondOfLoad, ...]:
+        return self._read(_OUTCOME_LINE, "{}", lambda text: rows.seconds_of(text, load.step, load.name))
+
+    def _read(self, query: sa.Select[Any], none: str, decode: Callable[[str], T]) -> T:
         with self._database.reading("the samples of a trial") as connection:
-            return decode(connection.execute(query).scalar() or "[]")
+            return decode(connection.execute(query, {"key": self._trial_id}).scalar() or none)
 
 
 def _whole(row: dict[str, Any], table: sa.Table) -> dict[str, Any]:

@@ -6,25 +6,27 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ringside.errors import StoreError
 from ringside.model.results import Run
 from ringside.store.database import Store
+from ringside.store.tables import TIMELINE
 from ringside.text import one_line
 
 SUFFIX = ".json.xz"
-FORMAT = 1
+FORMAT = 2
+# Of format 1, samples are an object each (`store/samples.py` reads both).
+_FORMATS = (1, FORMAT)
 
 
 def write(store: Store, runs: Sequence[Run], path: Path) -> None:
     """Write runs with all of their trials, samples and sources, or leave what was there. Paths below the
     user's home begin with `~`: a record is meant to be published. Raises StoreError."""
-    document = {"record": FORMAT, "tables": store.rows_of(runs)}
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-    text = text.replace(f"{Path.home()}/", "~/")
+    tables = ",".join(f'"{name}":{_table_text(name, rows)}' for name, rows in store.rows_of(runs).items())
+    text = f'{{"record":{FORMAT},"tables":{{{tables}}}}}'
     partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
     try:
         # Preset 6 is xz's own default; a higher one needs much more memory for a few per cent.
@@ -34,6 +36,12 @@ def write(store: Store, runs: Sequence[Run], path: Path) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {error.strerror}; choose another with -o") from error
+
+
+def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
+    # Samples name no paths, but base64 can look like one.
+    return text if name == TIMELINE.name else text.replace(f"{Path.home()}/", "~/")
 
 
 def read(path: Path) -> Store:
@@ -49,7 +57,7 @@ def read(path: Path) -> Store:
     version = document.get("record") if isinstance(document, dict) else None
     if version is None:
         raise StoreError(f"{path} is no record: `ringside export RUN --format record` writes one")
-    if version != FORMAT:
+    if version not in _FORMATS:
         raise StoreError(
             f"the record {path} has format {one_line(str(version), 20)}, this ringside knows {FORMAT}: use "
             "the ringside that wrote it"

@@ -4,15 +4,15 @@ input, the machine."""
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, TrialOutcome, Usage, plain
+from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, SecondOfLoad, TrialOutcome, plain
 
 _NS = 1e9
 
@@ -40,45 +40,27 @@ def point_text(point: Point) -> str:
     return json.dumps(point.as_dict())
 
 
-def samples_text(samples: Sequence[Sample]) -> str:
-    """The samples of a trial as one text."""
-    return msgspec.json.encode(samples).decode()
-
-
-_WHOLE = msgspec.json.Decoder(tuple[Sample, ...])
-_USAGE = msgspec.json.Decoder(tuple[Usage, ...])
-
-
-def samples_of(text: str) -> tuple[Sample, ...]:
-    """The samples of such a text. Raises ValueError where it is none."""
-    return _WHOLE.decode(text)
-
-
-def usage_of(text: str) -> tuple[Usage, ...]:
-    """The samples of such a text, as far as figures need them. Raises ValueError where it is none."""
-    return _USAGE.decode(text)
-
-
 class _Columns(msgspec.Struct, frozen=True):
     """The columns of a row that hold what they should: SQLite keeps anything in any column."""
 
     block: Count
     position: Count
     contender: str
-    point: dict[str, Level]
     outcome: Outcome
     detail: str
     started_at: str
-    cpus: tuple[int, ...]
-    phases: dict[str, Count]
-    marks: dict[str, dict[str, Any]]
-    missing: tuple[str, ...]
+
+
+class _WithoutSeconds(LoadMessage, frozen=True, kw_only=True):
+    """A load whose seconds are skipped, not read: most of what a long trial holds."""
+
+    series: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
 
 
 class _Ours(msgspec.Struct, frozen=True):
-    """The keys of `outcome_line` that are not the probe's."""
+    """The keys of `outcome_line` that are not the probe's, and whether it has the probe's."""
 
-    loads: tuple[dict[str, Any], ...] = ()
+    outcome: str | msgspec.UnsetType = msgspec.UNSET
     spans: tuple[tuple[int, int, int], ...] = ()
     repeats: dict[str, tuple[Count, ...]] = {}
     memory_limit_bytes: Bytes | None = None
@@ -86,39 +68,63 @@ class _Ours(msgspec.Struct, frozen=True):
     machine: str = ""
 
 
-def trial_of(row: Any) -> Trial:
-    """The trial of a row, without its samples. Raises ValueError where the row is none."""
-    values: dict[str, Any] = _json(row.outcome_line, dict[str, Any])
-    report = {key: value for key, value in values.items() if key not in _Ours.__struct_fields__}
-    ours = msgspec.convert(values, _Ours)
-    texts = ("point", "cpus", "phases", "marks", "missing")
-    kept = {name: getattr(row, name) for name in _Columns.__struct_fields__}
-    columns = msgspec.convert({**kept, **{name: _json(kept[name], Any) for name in texts}}, _Columns)
-    marks = {
-        # A mark of the earliest versions lacks its type.
-        name: msgspec.convert({**mark, "type": "sample"}, Sample)
-        for name, mark in columns.marks.items()
-    }
+class _Loads(msgspec.Struct, frozen=True):
+    loads: tuple[LoadMessage, ...] = ()
+
+
+class _ShortLoads(msgspec.Struct, frozen=True):
+    loads: tuple[_WithoutSeconds, ...] = ()
+
+
+def trial_of(row: Any, *, seconds: bool = True) -> Trial:
+    """The trial of a row, without its samples; `seconds`: False leaves out the seconds of its loads. Raises
+    ValueError where the row is none."""
+    ours: _Ours = _json(row.outcome_line, _Ours)
+    columns = msgspec.convert({name: getattr(row, name) for name in _Columns.__struct_fields__}, _Columns)
+    # Keys of messages that the earliest versions did not write have defaults, their types too.
+    phases: dict[str, int] = _json(row.phases, dict[str, Count])
     return Trial(
         block=columns.block,
         position=columns.position,
-        cell=Cell(columns.contender, Point(tuple(columns.point.items()))),
+        cell=Cell(columns.contender, _point(row.point)),
         outcome=columns.outcome,
         detail=columns.detail,
         started_at=columns.started_at,
-        cpus=columns.cpus,
-        report=msgspec.convert({**report, "type": "outcome"}, TrialOutcome) if "outcome" in report else None,
-        phases={name: ours.repeats.get(name, (total,)) for name, total in columns.phases.items()},
-        marks=marks,
-        loads=tuple(
-            msgspec.convert({"outcome": "ok", **load, "type": "load"}, LoadMessage) for load in ours.loads
-        ),
+        cpus=_json(row.cpus, tuple[int, ...]),
+        report=_json(row.outcome_line, TrialOutcome) if ours.outcome is not msgspec.UNSET else None,
+        phases={name: ours.repeats.get(name, (total,)) for name, total in phases.items()},
+        marks=_json(row.marks, dict[str, Sample]),
+        loads=_loads(row.outcome_line) if seconds else _short_loads(row.outcome_line),
         spans=tuple(Span(unit, begin_ns / _NS, end_ns / _NS) for unit, begin_ns, end_ns in ours.spans),
-        missing=columns.missing,
+        missing=_json(row.missing, tuple[str, ...]),
         memory_limit_bytes=ours.memory_limit_bytes,
         input_bytes=ours.input_bytes,
         machine=ours.machine,
     )
+
+
+def seconds_of(outcome_line: str, step: str, name: str) -> tuple[SecondOfLoad, ...]:
+    """The seconds of a load that `trial_of` left out. Raises ValueError where the text is no such column."""
+    loads = _loads(outcome_line)
+    return next((load.series for load in loads if (load.step, load.name) == (step, name)), ())
+
+
+def _loads(outcome_line: str) -> tuple[LoadMessage, ...]:
+    kept: _Loads = _json(outcome_line, _Loads)
+    return kept.loads
+
+
+def _short_loads(outcome_line: str) -> tuple[LoadMessage, ...]:
+    return tuple(
+        LoadMessage(**{**msgspec.structs.asdict(load), "series": ()})
+        for load in _json(outcome_line, _ShortLoads).loads
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _point(text: Any) -> Point:
+    """Trials of a run have few different points, and share them."""
+    return Point(tuple(_json(text, dict[str, Level]).items()))
 
 
 def run_of(row: Any) -> Run:
@@ -154,9 +160,14 @@ def _json(text: Any, type: Any) -> Any:
     if not isinstance(text, str):
         raise ValueError("a column holds no text")
     try:
-        return msgspec.json.decode(text, type=type)
+        return _decoder(type).decode(text)
     except RecursionError:
         raise ValueError("a column is nested too deeply") from None
+
+
+@functools.cache
+def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(type)
 
 
 def _outcome_values(trial: Trial) -> dict[str, Any]:

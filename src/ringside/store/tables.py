@@ -8,7 +8,7 @@ from ringside.model.results import REPEATABLE
 
 FORMAT = 1
 # Changes of the tables that earlier versions can be brought through, the latest last (`store/migrations`).
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 
 # SQLite numbers rows itself only in a column of this exact type, which holds 64 bits there.
 _LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")

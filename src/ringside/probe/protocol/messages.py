@@ -65,14 +65,6 @@ class Sample(Message, frozen=True, tag_field="type", tag="sample"):
     tcp_bytes: Bytes | None = None
 
 
-class Usage(Message, frozen=True):
-    """What of a sample figures are made from: a tenth of it to read."""
-
-    t_ns: Nanoseconds
-    cpu_ns: Nanoseconds = 0
-    pss_bytes: Bytes | None = None
-
-
 class UpstreamCalls(Message, frozen=True):
     """What the stub saw of the requests that were answered and named."""
 

@@ -28,7 +28,8 @@ class SourceTexts:
     def add(self, path: str, digest: str) -> dict[str, str]:
         """A file as the template lists it."""
         text = self.text(digest)
-        self.highlighted.setdefault(digest, sources.highlighted(path, text))
+        if digest not in self.highlighted:
+            self.highlighted[digest] = sources.highlighted(path, text)
         lines = units.count(text.rstrip("\n").count("\n") + 1, "line")
         return {"path": path, "digest": digest, "lines": lines}
 

@@ -50,7 +50,10 @@ def highlighted(path: str, text: str) -> Markup:
         return Markup("{}").format(text)
     from pygments import formatters, highlight  # type: ignore[import-untyped]
 
-    return Markup(highlight(text, _lexer(Path(path).name), formatters.HtmlFormatter(nowrap=True)))
+    name, suffix = Path(path).name, Path(path).suffix
+    # What such a file holds, its whole name may tell.
+    lexer = _lexer(name if suffix in ("", ".txt") else f"source{suffix}")
+    return Markup(highlight(text, lexer, formatters.HtmlFormatter(nowrap=True)))
 
 
 def highlighting_css() -> str:

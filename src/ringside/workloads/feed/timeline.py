@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ringside.model.results import Series, Timeline, Trial
-from ringside.probe.protocol import LoadMessage, Sample, ThreadUse, Usage
-from ringside.stats.settling import interpolated
+from ringside.model.results import Series, Timeline, Trial, Usage
+from ringside.probe.protocol import LoadMessage, Sample, ThreadUse
 from ringside.workloads.base import OTHER_THREADS
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Intervals of the logarithmic time axis, and where it begins, in seconds.
 _INTERVALS = 48
@@ -32,13 +34,13 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
         return None
     edges = (0.0, *_logarithmic(_FIRST_S, end_s, _INTERVALS))
     times_s = [(sample.t_ns - load.begin_ns) * 1e-9 for sample in samples]
-    kernel_bytes = _observed(times_s, [_kernel_bytes(sample) for sample in samples])
-    seconds = [second for second in load.series if second.t_s < end_s]
+    kernel_bytes = _series(_observed(times_s, [_kernel_bytes(sample) for sample in samples]))
+    seconds = [second for second in trial.seconds(load) if second.t_s < end_s]
     return Timeline(
         block=trial.block,
         edges=edges,
         cpu=_cpu(samples, times_s, trial.report.threads if trial.report else (), edges),
-        pss_bytes=memory_over_time(load, samples),
+        pss_bytes=_series(memory_over_time(load, Usage.of(samples))),
         kernel_bytes=Series(
             kernel_bytes.times, tuple(max(0.0, v - kernel_bytes.values[0]) for v in kernel_bytes.values)
         ),
@@ -54,11 +56,10 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
     )
 
 
-def memory_over_time(load: LoadMessage, usage: Sequence[Sample | Usage]) -> Series:
-    """PSS since the load began, up to its end."""
-    during = [each for each in usage if each.t_ns <= load.end_ns]
-    times_s = [(each.t_ns - load.begin_ns) * 1e-9 for each in during]
-    return _observed(times_s, [each.pss_bytes for each in during])
+def memory_over_time(load: LoadMessage, usage: Usage) -> tuple[np.ndarray, np.ndarray]:
+    """PSS since the load began, up to its end: the times in seconds, and the bytes."""
+    during = usage.t_ns <= load.end_ns
+    return _observed((usage.t_ns[during] - load.begin_ns) * 1e-9, usage.pss_bytes[during])
 
 
 def _logarithmic(first: float, last: float, intervals: int) -> list[float]:
@@ -71,12 +72,22 @@ def _kernel_bytes(sample: Sample) -> int | None:
     return sample.kernel_bytes + sample.tcp_bytes
 
 
-def _observed(times_s: Sequence[float], values: Sequence[int | None]) -> Series:
-    """The values that were observed. The last before time 0 stands at 0."""
-    pairs = [(t, float(value)) for t, value in zip(times_s, values, strict=True) if value is not None]
-    before = [(0.0, value) for t, value in pairs if t < 0][-1:]
-    pairs = before + [(t, value) for t, value in pairs if t >= 0]
-    return Series(tuple(t for t, _ in pairs), tuple(value for _, value in pairs))
+def _observed(
+    times_s: Sequence[float] | np.ndarray, values: Sequence[int | None] | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The times and values that were observed. The last before time 0 stands at 0."""
+    import numpy as np  # here, since most commands do without
+
+    levels = np.asarray(values, dtype=float)
+    known = ~np.isnan(levels)
+    times, levels = np.asarray(times_s, dtype=float)[known], levels[known]
+    first = max(0, int(np.searchsorted(times, 0.0)) - 1)
+    return np.maximum(times[first:], 0.0), levels[first:]
+
+
+def _series(observed: tuple[np.ndarray, np.ndarray]) -> Series:
+    times, values = observed
+    return Series(tuple(times.tolist()), tuple(values.tolist()))
 
 
 def _cpu(
@@ -115,13 +126,10 @@ def _cpu(
 
 def _cores(times: Sequence[float], totals_s: Sequence[float], edges: Sequence[float]) -> tuple[float, ...]:
     """CPU seconds per second in each interval, from totals at the times."""
-    at_edges = [interpolated(times, totals_s, edge) for edge in edges]
-    return tuple(
-        max(0.0, after - before) / (end - begin)
-        for (begin, end), (before, after) in zip(
-            itertools.pairwise(edges), itertools.pairwise(at_edges), strict=True
-        )
-    )
+    import numpy as np
+
+    used_s: np.ndarray = np.diff(np.interp(edges, times, totals_s))
+    return tuple((np.maximum(used_s, 0.0) / np.diff(edges)).tolist())
 
 
 def _names(threads: Sequence[ThreadUse]) -> dict[int, str]:

@@ -290,15 +290,13 @@ class Feed(Serving):
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
         """When memory and the rate of CPU had come to their final values."""
         point, load, usage = trial.cell.point, trial.load("measured"), trial.usage()
-        if load is None or not usage:
+        if load is None or not len(usage):
             return {}
         end_s = (load.end_ns - load.begin_ns) * 1e-9
-        memory = memory_over_time(load, usage)
-        figures = {"memory_settled_s": settled_at(memory.times, memory.values, end=end_s)}
+        figures = {"memory_settled_s": settled_at(*memory_over_time(load, usage), end=end_s)}
         begin = trial.marks.get("begin measured")
         if begin and not (point["slow"] or point["vanish"]):
-            times_s = [(each.t_ns - begin.t_ns) * 1e-9 for each in usage]
-            cpu_s = [each.cpu_ns * 1e-9 for each in usage]
+            times_s, cpu_s = (usage.t_ns - begin.t_ns) * 1e-9, usage.cpu_ns * 1e-9
             figures["cpu_settled_s"] = rate_settled_at(times_s, cpu_s, begin=_ramp_s(point), end=end_s)
         return {name: value for name, value in figures.items() if value is not None}
 

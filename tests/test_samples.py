@@ -1,0 +1,105 @@
+"""Samples as one text of the store, of this version and of earlier ones."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.model.results import Usage
+from ringside.probe.protocol import Sample
+from ringside.store.samples import samples_of, samples_text, usage_of
+
+NUMBERS = st.one_of(st.integers(0, 3), st.integers(0, 2**63 - 1))
+OPTIONAL = st.none() | NUMBERS
+SAMPLES = st.builds(
+    Sample,
+    t_ns=NUMBERS,
+    mark=st.none() | st.text(max_size=3),
+    processes=NUMBERS,
+    threads=NUMBERS,
+    cpu_ns=NUMBERS,
+    rss_bytes=NUMBERS,
+    pss_bytes=OPTIONAL,
+    voluntary_switches=NUMBERS,
+    involuntary_switches=NUMBERS,
+    run_queue_ns=NUMBERS,
+    cpu_by_thread=st.none() | st.lists(st.tuples(NUMBERS, NUMBERS), max_size=3).map(tuple),
+    kernel_bytes=OPTIONAL,
+    tcp_bytes=OPTIONAL,
+)
+TWO = (Sample(1, pss_bytes=8, cpu_ns=3), Sample(2, cpu_by_thread=((5, 6),), cpu_ns=4))
+
+
+def rows(usage: Usage) -> list[tuple[int, int, float | None]]:
+    return [
+        (t_ns, cpu_ns, None if math.isnan(pss_bytes) else pss_bytes)
+        for t_ns, cpu_ns, pss_bytes in zip(
+            usage.t_ns.tolist(), usage.cpu_ns.tolist(), usage.pss_bytes.tolist(), strict=True
+        )
+    ]
+
+
+@given(st.lists(SAMPLES, max_size=5).map(tuple))
+def test_what_goes_in_comes_out(samples: tuple[Sample, ...]) -> None:
+    text = samples_text(samples)
+    assert samples_of(text) == samples
+    assert rows(usage_of(text)) == rows(Usage.of(samples))
+    # As earlier versions wrote them.
+    earlier = msgspec.json.encode(samples).decode()
+    assert samples_of(earlier) == samples
+    assert rows(usage_of(earlier)) == rows(Usage.of(samples))
+
+
+def test_a_column_is_base64_of_integers_or_one_number() -> None:
+    columns = json.loads(samples_text(TWO))
+    assert base64.b64decode(columns["t_ns"]) == b"\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
+    assert columns.keys() == {"t_ns", "cpu_ns", "pss_bytes", "threads_sampled", "thread_ids", "thread_cpu_ns"}
+    assert json.loads(samples_text([Sample(1, threads=7), Sample(2, threads=7)]))["threads"] == 7
+
+
+def test_texts_of_earlier_versions_are_read() -> None:
+    assert samples_of("[]") == ()
+    assert len(usage_of("[]")) == 0
+    # As 3dbd790 wrote them.
+    text = '[{"type": "sample", "t_ns": 1, "mark": null, "pss_bytes": 8, "cpu_ns": 3}]'
+    assert samples_of(text) == TWO[:1]
+    assert rows(usage_of(text)) == [(1, 3, 8.0)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"t_ns": None},
+        {"t_ns": 5},
+        {"t_ns": "AAAA"},
+        {"t_ns": base64.b64encode(bytes(24)).decode()},
+        {"cpu_ns": "AAAAAAAAAAA="},
+        {"pss_bytes": base64.b64encode(bytes(24)).decode()},
+    ],
+)
+def test_a_text_that_is_none_is_a_value_error(changes: dict[str, object]) -> None:
+    text = json.dumps({**json.loads(samples_text(TWO)), **changes})
+    for read in (samples_of, usage_of):
+        with pytest.raises(ValueError, match="."):
+            read(text)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rss_bytes": -1},
+        {"pss_bytes": -2},
+        {"thread_ids": ""},
+        {"threads_sampled": 10**18},
+        {"marks": {"0": 1}},
+    ],
+)
+def test_a_column_that_figures_do_not_need_is_checked_with_the_whole(changes: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="."):
+        samples_of(json.dumps({**json.loads(samples_text(TWO)), **changes}))
