@@ -20,10 +20,12 @@ _STORE_BYTES = 80_000_000
 
 @dataclass
 class RayCluster:
-    """A head without CPUs, where drivers connect, and nodes. `address` is for `--on`."""
+    """A head without CPUs, where drivers connect, and nodes. `address`: for clients, `--on`; `own`: for the
+    machines of the cluster, RAY_ADDRESS with `--on auto`, by which a driver starts sooner."""
 
     cluster: Any
     address: str
+    own: str
     folder: Path
 
     def add(self, name: str, *, advertises: bool = True, env: Mapping[str, str] = {}, **more: Any) -> Any:
@@ -64,7 +66,7 @@ def started() -> Iterator[RayCluster]:
     }
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
-        yield RayCluster(cluster, f"ray://127.0.0.1:{port}", folder)
+        yield RayCluster(cluster, f"ray://127.0.0.1:{port}", cluster.address, folder)
     finally:
         cluster.shutdown()
         for name, value in before.items():

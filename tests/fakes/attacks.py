@@ -214,6 +214,7 @@ BEFORE = {
     "takes-all-cpus-in-a-thread": take_all_cpus_in_a_thread,
 }
 WORKING = {
+    "dawdles": lambda: time.sleep(0.4),
     "hangs-while-working": hang,
     "stops-itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "waits-unasked": wait_unasked,

@@ -32,7 +32,7 @@ def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Tr
     for all contenders together. In random order it burdens all others alike, but never itself: the ratio of
     two contenders moves by up to the effect, by half of it where there are no others.
     """
-    ordered = sorted(trials, key=lambda trial: (trial.block, trial.position))
+    ordered = sorted(trials, key=lambda trial: (trial.machine, trial.block, trial.position))
     counted = [trial for trial in ordered if trial.outcome not in REPEATABLE]
     logs = {
         (block, cell): math.log(value)
@@ -45,7 +45,7 @@ def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Tr
     steps = [
         (before.cell.contender, trial.cell.contender, value)
         for before, trial in itertools.pairwise(counted)
-        if (value := relative.get((trial.block, trial.cell))) is not None
+        if before.machine == trial.machine and (value := relative.get((trial.block, trial.cell))) is not None
     ]
     after = Counter(before for before, own, _ in steps if before != own)
     if any(after[name] < _MIN_TRIALS for name in names):

@@ -50,9 +50,9 @@ def diagnose(
         *_obstacles(headline, cells, comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
         *noisy_neighbour(measured),
-        *drifted(references(measured).get("computing", {}).values()),
+        *_drifted(measured),
         *_carried_over(headline, cells, measured),
-        *_bimodal(headline, cells),
+        *_bimodal(headline, cells, measured),
         *generator_bound(measurement, measured),
         *engine_warnings(measurement, measured),
         # Without a contract, the user chose the CPUs, and what the probe could not use matters little.
@@ -81,6 +81,18 @@ def drifted(references: Iterable[float]) -> Iterator[Diagnostic]:
     change = drift(list(references))
     if change is not None and change > math.log1p(_DRIFT):
         yield Diagnostic("drift", values={"share": math.expm1(change)})
+
+
+def _drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """Of several machines, the one whose speed changed most: they need not be alike."""
+    by_machine: dict[str, list[Trial]] = {}
+    for trial in trials:
+        by_machine.setdefault(trial.machine, []).append(trial)
+    found = [
+        each for own in by_machine.values() for each in drifted(references(own).get("computing", {}).values())
+    ]
+    if found:
+        yield max(found, key=lambda each: float(each.values["share"]))
 
 
 def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
@@ -158,11 +170,16 @@ def _carried_over(
         yield Diagnostic("carry-over", subjects=tuple(effects), values={"effects": effects})
 
 
-def _bimodal(headline: str, cells: Mapping[Cell, CellAnalysis]) -> Iterator[Diagnostic]:
+def _bimodal(
+    headline: str, cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial]
+) -> Iterator[Diagnostic]:
+    machines = {(trial.block, trial.cell): trial.machine for trial in trials}
     ratios: dict[str, float] = {}
     for cell, analysis in cells.items():
-        modes = bimodality(list(analysis.by_block.get(headline, {}).values()))
-        if modes:
+        by_machine: dict[str, list[float]] = {}
+        for block, value in analysis.by_block.get(headline, {}).items():
+            by_machine.setdefault(machines.get((block, cell), ""), []).append(value)
+        for modes in filter(None, map(bimodality, by_machine.values())):
             ratios[cell.contender] = max(ratios.get(cell.contender, 0.0), modes[1] / modes[0])
     if ratios:
         yield Diagnostic("bimodal", subjects=tuple(ratios), values={"ratios": ratios})
@@ -197,8 +214,13 @@ def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
 
 def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`cores-shared`: the probe had no CPU of its own."""
-    usable = set(run.host.get("cpus_usable") or [])
-    if usable and any(usable <= set(trial.cpus) for trial in trials):
+    machines = run.host.get("machines", {})
+
+    def has_all(trial: Trial) -> bool:
+        usable = machines.get(trial.machine, run.host).get("cpus_usable") or []
+        return bool(usable) and set(usable) <= set(trial.cpus)
+
+    if any(map(has_all, trials)):
         yield Diagnostic("cores-shared")
 
 

@@ -69,6 +69,9 @@ class Observations:
         cell, block = trial.cell, trial.block
         if block < 1 or trial.outcome in REPEATABLE:
             return False
+        # On a machine that lacks its runtime a contender has not failed.
+        if trial.machine and trial.outcome is Outcome.UNAVAILABLE:
+            return False
         self.attempted.setdefault(cell, set()).add(block)
         if has_no_steady_state(trial, self._measurement):
             self.unsteady.setdefault(cell, set()).add(block)

@@ -18,6 +18,7 @@ from ringside.analysis.examination import (
     nominal_confidence,
     replay,
 )
+from ringside.analysis.machines import MachineAnalysis, analyse_machines
 from ringside.analysis.percentiles import PercentileCurve, analyse_percentiles
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
@@ -56,7 +57,8 @@ class RunAnalysis:
     `behind_best` by point: how many times the headline of the best of the baseline's class each contender's
     is, or that one is of it, where more is better. `varying`: the factors with several levels in
     this run; `swept`: the one along which plots draw lines. Timelines and spans are those of the trial with
-    the median headline. `references_ns`: by reference computation and block, how long it took.
+    the median headline. `machines`: None of a run on one. `references_ns`: by reference computation and
+    block, how long it took.
     """
 
     run: Run
@@ -75,6 +77,7 @@ class RunAnalysis:
     rankings: Mapping[tuple[str, Point], Ranking]
     floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]]
     behind_best: Mapping[Point, Mapping[str, Interval]]
+    machines: MachineAnalysis | None
     slopes: tuple[SlopeAnalysis, ...]
     cores_scaling: tuple[CoresScaling, ...]
     growth: tuple[Growth, ...]
@@ -258,6 +261,7 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
             )
             for point in points
         },
+        machines=analyse_machines(counted, cells, metrics[0], experiment.baseline, points, names, confidence),
         slopes=slopes,
         cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
         growth=growth(laws["size"], names, points, cells),

@@ -252,6 +252,9 @@ def _named(entries: list[dict[str, Any]]) -> list[Node]:
 def _reason(error: Exception) -> str:
     """The line of Ray's error that says what it is; its texts are long, and end with traces of the server."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines if "ersion mismatch" in line or "ersion" in line]
-    chosen = (named or lines or [type(error).__name__])[0]
+    telling = [line for line in lines if "ersion mismatch" in line]
+    if not telling and any("Traceback" in line for line in lines):
+        # The server's trace: its last line is the error.
+        telling = lines[-1:]
+    chosen = (telling or lines or [type(error).__name__])[0]
     return one_line(chosen, 300)

@@ -252,6 +252,8 @@ def resume(
     workload = measurement(kept.experiment.workload)
     if not isinstance(workload, Workload):
         raise UsageError(f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew")
+    if "machines" in run.host:
+        raise UsageError(f"run {run.id} began on a cluster: resume it with --on")
     plan.check_machine(kept.points, workload, executor.available_cpus(), executor.descriptors())
     if changed := host.differences(run.host, _facts(catalogue, executor)):
         there = "; ".join(changed)

@@ -33,7 +33,13 @@ def headline(column: OverviewColumn) -> str:
 
 
 def machine(host: Mapping[str, Any]) -> str:
-    """The machine: CPU, memory, kernel."""
+    """The machine: CPU, memory, kernel; of several, those that are alike together."""
+    machines = host.get("machines")
+    if isinstance(machines, Mapping) and len(machines) > 1:
+        by_text: dict[str, list[str]] = {}
+        for name, facts in machines.items():
+            by_text.setdefault(machine({**facts, "machines": None}), []).append(one_line(str(name)))
+        return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
     memory = host.get("memory_bytes")
     parts = [
         one_line(str(host.get("cpu_model", "unknown CPU"))),

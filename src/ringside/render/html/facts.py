@@ -26,6 +26,14 @@ def rows(host: Mapping[str, Any]) -> list[tuple[str, str]]:
     """All facts of the machine: what, how much."""
     facts = []
     for key, value in host.items():
+        if key == "machines" and isinstance(value, Mapping):
+            # Receipts have a table of their own.
+            facts += [
+                (f"{name}: {what}", text)
+                for name, own in value.items()
+                for what, text in rows({fact: item for fact, item in own.items() if fact != "contenders"})
+            ]
+            continue
         pairs = value.items() if isinstance(value, Mapping) else [("", value)]
         for inside, item in pairs:
             name = " ".join(filter(None, (key, inside))).replace("_bytes", "").replace("_", " ")
