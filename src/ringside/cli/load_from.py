@@ -30,7 +30,8 @@ def driver(arguments: LoadArguments, addresses: Sequence[str]) -> Iterator[LoadD
     with connect(arguments.cluster, option="--from") as session:
         nodes = parts.choose(session.nodes(), arguments.engines)
         parts.check_reach(addresses, nodes)
-        yield Engines(session, nodes, streams.say)
+        with Engines(session, nodes, streams.say) as engines:
+            yield engines
 
 
 def is_watched(arguments: LoadArguments) -> bool:
