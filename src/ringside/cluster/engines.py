@@ -177,7 +177,7 @@ class Engines:
             if not done and say and waited_s > _PATIENCE_S:
                 say(f"waiting for {', '.join(node.name for node in refs.values())}, up to {limit_s:g} s")
                 say = None
-        return values
+        return {node: values[node] for node in self.nodes if node in values}
 
     @contextmanager
     def _losses(self, node: Node) -> Iterator[None]:
