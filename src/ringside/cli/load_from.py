@@ -25,12 +25,14 @@ def driver(arguments: LoadArguments, addresses: Sequence[str]) -> Iterator[LoadD
         return
     from ringside.cluster import parts
     from ringside.cluster.engines import Engines
+    from ringside.cluster.parcel import parcel
     from ringside.cluster.session import connect
 
-    with connect(arguments.cluster, option="--from") as session:
+    with parcel() as (folder, _), connect(arguments.cluster, folder, option="--from") as session:
         nodes = parts.choose(session.nodes(), arguments.engines)
         parts.check_reach(addresses, nodes)
-        yield Engines(session, nodes, streams.say)
+        with Engines(session, nodes, streams.say) as engines:
+            yield engines
 
 
 def is_watched(arguments: LoadArguments) -> bool:

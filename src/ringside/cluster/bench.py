@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ringside.cluster.parcel import PROBE
+from ringside.cluster.parcel import sent_probe
 from ringside.errors import ProbeError
 from ringside.measure import host, plan, runner, sandbox
 from ringside.measure.exclusive import MachineLock
@@ -23,7 +23,6 @@ from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Trial
-from ringside.probe.process import Probe
 from ringside.store import now
 from ringside.workloads import workload as find_workload
 
@@ -49,7 +48,7 @@ class Bench:
 
     def facts(self) -> NodeFacts:
         """The node's. Raises ProbeError where no probe starts there."""
-        self._executor = LocalExecutor(_probe())
+        self._executor = LocalExecutor(sent_probe())
         usable, _ = self._executor.cpus(self._executor.available_cpus())
         facts = host.facts() | {"cpus_usable": list(usable)}
         return NodeFacts(facts, self._executor.available_cpus(), self._executor.descriptors())
@@ -120,15 +119,6 @@ def _nothing() -> None:
 def _here(contender: Contender) -> Contender:
     folder = contender.folder.absolute()
     return replace(contender, folder=folder if folder.is_dir() else Path.home())
-
-
-def _probe() -> Probe:
-    """The probe that was sent, else the one that is installed here: that of another architecture or C library
-    does not start. Raises ProbeError."""
-    try:
-        return Probe(str(PROBE.absolute()))
-    except ProbeError:
-        return Probe()
 
 
 def _cache_folder() -> Path:

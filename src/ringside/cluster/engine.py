@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec.structs import replace
 
+from ringside.cluster.parcel import sent_probe
 from ringside.errors import ProbeError, RingsideError
 from ringside.probe.process import Probe
 from ringside.probe.protocol import VERSION, EngineMessage, LoadPlan, LoadRequest
@@ -82,7 +83,7 @@ class Engine:
                     file.write(certificates)
                     file.flush()
                     part = replace(part, tls=replace(part.tls, cacert=file.name))
-                self._probe = self._probe or Probe()
+                self._probe = self._probe or sent_probe()
                 messages: list[EngineMessage] = self._probe.load(LoadRequest(part), go=self._begin)
                 self._answer = Answer(msgspec.json.encode(messages))
         except (RingsideError, OSError, ValueError, KeyboardInterrupt) as error:

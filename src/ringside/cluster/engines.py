@@ -49,9 +49,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Engines:
-    """Engines on these nodes, one each; they end with the session. `interrupted`: whether a signal ended a
-    load. After a load `parts` has what each engine did, and `started_within_s` a bound on how far apart they
-    started."""
+    """Engines on these nodes, one each, until `close`, or the end of a `with`. `interrupted`: whether a
+    signal ended a load. After a load `parts` has what each engine did, and `started_within_s` a bound on how
+    far apart they started."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Engines:
             if not done and say and waited_s > _PATIENCE_S:
                 say(f"waiting for {', '.join(node.name for node in refs.values())}, up to {limit_s:g} s")
                 say = None
-        return values
+        return {node: values[node] for node in self.nodes if node in values}
 
     @contextmanager
     def _losses(self, node: Node) -> Iterator[None]:
@@ -195,15 +195,25 @@ class Engines:
             if answer.error:
                 raise ClusterError(f"{node.name}: {one_line(answer.error, 300)}")
 
+    def __enter__(self) -> Engines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all engines; each probe ends with its engine."""
+        for actor in self._actors.values():
+            with suppress(Exception):
+                self._session.ray.kill(actor)
+
     @contextmanager
     def _ending_at_errors(self) -> Iterator[None]:
-        """End all engines at once if there will be no figures; each probe ends with its engine."""
+        """End all engines at once if there will be no figures."""
         try:
             yield
         except BaseException:
-            for actor in self._actors.values():
-                with suppress(Exception):
-                    self._session.ray.kill(actor)
+            self.close()
             raise
 
     @contextmanager

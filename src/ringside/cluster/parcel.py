@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import ringside
-from ringside.errors import UsageError
+from ringside.errors import ProbeError, UsageError
 from ringside.measure.toolchain import source_paths
 from ringside.model.catalogue import Contender
-from ringside.probe.process import find_probe
+from ringside.probe.process import Probe, find_probe
 
 PROBE = Path("bin", "ringside-probe")
 _CONTENDERS = Path("contenders")
@@ -37,6 +37,15 @@ def parcel(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dic
         except OSError as error:
             raise UsageError(f"what nodes need cannot be gathered in {folder}: {error}") from error
         yield folder, sent
+
+
+def sent_probe() -> Probe:
+    """On a node, the probe that was sent, else the one that is installed there: that of another architecture
+    or C library does not start. Raises ProbeError."""
+    try:
+        return Probe(str(PROBE.absolute()))
+    except ProbeError:
+        return Probe()
 
 
 def _sent(contender: Contender, folder: Path) -> Contender:

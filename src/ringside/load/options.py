@@ -39,8 +39,8 @@ _MAX_STREAMS = 1_000_000
 # Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
 _TICK_S = (1e-5, 0.1)
 # What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
-_SPARE_DESCRIPTORS = 64
-_PER_THREAD_DESCRIPTORS = 4
+OWN_DESCRIPTORS = 64
+DESCRIPTORS_PER_THREAD = 4
 
 _HTTP = ("--method", "--header", "--body", "--close", "--expect-status", "--follow-redirects", "--weights")
 _STREAM = ("--framing", "--first", "--chunk", "--interval", "--due-field")
@@ -338,7 +338,7 @@ def check_machine(plan: LoadPlan, usable_cpus: Sequence[int], hard_descriptors: 
             f"{plan.connections:,} connections are too many for one engine: up to {_MAX_CONNECTIONS:,}, "
             "and as many from each further machine with --from"
         )
-    room = hard_descriptors - _SPARE_DESCRIPTORS - _PER_THREAD_DESCRIPTORS * plan.threads
+    room = hard_descriptors - OWN_DESCRIPTORS - DESCRIPTORS_PER_THREAD * plan.threads
     if plan.connections > room:
         raise UsageError(
             f"{plan.connections:,} connections need more descriptors than this process may have: the hard "
