@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,7 @@ from ringside.cli import main as cli
 from ringside.conformance.upstreams import Answer, Upstream
 from tests import postgresql as postgresql_server
 from tests.fake_contenders import write_fake
+from tests.schedule import rank, scheduler
 from tests.started import LOAD_SERVER, ports_of
 from tests.upstreams import Make
 
@@ -27,30 +29,6 @@ settings.load_profile("patient")
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What takes long comes last, so that a host that gives little of its CPUs gets to all others.
-LAST = (
-    "test_charts",
-    "test_process",
-    "test_executor",
-    "test_runner",
-    "test_load",
-    "test_versus",
-    "test_own_tests",
-    "test_contenders",
-    "test_batch_contenders",
-    "test_jobs_contenders",
-    "test_sleepers_contenders",
-    "test_fib_contenders",
-    "test_feed_contenders",
-    "test_fanout_contenders",
-    "test_fanout_http_contenders",
-    "test_suites",
-    "test_old_store",
-    "test_service_contenders",
-    "test_cli",
-    "test_html",
-    "test_wheel",
-)
 # Contenders of which `make test` takes the evidence of every workload only; `make soak` takes every rule for
 # them too. The rules are the same for all, and each runtime costs seconds for each of them.
 SAMPLED = (
@@ -128,7 +106,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             values = item.callspec.params.values() if hasattr(item, "callspec") else ()
             if any(value in SAMPLED for value in values if isinstance(value, str)):
                 item.add_marker(pytest.mark.soak)
-    items.sort(key=lambda item: LAST.index(item.path.stem) if item.path.stem in LAST else -1)
+    items.sort(key=lambda item: rank(item.path.stem))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    return scheduler(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -13,10 +13,13 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.command_line import load_document
 
+PATHS: list[str] = []
+
 
 async def _answer(connection: ServerConnection) -> None:
     assert connection.request
     path = connection.request.path
+    PATHS.append(path)
     try:
         if path.startswith("/feed/"):
             name = path.rpartition("/")[2]
@@ -67,6 +70,19 @@ def test_every_message_comes_back(
         assert load["protocol"] == "ws"
         assert load["handshake_ms"]["p50"] > 0
         assert load["connections"]["opened"] == 3
+
+
+def test_random_values_of_the_handshake_repeat_with_the_seed(
+    servers: tuple[int, int], workplace: Path
+) -> None:
+    target = f"ws://127.0.0.1:{servers[0]}/{{random:1:999999999}}"
+    drawn = []
+    for seed in ("5", "5", "6"):
+        PATHS.clear()
+        load_document(target, "--requests", "6", "--connections", "3", "--line", "x", "--seed", seed)
+        drawn.append(set(PATHS))
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0] | drawn[2]) == 6
 
 
 def test_a_message_that_does_not_come_back(servers: tuple[int, int], workplace: Path) -> None:

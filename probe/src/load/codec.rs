@@ -261,11 +261,8 @@ impl Codec {
                 let had_status = response.status().is_some();
                 let mut framing = Ok(());
                 let read = response.feed(bytes, &mut |piece| {
-                    let format = &self.replies.format;
-                    let mut on_message = |stream: &mut StreamState, message: &[u8]| {
-                        on_event(Event::Message(format.check(stream, message, id, now_ns)));
-                    };
-                    let fed = format.feed(stream, piece.bytes, piece.last, &mut on_message);
+                    let (bytes, last) = (piece.bytes, piece.last);
+                    let fed = self.feed_stream(stream, bytes, last, id, now_ns, on_event);
                     framing = framing.and(fed);
                 });
                 if let (false, Some(status)) = (had_status, response.status()) {
@@ -282,6 +279,22 @@ impl Codec {
                 }
             }
         }
+    }
+
+    /// Takes a piece of a stream of connection `id`, which may end messages. `is_last`: a chunk ends with it.
+    fn feed_stream(
+        &self,
+        stream: &mut StreamState,
+        bytes: &[u8],
+        is_last: bool,
+        id: u64,
+        now_ns: u64,
+        on_event: &mut impl FnMut(Event),
+    ) -> Result<(), ErrorKind> {
+        let format = &self.replies.format;
+        format.feed(stream, bytes, is_last, &mut |stream, message| {
+            on_event(Event::Message(format.check(stream, message, id, now_ns)));
+        })
     }
 
     /// Decodes a part that a layer has decoded, which arrived at `now_ns` on connection `id`.
@@ -317,11 +330,7 @@ impl Codec {
             // The server should have held it open.
             (Decoder::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
             (Decoder::Stream(both), Part::Message(message) | Part::Body(message)) => {
-                let format = &self.replies.format;
-                let mut on_message = |stream: &mut StreamState, message: &[u8]| {
-                    on_event(Event::Message(format.check(stream, message, id, now_ns)));
-                };
-                match format.feed(&mut both.1, message, true, &mut on_message) {
+                match self.feed_stream(&mut both.1, message, true, id, now_ns, on_event) {
                     Ok(()) => Progress::More,
                     Err(kind) => Progress::Broken(kind),
                 }

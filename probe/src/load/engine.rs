@@ -237,7 +237,7 @@ fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
 /// Chooses the back-end, by what the kernel allows.
 fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
     let wanted = match (plan.io, plan.protocol) {
-        // A parked receive of io_uring costs four times an entry of epoll.
+        // A parked receive of io_uring costs more than an entry of epoll.
         (BackEnd::Auto, Protocol::Stream) | (BackEnd::Epoll, _) => return Ok(BackEnd::Epoll),
         // In an open loop both need a system call per request, and epoll wakes sooner.
         (BackEnd::Auto, _) if plan.open_loop() => return Ok(BackEnd::Epoll),

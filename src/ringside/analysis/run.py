@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ringside.analysis import plausibility
+from ringside.analysis.breakdown import BreakdownRow, breakdown
 from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
 from ringside.analysis.coherence import check_coherent
 from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
@@ -36,15 +37,6 @@ _SWEEP_LEVELS = 3
 _CLASSES = ("idiomatic", "bare", "floor")
 
 Comparisons = Mapping[tuple[str, str], Comparison]
-
-
-@dataclass(frozen=True, slots=True)
-class BreakdownRow:
-    """Where the time of one cell went: its metrics of the breakdown, and the workload's own sentence."""
-
-    cell: Cell
-    figures: Mapping[str, Interval]
-    diagnosis: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +257,7 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         slopes=slopes,
         cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
         growth=growth(laws["size"], names, points, cells),
-        breakdown=_breakdown(measurement, laws["cores"], names, points, cells),
+        breakdown=breakdown(measurement, laws["cores"], names, points, cells),
         warm_ups=analyse_warm_ups(measurement, by_cell),
         then_and_now=(
             then_and_now(
@@ -371,33 +363,6 @@ def _laws(
     numeric = {name for name in varying if all(isinstance(point[name], int) for point in points)}
     laws = [law for law in measurement.scaling_laws if law.over in numeric]
     return {kind: [law for law in laws if law.kind == kind] for kind in ("cores", "size")}
-
-
-def _breakdown(
-    measurement: Measurement,
-    core_laws: Sequence[ScalingLaw],
-    names: Sequence[str],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-) -> tuple[BreakdownRow, ...]:
-    """Where the time went in each cell with figures; at the most cores where several were measured."""
-    if not measurement.breakdown:
-        return ()
-    for law in core_laws:
-        most = max(int(point[law.over]) for point in points)
-        points = [point for point in points if point[law.over] == most]
-    rows = []
-    for point in points:
-        for name in names:
-            cell = cells[Cell(name, point)]
-            if cell.has_figures:
-                figures = {
-                    metric: cell.metrics[metric] for metric in measurement.breakdown if metric in cell.metrics
-                }
-                rows.append(
-                    BreakdownRow(cell.cell, figures, measurement.diagnosis(name, point, cell.metrics))
-                )
-    return tuple(rows)
 
 
 def _swept(experiment: Experiment, points: Sequence[Point], varying: Sequence[str]) -> str | None:

@@ -51,6 +51,7 @@ pub struct Links {
     pub requests: Requests,
     /// Decrypted bytes: the same memory for all connections.
     pub plain: Vec<u8>,
+    /// Of the values in handshakes.
     pub random: fastrand::Rng,
     share: Share,
     report: LayerReport,
@@ -62,11 +63,14 @@ impl Links {
     pub fn new(layers: Arc<Layers>, config: &ShardConfig) -> Links {
         Links {
             requests: Requests::new(layers.tls.is_some()),
+            random: match &layers.websocket {
+                Some(plan) => plan.random(config.shard),
+                None => fastrand::Rng::new(),
+            },
             layers,
             links: (0..config.connections()).map(|_| None).collect(),
             waiting: Vec::new(),
             plain: Vec::new(),
-            random: fastrand::Rng::new(),
             share: config.share,
             report: LayerReport::default(),
             bytes_in: 0,

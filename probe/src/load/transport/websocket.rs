@@ -6,6 +6,7 @@ use crate::load::error::ErrorKind;
 use crate::load::http_request::{HttpTemplate, TemplatePlan};
 use crate::load::placeholder::{Rows, Values};
 use crate::load::plan::Plan;
+use crate::load::share;
 use crate::load::text::MAX_MESSAGE_BYTES;
 use std::io::{self, ErrorKind as IoErrorKind, Read, Write};
 use tungstenite::error::CapacityError;
@@ -19,6 +20,7 @@ const READ_BYTES: usize = 1024;
 pub struct WebSocketPlan {
     request: HttpTemplate,
     rows: Rows,
+    seed: u64,
     /// Nothing is sent after the handshake.
     listens: bool,
 }
@@ -33,8 +35,14 @@ impl WebSocketPlan {
         Ok(Some(WebSocketPlan {
             request: request.template(templates)?,
             rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
+            seed: templates.map_or(0, |templates| templates.seed),
             listens: plan.line.is_none(),
         }))
+    }
+
+    /// The generator of the random values in handshakes of a shard, which are not those of its requests.
+    pub fn random(&self, shard: usize) -> fastrand::Rng {
+        share::random(!self.seed, shard as u64)
     }
 
     /// The head of the request of connection `id`.
@@ -70,14 +78,14 @@ pub struct WebSocket {
 }
 
 impl WebSocket {
-    /// Begins the handshake of connection `id`; its bytes are appended to `out`.
+    /// Begins the handshake of connection `id`, with values that `random` draws; its bytes are appended to `out`.
     pub fn begin(
         plan: &WebSocketPlan,
         id: u64,
         random: &mut fastrand::Rng,
         out: &mut Vec<u8>,
     ) -> WebSocket {
-        let upgrade = Upgrade::new(random.u128(..).to_ne_bytes());
+        let upgrade = Upgrade::new(fastrand::u128(..).to_ne_bytes());
         out.extend_from_slice(&upgrade.request(&plan.head(id, random)));
         WebSocket {
             state: State::Upgrading(upgrade),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ringside import units
-from ringside.analysis.run import BreakdownRow, RunAnalysis
+from ringside.analysis.breakdown import BreakdownRow
+from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
