@@ -208,6 +208,16 @@ def test_a_least_number_of_blocks_is_made_of_what_is_decided(least: int) -> None
     assert of.is_reached(max(FIRST_LOOK, least))
 
 
+@pytest.mark.parametrize(("least", "needed"), [(FIRST_LOOK, "ac"), (FIRST_LOOK + 1, "abc")])
+def test_once_the_least_number_is_made_decided_cells_are_dropped(least: int, needed: str) -> None:
+    """`b` is decided at the first look, `c` is not."""
+    rule = dataclasses.replace(EXPERIMENT, contenders=tuple("abc"), blocks=40, until_decided=True)
+    of = Progress(dataclasses.replace(rule_of(rule), min_blocks=least), rule, RING, POINTS)
+    relays(of, range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.03}, noise=0.05)
+    assert not of.is_reached(FIRST_LOOK)
+    assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == list(needed)
+
+
 def test_one_comparison_that_is_open_is_enough_to_go_on() -> None:
     for noisy_point in POINTS:
         of = deciding()

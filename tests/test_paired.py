@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 
 from ringside.analysis.examination import Examination, Observations, replay
 from ringside.errors import ProbeError, UsageError
 from ringside.measure.blocks import blocks
+from ringside.measure.exclusive import VARIABLE
 from ringside.measure.paired import PairedBenchmark, RunObserver
 from ringside.measure.stopping import StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point
@@ -471,6 +473,23 @@ def test_a_contender_that_always_fails_keeps_no_run_going(benchmark: Make, store
     maker = Maker({"b": Outcome.CRASHED}, wall_ns)
     assert benchmark(maker, rule=rule_of(two), experiment=two).conduct()
     assert {trial.block for trial in store.trials(run)} == set(range(1, FIRST_LOOK + 1))
+
+
+def test_a_run_waits_for_another_measurement_and_says_so(
+    benchmark: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    other, maker = filelock.FileLock(tmp_path / "lock"), Maker()
+
+    class Waiting(Observer):
+        def on_wait(self) -> None:
+            assert not maker.made
+            other.release()
+
+    other.acquire(timeout=0)
+    assert benchmark(maker, Waiting()).conduct()
+    assert not other.is_locked
+    assert len(maker.made) == len(PLANNED)
 
 
 def test_errors_of_a_maker_pass_through_and_nothing_is_lost(benchmark: Make, store: Store, run: Run) -> None:

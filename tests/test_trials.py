@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from ringside.errors import ProbeError
 from ringside.measure import trials
 from ringside.measure.blocks import padding_bytes
+from ringside.measure.plain_server import with_ready_line
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
 from ringside.model.design import Cell, Input, Level, Limits
 from ringside.model.results import Outcome, Span, Trial
@@ -26,8 +29,10 @@ from ringside.workloads.base import Workload
 from ringside.workloads.batch import BATCH
 from ringside.workloads.fanout import FANOUT
 from ringside.workloads.feed import FEED
+from ringside.workloads.jobs import JOBS
 from ringside.workloads.ring import RING
 from ringside.workloads.ring.workload import Ring
+from ringside.workloads.sleepers import SLEEPERS
 from tests.points import ok_trial, point
 
 RING_LEVELS: dict[str, Level] = {"nodes": 4, "messages": 3, "mode": "token", "trace": 1, "cores": 2}
@@ -43,7 +48,9 @@ CONTENDER = Contender(
     parallel=True,
     runtime=Runtime("r", ("r",), ("r",)),
     builds=(),
-    workloads={workload.name: WorkloadEntry(COMMAND) for workload in (RING, BATCH, FANOUT, FEED)},
+    workloads={
+        workload.name: WorkloadEntry(COMMAND) for workload in (RING, BATCH, FANOUT, FEED, JOBS, SLEEPERS)
+    },
 )
 READY = Ready(CONTENDER, Receipt("/bin/r", "1", "r 1"), Path("/build"), "c")
 
@@ -52,6 +59,7 @@ def request_for(
     workload: Workload = RING, levels: dict[str, Level] | None = None, **changes: Any
 ) -> TrialRequest:
     settings: dict[str, Any] = {
+        "ready": READY,
         "limits": Limits(wall_s=5),
         "cpus": (0, 1),
         "probe_cpus": (3,),
@@ -60,7 +68,8 @@ def request_for(
         "memory_available_bytes": 1000,
     }
     at = point(workload, **(RING_LEVELS if levels is None else levels))
-    return trials.request(READY, Cell("a", at), workload, **{**settings, **changes})
+    settings |= changes
+    return trials.request(settings.pop("ready"), Cell("a", at), workload, **settings)
 
 
 def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:
@@ -112,6 +121,26 @@ def test_servers_prove_their_work_by_their_answers() -> None:
     assert "expect" not in sent
     assert sent["service"]["steps"][1]["loads"][0]["plan"]["stream"]["chunk"] == "Chunk {k} for {id}"
     assert sent["service"]["steps"][1]["marks"][0] == {"name": "ramped", "at_s": 1.0}
+
+
+def test_the_seed_of_a_block_is_in_the_evidence_and_marks_are_awaited() -> None:
+    at = point(SLEEPERS, tasks=10)
+    request = request_for(SLEEPERS, {"tasks": 10}, seed=9)
+    assert request.expect == SLEEPERS.evidence(at, 9, None) != SLEEPERS.evidence(at, 8, None)
+    assert request.awaits == ("started",)
+    # Jobs say when they were submitted only where they wait.
+    assert [request_for(JOBS, {"kind": kind}).awaits for kind in ("sleep", "cpu")] == [("submitted",), ()]
+
+
+def test_a_plain_server_gets_a_free_port_and_no_arguments() -> None:
+    entry = WorkloadEntry(("{runtime}", "-p", "{port}", "{build}/{requests}"), is_plain=True)
+    contender = dataclasses.replace(CONTENDER, workloads={FANOUT.name: entry})
+    argv = request_for(FANOUT, {"requests": 7}, ready=dataclasses.replace(READY, contender=contender)).argv
+    port = int(argv[4])
+    assert 1024 <= port < 65536
+    assert argv == with_ready_line(["/bin/r", "-p", str(port), "/build/7"], port)
+    with socket.create_server(("127.0.0.1", port)):
+        pass
 
 
 def test_the_environment_is_small_and_writes_nowhere_else() -> None:
@@ -173,6 +202,7 @@ def test_messages_become_a_trial() -> None:
 def test_phases_of_repeats() -> None:
     messages = [phase("spawn", 1), phase("relay", 9), phase("spawn", 2), phase("relay", 4), phase("alone", 7)]
     trial = with_lines(*messages, OUTCOME)
+    assert trial.missing == ()
     assert trial.phases == {"spawn": (1, 2), "relay": (9, 4), "alone": (7,)}
     assert (trial.total_ns("relay"), trial.phase_ns("relay"), trial.repeats_ns("relay")) == (13, 4, (9, 4))
     assert (trial.total_ns("alone"), trial.phase_ns("alone"), trial.repeats_ns("alone")) == (7, 7, ())
@@ -211,3 +241,6 @@ def test_messages_without_a_known_outcome_are_an_error_of_the_probe() -> None:
     with pytest.raises(ProbeError, match="unknown outcome: elsewhere·") as caught:
         with_lines({**OUTCOME, "outcome": "elsewhere\x1b"})
     assert "\x1b" not in str(caught.value)
+    with pytest.raises(ProbeError) as caught:
+        with_lines({**OUTCOME, "outcome": "x" * 101})
+    assert str(caught.value).endswith(f"unknown outcome: {'x' * 99}…")

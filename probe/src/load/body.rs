@@ -166,6 +166,29 @@ mod tests {
     }
 
     #[test]
+    fn a_body_is_checked_for_each_thing_that_is_expected_of_it() {
+        let text = || Some("x".to_owned());
+        for (equals, contains, matches) in [
+            (text(), None, None),
+            (None, text(), None),
+            (None, None, text()),
+        ] {
+            let check = BodyCheck::new(&Expect {
+                status: Some(200),
+                equals,
+                contains,
+                matches,
+            });
+            assert!(!check.is_empty());
+        }
+        let status_alone = Expect {
+            status: Some(200),
+            ..Expect::default()
+        };
+        assert!(BodyCheck::new(&status_alone).is_empty());
+    }
+
+    #[test]
     fn the_limit_of_a_matched_body() {
         assert_eq!(MAX_MESSAGE_BYTES, 65_536);
         let check = BodyCheck::new(&Expect {

@@ -148,6 +148,7 @@ impl StreamFormat {
     ) -> Result<(), ErrorKind> {
         match self.framing {
             Framing::Chunk | Framing::Message if last && stream.held.is_empty() => {
+                check_length(bytes.len())?;
                 on_message(stream, bytes.strip_suffix(b"\n").unwrap_or(bytes));
             }
             Framing::Chunk | Framing::Message => {
@@ -163,6 +164,7 @@ impl StreamFormat {
                     if lines.peek().is_none() {
                         hold(stream, line)?;
                     } else if stream.held.is_empty() {
+                        check_length(line.len())?;
                         on_message(stream, line);
                     } else {
                         hold(stream, line)?;
@@ -242,11 +244,17 @@ impl StreamState {
 }
 
 fn hold(stream: &mut StreamState, bytes: &[u8]) -> Result<(), ErrorKind> {
-    if stream.held.len() + bytes.len() > MAX_MESSAGE_BYTES {
-        return Err(ErrorKind::TooLarge);
-    }
+    check_length(stream.held.len() + bytes.len())?;
     stream.held.extend_from_slice(bytes);
     Ok(())
+}
+
+/// The same for a message that comes in one piece as for one that is held.
+fn check_length(bytes: usize) -> Result<(), ErrorKind> {
+    match bytes > MAX_MESSAGE_BYTES {
+        true => Err(ErrorKind::TooLarge),
+        false => Ok(()),
+    }
 }
 
 fn parse_due(message: &[u8], field: &[u8]) -> Option<u64> {
@@ -445,6 +453,59 @@ mod tests {
         );
         let too_large = format.feed(&mut stream, b"x", false, &mut ignore);
         assert_eq!(too_large, Err(ErrorKind::TooLarge));
+    }
+
+    #[test]
+    fn the_limit_of_a_message_does_not_depend_on_its_pieces() {
+        for (bytes, right) in [
+            (MAX_MESSAGE_BYTES, Ok(())),
+            (MAX_MESSAGE_BYTES + 1, Err(ErrorKind::TooLarge)),
+        ] {
+            let text = vec![b'x'; bytes];
+            for framing in [Framing::Chunk, Framing::Message, Framing::Line] {
+                for step in [bytes, 1000] {
+                    let format = stream_format(framing, None);
+                    let (mut stream, mut messages) = (format.begin(0), 0);
+                    let mut take = |_: &mut StreamState, message: &[u8]| messages += message.len();
+                    let text = match framing {
+                        Framing::Line => [&text[..], b"\n"].concat(),
+                        _ => text.clone(),
+                    };
+                    let step = step + text.len() - bytes;
+                    let mut result = Ok(());
+                    for (index, piece) in text.chunks(step).enumerate() {
+                        let last = (index + 1) * step >= text.len();
+                        result =
+                            result.and_then(|()| format.feed(&mut stream, piece, last, &mut take));
+                    }
+                    assert_eq!(result, right, "{bytes} {step}");
+                    assert_eq!(messages, if right.is_ok() { bytes } else { 0 });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn messages_without_numbers_are_due_in_their_order() {
+        let second = 1_000_000_000;
+        for first in [Some("Welcome".to_owned()), None] {
+            let format = StreamFormat::new(&StreamPlan {
+                interval_s: Some(1.0),
+                first: first.clone(),
+                ..StreamPlan::default()
+            });
+            let mut stream = format.begin(second);
+            if first.is_some() {
+                assert_eq!(
+                    format.check(&mut stream, b"Welcome", 7, second).late_ns,
+                    None
+                );
+            }
+            for k in 1..4 {
+                let message = format.check(&mut stream, b"x", 7, (k + 1) * second + 5 * k);
+                assert_eq!(message.late_ns, Some(5 * k));
+            }
+        }
     }
 
     #[test]
