@@ -1,4 +1,5 @@
-//! Starts the program: clone or fork, then system calls only, then exec.
+//! Starts the program: clone or fork, then system calls only, then exec. Where it can, the child uses the memory of
+//! this process until it is the program (as after vfork): copying page tables takes longer than all else of it.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -118,25 +119,16 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
             cgroup: folder.as_raw_fd() as u64,
             ..CloneArgs::default()
         };
-        // SAFETY: without CLONE_VM and with no stack this is a fork. This process has one thread,
-        // so no lock can be held by another; the child only makes the system calls in `child`.
-        let pid = unsafe {
-            libc::syscall(
-                libc::SYS_clone3,
-                &args as *const CloneArgs,
-                std::mem::size_of::<CloneArgs>(),
-            )
-        };
-        if pid == 0 {
-            child(plan, &argv, &env, cpus.as_ref(), parent, None);
+        match borrow::clone(args, &|| {
+            child(plan, &argv, &env, cpus.as_ref(), parent, None)
+        }) {
+            Ok(pid) => {
+                // SAFETY: the kernel has just made this descriptor for us.
+                let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+                return Ok((Spawned { pid, pidfd }, None));
+            }
+            Err(error) => why = Some(error),
         }
-        if pid > 0 {
-            // SAFETY: the kernel has just made this descriptor for us.
-            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            let pid = pid as i32;
-            return Ok((Spawned { pid, pidfd }, None));
-        }
-        why = Some(io::Error::last_os_error());
     }
 
     let procs = plan.cgroup.map(|(_, procs)| procs.as_raw_fd());
@@ -160,6 +152,89 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
         OwnedFd::from_raw_fd(fd as RawFd)
     };
     Ok((Spawned { pid, pidfd }, why))
+}
+
+/// A child with the memory of this process, which waits until the child is the program or has ended.
+#[cfg(target_arch = "x86_64")]
+mod borrow {
+    use super::CloneArgs;
+    use crate::sys::hide_from_others;
+    use std::arch::asm;
+    use std::io;
+
+    const STACK_BYTES: usize = 64 << 10;
+
+    /// Returns its pid. `run`: in the child; it makes system calls only, and does not return.
+    pub fn clone<F: Fn() -> std::convert::Infallible>(args: CloneArgs, run: &F) -> io::Result<i32> {
+        // A child that returned into this stack's frames would destroy them; 128 bits keep it aligned.
+        let mut stack = vec![0u128; STACK_BYTES / std::mem::size_of::<u128>()];
+        let args = CloneArgs {
+            flags: args.flags | (libc::CLONE_VM | libc::CLONE_VFORK) as u64,
+            stack: stack.as_mut_ptr() as u64,
+            stack_size: STACK_BYTES as u64,
+            ..args
+        };
+        let result: i64;
+        // SAFETY: the kernel gives the child the end of `stack`, which outlives it here: this process, which has one
+        // thread, waits in the call until the child has other memory or is gone. The child calls `entry` with `run`,
+        // which never returns, and writes to its own stack and to errno only. In this process the call keeps all
+        // registers but those that are named.
+        unsafe {
+            asm!(
+                "syscall",
+                "test rax, rax",
+                "jnz 2f",
+                "xor ebp, ebp",
+                "mov rdi, r12",
+                "call r13",
+                "ud2",
+                "2:",
+                inlateout("rax") libc::SYS_clone3 => result,
+                in("rdi") &args,
+                in("rsi") std::mem::size_of::<CloneArgs>(),
+                in("r12") run as *const F,
+                in("r13") entry::<F> as extern "C" fn(*const F) -> !,
+                lateout("rcx") _,
+                lateout("r11") _,
+            );
+        }
+        // A child that was killed meanwhile may have left the files of this process visible.
+        let _ = hide_from_others();
+        if result < 0 {
+            return Err(io::Error::from_raw_os_error(-result as i32));
+        }
+        Ok(result as i32)
+    }
+
+    extern "C" fn entry<F: Fn() -> std::convert::Infallible>(run: *const F) -> ! {
+        // SAFETY: the closure lies in the frames of the caller of `clone`, which waits.
+        match unsafe { (*run)() } {}
+    }
+}
+
+/// A child with a copy of the memory of this process.
+#[cfg(not(target_arch = "x86_64"))]
+mod borrow {
+    use super::CloneArgs;
+    use std::io;
+
+    /// Returns its pid. `run`: in the child; it makes system calls only, and does not return.
+    pub fn clone<F: Fn() -> std::convert::Infallible>(args: CloneArgs, run: &F) -> io::Result<i32> {
+        // SAFETY: without CLONE_VM and with no stack this is a fork. This process has one thread, so no lock can be
+        // held by another; the child only makes the system calls in `run`.
+        let pid = unsafe {
+            libc::syscall(
+                libc::SYS_clone3,
+                &args as *const CloneArgs,
+                std::mem::size_of::<CloneArgs>(),
+            )
+        };
+        match pid {
+            0 => match run() {},
+            pid if pid > 0 => Ok(pid as i32),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
 }
 
 fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
@@ -203,7 +278,8 @@ fn child(
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
             libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0);
         }
-        // The probe's own files below /proc are hidden; this process is another already.
+        // The probe's own files below /proc are hidden, and while the memory is the probe's they are these too. Hidden
+        // again before there is a program: the kernel shows those of each program that it executes.
         libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0);
         let score = libc::open(
             b"/proc/self/oom_score_adj\0".as_ptr().cast(),
@@ -213,6 +289,7 @@ fn child(
             libc::write(score, OOM_SCORE.as_ptr().cast(), OOM_SCORE.len());
             libc::close(score);
         }
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         let no_core = libc::rlimit {
             rlim_cur: 0,
             rlim_max: 0,

@@ -7,6 +7,7 @@ each sample. A text of earlier versions is a JSON array with an object for each 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -135,10 +136,7 @@ def _column(values: Iterable[int]) -> _Column:
 
 
 def _packed(values: Sequence[int]) -> bytes:
-    import numpy as np
-
-    column: bytes = np.array(values, dtype="<i8").tobytes()
-    return column
+    return struct.pack(f"<{len(values)}q", *values)
 
 
 def _unpacked(column: _Column, count: int) -> Any:
