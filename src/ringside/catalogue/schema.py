@@ -92,7 +92,8 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
 
 
 class BuildTable(_Table, frozen=True, kw_only=True):
-    """A build step; the steps run in their order, in the contender's folder."""
+    """A build step; the steps run in their order, in the contender's folder. They write to `{build}` alone:
+    for a compiler that writes beside its sources, the first step copies these there."""
 
     command: Annotated[
         Command, _about("The command. `{runtime}` is the executable, `{build}` the folder for what it makes.")
