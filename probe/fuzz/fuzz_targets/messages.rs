@@ -12,6 +12,7 @@ mod load {
     pub mod placeholder;
     pub mod plan;
     pub mod sequence;
+    pub mod sequence_errors;
     pub mod share;
     pub mod template;
     pub mod text;
@@ -22,7 +23,8 @@ mod units;
 use libfuzzer_sys::fuzz_target;
 use load::error::ErrorKind;
 use load::plan::{Framing, StreamPlan};
-use load::sequence::{SequenceErrors, StreamFormat, StreamState};
+use load::sequence::{StreamFormat, StreamState};
+use load::sequence_errors::SequenceErrors;
 
 fn read<'a>(
     format: &StreamFormat,
@@ -38,7 +40,8 @@ fn read<'a>(
             false,
             &mut |stream: &mut StreamState, message: &[u8]| {
                 messages.push(message.to_vec());
-                errors.count(&format.check(stream, message, 7, 0));
+                let checked = format.check(stream, message, 7, 0);
+                errors.count(checked.error, checked.early);
             },
         );
         if result.is_err() {

@@ -13,6 +13,7 @@ mod load {
     pub mod plan;
     pub mod plan_check;
     pub mod sequence;
+    pub mod sequence_errors;
     pub mod share;
     pub mod template;
     pub mod text;

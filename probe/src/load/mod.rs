@@ -21,6 +21,7 @@ pub mod record;
 mod redirect;
 pub mod report;
 mod sequence;
+mod sequence_errors;
 mod shard;
 mod share;
 mod source;

@@ -2,7 +2,7 @@
 
 use super::error::ErrorKind;
 use super::histogram::Histogram;
-use super::sequence::SequenceErrors;
+use super::sequence_errors::SequenceErrors;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -2,11 +2,11 @@
 
 use super::error::ErrorKind;
 use super::plan::{Framing, StreamPlan};
+use super::sequence_errors::SequenceError;
 use super::template::Template;
 use super::text::MAX_MESSAGE_BYTES;
 use crate::units::nanoseconds;
 use memchr::memmem;
-use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// A message may come so much before it is due: the grain of clocks and the jitter of the network.
@@ -44,64 +44,6 @@ pub struct Message {
     pub late_ns: Option<u64>,
     pub error: Option<SequenceError>,
     pub early: bool,
-}
-
-/// An error in the sequence of a stream's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SequenceError {
-    /// So many numbers were skipped.
-    Gap(u64),
-    Repeated,
-    Reordered,
-    /// The message belongs to another connection.
-    Misrouted,
-    Malformed,
-}
-
-/// Counts of messages with an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SequenceErrors {
-    pub gaps: u64,
-    pub repeated: u64,
-    pub reordered: u64,
-    pub misrouted: u64,
-    pub malformed: u64,
-    pub early: u64,
-}
-
-impl SequenceErrors {
-    pub fn count(&mut self, message: &Message) {
-        self.early += u64::from(message.early);
-        match message.error {
-            None => {}
-            Some(SequenceError::Gap(count)) => self.gaps = self.gaps.saturating_add(count),
-            Some(SequenceError::Repeated) => self.repeated += 1,
-            Some(SequenceError::Reordered) => self.reordered += 1,
-            Some(SequenceError::Misrouted) => self.misrouted += 1,
-            Some(SequenceError::Malformed) => self.malformed += 1,
-        }
-    }
-
-    pub fn merge(&mut self, other: &SequenceErrors) {
-        self.gaps = self.gaps.saturating_add(other.gaps);
-        self.repeated += other.repeated;
-        self.reordered += other.reordered;
-        self.misrouted += other.misrouted;
-        self.malformed += other.malformed;
-        self.early += other.early;
-    }
-
-    /// The counts with their names in messages.
-    pub fn named(&self) -> [(&'static str, u64); 6] {
-        [
-            ("gaps", self.gaps),
-            ("repeats", self.repeated),
-            ("swaps", self.reordered),
-            ("foreign", self.misrouted),
-            ("malformed", self.malformed),
-            ("early", self.early),
-        ]
-    }
 }
 
 impl StreamFormat {
@@ -267,6 +209,7 @@ fn parse_due(message: &[u8], field: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::sequence_errors::SequenceErrors;
 
     fn stream_format(framing: Framing, due_field: Option<&str>) -> StreamFormat {
         StreamFormat::new(&StreamPlan {
@@ -287,7 +230,7 @@ mod tests {
         let mut errors = SequenceErrors::default();
         let mut at = |message: &str, now: u64| {
             let message = format.check(&mut stream, message.as_bytes(), 7, now);
-            errors.count(&message);
+            errors.count(message.error, message.early);
             message.late_ns
         };
         assert_eq!(at("Welcome: 7", second), None);
@@ -391,41 +334,6 @@ mod tests {
         }
         let late = format.check(&mut format.begin(7), b"x", 1, due + 10);
         assert_eq!(late.late_ns, Some(3));
-    }
-
-    #[test]
-    fn errors_are_counted_by_kind() {
-        let mut errors = SequenceErrors::default();
-        let message = |error| Message {
-            error,
-            ..Message::default()
-        };
-        for (kind, count) in [
-            (SequenceError::Gap(2), 1),
-            (SequenceError::Repeated, 3),
-            (SequenceError::Reordered, 4),
-            (SequenceError::Misrouted, 5),
-            (SequenceError::Malformed, 6),
-        ] {
-            (0..count).for_each(|_| errors.count(&message(Some(kind))));
-        }
-        errors.count(&message(None));
-        errors.early = 7;
-        let mut sum = errors;
-        sum.merge(&errors);
-        let right = [
-            ("gaps", 4),
-            ("repeats", 6),
-            ("swaps", 8),
-            ("foreign", 10),
-            ("malformed", 12),
-            ("early", 14),
-        ];
-        assert_eq!(sum.named(), right);
-        // A number near the largest must not wrap around.
-        errors.count(&message(Some(SequenceError::Gap(u64::MAX))));
-        errors.merge(&sum);
-        assert_eq!(errors.gaps, u64::MAX);
     }
 
     #[test]

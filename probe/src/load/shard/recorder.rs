@@ -111,7 +111,7 @@ impl Recorder {
             }
             Event::Message(message) => message,
         };
-        self.record.sequence.count(&message);
+        self.record.sequence.count(message.error, message.early);
         self.record.messages += 1;
         self.record.fed += u64::from(!std::mem::replace(fed, true));
         self.interval.requests += 1;
