@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,15 @@ from ringside.measure.exclusive import VARIABLE
 from ringside.measure.plain_server import free_port
 
 _STORE_BYTES = 80_000_000
+_STARTS = 4
+
+
+def _patiently(start: Callable[[], Any]) -> Any:
+    """What starts a node, again where that takes longer than the 30 s that Ray grants it: a busy machine."""
+    for _ in range(_STARTS - 1):
+        with suppress(Exception):
+            return start()
+    return start()
 
 
 @dataclass
@@ -32,13 +41,15 @@ class RayCluster:
         """Start a node. Each stands for a machine, so each has a lock of its own."""
         resources = {"ringside": 1} if advertises else {}
         lock = {VARIABLE: str(self.folder / f"{name}.lock")}
-        return self.cluster.add_node(
-            num_cpus=2,
-            resources=resources,
-            object_store_memory=_STORE_BYTES,
-            node_name=name,
-            env_vars={**lock, **env},
-            **more,
+        return _patiently(
+            lambda: self.cluster.add_node(
+                num_cpus=2,
+                resources=resources,
+                object_store_memory=_STORE_BYTES,
+                node_name=name,
+                env_vars={**lock, **env},
+                **more,
+            )
         )
 
     def kill(self, node: Any) -> None:
@@ -64,7 +75,7 @@ def started() -> Iterator[RayCluster]:
         "object_store_memory": _STORE_BYTES,
         "ray_client_server_port": port,
     }
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
     try:
         yield RayCluster(cluster, f"ray://127.0.0.1:{port}", cluster.address, folder)
     finally:

@@ -1,0 +1,135 @@
+"""What `run --on` costs and gains, on nodes of a Ray cluster that are all on this machine.
+
+- The overhead of a block beyond its trials (target: 50 ms): contenders that sleep, one trial in a block.
+- A sweep on two nodes in place of one, with blocks that sleep (target: 0.55 of the time).
+- The same contender here and by a Ray node, in turn: the ratio of its time per hop, unpaired, with its
+  interval (target: equivalent).
+
+    .venv/bin/python benchmarks/cluster_cost.py [BLOCKS]
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.ray_cluster import RayCluster, started
+
+from ringside.measure.suites import analysis_of
+from ringside.model.results import Trial
+from ringside.stats.unpaired import ratio as unpaired_ratio
+from ringside.store import Store
+
+RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
+_SLEEP_S = 0.5
+_SOURCE = f"""import sys, time
+arguments = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+nodes, messages = int(arguments["nodes"]), int(arguments["messages"])
+time.sleep({_SLEEP_S})
+order = total = 0
+for number in range(messages - 1, -1, -1):
+    value = number + nodes * (nodes - 1) // 2
+    total += value
+    order = (31 * order + value) % 2147483647
+print("::phase name=spawn ns=1000\\n::phase name=relay ns=%d" % (nodes * messages * 100))
+print(f"::result checksum={{total}} order={{order}}", flush=True)
+"""
+_MANIFEST = """title = "A sleeper"
+model = "sleeps"
+queue = "none"
+[runtime.python]
+executable = ["python3"]
+version = ["{runtime}", "--version"]
+[workload.ring]
+command = ["{runtime}", "sleeper.py"]
+"""
+
+
+def run(folder: Path, store: str, *words: str) -> list[Trial]:
+    """The trials of a run of the ring, without warm-ups."""
+    command = [*RINGSIDE, "run", "ring", *words, "--until", "end", "--store", store]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    kept = Store(folder / store)
+    trials = [trial for trial in kept.trials(kept.run()) if trial.block > 0]
+    kept.close()
+    return trials
+
+
+def starts_s(trials: list[Trial]) -> list[float]:
+    return sorted(datetime.fromisoformat(trial.started_at).timestamp() for trial in trials)
+
+
+def span_s(trials: list[Trial]) -> float:
+    """From the first trial to the end of the last, which sleeps like all."""
+    starts = starts_s(trials)
+    return starts[-1] - starts[0] + median_wall_s(trials)
+
+
+def median_wall_s(trials: list[Trial]) -> float:
+    return median(trial.report.wall_ns / 1e9 for trial in trials if trial.report and trial.report.wall_ns)
+
+
+def overhead_s(trials: list[Trial]) -> float:
+    """Between the starts of blocks of one trial, beyond what the program took."""
+    starts = starts_s(trials)
+    gaps = [after - before for before, after in itertools.pairwise(starts)]
+    return median(gaps) - median_wall_s(trials)
+
+
+def hop_ns(folder: Path, store: str) -> dict[int, float]:
+    kept = Store(folder / store)
+    analysis = analysis_of(kept, kept.run())
+    name, point = analysis.names[0], analysis.points[0]
+    values = dict(analysis.cell(name, point).by_block[analysis.headline.name])
+    kept.close()
+    return values
+
+
+def main() -> None:
+    blocks = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    with tempfile.TemporaryDirectory() as name, started() as cluster:
+        folder = Path(name)
+        sleeper = folder / "sleeper"
+        sleeper.mkdir()
+        (sleeper / "contender.toml").write_text(_MANIFEST)
+        (sleeper / "sleeper.py").write_text(_SOURCE)
+        sleeps = ["--with", "sleeper", "--set", "nodes=4", "--set", "messages=5", "--blocks", str(blocks)]
+        report(cluster, folder, sleeps, blocks)
+
+
+def report(cluster: RayCluster, folder: Path, sleeps: list[str], blocks: int) -> None:
+    os.environ["RAY_ADDRESS"] = cluster.own
+    cluster.add("one")
+    here = run(folder, "here.sqlite", *sleeps)
+    one = run(folder, "one.sqlite", *sleeps, "--on", "auto")
+    print(f"overhead of a block of one trial: {overhead_s(here) * 1e3:.1f} ms here", end=", ")
+    print(f"{overhead_s(one) * 1e3:.1f} ms on a node of Ray")
+    real = ["--only", "python-asyncio", "--set", "nodes=100", "--set", "messages=1000"]
+    values: dict[str, dict[int, float]] = {"here": {}, "node": {}}
+    # In turn, so that drift of the machine burdens both.
+    for turn in range(4):
+        for place, more in (("here", []), ("node", ["--on", "auto"])):
+            store = f"{place}{turn}.sqlite"
+            run(folder, store, *real, "--blocks", str(max(3, blocks // 4)), *more)
+            offset = 1000 * turn
+            values[place] |= {offset + block: value for block, value in hop_ns(folder, store).items()}
+    ratio = unpaired_ratio(list(values["node"].values()), list(values["here"].values()))
+    print(f"time per hop on a node over that here: {ratio}")
+    cluster.add("two")
+    begin = time.monotonic()
+    two = run(folder, "two.sqlite", *sleeps, "--on", "auto")
+    print(f"{blocks} blocks: {span_s(one):.1f} s on one node, {span_s(two):.1f} s on two", end=": ")
+    print(f"{span_s(two) / span_s(one):.3f}; the command {time.monotonic() - begin:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
