@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,15 @@ def test_the_command_line_chooses_goal_and_margin() -> None:
     assert plan.with_margin(end, 0.0).margin == 0
     # All else stays.
     assert plan.with_margin(end, experiment().margin) == experiment()
+
+
+def test_added_contenders_come_last_and_once() -> None:
+    of = experiment(nodes=(2,))
+    added = plan.with_added(of, ["c", "a", "c"])
+    assert added == dataclasses.replace(of, contenders=("a", "b", "c"))
+
+
+def test_a_sandbox_changes_nothing_else() -> None:
+    of = experiment(nodes=(2,))
+    assert not of.sandbox
+    assert plan.in_sandbox(of) == dataclasses.replace(of, sandbox=True)

@@ -236,7 +236,7 @@ def test_what_cannot_be_true_is_wrong_evidence() -> None:
 
 
 def test_messages_without_a_known_outcome_are_an_error_of_the_probe() -> None:
-    with pytest.raises(ProbeError, match="without an outcome"):
+    with pytest.raises(ProbeError, match="^the probe ended without an outcome$"):
         with_lines({"type": "started", "version": 1})
     with pytest.raises(ProbeError, match="unknown outcome: elsewhere·") as caught:
         with_lines({**OUTCOME, "outcome": "elsewhere\x1b"})
