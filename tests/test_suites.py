@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ringside.workloads.fib.workload import fibonacci
 from tests.command_line import ringside
 from tests.fake_contenders import write_server
 
@@ -148,8 +150,15 @@ def test_servers_through_the_whole_path(workplace: Path, server: Callable[..., N
     assert figures["latency_s"]["median"] > 0
     assert figures["idle_pss_bytes"]["median"] > 1 << 20
     assert figures["cpu_per_request_s"]["median"] > 0
-    assert "answers were not what was expected" in cells["lies"]["reason"]
+    reason = cells["lies"]["reason"]
+    first = re.search(r"answers were not what was expected; the first: ('\d+' was answered with .*)$", reason)
+    assert first, reason
+    number, answer, expected = map(int, re.findall(r"'(\d+)'", first[1]))
+    assert (answer, expected) == (fibonacci(number) + 1, fibonacci(number))
     shown = ringside("show", status=1).stdout
     assert "Answers" in shown
+    assert first[1] in " ".join(shown.split())
     ringside("report", "-o", "page.html")
-    assert "Latency percentiles" in (workplace / "page.html").read_text()
+    page = (workplace / "page.html").read_text()
+    assert "Latency percentiles" in page
+    assert first[1] in html.unescape(page)

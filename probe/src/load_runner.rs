@@ -233,8 +233,12 @@ fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
         .sum();
     let all = record.replies.requests + record.replies.late_requests + wrong;
     (wrong > 0).then(|| {
+        let first = match record.first_wrong.as_str() {
+            "" => String::new(),
+            first => format!("; the first: {first}"),
+        };
         Cause::WrongEvidence(format!(
-            "{step}, {name}: {wrong} of {all} answers were not what was expected"
+            "{step}, {name}: {wrong} of {all} answers were not what was expected{first}"
         ))
     })
 }

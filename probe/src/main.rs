@@ -5,6 +5,7 @@
 mod cause;
 mod cgroup;
 mod clock;
+mod clone;
 mod evidence;
 mod host;
 mod inputs;

@@ -1,7 +1,7 @@
-//! Starts the program: clone or fork, then system calls only, then exec. Where it can, the child uses the memory of
-//! this process until it is the program (as after vfork): copying page tables takes longer than all else of it.
+//! Starts the program: clone or fork, then system calls only, then exec.
 #![allow(unsafe_code)]
 
+use crate::clone::{clone, CloneArgs, CLONE_INTO_CGROUP};
 use std::ffi::CString;
 use std::io;
 use std::os::unix::io::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -71,25 +71,6 @@ const CAP_SYS_PTRACE: libc::c_ulong = 19;
 /// The kernel's first victim for want of memory is the program, never the probe.
 const OOM_SCORE: &[u8] = b"1000";
 
-/// libc declares it as a C int, which has no such bit.
-const CLONE_INTO_CGROUP: u64 = 1 << 33;
-
-#[repr(C)]
-#[derive(Default)]
-struct CloneArgs {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
-}
-
 /// Starts the program. The second value is why it could not be started inside its cgroup: it then moves itself
 /// there, which is slower.
 pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
@@ -108,28 +89,24 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
     }
     // SAFETY: getpid has no preconditions.
     let parent = unsafe { libc::getpid() };
-    let mut why = None;
-
-    if let Some((folder, _)) = plan.cgroup {
-        let mut pidfd: RawFd = -1;
-        let args = CloneArgs {
-            flags: (libc::CLONE_PIDFD as u64) | CLONE_INTO_CGROUP,
-            pidfd: &mut pidfd as *mut RawFd as u64,
-            exit_signal: libc::SIGCHLD as u64,
-            cgroup: folder.as_raw_fd() as u64,
-            ..CloneArgs::default()
-        };
-        match borrow::clone(args, &|| {
-            child(plan, &argv, &env, cpus.as_ref(), parent, None)
-        }) {
-            Ok(pid) => {
-                // SAFETY: the kernel has just made this descriptor for us.
-                let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-                return Ok((Spawned { pid, pidfd }, None));
-            }
-            Err(error) => why = Some(error),
+    let mut pidfd: RawFd = -1;
+    let folder = plan.cgroup.map(|(folder, _)| folder.as_raw_fd());
+    let args = CloneArgs {
+        flags: (libc::CLONE_PIDFD as u64) | folder.map_or(0, |_| CLONE_INTO_CGROUP),
+        pidfd: &mut pidfd as *mut RawFd as u64,
+        exit_signal: libc::SIGCHLD as u64,
+        cgroup: folder.map_or(0, |folder| folder as u64),
+        ..CloneArgs::default()
+    };
+    let run = || child(plan, &argv, &env, cpus.as_ref(), parent, None);
+    let why = match clone(args, &run) {
+        Ok(pid) => {
+            // SAFETY: the kernel has just made this descriptor for us.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            return Ok((Spawned { pid, pidfd }, None));
         }
-    }
+        Err(error) => folder.map(|_| error),
+    };
 
     let procs = plan.cgroup.map(|(_, procs)| procs.as_raw_fd());
     // SAFETY: one thread, as above.
@@ -152,89 +129,6 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
         OwnedFd::from_raw_fd(fd as RawFd)
     };
     Ok((Spawned { pid, pidfd }, why))
-}
-
-/// A child with the memory of this process, which waits until the child is the program or has ended.
-#[cfg(target_arch = "x86_64")]
-mod borrow {
-    use super::CloneArgs;
-    use crate::sys::hide_from_others;
-    use std::arch::asm;
-    use std::io;
-
-    const STACK_BYTES: usize = 64 << 10;
-
-    /// Returns its pid. `run`: in the child; it makes system calls only, and does not return.
-    pub fn clone<F: Fn() -> std::convert::Infallible>(args: CloneArgs, run: &F) -> io::Result<i32> {
-        // A child that returned into this stack's frames would destroy them; 128 bits keep it aligned.
-        let mut stack = vec![0u128; STACK_BYTES / std::mem::size_of::<u128>()];
-        let args = CloneArgs {
-            flags: args.flags | (libc::CLONE_VM | libc::CLONE_VFORK) as u64,
-            stack: stack.as_mut_ptr() as u64,
-            stack_size: STACK_BYTES as u64,
-            ..args
-        };
-        let result: i64;
-        // SAFETY: the kernel gives the child the end of `stack`, which outlives it here: this process, which has one
-        // thread, waits in the call until the child has other memory or is gone. The child calls `entry` with `run`,
-        // which never returns, and writes to its own stack and to errno only. In this process the call keeps all
-        // registers but those that are named.
-        unsafe {
-            asm!(
-                "syscall",
-                "test rax, rax",
-                "jnz 2f",
-                "xor ebp, ebp",
-                "mov rdi, r12",
-                "call r13",
-                "ud2",
-                "2:",
-                inlateout("rax") libc::SYS_clone3 => result,
-                in("rdi") &args,
-                in("rsi") std::mem::size_of::<CloneArgs>(),
-                in("r12") run as *const F,
-                in("r13") entry::<F> as extern "C" fn(*const F) -> !,
-                lateout("rcx") _,
-                lateout("r11") _,
-            );
-        }
-        // A child that was killed meanwhile may have left the files of this process visible.
-        let _ = hide_from_others();
-        if result < 0 {
-            return Err(io::Error::from_raw_os_error(-result as i32));
-        }
-        Ok(result as i32)
-    }
-
-    extern "C" fn entry<F: Fn() -> std::convert::Infallible>(run: *const F) -> ! {
-        // SAFETY: the closure lies in the frames of the caller of `clone`, which waits.
-        match unsafe { (*run)() } {}
-    }
-}
-
-/// A child with a copy of the memory of this process.
-#[cfg(not(target_arch = "x86_64"))]
-mod borrow {
-    use super::CloneArgs;
-    use std::io;
-
-    /// Returns its pid. `run`: in the child; it makes system calls only, and does not return.
-    pub fn clone<F: Fn() -> std::convert::Infallible>(args: CloneArgs, run: &F) -> io::Result<i32> {
-        // SAFETY: without CLONE_VM and with no stack this is a fork. This process has one thread, so no lock can be
-        // held by another; the child only makes the system calls in `run`.
-        let pid = unsafe {
-            libc::syscall(
-                libc::SYS_clone3,
-                &args as *const CloneArgs,
-                std::mem::size_of::<CloneArgs>(),
-            )
-        };
-        match pid {
-            0 => match run() {},
-            pid if pid > 0 => Ok(pid as i32),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
 }
 
 fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {

@@ -1,8 +1,17 @@
 //! Untrusted text, made safe to print.
 
+/// So much of a text is shown.
+const MAX_CHARS: usize = 80;
+
+/// The start of bytes in quotes, as `quoted`.
+pub fn quoted_bytes(bytes: &[u8]) -> String {
+    // A character has four bytes at most; one more shows that there is more.
+    let start = &bytes[..bytes.len().min(4 * (MAX_CHARS + 1))];
+    quoted(&String::from_utf8_lossy(start))
+}
+
 /// The start of a text in quotes: one short line without control characters.
 pub fn quoted(text: &str) -> String {
-    const MAX_CHARS: usize = 80;
     let start = text.chars().take(MAX_CHARS);
     let mut escaped: String = start.flat_map(char::escape_debug).collect();
     if text.chars().nth(MAX_CHARS).is_some() {
@@ -20,5 +29,11 @@ mod tests {
         assert_eq!(quoted("a\u{1b}[2J\n"), r"'a\u{1b}[2J\n'");
         assert_eq!(quoted(&"x".repeat(80)), format!("'{}'", "x".repeat(80)));
         assert_eq!(quoted(&"x".repeat(81)), format!("'{}…'", "x".repeat(80)));
+        assert_eq!(quoted_bytes(b"a\xff\n"), "'a\u{fffd}\\n'");
+        let long = "é".repeat(5000);
+        assert_eq!(
+            quoted_bytes(long.as_bytes()),
+            format!("'{}…'", "é".repeat(80))
+        );
     }
 }

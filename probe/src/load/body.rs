@@ -3,6 +3,7 @@
 use super::error::ErrorKind;
 use super::plan::Expect;
 use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
+use crate::text::{quoted, quoted_bytes};
 use memchr::memmem;
 use regex::bytes::Regex;
 
@@ -24,12 +25,22 @@ pub struct BodyState {
     /// The last bytes, in which a text that the body must contain may begin; the whole body where it must match a
     /// pattern.
     tail: Vec<u8>,
+    /// The first bytes of a body that is not, or not yet, what it must be.
+    seen: Vec<u8>,
 }
+
+/// So much of a wrong body is kept to be shown.
+const MAX_SEEN_BYTES: usize = 512;
 
 impl BodyState {
     /// The number of bytes so far.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    fn see(&mut self, bytes: &[u8]) {
+        let room = MAX_SEEN_BYTES - self.seen.len();
+        self.seen.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
 
@@ -52,8 +63,14 @@ impl BodyCheck {
     /// Checks the next bytes of a body.
     pub fn feed(&self, state: &mut BodyState, bytes: &[u8]) {
         if let Some(equals) = &self.equals {
-            let rest = equals.get(state.bytes..).unwrap_or(&[]);
-            state.differs |= !rest.starts_with(bytes);
+            let (before, rest) = equals.split_at(state.bytes.min(equals.len()));
+            if !state.differs && !rest.starts_with(bytes) {
+                state.differs = true;
+                state.see(before);
+            }
+            if state.differs {
+                state.see(bytes);
+            }
         }
         state.bytes += bytes.len();
         if self.matches.is_some() {
@@ -66,6 +83,9 @@ impl BodyCheck {
         if let Some(contains) = self.contains.as_ref().filter(|_| !state.contains) {
             state.tail.extend_from_slice(bytes);
             state.contains = memmem::find(&state.tail, contains).is_some();
+            if !state.contains && self.equals.is_none() {
+                state.see(bytes);
+            }
             let kept = contains.len().saturating_sub(1).min(state.tail.len());
             state.tail.drain(..state.tail.len() - kept);
         }
@@ -84,6 +104,35 @@ impl BodyCheck {
             true => Ok(()),
             false => Err(ErrorKind::Content),
         }
+    }
+
+    /// What a body is that `finish` found wrong, and what was expected. Hostile text, quoted.
+    pub fn difference(&self, state: &BodyState, status: Option<u16>) -> String {
+        if let (Err(_), Some(status)) = (self.check_status(status), status) {
+            return match self.status {
+                Some(expected) => format!("status {status} instead of {expected}"),
+                None => format!("status {status} instead of one from 200 to 399"),
+            };
+        }
+        let expected = match (&self.equals, &self.matches, &self.contains) {
+            (Some(equals), ..) => quoted_bytes(equals),
+            (None, Some(pattern), _) => {
+                let pattern = pattern.as_str();
+                let inner = pattern
+                    .strip_prefix("^(?:")
+                    .and_then(|rest| rest.strip_suffix(")$"));
+                format!("what matches {}", quoted(inner.unwrap_or(pattern)))
+            }
+            (None, None, Some(contains)) => format!("what contains {}", quoted_bytes(contains)),
+            (None, None, None) => "its own text".into(),
+        };
+        let seen = match &self.equals {
+            // It ended too early.
+            Some(equals) if !state.differs => &equals[..state.bytes.min(equals.len())],
+            None if self.matches.is_some() => &state.tail,
+            _ => &state.seen,
+        };
+        format!("{} instead of {expected}", quoted_bytes(seen))
     }
 
     /// Checks the status alone; without an expectation 2xx and 3xx are right.
@@ -148,6 +197,53 @@ mod tests {
             Err(ErrorKind::Status)
         );
         assert_eq!(any.finish(&BodyState::default(), Some(302)), Ok(()));
+    }
+
+    #[test]
+    fn differences_are_shown_however_the_body_was_cut() {
+        let shown = |expect: Expect, body: &[u8], status: Option<u16>| {
+            let check = BodyCheck::new(&expect);
+            let texts = [1, 3, 1000].map(|step| {
+                let mut state = BodyState::default();
+                body.chunks(step)
+                    .for_each(|piece| check.feed(&mut state, piece));
+                assert!(check.finish(&state, status).is_err());
+                check.difference(&state, status)
+            });
+            assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+            texts[0].clone()
+        };
+        let equals = || Expect {
+            equals: Some("6765\n".into()),
+            ..Expect::default()
+        };
+        let with = |body: &[u8]| shown(equals(), body, Some(200));
+        assert_eq!(with(b"6766\n"), r"'6766\n' instead of '6765\n'");
+        assert_eq!(with(b"67"), r"'67' instead of '6765\n'");
+        assert_eq!(with(b""), r"'' instead of '6765\n'");
+        assert_eq!(with(b"6765\n!"), r"'6765\n!' instead of '6765\n'");
+        assert_eq!(with(b"\x1b[2J"), r"'\u{1b}[2J' instead of '6765\n'");
+        let long = with(&[b'9'; 100_000]);
+        assert_eq!(long, format!(r"'{}…' instead of '6765\n'", "9".repeat(80)));
+        let none = shown(equals(), b"6765\n", Some(500));
+        assert_eq!(none, "status 500 instead of one from 200 to 399");
+        let exact = Expect {
+            status: Some(404),
+            ..Expect::default()
+        };
+        assert_eq!(shown(exact, b"", Some(200)), "status 200 instead of 404");
+        let contains = Expect {
+            contains: Some("abc".into()),
+            ..Expect::default()
+        };
+        let text = shown(contains, b"xxab", None);
+        assert_eq!(text, "'xxab' instead of what contains 'abc'");
+        let matches = Expect {
+            matches: Some("[0-9]+".into()),
+            ..Expect::default()
+        };
+        let text = shown(matches, b"12x", None);
+        assert_eq!(text, "'12x' instead of what matches '[0-9]+'");
     }
 
     #[test]

@@ -10,7 +10,9 @@ use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
 use crate::io::Part;
+use crate::text::quoted_bytes;
 use memchr::memchr;
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ pub struct Codec {
     constant: Vec<Option<Rc<[u8]>>>,
     random: fastrand::Rng,
     numbered: bool,
+    /// The first answer that was not what was expected.
+    first_wrong: OnceCell<String>,
 }
 
 /// What replies must be.
@@ -132,7 +136,36 @@ impl Codec {
             random: outgoing.random(shard),
             numbered: plan.templates.is_none() && request.is_some_and(RequestPlan::identifies),
             outgoing,
+            first_wrong: OnceCell::new(),
         }
+    }
+
+    /// The first answer that was not what was expected, and what was. Hostile text, quoted.
+    pub fn first_wrong(&self) -> Option<&str> {
+        self.first_wrong.get().map(String::as_str)
+    }
+
+    /// A request in words: its first line, where all requests for its target are the same, else its number.
+    pub fn request_text(&self, target: usize, number: u64) -> String {
+        match self.constant.get(target) {
+            Some(Some(bytes)) => {
+                let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or(bytes);
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                quoted_bytes(line.strip_suffix(b" HTTP/1.1").unwrap_or(line))
+            }
+            _ => format!("request {number}"),
+        }
+    }
+
+    /// Checks a body that is complete, and keeps the first that is wrong.
+    fn finish(&self, body: &BodyState, status: Option<u16>) -> Result<(), ErrorKind> {
+        let check = &self.replies.check;
+        let result = check.finish(body, status);
+        if result.is_err() {
+            self.first_wrong
+                .get_or_init(|| check.difference(body, status));
+        }
+        result
     }
 
     /// Whether replies are streams that are held open.
@@ -223,7 +256,7 @@ impl Codec {
             let location = location.ok_or(ErrorKind::RedirectInvalid)?;
             return Ok(Some(Redirect { status, location }));
         }
-        self.replies.check.finish(body, Some(status)).map(|()| None)
+        self.finish(body, Some(status)).map(|()| None)
     }
 
     /// Decodes bytes that arrived at `now_ns` on connection `id`.
@@ -310,12 +343,16 @@ impl Codec {
             (Decoder::Message(echo), Part::Message(message)) => {
                 let mut body = BodyState::default();
                 self.replies.check.feed(&mut body, message);
-                let right = self.replies.check.finish(&body, None);
-                let is_echo = echo.as_ref().map_or(true, |echo| **echo == *message);
-                let result = if is_echo {
-                    right
-                } else {
-                    Err(ErrorKind::Content)
+                let right = self.finish(&body, None);
+                let other = echo.as_ref().filter(|echo| ***echo != *message);
+                let result = match other {
+                    None => right,
+                    Some(echo) => {
+                        let (answer, echo) = (quoted_bytes(message), quoted_bytes(echo));
+                        self.first_wrong
+                            .get_or_init(|| format!("{answer} instead of {echo}"));
+                        Err(ErrorKind::Content)
+                    }
                 };
                 Progress::Done(result, true)
             }
@@ -373,7 +410,7 @@ impl Codec {
             None if body.bytes() > MAX_MESSAGE_BYTES => Progress::Broken(ErrorKind::TooLarge),
             None => Progress::More,
             Some(end) => {
-                let result = self.replies.check.finish(body, None);
+                let result = self.finish(body, None);
                 match end + 1 == bytes.len() {
                     true => Progress::Done(result, true),
                     false => Progress::Unsolicited(result),

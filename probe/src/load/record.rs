@@ -99,6 +99,8 @@ pub struct Record {
     /// Version and cipher of TLS, and why the first connection failed above its socket; of one shard.
     pub security: String,
     pub fault: String,
+    /// The first answer that was not what was expected, in words; of one shard.
+    pub first_wrong: String,
 }
 
 impl Record {
@@ -146,6 +148,7 @@ impl Record {
         for (own, others) in [
             (&mut self.security, &other.security),
             (&mut self.fault, &other.fault),
+            (&mut self.first_wrong, &other.first_wrong),
         ] {
             if own.is_empty() {
                 own.push_str(others);
@@ -252,6 +255,7 @@ mod tests {
             numbered: vec![(scale, 24)],
             security: format!("TLS {scale}"),
             fault: format!("fault {scale}"),
+            first_wrong: format!("wrong {scale}"),
             ..Record::default()
         };
         let mut target = Replies {
@@ -348,6 +352,7 @@ mod tests {
             (merged.security.as_str(), merged.fault.as_str()),
             ("TLS 1", "fault 1")
         );
+        assert_eq!(merged.first_wrong, "wrong 1");
         assert_eq!(merged.late_shares, 2.5);
         assert_eq!(merged.numbered, [(1, 24), (4, 24)]);
         let [target] = merged.targets.as_slice() else {

@@ -320,7 +320,14 @@ impl Shard {
         let target = connection.target;
         self.in_flight -= 1;
         match result {
-            Err(kind) => self.recorder.error(arrived, kind, Some(target)),
+            Err(kind) => {
+                self.recorder.error(arrived, kind, Some(target));
+                let first = &mut self.recorder.record.first_wrong;
+                if let Some(answer) = self.codec.first_wrong().filter(|_| first.is_empty()) {
+                    let request = self.codec.request_text(target, connection.number);
+                    *first = format!("{request} was answered with {answer}");
+                }
+            }
             Ok(()) => {
                 let number = self.codec.numbered().then_some(connection.number);
                 let end = self.arrivals.end_ns().filter(|&end| arrived > end);
