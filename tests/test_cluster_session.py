@@ -80,3 +80,19 @@ def test_auto_takes_the_cluster_that_ray_address_names(monkeypatch: pytest.Monke
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{unused.getsockname()[1]}")
         with pytest.raises(ClusterError, match="there is no cluster at 127.0.0.1:"), connect("auto"):
             pass
+
+
+def test_a_cluster_that_has_ended_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray._private import services
+
+    # Those of other tests are not this machine's.
+    monkeypatch.setattr(services, "find_gcs_addresses", set)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    (tmp_path / "ray").mkdir()
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        (tmp_path / "ray" / "ray_current_cluster").write_text(address)
+        with pytest.raises(ClusterError, match=f"{address}, does not answer .*--on local"), connect("auto"):
+            pass

@@ -200,6 +200,7 @@ def _reach(host: str, port: int, named: str) -> None:
 def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
     if address == "auto":
         with suppress(ConnectionError):
+            _refuse_ended(ray)
             ray.init(address="auto", **options)
             return
         address = "local"
@@ -213,6 +214,24 @@ def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
         )
         return
     ray.init(address=address, **options)
+
+
+def _refuse_ended(ray: Any) -> None:
+    """Raise ClusterError where the cluster of this machine has ended without a word, as by a power cut: Ray
+    tries its old address for ten minutes. ConnectionError where there is none."""
+    try:
+        # Ray has no public word for the address that `auto` stands for.
+        found = ray._private.services.get_ray_address_from_environment("auto", None)
+    except AttributeError:
+        return
+    host, _, port = str(found).rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_TIMEOUT_S).close()
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"this machine's cluster, {one_line(str(found), 60)}, does not answer ({one_line(str(error))}): "
+            "start it again, let `ray stop` forget it, or measure with --on local"
+        ) from error
 
 
 def _named(entries: list[dict[str, Any]]) -> list[Node]:
