@@ -33,7 +33,7 @@ HARMLESS = {
     *("terminates-the-probe", "interrupts-the-probe", "terminates-the-probe-and-ends", "limits-the-probe"),
     *("moves-the-probe", "writes-to-the-probe", "reads-the-probes-memory", "leaves-its-cgroup"),
     *("keeps-a-port", "deletes-the-store", "deletes-a-build", "overwrites-a-build", "overwrites-sources"),
-    *("leaves-files", "daemonises", "never-reads-stdin"),
+    *("leaves-files", "daemonises", "never-reads-stdin", "dawdles"),
 }
 OUTCOMES = {
     **dict.fromkeys(("hangs-at-once", "hangs-while-working", "hangs-after-its-result"), "timed-out"),
