@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +33,7 @@ ADVERTISE = f"""ray start … --resources='{{"{RESOURCE}": 1}}'"""
 _NAMESPACE = "ringside"
 _CLIENT_PORT = 10001
 _REACH_TIMEOUT_S = 5.0
+_QUICK_FAILURE_S = 15.0
 # Results of trials pass through it; they are small. Ray's own default is a third of the memory.
 _LOCAL_OBJECT_STORE_BYTES = 100_000_000
 FORMS = "auto, local or ray://HOST:PORT"
@@ -155,6 +157,8 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
     handler = signal.getsignal(signal.SIGTERM)
     try:
         _init(ray, address, options)
+    except ClusterError:
+        raise
     except Exception as error:
         raise ClusterError(f"the cluster {where} cannot be used: {_reason(error)}") from error
     session = Session(ray, where)
@@ -213,7 +217,15 @@ def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
             **options,
         )
         return
-    ray.init(address=address, **options)
+    begun = monotonic()
+    try:
+        ray.init(address=address, **options)
+    except Exception:
+        if monotonic() - begun > _QUICK_FAILURE_S:
+            raise
+        # Ray starts a server for each client, which now and then ends at once: another client took its port.
+        ray.shutdown()
+        ray.init(address=address, **options)
 
 
 def _refuse_ended(ray: Any) -> None:
