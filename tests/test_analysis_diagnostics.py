@@ -16,6 +16,7 @@ from ringside.analysis.diagnostics import (
     cores_shared,
     diagnose,
     drifted,
+    engine_warnings,
     generator_bound,
     memory_limit_near,
     noisy_neighbour,
@@ -158,6 +159,25 @@ def test_each_contender_whose_engine_was_the_bottleneck_is_named_once() -> None:
     trials = [loaded(load, name=name) for name in ("go", "erlang", "go")]
     trials.append(loaded(("measured", "all", OTHER), name="limit"))
     assert list(generator_bound(FIB, trials)) == [Diagnostic("generator-bound", ("erlang", "go"))]
+
+
+def test_other_warnings_of_the_load_engine_are_quoted_by_kind() -> None:
+    """For each contender in the words of its first trial, with the first remedy of the kind."""
+
+    def warned(name: str, *warnings: EngineWarning) -> Trial:
+        of_any = loaded(("measured", "all", (*BOUND, *warnings)))
+        return dataclasses.replace(of_any, cell=Cell(name, point(FIB)))
+
+    trials = [
+        warned("go", EngineWarning("rate-not-kept", "half of it", "ask for less")),
+        warned("go", EngineWarning("rate-not-kept", "a third of it", "other")),
+        warned("erlang", EngineWarning("rate-not-kept", "all but a tenth"), EngineWarning("odd", "why")),
+    ]
+    kept = ("go (half of it)", "erlang (all but a tenth)")
+    assert list(engine_warnings(FIB, trials)) == [
+        Diagnostic("engine-rate-not-kept", kept, text=", ".join(kept), remedy="ask for less"),
+        Diagnostic("engine-odd", ("erlang (why)",), text="erlang (why)"),
+    ]
 
 
 def test_cores_are_shared_where_a_contender_had_all_of_them() -> None:

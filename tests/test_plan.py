@@ -168,6 +168,8 @@ def test_contenders_must_take_part_and_know_the_factors() -> None:
 def test_a_machine_must_have_the_cores_of_every_point() -> None:
     points = [point(RING, cores=2), point(RING, cores=4), point(RING, cores=1)]
     plan.check_machine(points, RING, cpus=4, descriptors=0)
+    with pytest.raises(UsageError, match="needs 4 CPUs, and only 1 is available here"):
+        plan.check_machine(points, RING, cpus=1, descriptors=0)
     with pytest.raises(UsageError, match="needs 4 CPUs, and only 3 are available here"):
         plan.check_machine(points, RING, cpus=3, descriptors=0)
 
