@@ -150,6 +150,11 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
     // proc(5) counts fields from 1; the first here is number 3, the state.
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
+    // While its parent takes its status, a process has already lost that parent: 0 is shown for it, as for
+    // one that came from outside of this namespace. It is gone.
+    if matches!(state, "X" | "x") {
+        return None;
+    }
     let parent = fields.next()?.parse().ok()?;
     let mut number = |skip: usize| fields.nth(skip)?.parse::<i64>().ok();
     let group = i32::try_from(number(0)?).ok()?;
@@ -165,7 +170,7 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
         parent,
         group,
         session,
-        alive: !matches!(state, "Z" | "X" | "x"),
+        alive: state != "Z",
         threads: positive(threads),
         rss_pages: positive(rss_pages),
         child_ticks: positive(child_user) + positive(child_system),
@@ -199,6 +204,15 @@ mod tests {
                 .unwrap()
                 .alive
         );
+    }
+
+    #[test]
+    fn a_process_whose_status_was_taken_is_gone() {
+        // As the kernel shows it then. Who had sent the probe a signal passed for somebody outside of the trial.
+        for state in ["X", "x"] {
+            let stat = STAT.replace(" R 7", &format!(" {state} 0"));
+            assert_eq!(parse_stat(stat.as_bytes()), None);
+        }
     }
 
     #[test]
