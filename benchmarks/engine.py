@@ -1,4 +1,4 @@
-"""The load engine beside wrk, ab, h2load, oha and a floor, taking turns on the same server and CPUs.
+"""The load engine beside its peers and a floor, taking turns on the same server and CPUs.
 
 The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare
 io_uring loop that sends and counts: no parsing, no timing, no checks. Targets: closed loop over 64
@@ -7,6 +7,8 @@ and at least 0.95 of the floor, with epoll at least wrk's; at 20,000/s in the ex
 h2load's CPU per request, in the coarse mode at most 0.8 of h2load's and oha's, and a mean latency within
 12 us of what a closed loop at the same load sees; 10,000 held streams at most 6 % of a core and 1 KiB each.
 With two threads, at least wrk's requests per second with two: they and the server share all CPUs.
+Peers are wrk, ab, h2load and oha where they are on PATH, gcannon (of which the target is its requests per
+second) and wrk2 where GCANNON and WRK2 name their programs.
 `engine.py [closed] [threads] [rate] [latency] [streams]`.
 """
 
@@ -121,6 +123,14 @@ def counted(words: Sequence[str], pattern: str) -> Callable[[], float]:
     return run
 
 
+def named(variable: str) -> str | None:
+    """The program that an environment variable names; without it, a message."""
+    if program := os.environ.get(variable):
+        return program
+    print(f"{variable.lower()} is left out: {variable} does not name its program")
+    return None
+
+
 def closed(cpus: Sequence[int]) -> None:
     pinned = ["taskset", "-c", str(cpus[0])]
     with server(cpus[-1]) as port:
@@ -134,6 +144,9 @@ def closed(cpus: Sequence[int]) -> None:
                 )
             ),
         }
+        if gcannon := named("GCANNON"):
+            words = [*pinned, gcannon, url, "--json", "-t", "1", "-c", str(CONNECTIONS), "-d", f"{SECONDS}s"]
+            sides["gcannon"] = Side(counted(words, r'"responses": (\d+)'))
         if wrk := shutil.which("wrk"):
             words = [*pinned, wrk, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", url]
             sides["wrk"] = Side(counted(words, r"(\d+) requests in"))
@@ -145,7 +158,7 @@ def closed(cpus: Sequence[int]) -> None:
             sides["ab"] = Side(counted(words, r"Complete requests:\s+(\d+)"))
         print(f"closed loop: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections, one CPU each")
         values = take_turns(sides, ROUNDS)
-    show(sides, values, [name for name in ("wrk", "the floor") if name in sides])
+    show(sides, values, [name for name in ("wrk", "gcannon", "the floor") if name in sides])
 
 
 def two_threads(cpus: Sequence[int]) -> None:
@@ -182,22 +195,15 @@ def fixed_rate(cpus: Sequence[int]) -> None:
             words += ["--rps", str(RATE // CONNECTIONS), url]
             sides["h2load"] = Side(counted(words, r"(\d+) succeeded"))
         if oha := shutil.which("oha"):
-            words = [
-                *pinned,
-                oha,
-                "--no-tui",
-                "-c",
-                str(CONNECTIONS),
-                "-z",
-                f"{SECONDS}s",
-                "-q",
-                str(RATE),
-                url,
-            ]
+            words = [*pinned, oha, "--no-tui", "-c", str(CONNECTIONS), "-z", f"{SECONDS}s"]
+            words += ["-q", str(RATE), url]
             sides["oha"] = Side(counted(words, r"\[200\] (\d+) responses"))
+        if wrk2 := named("WRK2"):
+            words = [*pinned, wrk2, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", f"-R{RATE}", url]
+            sides["wrk2"] = Side(counted(words, r"(\d+) requests in"))
         print(f"open loop at {RATE}/s: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections")
         values = take_turns(sides, ROUNDS)
-    show(sides, values, [name for name in ("h2load", "oha") if name in sides])
+    show(sides, values, [name for name in ("h2load", "oha", "wrk2") if name in sides])
 
 
 def latency(cpus: Sequence[int]) -> None:

@@ -2,10 +2,11 @@
 
 In an open loop that keeps its rate L(q) = max(0, D - (1 - q) P), and the mean is D^2 / 2P (a request that
 falls into a freeze waits for its end). That is the law. The server is a witness as well: it notes when it
-answered, and the instants at which requests were due are known, so that the k-th answer less the k-th instant
-is what a client had to wait, stalls of the machine included, but for the way back. wrk and ab, closed loops,
-are asked about the same server. Feeds of which some chunks are late by a known time come first, and a server
-that speaks TLS is the last; there the witness answers before it encrypts.
+answered, and the instants at which requests were due are known, so that the k-th answer less the k-th
+instant is what a client had to wait, stalls of the machine included, but for the way back. Feeds of which
+some chunks are late by a known time come first. Towards the end the server speaks TLS; there the witness
+answers before it encrypts. Last, wrk and ab, closed loops, are asked about the same server, and wrk2, at a
+fixed rate, where WRK2 names its program.
 `truth.py [quick]`.
 """
 
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import load
+from engine import load, named
 from engine_secure import certificate
 from peers import peer
 
@@ -83,18 +84,24 @@ def witnessed(answers: Sequence[int], start_ns: int, rate: int) -> list[int]:
 
 
 def others(period_s: float, freeze_s: float) -> None:
-    """What closed loops say of such a server."""
+    """What peers say of such a server."""
     words = [peer("freezing"), str(round(period_s * 1000)), str(round(freeze_s * 1000))]
-    print(f"closed loops, P={period_s:g} s, D={freeze_s:g} s")
+    wrk2 = named("WRK2")
+    print(f"peers, P={period_s:g} s, D={freeze_s:g} s")
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         url = f"http://127.0.0.1:{int(server.stdout.readline())}/"
         if wrk := shutil.which("wrk"):
             done = run([wrk, "-t1", "-c64", "-d10s", "--latency", url])
-            print("  wrk:", "; ".join(re.findall(r"(?:50|90|99)%\s+\S+", done)))
+            print("  wrk, closed loop:", "; ".join(re.findall(r"(?:50|90|99)%\s+\S+", done)))
         if ab := shutil.which("ab"):
             done = run([ab, "-q", "-k", "-c64", "-t10", "-n1000000", url])
-            print("  ab:", "; ".join(re.findall(r"(?:50|90|99)%\s+\d+", done)), "(ms)")
+            print("  ab, closed loop:", "; ".join(re.findall(r"(?:50|90|99)%\s+\d+", done)), "(ms)")
+        for rate in (1000, 20_000) if wrk2 else ():
+            # It keeps no figures of its first ten seconds.
+            done = run([str(wrk2), "-t1", "-c64", "-d50s", f"-R{rate}", "--latency", url])
+            quantiles = "; ".join(re.findall(r"(?:50|90|99)\.000%\s+\S+", done))
+            print(f"  wrk2, {rate}/s:", quantiles)
         server.communicate()
 
 
