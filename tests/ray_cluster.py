@@ -4,8 +4,12 @@ disturbs another one here."""
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import signal
+import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,18 +17,39 @@ from pathlib import Path
 from typing import Any
 
 from ringside.measure.exclusive import VARIABLE
-from ringside.measure.plain_server import free_port
 
 _STORE_BYTES = 80_000_000
 _STARTS = 4
+# Neither those of workers nor those that the kernel gives to anybody, who would have it by the time that
+# Ray takes it.
+_CLIENT_PORTS = range(25_000, 32_000)
+_CLIENT_S = 30.0
 
 
 def _patiently(start: Callable[[], Any]) -> Any:
     """What starts a node, again where that takes longer than the 30 s that Ray grants it: a busy machine."""
-    for _ in range(_STARTS - 1):
-        with suppress(Exception):
-            return start()
-    return start()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        for _ in range(_STARTS - 1):
+            with suppress(Exception):
+                return start()
+        return start()
+    finally:
+        # Each node puts one of Ray's in place, which other tests would meet.
+        signal.signal(signal.SIGTERM, handler)
+
+
+def _wait_for_clients(port: int) -> None:
+    """Until drivers can connect. Raises OSError where they cannot: Ray does not say so."""
+    deadline = time.monotonic() + _CLIENT_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
 
 
 @dataclass
@@ -68,14 +93,23 @@ def started() -> Iterator[RayCluster]:
     os.environ.update(names)
     from ray.cluster_utils import Cluster
 
-    port = free_port()
-    head = {
-        "num_cpus": 0,
-        "include_dashboard": False,
-        "object_store_memory": _STORE_BYTES,
-        "ray_client_server_port": port,
-    }
-    cluster = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
+    def start() -> tuple[Any, int]:
+        port = random.SystemRandom().choice(_CLIENT_PORTS)
+        head = {
+            "num_cpus": 0,
+            "include_dashboard": False,
+            "object_store_memory": _STORE_BYTES,
+            "ray_client_server_port": port,
+        }
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        try:
+            _wait_for_clients(port)
+        except BaseException:
+            cluster.shutdown()
+            raise
+        return cluster, port
+
+    cluster, port = _patiently(start)
     try:
         yield RayCluster(cluster, f"ray://127.0.0.1:{port}", cluster.address, folder)
     finally:

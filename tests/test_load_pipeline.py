@@ -130,4 +130,5 @@ def test_the_help_begins_with_the_common_options_on_one_screen() -> None:
         "Two targets compared:",
         "Output:",
         "Engine:",
+        "Several machines:",
     ]

@@ -161,10 +161,11 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
         raise
     except Exception as error:
         raise ClusterError(f"the cluster {where} cannot be used: {_reason(error)}") from error
+    finally:
+        # Ray puts one of its own in place, also where it then finds no cluster.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
     session = Session(ray, where)
-    # Ray puts one of its own in place.
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
     try:
         yield session
     finally:
