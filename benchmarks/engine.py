@@ -32,6 +32,8 @@ from ringside.probe.process import find_probe
 from pairs import take_turns, tell  # isort: skip
 from peers import peer  # isort: skip
 
+# A peer may crash.
+TRIES = 5
 SECONDS, ROUNDS, CONNECTIONS, RATE, STREAMS = 2, 10, 64, 20_000, 10_000
 # What is held is what the longer load takes more than the shorter one.
 STREAM_SECONDS = 10, 30
@@ -52,6 +54,13 @@ class Side:
         self.cpu_us: dict[int, float] = {}
 
     def __call__(self) -> float:
+        for _ in range(TRIES - 1):
+            with contextlib.suppress(subprocess.CalledProcessError):
+                return self._once()
+            print("  it crashed; once more")
+        return self._once()
+
+    def _once(self) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         requests = self.run()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
