@@ -1,6 +1,7 @@
 """What `run --on` costs and gains, on nodes of a Ray cluster that are all on this machine.
 
-- The overhead of a block beyond its trials (target: 50 ms): contenders that sleep, one trial in a block.
+- The overhead of a block beyond its trials (target: 50 ms): contenders that sleep, one trial in a block. What
+  a block takes here as well, most of it two reference computations, is shown beside it.
 - A sweep on two nodes in place of one, with blocks that sleep (target: 0.55 of the time).
 - The same contender here and by a Ray node, in turn: the ratio of its time per hop, unpaired, with its
   interval (target: equivalent).
@@ -111,7 +112,7 @@ def report(cluster: RayCluster, folder: Path, sleeps: list[str], blocks: int) ->
     cluster.add("one")
     here = run(folder, "here.sqlite", *sleeps)
     one = run(folder, "one.sqlite", *sleeps, "--on", "auto")
-    print(f"overhead of a block of one trial: {overhead_s(here) * 1e3:.1f} ms here", end=", ")
+    print(f"a block of one trial, beyond its program: {overhead_s(here) * 1e3:.1f} ms here", end=", ")
     print(f"{overhead_s(one) * 1e3:.1f} ms on a node of Ray")
     real = ["--only", "python-asyncio", "--set", "nodes=100", "--set", "messages=1000"]
     values: dict[str, dict[int, float]] = {"here": {}, "node": {}}
@@ -123,7 +124,9 @@ def report(cluster: RayCluster, folder: Path, sleeps: list[str], blocks: int) ->
             offset = 1000 * turn
             values[place] |= {offset + block: value for block, value in hop_ns(folder, store).items()}
     ratio = unpaired_ratio(list(values["node"].values()), list(values["here"].values()))
-    print(f"time per hop on a node over that here: {ratio}")
+    assert ratio
+    low, high = ratio.low, ratio.high
+    print(f"time per hop on a node: {ratio.estimate:.3f} ({low:.3f}–{high:.3f}) × here, blocks: {ratio.n}")
     cluster.add("two")
     begin = time.monotonic()
     two = run(folder, "two.sqlite", *sleeps, "--on", "auto")
