@@ -57,12 +57,17 @@ def shift(one: Sequence[float], other: Sequence[float], confidence: float = CONF
     """
     import numpy as np  # here, since `--help` does without
 
-    differences = np.sort(np.subtract.outer(np.array(one), np.array(other)), axis=None)
-    estimate, n = float(np.median(differences)), min(len(one), len(other))
+    differences = np.subtract.outer(np.array(one), np.array(other)).ravel()
+    size, n = len(differences), min(len(one), len(other))
+    middle = (size - 1) // 2, size // 2
     c = critical_value(len(one), len(other), confidence)
+    bounds = () if c is None else (c, size - 1 - c)
+    # Only these have to be in their places: a whole sort of millions takes many times longer.
+    differences.partition(sorted({*middle, *bounds}))
+    estimate = float(differences[list(middle)].mean())
     if c is None:
         return Interval(estimate, None, None, n)
-    return Interval(estimate, float(differences[c]), float(differences[-1 - c]), n)
+    return Interval(estimate, float(differences[c]), float(differences[size - 1 - c]), n)
 
 
 def log_shift(
