@@ -26,6 +26,8 @@ mod stub {
     pub mod plan;
     pub use plan::Plan;
 }
+#[path = "../../src/text.rs"]
+mod text;
 #[path = "../../src/units.rs"]
 mod units;
 
