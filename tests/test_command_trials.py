@@ -483,3 +483,15 @@ def test_a_run_of_commands_with_parameters(tmp_path: Path) -> None:
     maker = CommandTrials(commands, options, run.seed, executor, points)
     maker.warm_up(SilentObserver())
     assert [request.argv[1] for request in executor.requests] == ["1", "x" * 100, "2", "x" * 100]
+
+
+def test_what_hooks_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    execute(hooked(FakeExecutor(), tmp_path, Hooks(prepares=("sh -c 'echo out; echo err >&2'",))))
+    assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_warm_ups_have_the_environment_of_no_block(tmp_path: Path) -> None:
+    executor = FakeExecutor()
+    made(executor, tmp_path).warm_up(SilentObserver())
+    sizes = {len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}
+    assert sizes == {padding_bytes(7, 0, 0)}

@@ -146,11 +146,11 @@ def test_room_for_the_largest_size_is_enough(
 
 def test_numbers_of_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=1_499_000_000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=1_499_000_000_000))
     with pytest.raises(UsageError) as refused:
-        Inputs(tmp_path).get(InputFile("x.txt", 12_345_600_000, lambda: iter(())))
-    assert "takes up to 12,346 MB in" in str(refused.value)
-    assert "where 1,499 MB are free:" in str(refused.value)
+        Inputs(tmp_path).get(InputFile("x.txt", 12_345_600_000_000, lambda: iter(())))
+    assert "takes up to 12,345,600 MB in" in str(refused.value)
+    assert "where 1,499,000 MB are free:" in str(refused.value)
 
     def full() -> Iterator[tuple[bytes, bytes]]:
         yield b"1\n", b""

@@ -302,3 +302,17 @@ def test_several_packages_are_installed_together(monkeypatch: pytest.MonkeyPatch
     assert toolchain.remedy(wanted) == "sudo apt-get install -y golang make"
     monkeypatch.setattr(host, "os_release", lambda: {"ID": "fedora"})
     assert toolchain.remedy(wanted) == "install go gmake"
+
+
+def test_what_a_user_types_is_not_for_toolchains(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"9.9\n")
+    os.close(write_end)
+    own = os.dup(0)
+    os.dup2(read_end, 0)
+    try:
+        assert toolchain.run_build(["cat"], tmp_path) == "$ cat\n"
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
+        os.close(read_end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,3 +106,14 @@ def test_a_word_that_is_neither() -> None:
     assert str(refused.value) == (
         "--output out.txt: write null, pipe, inherit, or a file with its folder: ./out.txt"
     )
+
+
+def test_output_is_shown_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(tmp_path / "shown", "w", encoding="utf-8") as shown:
+        monkeypatch.setattr("sys.stdout", shown)
+        with Output("inherit", tmp_path) as output:
+            Path(output.stdout or "").write_text("at once", encoding="utf-8")
+            give_up = time.monotonic() + 60
+            while not (tmp_path / "shown").read_text() and time.monotonic() < give_up:
+                time.sleep(0.01)
+            assert (tmp_path / "shown").read_text() == "at once"
