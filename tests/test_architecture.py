@@ -20,8 +20,8 @@ def test_packages_stand_in_the_order_of_the_layers() -> None:
 
 
 def test_every_file_that_is_named_exists() -> None:
-    paths = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`", TEXT)
-    assert len(paths) > 20
+    paths = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.(?:py|rs))?)`", TEXT)
+    assert len(paths) > 40
     root = SOURCE.parents[1]
     for path in paths:
         assert (SOURCE / path).exists() or (root / path).exists(), path

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import re
-import shlex
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from ringside.errors import UsageError
+from ringside.errors import RingsideError, UsageError
 from ringside.measure import command_trials
-from ringside.measure.command_trials import POINT, CommandFailedError, CommandTrials, ExecutionOptions
-from ringside.measure.commands import Hooks, parse_commands, readable, split_shell
+from ringside.measure.blocks import padding_bytes
+from ringside.measure.command_trials import (
+    POINT,
+    CommandFailedError,
+    CommandTrials,
+    ExecutionOptions,
+    HookFailedError,
+)
+from ringside.measure.commands import Hooks, parse_commands
 from ringside.measure.paired import PairedBenchmark, SilentObserver
 from ringside.measure.stopping import StoppingRule
-from ringside.model.design import Cell
+from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, ProgramOutput, Sample, TrialMessage, TrialOutcome, TrialRequest
 from ringside.store import Store
-from ringside.store.plans import read_plan
+from ringside.store.plans import PlannedContender, read_plan
+from ringside.text import one_line
 from ringside.workloads.command import COMMAND
 
 OK = TrialOutcome("ok", exit_status=0, wall_ns=5_000_000)
@@ -270,103 +278,220 @@ def test_output_that_changes_is_a_weak_point() -> None:
     assert codes("xyx", "xyx") == [("varying-output", ("A", "B"))]
 
 
-# --- commands ---
+# --- what surrounds the commands ---
 
 
-@pytest.mark.parametrize(
-    ("texts", "names", "prepares", "word"),
-    [
-        ([], [], [], "1 to 26 commands"),
-        (["true"] * 27, [], [], "1 to 26 commands"),
-        (["true", ""], [], [], "empty"),
-        (["true", "no-such-program-anywhere -x"], [], [], "no program no-such-program-anywhere"),
-        (["true", "no-such | wc"], [], [], "`|` needs a shell: add -S"),
-        (["true", "echo 'x"], [], [], "quot"),
-        (["true", "/etc/passwd"], [], [], "chmod"),
-        (["true", "cat"], ["x", "x"], [], "differ"),
-        (["true", "cat"], ["B"], [], "differ"),
-        (["true", "cat"], [""], [], "not be empty"),
-        (["true", "cat"], ["a", "b", "c"], [], "3 names"),
-        (["true", "cat", "ls"], [], ["true", "true"], "--prepare"),
-        (["true", "a\0b"], [], [], "NUL"),
-        (["true"], [], ["true; true"], "`;` needs a shell"),
-    ],
-)
-def test_what_cannot_be_compared(texts: list[str], names: list[str], prepares: list[str], word: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(word)) as refused:
-        parse_commands(texts, names, Hooks(prepares=tuple(prepares)))
-    assert "\n" not in str(refused.value)
+def noted(tmp_path: Path, *names: str) -> Hooks:
+    """Hooks that write their names into the file `notes`."""
+    lines = {name: f"sh -c 'echo {name} >> notes'" for name in names}
+    return Hooks(
+        lines.get("setup"),
+        tuple(lines[name] for name in ("prepare",) if name in lines),
+        tuple(lines[name] for name in ("conclude",) if name in lines),
+        lines.get("cleanup"),
+    )
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("echo a && sleep 1", "`&&`"),
-        ("echo a||true", "`||`"),
-        ("echo a;echo b", "`;`"),
-        ("cat <in >out", "`<`"),
-        ("sleep 1 &", "`&`"),
-        ("echo $HOME", "`$H`"),
-        ('echo "$(date)"', "`$(`"),
-        ("echo `date`", "```"),
-        ("echo a\necho b", "a new line"),
-        ("FOO=1 env", "`FOO=1` is a variable"),
-        ("exit 1", "`exit` is a command of the shell"),
-    ],
-)
-def test_what_only_a_shell_understands_is_refused_unless_it_is_meant(text: str, found: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(found)) as refused:
-        parse_commands([text])
-    assert "add -S" in str(refused.value)
-    assert parse_commands([text], shell=("sh",))[0].argv(POINT) == ("sh", "-c", text)
-    if text.startswith(("echo", "cat", "sleep")):
-        assert parse_commands([text], is_literal=True)[0].argv(POINT)[0] in ("echo", "cat", "sleep")
+def notes(tmp_path: Path) -> list[str]:
+    file = tmp_path / "notes"
+    return file.read_text(encoding="utf-8").split() if file.exists() else []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "echo 'a && b | c; $HOME'",
-        'echo "a && b"',
-        r"find . -exec true {} \;",
-        r"echo \$HOME it\'s",
-        "awk '{print $1}'",
-        "echo --sum='1 & 2' a#b *.txt",
-    ],
-)
-def test_what_is_quoted_is_no_operator(text: str) -> None:
-    assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
+def hooked(executor: FakeExecutor, folder: Path, hooks: Hooks, **options: Any) -> CommandTrials:
+    commands = parse_commands(["true", "cat -"], hooks=hooks)
+    return CommandTrials(commands, ExecutionOptions(folder, {"PATH": "/bin"}, **options), 7, executor)
 
 
-def test_commands_are_split_as_a_shell_would_or_given_to_one() -> None:
-    first, second = parse_commands(["cat 'a b' c", "true"], [], Hooks(prepares=("sync",)))
-    assert (first.name, second.name) == ("A", "B")
-    assert first.argv(POINT) == ("cat", "a b", "c")
-    assert first.prepare == second.prepare == "sync"
-    hooks = Hooks(prepares=("", "sync"))
-    first, second = parse_commands(["cat < x | wc", "true"], ["first"], hooks, split_shell("sh -e"))
-    assert (first.name, first.argv(POINT)) == ("first", ("sh", "-e", "-c", "cat < x | wc"))
-    assert (first.prepare, second.prepare) == (None, "sync")
+def test_the_order_of_hooks(tmp_path: Path) -> None:
+    executor = FakeExecutor()
+    of = hooked(executor, tmp_path, noted(tmp_path, "setup", "prepare", "conclude", "cleanup"))
+    of.warm_up(SilentObserver())
+    assert notes(tmp_path) == ["setup", "setup", *["prepare", "conclude"] * 2]
+    execute(of)
+    assert notes(tmp_path)[6:] == ["prepare", "conclude"]
+    of.clean_up()
+    assert notes(tmp_path)[8:] == ["cleanup", "cleanup"]
+    # Once.
+    of.clean_up()
+    assert len(notes(tmp_path)) == 10
+    assert [request.env["HYPERFINE_ITERATION"] for request in executor.requests] == [
+        *("warmup-0", "warmup-0"),
+        "0",
+    ]
 
 
-def test_names_of_shells() -> None:
-    assert split_shell("none") is None
-    assert split_shell("default") == split_shell("") == ("sh",)
-    assert split_shell("bash --norc") == ("bash", "--norc")
+def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
+    hooks = Hooks(setup="sh -c 'echo setup >> notes; ! grep -c setup notes | grep -q 2'", cleanup="false")
+    of = hooked(FakeExecutor(), tmp_path, hooks)
+    of.clean_up()
+    with pytest.raises(HookFailedError, match="^--setup sh -c .* failed with exit status 1$"):
+        of.warm_up(SilentObserver())
+    # One of each, and the first failure of them.
+    with pytest.raises(HookFailedError, match="^--cleanup false failed with exit status 1$"):
+        of.clean_up()
+    of.clean_up()
 
 
-def test_a_program_that_setup_makes_need_not_be_there_yet() -> None:
-    (command,) = parse_commands(["./not-yet"], hooks=Hooks(setup="make"))
-    assert command.argv(POINT) == ("./not-yet",)
-    with pytest.raises(UsageError, match="no program"):
-        parse_commands(["./not-yet"])
+def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) -> None:
+    line = "sh -c 'echo x >> notes; wc -l < notes >&2; exit 3'"
+    of = hooked(FakeExecutor(), tmp_path, Hooks(cleanup=line), warmups=0)
+    of.warm_up(SilentObserver())
+    with pytest.raises(HookFailedError, match="exit status 3: 1$"):
+        of.clean_up()
+    assert notes(tmp_path) == ["x", "x"]
 
 
-def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert readable(None) is None
-    (tmp_path / "in").touch()
-    assert readable(Path("in")) == tmp_path.resolve() / "in"
-    for name in ("none", "."):
-        with pytest.raises(UsageError, match=f"--input {name}: "):
-            readable(Path(name))
+@pytest.mark.parametrize("failure", [FAILED, TrialOutcome("crashed", "cat: Permission denied")])
+def test_a_failure_is_concluded_too_and_more_important(tmp_path: Path, failure: TrialOutcome) -> None:
+    line = "sh -c 'echo conclude >> notes; exit 5'"
+    of = hooked(FakeExecutor(cat=failure), tmp_path, Hooks(concludes=(line,)))
+    with pytest.raises(RingsideError) as caught:
+        execute(of)
+    assert "conclude" not in str(caught.value)
+    assert notes(tmp_path) == ["conclude"]
+    # Where nothing else failed, it is a failure.
+    fine = hooked(FakeExecutor(), tmp_path, Hooks(concludes=(line,)), ignored="all")
+    with pytest.raises(HookFailedError, match="^--conclude sh -c .* failed with exit status 5$"):
+        execute(fine)
+
+
+def test_a_failed_preparation_is_not_concluded(tmp_path: Path) -> None:
+    hooks = Hooks(prepares=("false",), concludes=("sh -c 'echo conclude >> notes'",))
+    executor = FakeExecutor()
+    with pytest.raises(HookFailedError, match="^--prepare false failed"):
+        execute(hooked(executor, tmp_path, hooks))
+    assert (executor.requests, notes(tmp_path)) == ([], [])
+
+
+def test_hooks_are_in_the_folder_and_environment_of_the_commands(tmp_path: Path) -> None:
+    line = "sh -c 'cat >&2; echo $PATH $HOME. $(ls) >&2; exit 1'"
+    (tmp_path / "a-file").touch()
+    with pytest.raises(HookFailedError, match=r"exit status 1: /bin \. a-file$"):
+        execute(hooked(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
+
+
+def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
+    hooks = Hooks(prepares=("echo {n} | tr 1 x > made",))
+    point = Point((("n", 1),))
+    commands = parse_commands(["cat < made"], hooks=hooks, shell=("sh",), points=(point,))
+    executor = FakeExecutor()
+    of = CommandTrials(commands, ExecutionOptions(tmp_path, {"PATH": "/bin"}), 7, executor, (point,))
+    of.trial(1, 0, Cell("A", point), first=False, tick=lambda: None)
+    assert (tmp_path / "made").read_text() == "x\n"
+    assert executor.requests[0].argv == ("sh", "-c", "cat < made")
+
+
+def test_long_lines_of_hooks_are_cut(tmp_path: Path) -> None:
+    line = f"sh -c 'echo {'y' * 300} >&2; exit 1' {'x' * 100}"
+    with pytest.raises(HookFailedError) as caught:
+        execute(hooked(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
+    assert str(caught.value) == (
+        f"--prepare {one_line(line, 80)} failed with exit status 1: {one_line('y' * 300, 200)}"
+    )
+    gone = hooked(FakeExecutor(), tmp_path / "gone", Hooks(prepares=(line,)))
+    with pytest.raises(UsageError) as refused:
+        execute(gone)
+    assert str(refused.value) == f"--prepare {one_line(line, 80)}: No such file or directory"
+
+
+# --- executions ---
+
+
+def test_output_goes_to_the_file_of_the_command(tmp_path: Path) -> None:
+    commands = parse_commands(["true", "cat -"], outputs=("./out", "pipe"))
+    executor = FakeExecutor()
+    of = CommandTrials(commands, ExecutionOptions(tmp_path, {}), 7, executor)
+    execute(of, "A")
+    execute(of, "B")
+    assert [request.stdout for request in executor.requests] == [str(tmp_path.resolve() / "out"), None]
+    assert [request.stderr for request in executor.requests] == [None, None]
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_requests_without_options(tmp_path: Path) -> None:
+    executor = FakeExecutor()
+    of = made(executor, tmp_path)
+    of.trial(3, 1, Cell("B", POINT), first=True, tick=lambda: None)
+    (request,) = executor.requests
+    assert (request.stdin, request.stdout, request.stderr, request.cpus) == (None, None, None, ())
+    assert request.limits == Limits(300.0, 1 << 40, 1 << 34, 4096)
+    assert request.env["HYPERFINE_ITERATION"] == "2"
+    assert set(request.env["RINGSIDE_PADDING"]) == {"."}
+    assert len(request.env["RINGSIDE_PADDING"]) == padding_bytes(7, 3, 1)
+
+
+def test_the_first_execution_times_the_references_even_where_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = FakeExecutor(cat=FAILED)
+    of = made(executor, tmp_path)
+    monkeypatch.setattr("time.monotonic", lambda: 0.5)
+    with pytest.raises(CommandFailedError):
+        execute(of)
+    execute(of, "A")
+    execute(of, "A")
+    assert [request.reference for request in executor.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(("ignored", "counts"), [({3}, True), ({1, 2}, False), (set(), False)])
+def test_exit_statuses_that_count_as_success(tmp_path: Path, ignored: set[int], counts: bool) -> None:
+    of = made(FakeExecutor(cat=FAILED), tmp_path, ignored=frozenset(ignored))
+    if counts:
+        assert (execute(of).outcome, execute(of).detail) == (Outcome.OK, "exit status 3")
+    else:
+        with pytest.raises(CommandFailedError):
+            execute(of)
+
+
+def test_a_signal_is_ignored_with_all_only(tmp_path: Path) -> None:
+    killed = TrialOutcome("crashed", "killed by signal 11", signal=11)
+    with pytest.raises(CommandFailedError):
+        execute(made(FakeExecutor(cat=killed), tmp_path, ignored=frozenset({11})))
+
+
+def test_failures_are_told_in_a_line_that_fits(tmp_path: Path) -> None:
+    silent = msgspec.structs.replace(FAILED, stderr_tail=" \n")
+    with pytest.raises(CommandFailedError, match="^B .cat -. crashed: exit status 3$"):
+        execute(made(FakeExecutor(cat=silent), tmp_path))
+    words = "x" * 100
+    commands = parse_commands([f"cat {words}"], ["name"])
+    failed = msgspec.structs.replace(FAILED, stderr_tail=f"first\n{'y' * 300}\n")
+    of = CommandTrials(commands, ExecutionOptions(tmp_path, {}), 7, FakeExecutor(cat=failed))
+    with pytest.raises(CommandFailedError) as caught:
+        execute(of, "name")
+    assert str(caught.value) == (
+        f"name ({one_line('cat ' + words, 80)}) crashed: exit status 3: {one_line('y' * 300, 200)}"
+    )
+
+
+def test_a_run_of_commands_with_parameters(tmp_path: Path) -> None:
+    points = (Point((("n", 1),)), Point((("n", 2),)))
+    commands = parse_commands(["true {n}", f"cat {'x' * 100}"], points=points)
+    experiment = command_trials.experiment_of(commands, RULE, factors={"n": (1, 2)})
+    assert (experiment.name, experiment.workload, experiment.factors) == ("vs", COMMAND.name, {"n": (1, 2)})
+    assert experiment.title == f"true {{n}} / {one_line('cat ' + 'x' * 100, 80)}"
+    assert command_trials.experiment_of(commands, RULE).factors == {}
+    store, options = Store(tmp_path / "s.sqlite"), ExecutionOptions(tmp_path, {})
+    run = command_trials.begin(commands, experiment, options, 5, store, points)
+    kept = read_plan(store.run(run.id))
+    assert (kept.points, run.seed, run.experiment) == (points, 5, "vs")
+    # With parameters as placeholders.
+    assert kept.contenders["A"] == PlannedContender(title="true {n}", command=("true", "{n}"))
+    assert run.host["cpus_usable"] == sorted(os.sched_getaffinity(0))
+    assert run.host["revision"] is None
+    executor = FakeExecutor()
+    maker = CommandTrials(commands, options, run.seed, executor, points)
+    maker.warm_up(SilentObserver())
+    assert [request.argv[1] for request in executor.requests] == ["1", "x" * 100, "2", "x" * 100]
+
+
+def test_what_hooks_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    execute(hooked(FakeExecutor(), tmp_path, Hooks(prepares=("sh -c 'echo out; echo err >&2'",))))
+    assert tuple(capfd.readouterr()) == ("", "")
+
+
+def test_warm_ups_have_the_environment_of_no_block(tmp_path: Path) -> None:
+    executor = FakeExecutor()
+    made(executor, tmp_path).warm_up(SilentObserver())
+    sizes = {len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}
+    assert sizes == {padding_bytes(7, 0, 0)}

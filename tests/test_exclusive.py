@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
-from ringside.measure.exclusive import VARIABLE, alone
+from ringside.measure.exclusive import VARIABLE, MachineLock, alone
 
 HOLDS = """
 import sys, time
@@ -70,3 +73,53 @@ def test_without_a_place_for_the_lock_it_measures(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(VARIABLE, "/proc/no/such/folder/lock")
     with alone(lambda: None):
         pass
+
+
+def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
+    with alone(lambda: None):
+        assert not MachineLock().take()
+    ours = MachineLock()
+    assert ours.take()
+    # It is held until it is gone.
+    assert not MachineLock().take()
+    waits: list[int] = []
+
+    def give_back() -> None:
+        nonlocal ours
+        waits.append(1)
+        del ours
+
+    with alone(give_back):
+        assert waits == [1]
+
+
+def test_a_lock_that_cannot_be_made_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/proc/no/such/folder/lock")
+    assert MachineLock().take()
+
+
+def test_a_failure_inside_gives_the_lock_back(lock: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), alone(lambda: None):
+        raise KeyboardInterrupt
+    assert MachineLock().take()
+
+
+@pytest.mark.parametrize("is_taken_first", [False, True])
+def test_the_lock_is_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_taken_first: bool
+) -> None:
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    path = tmp_path / f"ringside-{os.getuid()}.lock"
+    if is_taken_first:
+        assert MachineLock().take()
+    else:
+        with alone(lambda: None):
+            pass
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(elsewhere))
+    with alone(lambda: None):
+        assert [file.name for file in elsewhere.iterdir()] == [path.name]

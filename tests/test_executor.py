@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.executor import LocalExecutor
+from ringside.measure.executor import LocalExecutor, keep_off_contender_cpus
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import (
     Evidence,
@@ -212,3 +213,23 @@ def test_cpus_for_the_contender_come_from_the_end(monkeypatch: pytest.MonkeyPatc
     assert executor.available_cpus() == 4
     assert executor.cpus(1) == ((5,), (0, 2, 3))
     assert executor.cpus(4) == ((0, 2, 3, 5), ())
+
+
+@pytest.mark.parametrize(("hard", "most"), [(4096, 4096), (resource.RLIM_INFINITY, sys.maxsize)])
+def test_descriptors_are_those_of_the_hard_limit(
+    monkeypatch: pytest.MonkeyPatch, hard: int, most: int
+) -> None:
+    limits = {resource.RLIMIT_NOFILE: (1024, hard)}
+    monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
+    assert LocalExecutor().descriptors() == most
+
+
+@pytest.mark.parametrize(("usable", "own"), [({0, 2, 3}, (0, 2)), ({3}, None)])
+def test_ringside_keeps_off_the_cpu_of_contenders(
+    monkeypatch: pytest.MonkeyPatch, usable: set[int], own: tuple[int, ...] | None
+) -> None:
+    kept: list[tuple[int, object]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: usable)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: kept.append((pid, cpus)))
+    keep_off_contender_cpus(LocalExecutor())
+    assert kept == ([(0, own)] if own else [])

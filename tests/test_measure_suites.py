@@ -11,11 +11,22 @@ from typing import Any
 import pytest
 
 from ringside.catalogue.loader import Catalogue
+from ringside.cli.context import known_workloads
 from ringside.errors import UsageError
-from ringside.measure.suites import Selection, experiments, runs_of, selection_of, single_run
-from ringside.model.design import Goal
+from ringside.measure.suites import (
+    Selection,
+    analysis_of,
+    experiments,
+    runs_of,
+    selection_of,
+    single_run,
+)
+from ringside.model.design import Goal, Show
 from ringside.model.results import Run
 from ringside.store import Store
+from tests.fake_contenders import write_fake
+from tests.runs import experiment as own_experiment
+from tests.runs import make_run
 
 Add = Callable[..., None]
 
@@ -133,6 +144,101 @@ def test_a_selection_of_earlier_suites_has_no_margin_and_the_earliest_no_until()
     assert selection_of(kept) == Selection("both", (), {}, 2)
 
 
+def test_all_of_a_selection_is_kept() -> None:
+    selection = Selection(
+        "both", ("one",), {"nodes": ("7",)}, 9, 0.02, 0.03, 4, full=True, sandbox=True, outside=("./mine",)
+    )
+    kept = json.loads(json.dumps(selection.kept()))
+    assert "id" not in kept
+    assert selection_of(kept) == selection
+    for name, none in {"full": False, "sandbox": False, "outside": ()}.items():
+        earlier = {key: value for key, value in kept.items() if key != name}
+        assert selection_of(earlier) == dataclasses.replace(selection, **{name: none})  # type: ignore[arg-type]
+
+
+# --- the full form, sandboxes, contenders from outside ---
+
+
+def test_the_full_form(catalogue: Catalogue, workplace: Path) -> None:
+    (workplace / "experiments" / "large.toml").write_text(
+        'title = "Large"\nparts = ["first"]\nfull = ["second", "first"]\n'
+    )
+    names = [each.name for each in experiments(catalogue, Selection("large", full=True))]
+    assert names == ["second", "first"]
+    assert [each.name for each in experiments(catalogue, Selection("large"))] == ["first"]
+    for name in ("both", "first"):
+        with pytest.raises(UsageError) as refused:
+            experiments(catalogue, Selection(name, full=True))
+        assert str(refused.value) == f"`{name}` has no full form: leave out --full"
+
+
+@pytest.mark.parametrize("name", ["first", "both"])
+def test_sandboxes(catalogue: Catalogue, name: str) -> None:
+    assert not any(each.sandbox for each in experiments(catalogue, Selection(name)))
+    assert all(each.sandbox for each in experiments(catalogue, Selection(name, sandbox=True)))
+
+
+def test_what_the_command_line_does_not_change_stays(catalogue: Catalogue, workplace: Path) -> None:
+    file = workplace / "experiments" / "first.toml"
+    file.write_text(file.read_text().replace("blocks = 3", 'blocks = 3\nuntil = "end"\nmargin = "3%"'))
+    (experiment,) = experiments(Catalogue(), Selection("first"))
+    assert (experiment.blocks, experiment.until_decided, experiment.margin) == (3, False, 0.03)
+
+
+@pytest.fixture
+def outside(catalogue: Catalogue, workplace: Path) -> Callable[..., Catalogue]:
+    """The catalogue with contenders from outside, which have the workloads that are named."""
+
+    def add(**workloads: str) -> Catalogue:
+        words = []
+        for name, workload in workloads.items():
+            write_fake(workplace / "outside" / name)
+            manifest = workplace / "outside" / name / "contender.toml"
+            manifest.write_text(manifest.read_text().replace("[workload.ring]", f"[workload.{workload}]"))
+            words.append(f"outside/{name}")
+        return Catalogue(workloads=known_workloads(), outside=words)
+
+    return add
+
+
+def test_contenders_from_outside_take_part(outside: Callable[..., Catalogue]) -> None:
+    catalogue = outside(mine="ring")
+    assert chosen(catalogue, "first") == [("first", ("one", "mine"))]
+    assert chosen(catalogue, "both") == [("first", ("one", "mine")), ("second", ("one", "two", "mine"))]
+    assert chosen(catalogue, "first", "mine") == [("first", ("mine",))]
+
+
+def test_a_contender_from_outside_needs_a_part(outside: Callable[..., Catalogue], workplace: Path) -> None:
+    (workplace / "experiments" / "mixed.toml").write_text(
+        'title = "Mixed"\nparts = ["first", "feed-quick", "second"]\n'
+    )
+    catalogue = outside(yours="ring", mine="jobs")
+    for name, workloads in (("first", "ring"), ("both", "ring"), ("mixed", "ring, feed")):
+        with pytest.raises(UsageError) as refused:
+            experiments(catalogue, Selection(name))
+        assert str(refused.value) == f"--with: contender `mine` takes no part in {workloads}"
+
+
+def test_a_workload_needs_contenders(outside: Callable[..., Catalogue], catalogue: Catalogue) -> None:
+    known = Catalogue(workloads=known_workloads())
+    with pytest.raises(UsageError) as refused:
+        experiments(known, Selection("ring"))
+    assert str(refused.value) == (
+        "`ring` is a workload: name its contenders with --only or --with, or an experiment (`ringside list "
+        "experiments`)"
+    )
+    assert chosen(known, "ring", "one") == [("ring", ("one",))]
+    assert chosen(outside(mine="ring"), "ring") == [("ring", ("mine",))]
+
+
+def test_a_contender_that_fits_no_part_is_named(catalogue: Catalogue, workplace: Path) -> None:
+    manifest = workplace / "contenders" / "three" / "contender.toml"
+    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.jobs]"))
+    with pytest.raises(UsageError) as refused:
+        experiments(Catalogue(), Selection("both", ("one", "three")))
+    assert str(refused.value) == "contender `three` takes no part in `both`"
+
+
 # --- runs ---
 
 
@@ -181,3 +287,13 @@ def test_unknown_runs_and_suites(store: Store) -> None:
     begin(store)
     with pytest.raises(UsageError, match="there is no run `x`"):
         runs_of(store, "x")
+
+
+def test_a_run_is_analysed_with_the_samples_that_it_needs(store: Store) -> None:
+    alone: dict[str, Any] = {"contenders": ("go",), "baseline": "go", "show": Show()}
+    ring = make_run(store, own_experiment(**alone), blocks=1, samples=3)
+    assert analysis_of(store, ring).run == ring
+    feed = make_run(store, own_experiment("feed-quick", **alone), blocks=1)
+    analysis = analysis_of(store, feed)
+    assert analysis.run == feed
+    assert analysis.timelines

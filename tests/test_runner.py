@@ -8,60 +8,27 @@ import os
 import random
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ringside.analysis.run import analyse
-from ringside.catalogue.loader import Catalogue
 from ringside.errors import ProbeError, UsageError
 from ringside.measure import plan, runner, stopping
 from ringside.measure.blocks import blocks
-from ringside.measure.executor import Executor, LocalExecutor
-from ringside.measure.inputs import Inputs
-from ringside.measure.paired import SilentObserver
-from ringside.measure.toolchain import Toolchain
-from ringside.model.catalogue import Contender, Ready, Unavailable
-from ringside.model.design import Cell
-from ringside.model.results import Outcome, Run, Trial
+from ringside.measure.executor import LocalExecutor
+from ringside.model.results import Outcome
 from ringside.probe.process import Probe
-from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequest
+from ringside.probe.protocol import Phase, TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from tests import probes
 from tests.fake_contenders import PYTHON
+from tests.fake_runs import FakeExecutor, Quiet, Started, argument, resume, start
 from tests.runs import experiment as own_experiment
 from tests.runs import make_run
-
-
-class FakeExecutor:
-    """Reports an outcome by the contender's `how` for each request; keeps the requests. From the request
-    number `interrupt_after` on it is interrupted."""
-
-    cores = 2
-    most_descriptors = 20_000
-
-    def __init__(self, outcomes: Mapping[str, str] | None = None, interrupt_after: int | None = None) -> None:
-        self.requests: list[TrialRequest] = []
-        self.outcomes = outcomes or {}
-        self.interrupt_after = interrupt_after
-
-    def available_cpus(self) -> int:
-        return self.cores
-
-    def descriptors(self) -> int:
-        return self.most_descriptors
-
-    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return (0, 1)[-cores:], (0, 1)[:-cores]
-
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        if self.interrupt_after is not None and len(self.requests) >= self.interrupt_after:
-            raise KeyboardInterrupt
-        self.requests.append(request)
-        return [TrialOutcome(self.outcomes.get(argument(request, "how"), "ok"), wall_ns=1)]
 
 
 class NoisyExecutor(FakeExecutor):
@@ -76,65 +43,9 @@ class NoisyExecutor(FakeExecutor):
         return [Phase(1, "relay", ns), *super().trial(request, tick)]
 
 
-class Quiet(SilentObserver):
-    """An observer that remembers."""
-
-    def __init__(self) -> None:
-        self.ended: list[Trial] = []
-        self.warmed_up: list[Cell] = []
-
-    def on_prepare(self, contender: str) -> None: ...
-
-    def on_build(self, contender: Contender) -> None: ...
-
-    def on_prepared(self, contender: Ready | Unavailable) -> None: ...
-
-    def on_input(self, name: str, most_bytes: int) -> None: ...
-
-    def on_warm_up(self, cell: Cell) -> None:
-        self.warmed_up.append(cell)
-
-    def on_trial_end(self, trial: Trial, seconds: float) -> None:
-        self.ended.append(trial)
-
-
-def argument(request: TrialRequest, name: str) -> str:
-    """The value of `name=value` among a contender's arguments."""
-    return next(word for word in request.argv if word.startswith(f"{name}=")).removeprefix(f"{name}=")
-
-
-def resume(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> runner.Prepared:
-    return runner.resume(
-        run,
-        Catalogue(),
-        Toolchain(workplace / "b"),
-        Inputs(workplace / "i"),
-        executor or FakeExecutor(),
-        Quiet(),
-    )
-
-
 @pytest.fixture
-def started(
-    add_fake: Callable[..., None], add_experiment: Callable[..., None], workplace: Path
-) -> Callable[..., tuple[runner.Prepared, Store, Run]]:
-    def start(executor: Executor, **changes: Any) -> tuple[runner.Prepared, Store, Run]:
-        for name in ("one", "two"):
-            if not (workplace / "contenders" / name).exists():
-                add_fake(name, name)
-        add_experiment("pair", "one", "two", blocks=3)
-        catalogue = Catalogue()
-        experiment = plan.with_settings(catalogue.experiment("pair"), changes)
-        prepared = runner.prepare(
-            experiment, catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), executor, Quiet()
-        )
-        store = Store(workplace / "s.sqlite")
-        return prepared, store, runner.begin(prepared, store, catalogue, executor, 5)
-
-    return start
-
-
-Started = Callable[..., tuple[runner.Prepared, Store, Run]]
+def started(add_fake: Callable[..., None], add_experiment: Callable[..., None], workplace: Path) -> Started:
+    return partial(start, workplace, add_fake, add_experiment)
 
 
 def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started) -> None:

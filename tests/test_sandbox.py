@@ -8,6 +8,7 @@ import socket
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ringside.errors import UsageError
@@ -110,5 +111,31 @@ def test_it_has_no_capabilities(tmp_path: Path) -> None:
 
 def test_without_bubblewrap_the_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(UsageError, match="--sandbox needs bubblewrap: apt-get install bubblewrap"):
+    with pytest.raises(UsageError) as refused:
         sandbox.check()
+    assert str(refused.value) == "--sandbox needs bubblewrap: apt-get install bubblewrap"
+
+
+@pytest.mark.parametrize("service", [None, Service(ready_s=1, idle_s=0.1)])
+def test_the_whole_command_line(service: Service | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", {"bwrap": "/usr/bin/bwrap"}.get)
+    sandbox.check()
+    request = TrialRequest(("prog", "-x"), "/work", {"A": "1", "HOME": "/h"}, LIMITS, service=service)
+    inside = sandbox.sandboxed(request, [Path("/tmp/a"), Path("/tmp/b")])
+    words = (
+        "/usr/bin/bwrap --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --ro-bind /tmp/a /tmp/a --ro-bind "
+        "/tmp/b /tmp/b --unshare-pid --unshare-ipc --unshare-uts --unshare-net --cap-drop ALL "
+        "--die-with-parent --new-session --chdir /work -- prog -x"
+    )
+    expected = words.replace("--unshare-net ", "") if service else words
+    assert inside.argv == tuple(expected.split())
+    assert inside.env == {"A": "1", "HOME": "/tmp"}
+    # All else is as it was, and the request itself, too.
+    assert msgspec.structs.replace(inside, argv=request.argv, env=request.env) == request
+    assert request.env["HOME"] == "/h"
+
+
+def test_a_sandbox_that_was_removed_fails_where_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    request = TrialRequest(("prog",), "/", {}, LIMITS)
+    assert sandbox.sandboxed(request, []).argv[0] == "bwrap"

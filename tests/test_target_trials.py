@@ -142,3 +142,40 @@ while :; do sleep 0.1; done
     (trial,) = store.trials(run)
     assert (trial.outcome, trial.loads) == (Outcome.INTERRUPTED, ())
     assert trial.started_at
+
+
+def test_whoever_waits_sees_which_target_is_warmed_up(tmp_path: Path) -> None:
+    cells: list[Cell] = []
+
+    class Waiting(SilentObserver):
+        def on_warm_up(self, cell: Cell) -> None:
+            cells.append(cell)
+
+    targets(printing(tmp_path, OUTCOME)).warm_up(Waiting())
+    assert cells == [Cell("A", POINT), Cell("B", POINT)]
+
+
+def test_an_interrupted_warm_up_ends_all(tmp_path: Path) -> None:
+    observer = Observer()
+    with pytest.raises(KeyboardInterrupt):
+        targets(printing(tmp_path, probes.INTERRUPTED), observer).warm_up(SilentObserver())
+    assert [name for _, name, _ in observer.loads] == ["A"]
+
+
+def test_an_interrupted_load_has_its_reason(tmp_path: Path) -> None:
+    """Whether the engine reports it, or only the driver knows."""
+    interrupted = '{"type":"outcome","outcome":"interrupted","detail":"SIGTERM","requests":7}'
+    cell = Cell("B", POINT)
+    trial = targets(printing(tmp_path, STARTED, interrupted)).trial(2, 1, cell, first=True, tick=lambda: None)
+    assert (trial.block, trial.position, trial.cell, trial.outcome, trial.detail, trial.loads) == (
+        *(2, 1, cell),
+        *(Outcome.INTERRUPTED, "SIGTERM", ()),
+    )
+    assert trial.started_at
+
+
+def test_a_load_without_a_start_has_no_interface(tmp_path: Path) -> None:
+    trial = targets(printing(tmp_path, OUTCOME)).trial(1, 0, Cell("A", POINT), first=True, tick=lambda: None)
+    load = trial.load(STEP, LOAD)
+    assert load
+    assert (load.io, trial.missing, trial.detail) == ("", (), "")

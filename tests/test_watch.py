@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.toolchain import Toolchain
+from ringside.errors import BuildError
+from ringside.measure.toolchain import Toolchain, has_build
 from ringside.measure.watch import FileWatch
 from ringside.model.catalogue import Ready
+from ringside.text import one_line
+
+BUILD = """
+[[build]]
+command = ["sh", "-c", "mkdir $0/deep; cp fake.py $0/deep/; ln -s deep/fake.py $0/link", "{build}"]
+"""
 
 
 def test_a_change_belongs_to_the_trial_in_which_it_was_made(
@@ -33,3 +45,204 @@ def test_a_change_belongs_to_the_trial_in_which_it_was_made(
         reason = watch.changed_sources(contenders["changed"])
         assert reason is not None
         assert reason.endswith(f"changed/fake.py during the trial of `{culprit}`")
+
+
+@pytest.fixture
+def make(workplace: Path, add_fake: Callable[..., None]) -> Callable[..., Ready]:
+    """A contender with a build of its own."""
+
+    def add(name: str, build: str = BUILD) -> Ready:
+        add_fake(name)
+        manifest = workplace / "contenders" / name / "contender.toml"
+        manifest.write_text(manifest.read_text(encoding="utf-8") + build, encoding="utf-8")
+        ready = Toolchain(workplace / "builds").prepare(Catalogue([workplace]).contender(name))
+        assert isinstance(ready, Ready)
+        return ready
+
+    return add
+
+
+Make = Callable[..., Ready]
+
+
+def source(ready: Ready, name: str = "fake.py") -> Path:
+    return ready.contender.folder / name
+
+
+def test_what_does_not_change_is_not_reported(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    for _ in range(2):
+        assert watch.changed_sources(one) is None
+        assert watch.mend_build(one) is None
+        with watch.trial(one):
+            pass
+    # Written as it was, it has other times but is the same.
+    source(one).write_bytes(source(one).read_bytes())
+    assert watch.changed_sources(one) is None
+    # From then on these are its times.
+    source(one).unlink()
+    assert watch.changed_sources(one) is not None
+
+
+@pytest.mark.parametrize("change", ["add", "remove", "change", "mode"])
+def test_every_change_of_sources_is_seen(make: Make, change: str) -> None:
+    one, other = make("one"), make("other")
+    watch = FileWatch([one, other])
+    path = source(one, "added.py" if change == "add" else "fake.py")
+    if change == "remove":
+        path.unlink()
+    elif change == "mode":
+        path.chmod(0o700)
+        # What decides the build is the same.
+        assert watch.changed_sources(one) is None
+        return
+    else:
+        path.write_text("# other\n", encoding="utf-8")
+    expected = f"its sources have changed since the run began: {path}"
+    assert watch.changed_sources(one) == expected
+    # Again, and only of that contender.
+    assert watch.changed_sources(one) == expected
+    assert watch.changed_sources(other) is None
+
+
+def test_of_several_changes_the_first_is_named(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    for name in ("zebra.py", "bear.py", "cat.py"):
+        source(one, name).write_text("# new\n", encoding="utf-8")
+    assert (watch.changed_sources(one) or "").endswith(f": {source(one, 'bear.py')}")
+
+
+def test_names_of_files_are_hostile(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    path = source(one, "a\x1b[31m" + "x" * 200)
+    folder = path.parent / ("y" * 200)
+    folder.mkdir()
+    long = folder / ("z" * 200)
+    long.touch()
+    reason = watch.changed_sources(one)
+    assert reason == f"its sources have changed since the run began: {one_line(str(long), 300)}"
+    long.unlink()
+    path.touch()
+    assert "·[31mxxx" in (watch.changed_sources(one) or "")
+
+
+def test_a_change_outside_of_trials_is_nobodys(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        pass
+    time.sleep(0.05)
+    source(one).write_text("# changed\n", encoding="utf-8")
+    assert (watch.changed_sources(one) or "").endswith("fake.py")
+
+
+def test_the_last_trial_that_was_running_is_named(make: Make) -> None:
+    """Trials of a contender itself count as those of others do."""
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        source(one).write_text("# changed\n", encoding="utf-8")
+    assert (watch.changed_sources(one) or "").endswith("fake.py during the trial of `one`")
+
+
+def test_a_trial_that_fails_counts(make: Make) -> None:
+    one, two = make("one"), make("two")
+    watch = FileWatch([one, two])
+    with suppress(KeyboardInterrupt), watch.trial(two):
+        source(one).write_text("# changed\n", encoding="utf-8")
+        raise KeyboardInterrupt
+    assert (watch.changed_sources(one) or "").endswith(" during the trial of `two`")
+
+
+# --- builds ---
+
+
+@pytest.mark.parametrize("change", ["change", "remove", "add", "link", "touch"])
+def test_a_build_that_was_changed_is_made_anew(make: Make, change: str) -> None:
+    one, two = make("one"), make("two")
+    text = (one.build / "deep" / "fake.py").read_text()
+    watch = FileWatch([one, two])
+    file = one.build / "deep" / "fake.py"
+    with watch.trial(two):
+        if change == "remove":
+            file.unlink()
+        elif change == "add":
+            (one.build / "deep" / "more").touch()
+        elif change == "link":
+            (one.build / "link").unlink()
+            (one.build / "link").symlink_to("/etc/passwd")
+        elif change == "touch":
+            os.utime(file)
+        else:
+            file.write_text("# changed\n", encoding="utf-8")
+    when = "" if change == "remove" else " during the trial of `two`"
+    assert watch.mend_build(two) is None
+    assert watch.mend_build(one) == f"its build was changed{when}, and was made anew"
+    assert watch.mend_build(one) is None
+    assert sorted(path.name for path in one.build.iterdir()) == [".built", "deep", "link"]
+    assert [path.name for path in (one.build / "deep").iterdir()] == ["fake.py"]
+    assert (one.build / "link").read_text() == text
+
+
+def test_what_a_contender_does_to_its_own_build_is_its_business(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        (one.build / "cache").touch()
+    assert watch.mend_build(one) is None
+    watch.discard_changed()
+    assert has_build(one)
+
+
+def test_a_build_without_its_marker_is_made_anew(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        (one.build / ".built").unlink()
+    assert watch.mend_build(one) == "its build was changed, and was made anew"
+    assert has_build(one)
+
+
+def test_a_build_that_cannot_be_made_anew(make: Make, workplace: Path) -> None:
+    build = '\n[[build]]\ncommand = ["sh", "-c", "test ! -e broken || exit 3"]\n'.replace(
+        "broken", str(workplace / "broken")
+    )
+    one, two = make("one", build), make("two")
+    watch = FileWatch([one, two])
+    with watch.trial(two):
+        (one.build / "more").touch()
+    (workplace / "broken").touch()
+    with pytest.raises(BuildError) as failed:
+        watch.mend_build(one)
+    assert str(failed.value) == (
+        "its build was changed during the trial of `two`, and cannot be made anew: cannot be built: `sh` "
+        "ended with 3"
+    )
+    assert isinstance(failed.value.__cause__, BuildError)
+
+
+def test_at_the_end_builds_that_others_changed_are_discarded(make: Make) -> None:
+    one, two = make("one"), make("two")
+    watch = FileWatch([one, two])
+    with watch.trial(one):
+        pass
+    with watch.trial(two):
+        (one.build / "more").touch()
+    watch.discard_changed()
+    assert (has_build(one), has_build(two)) == (False, True)
+
+
+def test_a_clock_of_files_that_stands_still_is_not_waited_for_long(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        pass
+    monkeypatch.setattr("ringside.measure.watch._file_clock_ns", lambda: 0)
+    with watch.trial(one):
+        pass
+    assert watch.changed_sources(one) is None

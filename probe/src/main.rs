@@ -11,6 +11,7 @@ mod host;
 mod inputs;
 mod interference;
 mod io;
+mod launch;
 mod listener;
 mod load;
 mod load_runner;

@@ -17,6 +17,8 @@ mod load {
     pub mod template;
     pub mod text;
 }
+#[path = "../../src/text.rs"]
+mod text;
 #[path = "../../src/units.rs"]
 mod units;
 

@@ -26,6 +26,8 @@ mod stub {
     pub mod plan;
     pub use plan::Plan;
 }
+#[path = "../../src/text.rs"]
+mod text;
 #[path = "../../src/units.rs"]
 mod units;
 
@@ -81,6 +83,7 @@ fuzz_target!(|data: &[u8]| {
     match Work::parse(data) {
         Err(why) => assert!(!why.contains(&['\n', '\r'][..]), "{why:?}"),
         Ok(Work::Load(plan)) => try_load(&plan),
+        Ok(Work::Merge(merge)) => try_load(&merge.load),
         Ok(Work::Stub(plan)) => try_stub(&plan),
         Ok(Work::Trial(request)) => {
             let _ = request.sample_interval();

@@ -1,35 +1,30 @@
 //! Samples the tree while it runs: its memory, CPU time, processes and threads.
 
+mod pss;
+mod schedule;
+
 use crate::cgroup::Cgroup;
 use crate::clock::thread_cpu_ns;
 use crate::host::kernel_memory;
 use crate::messages::{Sample, ThreadCpu, TimelineFields};
-use crate::procfs::{kib_field, ProcFs, Process};
+use crate::procfs::{ProcFs, Process};
 use crate::sampling_budget::SamplingBudget;
 use crate::sys::{self, Usage};
 use crate::threads::Threads;
 use crate::tree::{walk, Thoroughness, MANY_THREADS};
+use pss::{PssReader, Resident};
 use rustix::thread::CpuSet;
+use schedule::Schedule;
 
-// Inverse shares of one core: 0.8 % together, of 1 % for the whole probe.
+// Inverse shares of one core: 0.8 % together with that of PSS, of 1 % for the whole probe.
 const TREE_SHARE: u64 = 250;
 const THREADS_SHARE: u64 = 500;
-const PSS_SHARE: u64 = 500;
 
-// Maximum rests: the first bounds the delay of the limit on processes, the last that of the limit on memory.
+// Maximum rests: the first bounds the delay of the limit on processes.
 const TREE_REST_NS: u64 = 200_000_000;
 const THREADS_REST_NS: u64 = 10_000_000_000;
-const PSS_REST_NS: u64 = 2_000_000_000;
 
-/// A start is sampled densely, so that short programs have samples too.
-const FIRST_SAMPLES_NS: [u64; 5] = [2_000_000, 5_000_000, 10_000_000, 20_000_000, 40_000_000];
-
-/// The dense samples end early where one takes more CPU than this.
-const CHEAP_SAMPLE_NS: u64 = 300_000;
-
-/// A tree of many processes that grows quickly may be a fork bomb: it is sampled again after this time, at any
-/// cost, for as long as it grows by a quarter from sample to sample.
-const GROWING_NS: u64 = 5_000_000;
+/// A tree of so many processes that grows by a quarter from sample to sample may be a fork bomb.
 const GROWING_PROCESSES: usize = 32;
 
 /// Samples between two readings of all parents, where a tree has too many threads to read each.
@@ -63,12 +58,12 @@ pub struct Peaks {
 pub struct Sampler {
     procfs: ProcFs,
     probe: i32,
-    interval_ns: Option<u64>,
+    schedule: Schedule,
     limits: Limits,
     threads: Threads,
     tree_budget: SamplingBudget,
     threads_budget: SamplingBudget,
-    pss_budget: SamplingBudget,
+    pss: PssReader,
     known: Vec<i32>,
     /// The tree has processes whose children are not read thread by thread.
     wide: bool,
@@ -76,15 +71,9 @@ pub struct Sampler {
     processes: usize,
     growing: bool,
     samples: u64,
-    /// The sum of RSS when PSS was read last.
-    rss_at_pss: u64,
     last_cpu_ns: u64,
     /// A process that is not in the trial's cgroup, or was not.
     left_cgroup: Option<i32>,
-    due_ns: Option<u64>,
-    regular: u64,
-    first_ns: u64,
-    last_ns: u64,
     page_bytes: u64,
     tick_ns: u64,
     timeline: bool,
@@ -104,7 +93,7 @@ impl Sampler {
         Sampler {
             procfs,
             probe: std::process::id() as i32,
-            interval_ns,
+            schedule: Schedule::new(interval_ns),
             limits,
             threads: match timeline {
                 true => Threads::for_timeline(),
@@ -112,19 +101,14 @@ impl Sampler {
             },
             tree_budget: SamplingBudget::new(TREE_SHARE, TREE_REST_NS),
             threads_budget: SamplingBudget::new(THREADS_SHARE, THREADS_REST_NS),
-            pss_budget: SamplingBudget::new(PSS_SHARE, PSS_REST_NS),
+            pss: PssReader::new(timeline),
             known: Vec::new(),
             wide: false,
             processes: 0,
             growing: false,
             samples: 0,
-            rss_at_pss: 0,
             last_cpu_ns: 0,
             left_cgroup: None,
-            due_ns: interval_ns.map(|interval| interval.min(FIRST_SAMPLES_NS[0])),
-            regular: 0,
-            first_ns: 0,
-            last_ns: 0,
             page_bytes: rustix::param::page_size() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
             timeline,
@@ -139,14 +123,12 @@ impl Sampler {
 
     /// When the next regular sample is to be taken.
     pub fn due_ns(&self) -> Option<u64> {
-        self.due_ns
+        self.schedule.due_ns()
     }
 
     /// How many regular samples were taken, and their mean interval.
     pub fn regular_samples(&self) -> (u64, Option<u64>) {
-        let span = self.last_ns - self.first_ns;
-        let interval = (self.regular > 1).then(|| span / (self.regular - 1));
-        (self.regular, interval)
+        self.schedule.taken()
     }
 
     /// Of a time line: the busiest threads.
@@ -173,23 +155,8 @@ impl Sampler {
         let before = thread_cpu_ns();
         let sample = self.sample(now_ns, None, cgroup);
         let cost = thread_cpu_ns().saturating_sub(before);
-        self.first_ns = if self.regular == 0 {
-            now_ns
-        } else {
-            self.first_ns
-        };
-        self.last_ns = now_ns;
-        self.regular += 1;
-        let interval = self.interval_ns.unwrap_or(u64::MAX);
-        let early = FIRST_SAMPLES_NS.iter().find(|&&at| at > now_ns);
-        self.due_ns = Some(match early {
-            _ if self.growing => now_ns + GROWING_NS,
-            Some(&at) if cost < CHEAP_SAMPLE_NS && at - now_ns < interval => at,
-            _ => self
-                .tree_budget
-                .free_at_ns()
-                .max(now_ns.saturating_add(interval)),
-        });
+        let free_at_ns = self.tree_budget.free_at_ns();
+        self.schedule.took(now_ns, cost, self.growing, free_at_ns);
         sample
     }
 
@@ -264,24 +231,19 @@ impl Sampler {
         sample.involuntary_switches = figures.involuntary_switches;
         sample.run_queue_ns = figures.run_queue_ns;
 
-        let rss = sample.rss_bytes;
-        let grown = rss > self.rss_at_pss.saturating_add(self.rss_at_pss / 50);
-        // PSS is never more than RSS: below the limit it need not be read.
-        let in_doubt = rss > self.limits.memory_bytes;
-        let wanted = mark.is_some() || (grown && (in_doubt || self.pss_budget.allows(now_ns)));
-        // A time line shows memory that falls, too.
-        // Processes that share memory may write to it: PSS grows then, and RSS does not.
-        let shared = sample.processes > 1;
-        let again = in_doubt || shared || (self.timeline && rss != self.rss_at_pss);
-        let wanted = wanted || (again && self.pss_budget.allows(now_ns));
-        if excess.is_none() && wanted {
-            sample.pss_bytes = self.pss(&tree);
-            self.rss_at_pss = rss;
+        let resident = Resident {
+            rss_bytes: sample.rss_bytes,
+            processes: sample.processes,
+            exceeds_limit: sample.rss_bytes > self.limits.memory_bytes,
+        };
+        let reads_pss = mark.is_some() || self.pss.is_due(now_ns, &resident);
+        if excess.is_none() && reads_pss {
+            sample.pss_bytes = pss::of_tree(&mut self.procfs, &tree);
             let cost = thread_cpu_ns().saturating_sub(after_threads);
-            self.pss_budget.spent(now_ns, cost);
+            self.pss.was_read(now_ns, &resident, cost);
             self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
             // Where PSS may not be read, RSS has to do.
-            let memory = sample.pss_bytes.unwrap_or(rss);
+            let memory = sample.pss_bytes.unwrap_or(sample.rss_bytes);
             if memory > self.limits.memory_bytes {
                 excess = Some(Excess::Memory(memory));
             }
@@ -370,45 +332,11 @@ impl Sampler {
                 + gone.system_ns
         })
     }
-
-    /// None when the memory of a process that is alive cannot be read.
-    fn pss(&mut self, tree: &[Process]) -> Option<u64> {
-        let alive = tree.iter().filter(|process| process.alive);
-        alive.map(|process| self.pss_of(process.pid)).sum()
-    }
-
-    fn pss_of(&mut self, pid: i32) -> Option<u64> {
-        // A process in the middle of an exec cannot be read for a moment.
-        for _ in 0..3 {
-            let text = self.procfs.read(format_args!("{pid}/smaps_rollup"));
-            if let Some(bytes) = text.and_then(parse_pss) {
-                return Some(bytes);
-            }
-            // A process that is ending releases its memory some time before it is a zombie.
-            let process = self.procfs.process(pid);
-            if process.map_or(true, |process| !process.alive || process.rss_pages == 0) {
-                return Some(0);
-            }
-        }
-        None
-    }
-}
-
-fn parse_pss(text: &[u8]) -> Option<u64> {
-    kib_field(std::str::from_utf8(text).ok()?, "Pss:")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parses_smaps_rollup() {
-        let text = b"00400000-7ff [rollup]\nRss:     1234 kB\nPss:      567 kB\nPss_Dirty: 9 kB\n";
-        assert_eq!(parse_pss(text), Some(567 * 1024));
-        assert_eq!(parse_pss(b""), None);
-        assert_eq!(parse_pss(b"Pss: 18446744073709551615 kB"), None);
-    }
 
     fn sampler(memory_bytes: u64, processes: u64) -> Sampler {
         let limits = Limits {

@@ -1,17 +1,21 @@
 //! The fast back-end: io_uring with multishot receives into a ring of buffers, and one system
-//! call for each turn. A connection's entry lives until all its operations have completed, so that a late completion
-//! never belongs to another connection.
+//! call for each turn.
 #![allow(unsafe_code)]
+
+mod entries;
+mod stamps;
 
 use super::buffers::{Buffers, GROUP};
 use super::ring::{Ring, ALL, COMPLETIONS, SUBMISSIONS};
-use super::stamp::{self, ClockOffset};
-use super::{joined, CloseReason, Handler, Io, Next, Slot, Wait};
+use super::stamp;
+use super::{CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::clock::now_ns;
-use io_uring::types::{CancelBuilder, Fixed, RecvMsgOut};
+use entries::{Entries, Entry, Queued};
+use io_uring::types::{CancelBuilder, Fixed};
 use io_uring::{cqueue, opcode, squeue};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::SocketAddrAny;
+use stamps::Stamps;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -28,36 +32,10 @@ const CANCEL: u64 = 3;
 /// The cancellation of all operations, which belongs to no entry.
 const CANCEL_ALL: u64 = u64::MAX;
 
-struct Entry {
-    socket: OwnedFd,
-    /// None when it was closed, and waits for its operations to complete.
-    slot: Option<Slot>,
-    /// The kernel reads it until the connect has completed.
-    _address: Box<SocketAddrAny>,
-    /// The kernel reads these bytes until the send has completed.
-    out: Option<(Rc<[u8]>, usize)>,
-    /// The bytes to send after these.
-    next_out: Option<Rc<[u8]>>,
-    operations: u32,
-    /// A receive is pending.
-    receiving: bool,
-    paused: bool,
-}
-
-/// Receives with stamps.
-struct Stamps {
-    /// What is the same for all receives; the kernel reads it when one begins.
-    header: Box<libc::msghdr>,
-    /// The clocks at the last wake-up.
-    clocks: ClockOffset,
-}
-
 pub struct Uring {
     ring: Ring,
     buffers: Buffers,
-    entries: Vec<Option<Entry>>,
-    free: Vec<u32>,
-    slots: Vec<Option<u32>>,
+    entries: Entries,
     completed: Vec<(u64, i32, u32)>,
     /// Sends in the submission queue, and sends that went to the kernel since the last turn.
     queued: Vec<Slot>,
@@ -71,23 +49,18 @@ impl Uring {
     /// `stamped`: whether reads have the kernel's stamps.
     pub fn new(slots: usize, stamped: bool) -> io::Result<Uring> {
         let ring = Ring::new()?;
-        // A slot that is opened again may have an earlier entry with pending operations.
-        let entries = slots * 2 + 64;
-        ring.submitter().register_files_sparse(entries as u32)?;
+        let entries = Entries::new(slots);
+        let files = entries.capacity();
+        ring.submitter().register_files_sparse(files)?;
         let buffers = Buffers::new(ring.submitter())?;
         Ok(Uring {
             ring,
             buffers,
-            entries: (0..entries).map(|_| None).collect(),
-            free: (0..entries as u32).rev().collect(),
-            slots: vec![None; slots],
+            entries,
             completed: Vec::with_capacity(COMPLETIONS as usize),
             queued: Vec::with_capacity(SUBMISSIONS as usize),
             submitted: Vec::with_capacity(SUBMISSIONS as usize),
-            stamps: stamped.then(|| Stamps {
-                header: Box::new(stamp::header_of_provided()),
-                clocks: ClockOffset::default(),
-            }),
+            stamps: stamped.then(Stamps::new),
         })
     }
 
@@ -98,34 +71,32 @@ impl Uring {
             self.stamp_sends();
             self.ring.flush()?;
         }
-        if let Some(entry) = &mut self.entries[index as usize] {
+        if let Some(entry) = self.entries.get_mut(index) {
             entry.operations += 1;
         }
         Ok(())
     }
 
     fn push_receive(&mut self, index: u32) -> io::Result<()> {
-        if let Some(entry) = &mut self.entries[index as usize] {
+        if let Some(entry) = self.entries.get_mut(index) {
             entry.receiving = true;
         }
         let receive = match &self.stamps {
             None => opcode::RecvMulti::new(Fixed(index), GROUP).build(),
-            Some(stamps) => opcode::RecvMsgMulti::new(Fixed(index), &*stamps.header, GROUP).build(),
+            Some(stamps) => opcode::RecvMsgMulti::new(Fixed(index), stamps.header(), GROUP).build(),
         };
         self.push(index, RECEIVE, receive)
     }
 
     fn push_send(&mut self, index: u32) -> io::Result<()> {
-        let entry = self.entries[index as usize].as_ref();
-        if let Some((entry, (bytes, sent))) =
-            entry.and_then(|entry| Some((entry, entry.out.as_ref()?)))
-        {
-            let rest = &bytes[*sent..];
-            let first = entry.slot.filter(|_| *sent == 0);
-            let send = opcode::Send::new(Fixed(index), rest.as_ptr(), rest.len() as u32);
-            let send = send.flags(libc::MSG_NOSIGNAL).build();
-            self.push(index, SEND, send)?;
-            self.queued.extend(first);
+        if let Some(entry) = self.entries.get(index) {
+            if let Some((bytes, begins)) = entry.unsent() {
+                let first = entry.slot.filter(|_| begins);
+                let send = opcode::Send::new(Fixed(index), bytes.as_ptr(), bytes.len() as u32);
+                let send = send.flags(libc::MSG_NOSIGNAL).build();
+                self.push(index, SEND, send)?;
+                self.queued.extend(first);
+            }
         }
         Ok(())
     }
@@ -141,20 +112,17 @@ impl Uring {
 
     /// Closes an entry; where operations are pending they are cancelled first.
     fn retire(&mut self, index: u32) -> io::Result<()> {
-        let Some(entry) = &mut self.entries[index as usize] else {
+        let was_open = self.entries.part(index);
+        let Some(entry) = self.entries.get(index) else {
             return Ok(());
         };
-        if let Some(slot) = entry.slot.take() {
-            self.slots[slot] = None;
-            if entry.operations > 0 {
-                let all = CancelBuilder::fd(Fixed(index)).all();
-                return self.push(index, CANCEL, opcode::AsyncCancel2::new(all).build());
-            }
-        }
         if entry.operations == 0 {
-            self.entries[index as usize] = None;
+            self.entries.remove(index);
             self.ring.submitter().register_files_update(index, &[-1])?;
-            self.free.push(index);
+            self.entries.release(index);
+        } else if was_open {
+            let all = CancelBuilder::fd(Fixed(index)).all();
+            return self.push(index, CANCEL, opcode::AsyncCancel2::new(all).build());
         }
         Ok(())
     }
@@ -165,9 +133,7 @@ impl Uring {
         reason: CloseReason,
         handler: &mut impl Handler,
     ) -> io::Result<()> {
-        let slot = self.entries[index as usize]
-            .as_ref()
-            .and_then(|entry| entry.slot);
+        let slot = self.entries.slot_of(index);
         self.retire(index)?;
         if let Some(slot) = slot {
             handler.closed(slot, reason);
@@ -180,26 +146,15 @@ impl Uring {
             Next::Wait => Ok(()),
             Next::Close => self.retire(index),
             Next::Send(bytes) => {
-                match &mut self.entries[index as usize] {
-                    // A reply can arrive before its request's send has completed.
-                    Some(entry) if entry.out.is_some() => {
-                        let waiting = entry.next_out.take();
-                        entry.next_out = match waiting {
-                            Some(waiting) => joined(&waiting, &bytes),
-                            None => Some(bytes),
-                        };
-                        match entry.next_out {
-                            Some(_) => Ok(()),
-                            None => {
-                                self.end(index, CloseReason::SendFailed(libc::ENOBUFS), handler)
-                            }
-                        }
+                let Some(entry) = self.entries.get_mut(index) else {
+                    return Ok(());
+                };
+                match entry.queue(bytes) {
+                    Queued::Next => self.push_send(index),
+                    Queued::Behind => Ok(()),
+                    Queued::TooMany => {
+                        self.end(index, CloseReason::SendFailed(libc::ENOBUFS), handler)
                     }
-                    Some(entry) => {
-                        entry.out = Some((bytes, 0));
-                        self.push_send(index)
-                    }
-                    None => Ok(()),
                 }
             }
         }
@@ -212,7 +167,7 @@ impl Uring {
     ) -> io::Result<()> {
         let (index, kind) = ((data >> 2) as u32, data & 3);
         let more = cqueue::more(flags);
-        let slot = match &mut self.entries[index as usize] {
+        let slot = match self.entries.get_mut(index) {
             Some(entry) => {
                 entry.operations -= u32::from(!more);
                 entry.slot
@@ -238,13 +193,8 @@ impl Uring {
                 }
                 SEND if result < 0 => self.end(index, CloseReason::SendFailed(-result), handler),
                 SEND => {
-                    if let Some(entry) = &mut self.entries[index as usize] {
-                        if let Some((bytes, sent)) = &mut entry.out {
-                            *sent += result as usize;
-                            if *sent == bytes.len() {
-                                entry.out = entry.next_out.take().map(|next| (next, 0));
-                            }
-                        }
+                    if let Some(entry) = self.entries.get_mut(index) {
+                        entry.sent(result as usize);
                     }
                     self.push_send(index)
                 }
@@ -284,10 +234,10 @@ impl Uring {
             count if count >= 0 || [-libc::ENOBUFS, -libc::ECANCELED].contains(&count) => {}
             error => return self.end(index, CloseReason::ReceiveFailed(-error), handler),
         }
-        if more || self.slot_of(index) != Some(slot) {
+        if more || self.entries.slot_of(index) != Some(slot) {
             return Ok(());
         }
-        match &mut self.entries[index as usize] {
+        match self.entries.get_mut(index) {
             Some(entry) if entry.paused => {
                 entry.receiving = false;
                 Ok(())
@@ -297,16 +247,9 @@ impl Uring {
         }
     }
 
-    fn entry(&mut self, slot: Slot) -> Option<(u32, &mut Entry)> {
-        let index = self.slots[slot]?;
-        let entry = self.entries[index as usize].as_mut()?;
-        Some((index, entry))
-    }
-
     /// Cancels all pending operations, and waits for their completions.
     fn drain(&mut self) -> io::Result<()> {
-        let entries = self.entries.iter().flatten();
-        let mut pending: u64 = entries.map(|entry| u64::from(entry.operations)).sum();
+        let mut pending = self.entries.operations();
         if pending == 0 {
             return Ok(());
         }
@@ -330,28 +273,6 @@ impl Uring {
         }
         Ok(())
     }
-
-    fn slot_of(&self, index: u32) -> Option<Slot> {
-        self.entries[index as usize]
-            .as_ref()
-            .and_then(|entry| entry.slot)
-    }
-}
-
-impl Stamps {
-    /// The bytes of a received message, and when they came. The kernel has put its header before them.
-    fn split<'a>(&self, message: &'a [u8]) -> (&'a [u8], Option<u64>) {
-        let Ok(parts) = RecvMsgOut::parse(message, &self.header) else {
-            return (&[], None);
-        };
-        let stamp_ns = stamp::of_control(parts.control_data());
-        // `parts` borrows from itself; the payload ends the message.
-        let bytes = &message[message.len() - parts.payload_data().len()..];
-        (
-            bytes,
-            stamp_ns.and_then(|stamp_ns| self.clocks.monotonic_ns(stamp_ns)),
-        )
-    }
 }
 
 impl Io for Uring {
@@ -362,36 +283,27 @@ impl Io for Uring {
             stamp::enable(&socket);
         }
         let index = self
-            .free
-            .pop()
+            .entries
+            .reserve()
             .ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
         if let Err(error) = self
             .ring
             .submitter()
             .register_files_update(index, &[socket.as_raw_fd()])
         {
-            self.free.push(index);
+            self.entries.release(index);
             return Err(error);
         }
         let address = Box::new(address.clone());
         let (pointer, length) = (address.as_ptr(), address.addr_len());
-        self.entries[index as usize] = Some(Entry {
-            socket,
-            slot: Some(slot),
-            _address: address,
-            out: None,
-            next_out: None,
-            operations: 0,
-            receiving: false,
-            paused: false,
-        });
-        self.slots[slot] = Some(index);
+        self.entries
+            .insert(index, Entry::new(socket, slot, address));
         let connect = opcode::Connect::new(Fixed(index), pointer.cast(), length).build();
         self.push(index, CONNECT, connect)
     }
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
-        if let Some(index) = self.slots[slot] {
+        if let Some(index) = self.entries.index_of(slot) {
             if let Err(error) = self.follow(index, Next::Send(bytes), handler) {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
                 let _ = self.end(index, CloseReason::SendFailed(errno), handler);
@@ -400,18 +312,18 @@ impl Io for Uring {
     }
 
     fn close(&mut self, slot: Slot) {
-        if let Some(index) = self.slots[slot] {
+        if let Some(index) = self.entries.index_of(slot) {
             let _ = self.retire(index);
         }
     }
 
     fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
-        let entry = self.entries[self.slots[slot]? as usize].as_ref();
+        let entry = self.entries.get(self.entries.index_of(slot)?);
         entry.map(|entry| &entry.socket)
     }
 
     fn pause(&mut self, slot: Slot) {
-        if let Some((index, entry)) = self.entry(slot) {
+        if let Some((index, entry)) = self.entries.of_slot(slot) {
             entry.paused = true;
             let all = CancelBuilder::fd(Fixed(index)).all();
             // Where it cannot be cancelled, reading goes on: the peer is not held up, which is harmless.
@@ -420,7 +332,7 @@ impl Io for Uring {
     }
 
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
-        let restarted = match self.entry(slot) {
+        let restarted = match self.entries.of_slot(slot) {
             Some((index, entry)) if entry.paused => {
                 entry.paused = false;
                 (!entry.receiving).then_some(index)
@@ -448,7 +360,7 @@ impl Io for Uring {
         let now = now_ns();
         let queue = self.ring.completion();
         if let Some(stamps) = self.stamps.as_mut().filter(|_| !queue.is_empty()) {
-            stamps.clocks = ClockOffset::at(now);
+            stamps.woken(now);
         }
         handler.woken(now);
         let mut completed = std::mem::take(&mut self.completed);
@@ -470,7 +382,7 @@ impl Drop for Uring {
         if self.drain().is_err() {
             // Memory that the kernel may still use is not freed.
             self.buffers.leak();
-            std::mem::forget(std::mem::take(&mut self.entries));
+            self.entries.leak();
         }
     }
 }
@@ -509,7 +421,7 @@ mod tests {
         }
         uring.turn(Wait::No, &mut Ignore).unwrap();
         let mut peers = [listener.accept(), listener.accept()].map(|peer| peer.unwrap().0);
-        while uring.entries.iter().flatten().any(|entry| !entry.receiving) {
+        while (0..2).any(|index| !uring.entries.get(index).unwrap().receiving) {
             uring
                 .turn(Wait::Event(now_ns() + 10_000_000), &mut Ignore)
                 .unwrap();
@@ -517,8 +429,8 @@ mod tests {
         peers[0].write_all(b"not read yet").unwrap();
         uring.close(1);
         assert!(uring.drain().is_ok());
-        for entry in uring.entries.iter_mut().flatten() {
-            entry.operations = 0;
+        for index in 0..2 {
+            uring.entries.get_mut(index).unwrap().operations = 0;
         }
         drop(uring);
         // The sockets are closed: nothing of the ring holds them.

@@ -1,0 +1,244 @@
+//! The entries of connections: each has an index, by which the kernel knows its socket and its operations. An entry
+//! lives until all its operations have completed, so that a late completion never belongs to another connection. Plain
+//! bookkeeping: the operations themselves are begun elsewhere.
+
+use crate::io::{joined, Slot};
+use rustix::fd::OwnedFd;
+use rustix::net::SocketAddrAny;
+use std::rc::Rc;
+
+pub struct Entry {
+    pub socket: OwnedFd,
+    /// None when it was closed, and waits for its operations to complete.
+    pub slot: Option<Slot>,
+    /// The kernel reads it until the connect has completed.
+    _address: Box<SocketAddrAny>,
+    /// The kernel reads these bytes until the send has completed.
+    out: Option<(Rc<[u8]>, usize)>,
+    /// The bytes to send after these.
+    next_out: Option<Rc<[u8]>>,
+    pub operations: u32,
+    /// A receive is pending.
+    pub receiving: bool,
+    pub paused: bool,
+}
+
+/// What becomes of bytes to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queued {
+    /// They are the next ones.
+    Next,
+    /// They follow those whose send has not completed.
+    Behind,
+    /// A peer that reads nothing has asked for too many.
+    TooMany,
+}
+
+impl Entry {
+    pub fn new(socket: OwnedFd, slot: Slot, address: Box<SocketAddrAny>) -> Entry {
+        Entry {
+            socket,
+            slot: Some(slot),
+            _address: address,
+            out: None,
+            next_out: None,
+            operations: 0,
+            receiving: false,
+            paused: false,
+        }
+    }
+
+    pub fn queue(&mut self, bytes: Rc<[u8]>) -> Queued {
+        // A reply can arrive before its request's send has completed.
+        if self.out.is_some() {
+            self.next_out = match self.next_out.take() {
+                Some(waiting) => joined(&waiting, &bytes),
+                None => Some(bytes),
+            };
+            return match self.next_out {
+                Some(_) => Queued::Behind,
+                None => Queued::TooMany,
+            };
+        }
+        self.out = Some((bytes, 0));
+        Queued::Next
+    }
+
+    /// The bytes of the next send, and whether they begin what was queued.
+    pub fn unsent(&self) -> Option<(&[u8], bool)> {
+        let (bytes, sent) = self.out.as_ref()?;
+        Some((&bytes[*sent..], *sent == 0))
+    }
+
+    /// The kernel has taken so many bytes of the send.
+    pub fn sent(&mut self, count: usize) {
+        if let Some((bytes, sent)) = &mut self.out {
+            *sent += count;
+            if *sent == bytes.len() {
+                self.out = self.next_out.take().map(|next| (next, 0));
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct Entries {
+    entries: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    slots: Vec<Option<u32>>,
+}
+
+impl Entries {
+    pub fn new(slots: usize) -> Entries {
+        // A slot that is opened again may have an earlier entry with pending operations.
+        let entries = slots * 2 + 64;
+        Entries {
+            entries: (0..entries).map(|_| None).collect(),
+            free: (0..entries as u32).rev().collect(),
+            slots: vec![None; slots],
+        }
+    }
+
+    pub fn capacity(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    /// A free index, until `release`.
+    pub fn reserve(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    pub fn release(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    /// The entry of an index that was reserved, which stands for its slot from now on.
+    pub fn insert(&mut self, index: u32, entry: Entry) {
+        if let Some(slot) = entry.slot {
+            self.slots[slot] = Some(index);
+        }
+        self.entries[index as usize] = Some(entry);
+    }
+
+    /// Drops an entry, and its socket with it. The index stays reserved.
+    pub fn remove(&mut self, index: u32) {
+        self.entries[index as usize] = None;
+    }
+
+    /// Parts an entry from its slot, which is free then. Whether it had one.
+    pub fn part(&mut self, index: u32) -> bool {
+        let slot = self.get_mut(index).and_then(|entry| entry.slot.take());
+        if let Some(slot) = slot {
+            self.slots[slot] = None;
+        }
+        slot.is_some()
+    }
+
+    pub fn get(&self, index: u32) -> Option<&Entry> {
+        self.entries[index as usize].as_ref()
+    }
+
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Entry> {
+        self.entries[index as usize].as_mut()
+    }
+
+    /// The slot for which an entry stands.
+    pub fn slot_of(&self, index: u32) -> Option<Slot> {
+        self.get(index)?.slot
+    }
+
+    /// The index of the entry that stands for a slot.
+    pub fn index_of(&self, slot: Slot) -> Option<u32> {
+        self.slots[slot]
+    }
+
+    /// The entry that stands for a slot, and its index.
+    pub fn of_slot(&mut self, slot: Slot) -> Option<(u32, &mut Entry)> {
+        let index = self.slots[slot]?;
+        Some((index, self.get_mut(index)?))
+    }
+
+    /// The operations of all entries that have not completed.
+    pub fn operations(&self) -> u64 {
+        let entries = self.entries.iter().flatten();
+        entries.map(|entry| u64::from(entry.operations)).sum()
+    }
+
+    /// Never frees the memory of the entries, nor closes their sockets.
+    pub fn leak(&mut self) {
+        std::mem::forget(std::mem::take(self));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(slot: Slot) -> Entry {
+        let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        Entry::new(socket.into(), slot, Box::new(address.into()))
+    }
+
+    fn bytes(text: &str) -> Rc<[u8]> {
+        text.as_bytes().into()
+    }
+
+    #[test]
+    fn bytes_are_sent_in_their_order() {
+        let mut entry = entry(0);
+        assert_eq!(entry.unsent(), None);
+        assert_eq!(entry.queue(bytes("first")), Queued::Next);
+        assert_eq!(entry.queue(bytes("second")), Queued::Behind);
+        assert_eq!(entry.queue(bytes("third")), Queued::Behind);
+        assert_eq!(entry.unsent(), Some((&b"first"[..], true)));
+        entry.sent(2);
+        assert_eq!(entry.unsent(), Some((&b"rst"[..], false)));
+        entry.sent(3);
+        assert_eq!(entry.unsent(), Some((&b"secondthird"[..], true)));
+        entry.sent(11);
+        assert_eq!(entry.unsent(), None);
+        assert_eq!(entry.queue(bytes("fourth")), Queued::Next);
+    }
+
+    #[test]
+    fn a_peer_that_reads_nothing_has_a_limit() {
+        let mut entry = entry(0);
+        let large: Rc<[u8]> = vec![0; 700_000].into();
+        assert_eq!(entry.queue(bytes("x")), Queued::Next);
+        let queued: Vec<Queued> = (0..6).map(|_| entry.queue(Rc::clone(&large))).collect();
+        assert_eq!(queued[..5], [Queued::Behind; 5]);
+        assert_eq!(queued[5], Queued::TooMany);
+    }
+
+    #[test]
+    fn an_entry_outlives_its_slot_while_it_has_operations() {
+        let mut entries = Entries::new(1);
+        assert_eq!(entries.capacity(), 66);
+        let first = entries.reserve().unwrap();
+        entries.insert(first, entry(0));
+        entries.get_mut(first).unwrap().operations = 2;
+        assert!(entries.part(first));
+        assert_eq!((entries.index_of(0), entries.slot_of(first)), (None, None));
+        assert!(!entries.part(first));
+        let second = entries.reserve().unwrap();
+        assert_ne!(first, second);
+        entries.insert(second, entry(0));
+        entries.get_mut(second).unwrap().operations = 3;
+        assert_eq!(entries.index_of(0), Some(second));
+        assert_eq!(entries.of_slot(0).unwrap().0, second);
+        assert_eq!(entries.operations(), 5);
+        entries.remove(first);
+        entries.release(first);
+        assert_eq!(entries.operations(), 3);
+        assert_eq!(entries.reserve(), Some(first));
+    }
+
+    #[test]
+    fn indexes_come_to_an_end() {
+        let mut entries = Entries::new(1);
+        let mut indexes: Vec<u32> = std::iter::from_fn(|| entries.reserve()).collect();
+        indexes.sort_unstable();
+        assert_eq!(indexes, (0..66).collect::<Vec<u32>>());
+    }
+}

@@ -1,0 +1,308 @@
+"""The commands of `vs`: how they are split, named and refused."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from ringside.errors import UsageError
+from ringside.measure.commands import (
+    MAX_COMMANDS,
+    Command,
+    Hooks,
+    parse_commands,
+    readable,
+    split_shell,
+    words,
+)
+from ringside.model.design import Point
+from ringside.text import one_line
+
+POINT = Point(())
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "prepares", "word"),
+    [
+        ([], [], [], "1 to 26 commands"),
+        (["true"] * 27, [], [], "1 to 26 commands"),
+        (["true", ""], [], [], "empty"),
+        (["true", "no-such-program-anywhere -x"], [], [], "no program no-such-program-anywhere"),
+        (["true", "no-such | wc"], [], [], "`|` needs a shell: add -S"),
+        (["true", "echo 'x"], [], [], "quot"),
+        (["true", "/etc/passwd"], [], [], "chmod"),
+        (["true", "cat"], ["x", "x"], [], "differ"),
+        (["true", "cat"], ["B"], [], "differ"),
+        (["true", "cat"], [""], [], "not be empty"),
+        (["true", "cat"], ["a", "b", "c"], [], "3 names"),
+        (["true", "cat", "ls"], [], ["true", "true"], "--prepare"),
+        (["true", "a\0b"], [], [], "NUL"),
+        (["true"], [], ["true; true"], "`;` needs a shell"),
+    ],
+)
+def test_what_cannot_be_compared(texts: list[str], names: list[str], prepares: list[str], word: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(word)) as refused:
+        parse_commands(texts, names, Hooks(prepares=tuple(prepares)))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("echo a && sleep 1", "`&&`"),
+        ("echo a||true", "`||`"),
+        ("echo a;echo b", "`;`"),
+        ("cat <in >out", "`<`"),
+        ("sleep 1 &", "`&`"),
+        ("echo $HOME", "`$H`"),
+        ('echo "$(date)"', "`$(`"),
+        ("echo `date`", "```"),
+        ("echo a\necho b", "a new line"),
+        ("FOO=1 env", "`FOO=1` is a variable"),
+        ("exit 1", "`exit` is a command of the shell"),
+    ],
+)
+def test_what_only_a_shell_understands_is_refused_unless_it_is_meant(text: str, found: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(found)) as refused:
+        parse_commands([text])
+    assert "add -S" in str(refused.value)
+    assert parse_commands([text], shell=("sh",))[0].argv(POINT) == ("sh", "-c", text)
+    if text.startswith(("echo", "cat", "sleep")):
+        assert parse_commands([text], is_literal=True)[0].argv(POINT)[0] in ("echo", "cat", "sleep")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo 'a && b | c; $HOME'",
+        'echo "a && b"',
+        r"find . -exec true {} \;",
+        r"echo \$HOME it\'s",
+        "awk '{print $1}'",
+        "echo --sum='1 & 2' a#b *.txt",
+    ],
+)
+def test_what_is_quoted_is_no_operator(text: str) -> None:
+    assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
+
+
+def test_commands_are_split_as_a_shell_would_or_given_to_one() -> None:
+    first, second = parse_commands(["cat 'a b' c", "true"], [], Hooks(prepares=("sync",)))
+    assert (first.name, second.name) == ("A", "B")
+    assert first.argv(POINT) == ("cat", "a b", "c")
+    assert first.prepare == second.prepare == "sync"
+    hooks = Hooks(prepares=("", "sync"))
+    first, second = parse_commands(["cat < x | wc", "true"], ["first"], hooks, split_shell("sh -e"))
+    assert (first.name, first.argv(POINT)) == ("first", ("sh", "-e", "-c", "cat < x | wc"))
+    assert (first.prepare, second.prepare) == (None, "sync")
+
+
+def test_names_of_shells() -> None:
+    assert split_shell("none") is None
+    assert split_shell("default") == split_shell("") == ("sh",)
+    assert split_shell("bash --norc") == ("bash", "--norc")
+
+
+def test_a_program_that_setup_makes_need_not_be_there_yet() -> None:
+    (command,) = parse_commands(["./not-yet"], hooks=Hooks(setup="make"))
+    assert command.argv(POINT) == ("./not-yet",)
+    with pytest.raises(UsageError, match="no program"):
+        parse_commands(["./not-yet"])
+
+
+def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert readable(None) is None
+    (tmp_path / "in").touch()
+    assert readable(Path("in")) == tmp_path.resolve() / "in"
+    for name in ("none", "."):
+        with pytest.raises(UsageError, match=f"--input {name}: "):
+            readable(Path(name))
+
+
+# --- the fields of commands ---
+
+
+def test_every_hook_and_output_is_where_it_belongs() -> None:
+    hooks = Hooks("true setup", ("true before",), ("true after a", "true after b"), "true cleanup")
+    first, second = parse_commands(["true 1", "true 2"], ["one"], hooks, outputs=("null", None))
+    assert first == Command(
+        "one", "true 1", None, "true setup", "true before", "true after a", "true cleanup", "null"
+    )
+    assert second == Command(
+        "B", "true 2", None, "true setup", "true before", "true after b", "true cleanup", None
+    )
+    (shelled,) = parse_commands(["a | b"], shell=["sh", "-e"], outputs=("./x",))
+    assert shelled == Command("A", "a | b", ("sh", "-e"), output="./x")
+
+
+def test_hooks_that_are_empty_are_none() -> None:
+    (command,) = parse_commands(["true"], hooks=Hooks("", ("",), ("",), ""))
+    assert command == Command("A", "true")
+    # One of blanks is left alone.
+    (command,) = parse_commands(["true"], hooks=Hooks(" ", (" ",), (" ",), " "))
+    assert command == Command("A", "true", None, " ", " ", " ", " ")
+
+
+def test_names_are_letters_after_those_that_are_given() -> None:
+    commands = parse_commands(["true"] * MAX_COMMANDS, ["first", "a" * 80])
+    names = [command.name for command in commands]
+    assert names == ["first", one_line("a" * 80, 60), *"CDEFGHIJKLMNOPQRSTUVWXYZ"]
+
+
+def test_parameters_are_filled_in_at_each_point() -> None:
+    points = [Point((("n", 1), ("p", "true"))), Point((("n", 2), ("p", "cat")))]
+    (command,) = parse_commands(["{p} {n} {other}"], hooks=Hooks(prepares=("{p}",)), points=points)
+    assert [command.line(point) for point in points] == ["true 1 {other}", "cat 2 {other}"]
+    assert [command.argv(point) for point in points] == [("true", "1", "{other}"), ("cat", "2", "{other}")]
+    (command,) = parse_commands(["{p} {n}"], shell=("sh",), points=points)
+    assert command.argv(points[1]) == ("sh", "-c", "cat 2")
+    with pytest.raises(UsageError, match="there is no program no-such-program"):
+        parse_commands(["{p}"], points=[points[0], Point((("p", "no-such-program"),))])
+    with pytest.raises(UsageError, match="`|` needs a shell"):
+        parse_commands(["true {p}"], points=[points[0], Point((("p", "| cat"),))])
+
+
+# --- what is refused, word by word ---
+
+
+def refusal(*texts: str, names: tuple[str, ...] = (), hooks: Hooks | None = None, **options: object) -> str:
+    with pytest.raises(UsageError) as refused:
+        parse_commands(texts, names, hooks, **options)  # type: ignore[arg-type]
+    return str(refused.value)
+
+
+LONG = "true " + "x" * 200
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            (),
+            "name 1 to 26 commands, each quoted as one argument: ringside vs 'sleep 0.1' 'sleep 0.2'",
+        ),
+        (("true", " "), "a command is empty: quote it as one argument, 'sleep 0.1'"),
+        (("'' x",), "a command is empty: quote it as one argument, 'sleep 0.1'"),
+        (("tr\0ue",), "a command cannot hold a NUL character"),
+        (("echo 'x",), "echo 'x: no closing quotation; quote it as for a shell"),
+        ((f"{LONG} 'x",), f"{one_line(LONG, 80)}: no closing quotation; quote it as for a shell"),
+        (
+            ("true; true",),
+            "true; true: `;` needs a shell: add -S (before the command), or -N if the program itself is to "
+            "get it",
+        ),
+        (
+            (f"{LONG} | cat",),
+            f"{one_line(LONG, 80)}: `|` needs a shell: add -S (before the command), or -N if the program "
+            "itself is to get it",
+        ),
+        (("cd x",), "cd x: `cd` is a command of the shell: add -S"),
+        ((f"A={LONG}",), f"{one_line('A=' + LONG, 80)}: `A=true` is a variable: add -S"),
+        (
+            (f"A={'x' * 80} env",),
+            f"{one_line('A=' + 'x' * 80 + ' env', 80)}: `{one_line('A=' + 'x' * 80, 40)}` is a variable: "
+            "add -S",
+        ),
+        (("1A=1 env",), "there is no program 1A=1"),
+        (("x" * 200,), f"there is no program {one_line('x' * 200, 80)}"),
+        (("/etc/passwd",), "/etc/passwd is no program that can be run: chmod +x it, or name its interpreter"),
+        (("/no/such/thing",), "there is no program /no/such/thing"),
+    ],
+)
+def test_messages(texts: tuple[str, ...], message: str) -> None:
+    assert refusal(*texts) == message
+
+
+def test_messages_about_names_and_options() -> None:
+    assert refusal("true", names=("a", "b")) == "2 names for 1 commands: at most one -n for each"
+    differ = "names must differ and not be empty: "
+    assert refusal("true", "true", names=("x", "x")) == f"{differ}x, x"
+    assert refusal("true", "true", names=("",)) == f"{differ}, B"
+    three = ("true", "true", "true")
+    for option, hooks in {
+        "--prepare": Hooks(prepares=("true", "true")),
+        "--conclude": Hooks(concludes=("true", "true")),
+    }.items():
+        assert refusal(*three, hooks=hooks) == (
+            f"give {option} once for all commands, or once for each of the 3"
+        )
+    assert refusal(*three, outputs=(None, None)) == (
+        "give --output once for all commands, or once for each of the 3"
+    )
+
+
+@pytest.mark.parametrize("name", ["setup", "prepares", "concludes", "cleanup"])
+def test_hooks_are_checked_as_commands_are(name: str) -> None:
+    def hooks(text: str) -> Hooks:
+        return Hooks(**{name: text if name in ("setup", "cleanup") else (text,)})  # type: ignore[arg-type]
+
+    assert "`|` needs a shell" in refusal("true", hooks=hooks("true | cat"))
+    assert "`cd` is a command of the shell" in refusal("true", hooks=hooks("cd x"))
+    parse_commands(["true"], hooks=hooks("true | cat"), shell=("sh",))
+    parse_commands(["true"], hooks=hooks("true | cat"), is_literal=True)
+    assert "no closing quotation" in refusal("true", hooks=hooks("true 'x"), is_literal=True)
+    assert "NUL" in refusal("true", hooks=hooks("tr\0ue"), shell=("sh",))
+    # It may be made by what comes before it.
+    parse_commands(["true"], hooks=hooks("no-such-program"))
+
+
+def test_hooks_have_the_parameters_of_the_first_point() -> None:
+    point = Point((("p", "| cat"),))
+    assert "`|` needs a shell" in refusal("true", hooks=Hooks(setup="true {p}"), points=(point,))
+
+
+@pytest.mark.parametrize("hooks", [Hooks(setup="make"), Hooks(prepares=("make",))])
+def test_a_shell_must_be_there_whatever_is_made(hooks: Hooks) -> None:
+    (command,) = parse_commands(["./not-yet"], hooks=hooks)
+    assert command.text == "./not-yet"
+    message = "there is no program no-such-shell"
+    assert refusal("./not-yet", hooks=hooks, shell=("no-such-shell",)) == message
+
+
+def test_what_concludes_or_cleans_up_makes_no_program() -> None:
+    hooks = Hooks(concludes=("true",), cleanup="true")
+    assert refusal("./not-yet", hooks=hooks) == "there is no program ./not-yet"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("echo a\n| b", "a new line"),
+        ("echo a # (b)", "`(`"),
+        ("echo b) c", "`)`"),
+        ("echo >&2", "`>`"),
+        ("echo $HOME | cat", "`|`"),
+        ("echo ${HOME}", "`${`"),
+        ("echo $?", "`$?`"),
+        ('echo "$1"', "`$1`"),
+        ('echo "a\\\\$b"', "`$b`"),
+    ],
+)
+def test_operators_go_before_expansions(text: str, found: str) -> None:
+    assert refusal(text) == (
+        f"{one_line(text, 80)}: {found} needs a shell: add -S (before the command), or -N if the program "
+        "itself is to get it"
+    )
+
+
+@pytest.mark.parametrize("text", ["echo $", "echo $=", 'echo "\\$HOME"', 'echo "it\'s"', "echo 'a\n;'"])
+def test_what_no_shell_would_change(text: str) -> None:
+    assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
+
+
+def test_words_of_a_shell() -> None:
+    assert words("a 'b c' $d", None) == ("a", "b c", "$d")
+    assert words("a | b", ["bash", "-e"]) == ("bash", "-e", "-c", "a | b")
+    for shell in (None, ["sh"]):
+        with pytest.raises(UsageError, match="a command is empty"):
+            words(" ", shell)
+
+
+def test_why_an_input_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        readable(tmp_path / "none")
+    assert str(refused.value) == f"--input {tmp_path / 'none'}: No such file or directory"
