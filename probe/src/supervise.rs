@@ -18,6 +18,7 @@ use rustix::process::{
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -199,10 +200,10 @@ impl Supervisor {
         sys::next_signal(&self.signals)
     }
 
-    /// Whose socket listens on a port of this host.
-    pub fn listener(&mut self, port: u16) -> Owner {
+    /// Whose socket listens at an address of this host.
+    pub fn listener(&mut self, address: SocketAddr) -> Owner {
         let tree = self.tree(&mut |_, _| {});
-        owner(&mut self.procfs, &tree, port)
+        owner(&mut self.procfs, &tree, address)
     }
 
     /// Whether a process is one of the trial's; None when it has ended, so that nobody knows any more.
