@@ -249,6 +249,19 @@ def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayClus
     assert_each_once_and_pairs_in_one_place(after, 4)
 
 
+def test_four_nodes_are_two_places(ray: RayCluster) -> None:
+    node = add(ray, "delta")
+    try:
+        ringside("run", *FIB, "--blocks", "6", "--on", "auto", "--engines", "1")
+    finally:
+        ray.kill(node)
+    _, trials = stored()
+    assert_each_once_and_pairs_in_one_place(trials, 6)
+    places = {trial.machine for trial in trials}
+    assert len(places) == 2
+    assert sorted(name for place in places for name in place.split(" ← ")) == sorted([*NODES, "delta"])
+
+
 def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluster) -> None:
     node = add(ray, "delta")
     process = begun(*FIB, "--blocks", "6", "--on", "auto", "--engines", "delta,gamma")
