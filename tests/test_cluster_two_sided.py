@@ -128,6 +128,16 @@ def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> N
     assert shared["measured", "long"] == 1
 
 
+def test_a_gateway_that_computes_itself_has_no_upstreams_beside_it(ray: RayCluster) -> None:
+    only = ("--only", "go", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
+    ringside("run", "fanout", *only, "--on", "auto", "--engines", "2", status=None)
+    _, (trial,) = stored()
+    if trial.outcome is Outcome.UNAVAILABLE and "needs go" in trial.detail:
+        pytest.skip(trial.detail)
+    assert trial.outcome is Outcome.OK, trial.detail
+    assert {load.engines for load in trial.loads} <= {1, 2}
+
+
 def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its_host(
     ray: RayCluster, workplace: Path
 ) -> None:
