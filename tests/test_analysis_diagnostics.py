@@ -21,6 +21,7 @@ from ringside.analysis.diagnostics import (
     memory_limit_near,
     noisy_neighbour,
     references,
+    two_sided,
 )
 from ringside.model.design import Cell, Show
 from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Outcome, Run, Trial, Verdict
@@ -191,6 +192,19 @@ def test_cores_are_shared_where_a_contender_had_all_of_them() -> None:
     assert on(0, 1, 2) == [Diagnostic("cores-shared")]
     assert on(0) == on(1) == on() == []
     assert on(0, 1, host={}) == on(0, 1, host={"cpus_usable": None}) == []
+
+
+def test_a_load_from_elsewhere_is_always_said() -> None:
+    here = read_plan(planned(["x"], [HERE])).experiment
+    load = LoadMessage(step="s", name="n", engines=2, started_within_ns=7)
+    later = msgspec.structs.replace(load, started_within_ns=9)
+    trials = [dataclasses.replace(trial(), loads=(load,)), dataclasses.replace(trial(), loads=(later, load))]
+    assert list(two_sided(here, trials)) == []
+    elsewhere = dataclasses.replace(here, engines=2)
+    assert list(two_sided(elsewhere, trials)) == [
+        Diagnostic("two-sided", values={"engines": 2, "within_ns": 9})
+    ]
+    assert [each.values["within_ns"] for each in two_sided(elsewhere, [])] == [0]
 
 
 def test_memory_near_its_limit() -> None:

@@ -313,3 +313,20 @@ def test_changes_of_contenders() -> None:
         ContenderChange("go", "26", None, sources_changed=True),
     )
     assert diff(first, first).contender_changes == ()
+
+
+def test_the_place_of_the_load_must_be_the_same() -> None:
+    first = run("a", HOPS)
+    second, third = (
+        dataclasses.replace(
+            run(name, HOPS), experiment=dataclasses.replace(first.experiment, engines=engines)
+        )
+        for name, engines in (("b", 1), ("c", 2))
+    )
+    assert diff(second, second).changes
+    for one, other, said in (
+        (first, second, "the load of a came from its own machine and that of b came from 1 engine on other"),
+        (third, second, "the load of c came from 2 engines on other machines and that of b came from 1 eng"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            diff(one, other)

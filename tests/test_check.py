@@ -70,8 +70,9 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         '"::ready port={listener.getsockname()[1]}"',
         '"::ready port={listener.getsockname()[1] - 1}"',
     ),
-    "loopback": ("fib", "connections.py", '"127.0.0.1"', '"0.0.0.0"'),
-    "port": ("fib", "fib.py", 'listen(given["port"], ', "listen(0, "),
+    "loopback": ("fib", "fib.py", '"127.0.0.1"', '"0.0.0.0"'),
+    "host": ("fib", "fib.py", 'given.get("host", "127.0.0.1")', '"127.0.0.1"'),
+    "port": ("fib", "fib.py", 'given["port"], backlog', "0, backlog"),
     "sigterm": (
         "fib",
         "service.py",

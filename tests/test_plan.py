@@ -12,6 +12,8 @@ from ringside.measure import plan
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 from ringside.model.design import Experiment, Level, Point, Show
 from ringside.workloads import workload
+from ringside.workloads.fanout import FANOUT
+from ringside.workloads.fib import FIB
 from ringside.workloads.ring import RING
 from tests.points import point
 
@@ -203,6 +205,20 @@ def test_added_contenders_come_last_and_once() -> None:
     of = experiment(nodes=(2,))
     added = plan.with_added(of, ["c", "a", "c"])
     assert added == dataclasses.replace(of, contenders=("a", "b", "c"))
+
+
+def test_engines_are_for_servers_that_others_reach() -> None:
+    of = experiment()
+    assert plan.with_engines(of, 2, FIB) == dataclasses.replace(of, engines=2)
+    with pytest.raises(UsageError, match="programs of the workload `ring` get no load"):
+        plan.with_engines(of, 2, RING)
+    plan.check_two_sided([point(FIB)], FIB)
+    plan.check_two_sided([point(FANOUT, kind="cpu")], FANOUT)
+    with pytest.raises(UsageError, match=r"`fanout` at kind=io .* has upstreams, .* on 127\.0\.0\.1"):
+        plan.check_two_sided([point(FANOUT, kind="io")], FANOUT)
+    near, far = (contender(WorkloadEntry(("x",), host=host)) for host in (False, True))
+    assert "does not declare `host = true`" in plan.out_of_reach(near, "ring")
+    assert plan.out_of_reach(far, "ring") == ""
 
 
 def test_a_sandbox_changes_nothing_else() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import msgspec
 import pytest
 
 from ringside.measure import trials
@@ -39,7 +40,14 @@ def executor() -> LocalExecutor:
     return LocalExecutor()
 
 
-def make(executor: LocalExecutor, name: str, contender: str, **levels: int | str) -> Trial:
+# An address of this machine that none listens on by default.
+OTHER_HOST = "127.0.0.2"
+
+
+def make(
+    executor: LocalExecutor, name: str, contender: str, host: str | None = None, **levels: int | str
+) -> Trial:
+    """A trial by the probe; with a `host` the server gets it, and the load goes there."""
     of = workload(name)
     base = {factor.name: factor.default for factor in of.factors}
     cell = Cell(contender, Point(tuple((base | LEVELS[name] | levels).items())))
@@ -55,16 +63,23 @@ def make(executor: LocalExecutor, name: str, contender: str, **levels: int | str
         environment=trials.environment(os.environ, one.build, 1, 2, 3),
         seed=1,
         memory_available_bytes=8 << 30,
+        host=host,
     )
+    if request.service and request.service.remote:
+        here = msgspec.structs.replace(request.service, remote=False)
+        request = msgspec.structs.replace(request, service=here)
     return trials.with_messages(Trial(1, 0, cell, Outcome.INTERRUPTED, ""), executor.trial(request))
 
 
 @pytest.mark.parametrize(("name", "contender"), SERVERS)
 def test_a_short_load(executor: LocalExecutor, name: str, contender: str) -> None:
-    trial = make(executor, name, contender)
+    # Upstreams of a gateway are beside it, on 127.0.0.1.
+    takes_host = CATALOGUE.contender(contender).workloads[name].host and name != "fanout"
+    host = OTHER_HOST if takes_host else None
+    trial = make(executor, name, contender, host)
     if trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
         # A machine may stand still for longer than a server's grace: once more, not twice.
-        trial = make(executor, name, contender)
+        trial = make(executor, name, contender, host)
     assert trial.outcome is Outcome.OK, f"{trial.detail} {trial.report}"
     assert FIGURES[name] | COMMON <= set(workload(name).figures(trial))
     assert trial.report
@@ -84,5 +99,5 @@ def test_every_load(executor: LocalExecutor, name: str, contender: str) -> None:
         if one != 1:
             points += [{"load": "mixed", "clients": 2, "n": 20}, {"load": "rate", "clients": 8}]
     for levels in points:
-        trial = make(executor, name, contender, **levels)
+        trial = make(executor, name, contender, None, **levels)
         assert trial.outcome is Outcome.OK, f"{levels}: {trial.detail} {trial.report}"

@@ -9,6 +9,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ringside.errors import ProbeError
@@ -141,6 +142,23 @@ def test_a_plain_server_gets_a_free_port_and_no_arguments() -> None:
     assert argv == with_ready_line(["/bin/r", "-p", str(port), "/build/7"], port)
     with socket.create_server(("127.0.0.1", port)):
         pass
+
+
+def test_servers_listen_where_engines_on_other_machines_reach_them() -> None:
+    request = request_for(FEED, {}, host="10.0.0.7")
+    assert "host=10.0.0.7" in request.argv
+    assert request.service is not None
+    assert (request.service.host, request.service.remote) == ("10.0.0.7", True)
+    here = request_for(FEED, {})
+    assert not any(word.startswith("host=") for word in here.argv)
+    assert here.service == msgspec.structs.replace(request.service, host="127.0.0.1", remote=False)
+    assert request_for(host="10.0.0.7") == request_for()
+    entry = WorkloadEntry(("{runtime}", "{host}:{port}"), host=True, is_plain=True)
+    contender = dataclasses.replace(CONTENDER, workloads={FEED.name: entry})
+    ready = dataclasses.replace(READY, contender=contender)
+    for host in ("127.0.0.2", None):
+        address = request_for(FEED, {}, ready=ready, host=host).argv[-1]
+        assert address.rpartition(":")[0] == (host or "127.0.0.1")
 
 
 def test_the_environment_is_small_and_writes_nowhere_else() -> None:

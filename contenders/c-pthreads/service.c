@@ -47,7 +47,9 @@ static int listener_on(uint16_t port, struct sockaddr_in *address)
     socklen_t length = sizeof *address;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
-    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const char *host = settings_text("host");
+    if (inet_pton(AF_INET, host == NULL ? "127.0.0.1" : host, &address->sin_addr) != 1)
+        refuse("host", "an IPv4 address");
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(listener, (struct sockaddr *)address, length) != 0 || listen(listener, BACKLOG) != 0)
         refuse("port", "one that is free");

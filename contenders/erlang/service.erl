@@ -11,7 +11,7 @@
 %% have its turn too seldom.
 -define(ACCEPTORS, 16).
 
-%% Listens on 127.0.0.1, says so, and calls Serve(Socket) in a process of its own
+%% Listens, says so, and calls Serve(Socket) in a process of its own
 %% for each connection, until SIGTERM or the end of stdin.
 run(Given, Options, Serve) ->
     Connections = #{
@@ -30,7 +30,7 @@ run(Given, Options, Supervisors, Start) ->
     ok = ending:handle_signals(),
     Port = settings:whole_number("port", 0, 65535, 0, Given),
     _ = settings:whole_number("cores", 1, 1000000000, 1, Given),
-    Usual = [binary, {ip, loopback}, {active, false}, {nodelay, true}, {reuseaddr, true}, {backlog, 4096}],
+    Usual = [binary, {ip, settings:host(Given)}, {active, false}, {nodelay, true}, {reuseaddr, true}, {backlog, 4096}],
     case gen_tcp:listen(Port, Usual ++ Options) of
         {ok, Listener} ->
             {ok, Chosen} = inet:port(Listener),

@@ -1,7 +1,7 @@
 %% The key=value arguments. A value that cannot be used ends the program with
 %% status 2 and one line; unknown keys are ignored.
 -module(settings).
--export([given/1, whole_number/4, whole_number/5, one_of/3, needed/3, filled/2, urls/3]).
+-export([given/1, whole_number/4, whole_number/5, one_of/3, needed/3, filled/2, urls/3, host/1]).
 
 %% The arguments, for the program of that name.
 given(Program) ->
@@ -41,6 +41,13 @@ filled(Key, Given) ->
     case text(Key, "", Given) of
         "" -> refuse(Key, "given", Given);
         Text -> Text
+    end.
+
+%% The IPv4 address where a server listens.
+host({_, Values} = Given) ->
+    case inet:parse_ipv4strict_address(maps:get("host", Values, "127.0.0.1")) of
+        {ok, Host} -> Host;
+        {error, einval} -> refuse("host", "an IPv4 address", Given)
     end.
 
 %% So many http://127.0.0.1:PORT/, as {Port, Target}.

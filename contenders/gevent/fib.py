@@ -45,16 +45,17 @@ def fib(n):
 
 def main():
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
     raise_file_limit()
     # Not gevent's handler: that one would wait for a computation to be done.
     end_when_told()
-    server = StreamServer(("127.0.0.1", port), converse, backlog=BACKLOG)
+    server = StreamServer((host, port), converse, backlog=BACKLOG)
     try:
         server.start()
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     report(f"::ready port={server.server_port}")
     server.serve_forever()
 

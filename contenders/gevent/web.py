@@ -16,16 +16,16 @@ class Handler(WSGIHandler):
         super().__init__(client, *rest, **more)
 
 
-def serve(application, port):
+def serve(application, port, host="127.0.0.1"):
     # A client that went away is no error, and nothing is printed for a request.
     gevent.get_hub().NOT_ERROR += (OSError,)
     server = WSGIServer(
-        ("127.0.0.1", port), application, backlog=BACKLOG, log=None, error_log=None, handler_class=Handler
+        (host, port), application, backlog=BACKLOG, log=None, error_log=None, handler_class=Handler
     )
     try:
         server.start()
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     report(f"::ready port={server.server_port}")
     server.serve_forever()
 

@@ -22,7 +22,7 @@ func main() {
 	s := parse(os.Args[1:])
 	runtime.GOMAXPROCS(s.cores)
 	go exitOnSignal(notified())
-	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)))
+	listener, err := net.Listen("tcp4", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "fib: cannot listen: %v\n", err)
 		os.Exit(1)

@@ -7,19 +7,23 @@ import (
 	"strings"
 )
 
-type settings struct{ port, cores int }
+type settings struct {
+	host        string
+	port, cores int
+}
 
 // given holds the key=value arguments.
 type given map[string]string
 
 // parse exits with status 2 when a value cannot be used; it ignores unknown keys.
 func parse(arguments []string) settings {
-	g := given{"port": "0", "cores": "1"}
+	g := given{"host": "127.0.0.1", "port": "0", "cores": "1"}
 	for _, argument := range arguments {
 		key, value, _ := strings.Cut(argument, "=")
 		g[key] = value
 	}
 	return settings{
+		host:  g["host"],
 		port:  g.wholeNumber("port", 0, 65535),
 		cores: g.wholeNumber("cores", 1, 1_000_000_000),
 	}

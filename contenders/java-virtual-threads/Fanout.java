@@ -42,7 +42,7 @@ final class Fanout {
         settings.cores();
         var port = settings.port();
         var gateway = new Fanout(settings);
-        Web.serve(port, exchange -> {
+        Web.serve(settings.host(), port, exchange -> {
             if (!"/".equals(exchange.getRequestURI().getRawPath())) {
                 exchange.sendResponseHeaders(404, -1);
             } else if (!exchange.getRequestMethod().equals("GET")) {

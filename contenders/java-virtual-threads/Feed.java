@@ -10,7 +10,7 @@ final class Feed {
         var settings = new Settings(arguments);
         settings.cores();
         var interval = Duration.ofMillis(settings.wholeNumber("interval_ms", 1, 3_600_000, 1000));
-        Web.serve(settings.port(), exchange -> {
+        Web.serve(settings.host(), settings.port(), exchange -> {
             var path = exchange.getRequestURI().getRawPath();
             var id = path.startsWith(PREFIX) ? path.substring(PREFIX.length()) : "";
             if (!id.matches("[0-9]{1,20}")) {

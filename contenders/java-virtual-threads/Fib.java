@@ -1,7 +1,6 @@
 import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -16,11 +15,12 @@ final class Fib {
 
     public static void main(String[] arguments) throws Exception {
         var settings = new Settings(arguments);
+        var host = settings.host();
         var port = settings.port();
         settings.cores();
         ServerSocket listener;
         try {
-            listener = new ServerSocket(port, Service.BACKLOG, InetAddress.getLoopbackAddress());
+            listener = new ServerSocket(port, Service.BACKLOG, host);
         } catch (IOException taken) {
             Service.refusePort(port);
             return;

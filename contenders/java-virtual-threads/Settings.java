@@ -1,3 +1,5 @@
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +45,19 @@ final class Settings {
 
     int port() {
         return (int) wholeNumber("port", 0, 65535, 0);
+    }
+
+    /** Where a server listens. */
+    InetAddress host() {
+        var text = given.getOrDefault("host", "127.0.0.1");
+        try {
+            if (text.matches("[0-9.]+")) {
+                return InetAddress.getByName(text);
+            }
+        } catch (UnknownHostException unknown) {
+            // Refused below.
+        }
+        throw refuse("host", "an IPv4 address");
     }
 
     int repeats() {

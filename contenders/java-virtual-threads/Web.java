@@ -10,10 +10,10 @@ import java.util.concurrent.Executors;
 final class Web {
     private Web() {}
 
-    static void serve(int port, HttpHandler handler) throws IOException {
+    static void serve(InetAddress host, int port, HttpHandler handler) throws IOException {
         HttpServer server;
         try {
-            server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), Service.BACKLOG);
+            server = HttpServer.create(new InetSocketAddress(host, port), Service.BACKLOG);
         } catch (IOException taken) {
             Service.refusePort(port);
             return;

@@ -103,23 +103,24 @@ def chunk(message):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
         "interval_ms": whole_number(given, "interval_ms", "1000", 1, 3_600_000),
     }
 
 
-def listen(port):
+def listen(host, port):
     try:
-        return socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
+        return socket.create_server((host, port), backlog=BACKLOG)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
 
 
 def main():
     given = settings()
     raise_file_limit()
-    listener = listen(given["port"])
+    listener = listen(given["host"], given["port"])
     listener.setblocking(False)
     end_when_told()
     report(f"::ready port={listener.getsockname()[1]}")

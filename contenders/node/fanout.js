@@ -103,6 +103,7 @@ function urls(text) {
 }
 
 const given = read();
+const host = given.get('host') ?? '127.0.0.1';
 const port = wholeNumber(given, 'port', '0', 0, 65535);
 const cores = wholeNumber(given, 'cores', '1', 1, 1024);
 const tickMs = wholeNumber(given, 'tick_ms', '50', 1);
@@ -131,4 +132,4 @@ const server = createServer({ keepAliveTimeout: IDLE_MS, noDelay: true }, (reque
     answer(request, response);
   }
 });
-serve(server, port);
+serve(server, host, port);

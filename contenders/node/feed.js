@@ -40,6 +40,7 @@ function feed(response, id, intervalNs) {
 }
 
 const given = read();
+const host = given.get('host') ?? '127.0.0.1';
 const port = wholeNumber(given, 'port', '0', 0, 65535);
 const intervalMs = wholeNumber(given, 'interval_ms', '1000', 1, 3_600_000);
 wholeNumber(given, 'cores', '1', 1); // Of no use: there is one loop.
@@ -55,4 +56,4 @@ const server = createServer((request, response) => {
     feed(response, match[1], intervalMs * 1e6);
   }
 });
-serve(server, port);
+serve(server, host, port);

@@ -50,8 +50,9 @@ function refuse(socket) {
 }
 
 const given = read();
+const host = given.get('host') ?? '127.0.0.1';
 const port = wholeNumber(given, 'port', '0', 0, 65535);
 const cores = wholeNumber(given, 'cores', '1', 1, 1024);
 const pool = new Pool('./fib-worker.js', cores);
 // A client that has sent all it has still gets its answers.
-serve(createServer({ allowHalfOpen: true }, (socket) => converse(socket, pool)), port);
+serve(createServer({ allowHalfOpen: true }, (socket) => converse(socket, pool)), host, port);

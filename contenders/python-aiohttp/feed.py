@@ -39,6 +39,7 @@ def handler(interval_s):
 
 def main():
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
     interval_ms = whole_number(given, "interval_ms", "1000", 1, 3_600_000)
@@ -47,7 +48,7 @@ def main():
     end_when_told()
     app = web.Application()
     app.router.add_get(r"/test/{id:\d+}", handler(interval_ms / 1000), allow_head=False)
-    asyncio.run(serve(app, port))
+    asyncio.run(serve(app, port, host))
 
 
 if __name__ == "__main__":

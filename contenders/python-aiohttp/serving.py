@@ -11,15 +11,15 @@ from arguments import refuse, report
 BACKLOG = 4096
 
 
-async def serve(app, port):
+async def serve(app, port, host="127.0.0.1"):
     asyncio.get_running_loop().set_exception_handler(handle_error)
     # No line for each request. A handler is cancelled when its client goes away.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
     await runner.setup()
     try:
-        listener = socket.create_server(("127.0.0.1", port))
+        listener = socket.create_server((host, port))
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     # The loop's own backlog is also how often it tries to accept in one turn, even when no descriptor is free.
     await web.SockSite(runner, listener).start()
     listener.listen(BACKLOG)

@@ -45,16 +45,16 @@ def start_pool(count):
     return pool
 
 
-async def listen(port, workers):
+async def listen(host, port, workers):
     """Serves until SIGTERM."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     threading.Thread(target=end_with_stdin, daemon=True).start()
     serve = functools.partial(converse, workers=workers)
     try:
-        server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=1024, limit=LONGEST - 1)
+        server = await asyncio.start_server(serve, host, port, backlog=1024, limit=LONGEST - 1)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     report(f"::ready port={server.sockets[0].getsockname()[1]}")
     await ended.wait()
     end()
@@ -104,6 +104,7 @@ def fib(n):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
@@ -130,7 +131,7 @@ def main():
     raise_file_limit()
     # Before the loop and its sockets, of which they need no copies.
     workers = Workers(given["cores"])
-    asyncio.run(listen(given["port"], workers))
+    asyncio.run(listen(given["host"], given["port"], workers))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from service import end_when_told, raise_file_limit
 LONGEST = 100  # bytes of a line, its newline included
 
 
-async def listen(port):
+async def listen(host, port):
     try:
-        server = await asyncio.start_server(converse, "127.0.0.1", port, backlog=1024, limit=LONGEST - 1)
+        server = await asyncio.start_server(converse, host, port, backlog=1024, limit=LONGEST - 1)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     report(f"::ready port={server.sockets[0].getsockname()[1]}")
     await server.serve_forever()
 
@@ -57,6 +57,7 @@ def fib(n):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
@@ -67,7 +68,7 @@ def main():
     raise_file_limit()
     # Not the loop's handler: that one would wait for a computation to be done.
     end_when_told()
-    asyncio.run(listen(given["port"]))
+    asyncio.run(listen(given["host"], given["port"]))
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ import time
 from arguments import refuse
 
 
-def listen(port, backlog):
+def listen(host, port, backlog):
     try:
-        return socket.create_server(("127.0.0.1", port), backlog=backlog)
+        return socket.create_server((host, port), backlog=backlog)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
 
 
 def serve(listener, converse, *args):

@@ -92,6 +92,7 @@ def chunk(message):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
         "interval_ms": whole_number(given, "interval_ms", "1000", 1, 3_600_000),
@@ -101,7 +102,7 @@ def settings():
 def main():
     given = settings()
     raise_file_limit()
-    listener = listen(given["port"], backlog=4096)
+    listener = listen(given["host"], given["port"], backlog=4096)
     threading.stack_size(STACK_BYTES)
     end_when_told()
     report(f"::ready port={listener.getsockname()[1]}")

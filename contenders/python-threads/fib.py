@@ -38,6 +38,7 @@ def fib(n):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
@@ -46,7 +47,7 @@ def settings():
 def main():
     given = settings()
     raise_file_limit()
-    listener = listen(given["port"], backlog=1024)
+    listener = listen(given["host"], given["port"], backlog=1024)
     end_when_told()
     report(f"::ready port={listener.getsockname()[1]}")
     serve(listener, converse)

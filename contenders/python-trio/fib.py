@@ -43,10 +43,11 @@ def fib(n):
 
 def main():
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
     raise_file_limit()
-    trio.run(serve, converse, port)
+    trio.run(serve, converse, port, host)
 
 
 if __name__ == "__main__":

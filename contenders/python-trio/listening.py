@@ -11,13 +11,13 @@ from service import end_when_told
 BACKLOG = 4096
 
 
-async def serve(handler, port):
+async def serve(handler, port, host="127.0.0.1"):
     """Serves each connection in a task of its own. `handler` takes a stream; an error of the stream is: the client
     went away."""
     try:
-        listeners = await trio.open_tcp_listeners(port, host="127.0.0.1", backlog=BACKLOG)
+        listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     # Not Trio's handler: that one would wait for its turn in the loop. Inside `trio.run`, which otherwise warns that
     # somebody else listens for signals.
     end_when_told()

@@ -16,13 +16,13 @@ from service import end_when_told, raise_file_limit
 PIECE_BYTES = 4096
 
 
-async def listen(port, interval_s):
+async def listen(host, port, interval_s):
     asyncio.get_running_loop().set_exception_handler(handle_error)
     serve = functools.partial(converse, interval_s=interval_s)
     try:
-        listener = socket.create_server(("127.0.0.1", port))
+        listener = socket.create_server((host, port))
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     server = await asyncio.start_server(serve, sock=listener, limit=MOST_HEAD_BYTES)
     # Only now: start_server's backlog is also how often it tries to accept in one turn, even when no
     # descriptor is free.
@@ -107,6 +107,7 @@ async def feed(writer, head, feed_id, interval_s):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
         "interval_ms": whole_number(given, "interval_ms", "1000", 1, 3_600_000),
@@ -118,7 +119,7 @@ def main():
     raise_file_limit()
     # Not the loop's handler: that one would wait for its turn among ten thousand feeds.
     end_when_told()
-    uvloop.run(listen(given["port"], given["interval_ms"] / 1000))
+    uvloop.run(listen(given["host"], given["port"], given["interval_ms"] / 1000))
 
 
 if __name__ == "__main__":

@@ -12,14 +12,14 @@ class Service
   GRACE_S = 1.0
   PAUSE_S = 0.01 # until it accepts again, where no descriptor is free
 
-  def self.run(port)
-    listener = TCPServer.new("127.0.0.1", port)
+  def self.run(host, port)
+    listener = TCPServer.new(host, port)
     listener.listen(BACKLOG)
     end_when_told
     Settings.report("::ready port=#{listener.local_address.ip_port}")
     loop { accept(listener) }
-  rescue Errno::EADDRINUSE, Errno::EACCES
-    Settings.give_up(2, "port must be one that is free, not #{port}")
+  rescue Errno::EADDRINUSE, Errno::EACCES, Errno::EADDRNOTAVAIL, SocketError
+    Settings.give_up(2, "port must be one that is free on #{host}, not #{port}")
   end
 
   # At once, whatever is in progress.
@@ -84,8 +84,9 @@ class Service
 end
 
 settings = Settings.new
+host = settings.text("host")
 port = settings.whole_number("port", 0..65_535, 0)
 settings.whole_number("cores", 1..1024, 1) # Of no use: one thread runs Ruby at a time.
 Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
 Thread.report_on_exception = false
-Service.run(port)
+Service.run(host.empty? ? "127.0.0.1" : host, port)

@@ -52,12 +52,12 @@ class Feed(RequestHandler):
             await self.flush()
 
 
-async def listen(port, interval_s):
+async def listen(host, port, interval_s):
     handler = (r"/test/([0-9]{1,20})", Feed, {"interval_s": interval_s})
     try:
-        sockets = bind_sockets(port, "127.0.0.1", backlog=4096)
+        sockets = bind_sockets(port, host, backlog=4096)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     server = HTTPServer(Application([handler], log_function=lambda _: None))
     server.add_sockets(sockets)
     on_error = functools.partial(handle_error, server=server, listener=sockets[0])
@@ -79,6 +79,7 @@ def handle_error(loop, context, server, listener):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
         "interval_ms": whole_number(given, "interval_ms", "1000", 1, 3_600_000),
@@ -92,7 +93,7 @@ def main():
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
     # Not the loop's handler: that one would wait for its turn among ten thousand feeds.
     end_when_told()
-    asyncio.run(listen(given["port"], given["interval_ms"] / 1000))
+    asyncio.run(listen(given["host"], given["port"], given["interval_ms"] / 1000))
 
 
 if __name__ == "__main__":

@@ -59,16 +59,17 @@ def fib(n):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
 
 
-async def listen(port):
+async def listen(host, port):
     try:
-        sockets = bind_sockets(port, "127.0.0.1", backlog=1024)
+        sockets = bind_sockets(port, host, backlog=1024)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     server = Server()
     server.add_sockets(sockets)
     report(f"::ready port={sockets[0].getsockname()[1]}")
@@ -80,7 +81,7 @@ def main():
     raise_file_limit()
     # Not the loop's handler: that one would wait for a computation to be done.
     end_when_told()
-    asyncio.run(listen(given["port"]))
+    asyncio.run(listen(given["host"], given["port"]))
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ class Feed:
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
         "interval_ms": whole_number(given, "interval_ms", "1000", 1, 3_600_000),
@@ -93,7 +94,7 @@ def settings():
 
 def main():
     given = settings()
-    serve(given["port"], QuietSite(Feeds(given["interval_ms"] / 1000)), backlog=4096)
+    serve(given["port"], QuietSite(Feeds(given["interval_ms"] / 1000)), backlog=4096, host=given["host"])
 
 
 if __name__ == "__main__":

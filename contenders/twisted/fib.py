@@ -56,6 +56,7 @@ def fib(n):
 def settings():
     given = arguments.read()
     return {
+        "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
         "cores": whole_number(given, "cores", "1", 1),
     }
@@ -63,7 +64,7 @@ def settings():
 
 def main():
     given = settings()
-    serve(given["port"], Factory.forProtocol(Fib), backlog=1024)
+    serve(given["port"], Factory.forProtocol(Fib), backlog=1024, host=given["host"])
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ from arguments import refuse, report
 from service import end_when_told, raise_file_limit
 
 
-def serve(port, factory, backlog):
-    """Listens on 127.0.0.1, says so, and runs the reactor until the end of the program."""
+def serve(port, factory, backlog, host="127.0.0.1"):
+    """Listens, says so, and runs the reactor until the end of the program."""
     raise_file_limit()
     try:
-        listening = reactor.listenTCP(port, factory, backlog=backlog, interface="127.0.0.1")
+        listening = reactor.listenTCP(port, factory, backlog=backlog, interface=host)
     except CannotListenError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     # Not the reactor's handler: that one would wait for a computation to be done, or for its turn among
     # ten thousand feeds.
     end_when_told()

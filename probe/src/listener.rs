@@ -1,7 +1,8 @@
-//! Whose socket listens on a port of 127.0.0.1, where loads connect: a program may name the port of somebody else's
-//! server, also one where it listens itself on another address.
+//! Whose socket listens where loads connect, on a port of 127.0.0.1 as a rule: a program may name the port of somebody
+//! else's server, also one where it listens itself on another address.
 
 use crate::procfs::{ProcFs, Process};
+use std::net::{IpAddr, SocketAddr};
 
 /// The state of a listening socket in /proc/net/tcp.
 const LISTEN: &[u8] = b"0A";
@@ -18,12 +19,12 @@ pub enum Owner {
     Unknown,
 }
 
-/// Who accepts connections to a TCP port of 127.0.0.1, seen from the processes of the trial.
-pub fn owner(procfs: &mut ProcFs, processes: &[Process], port: u16) -> Owner {
+/// Who accepts connections to an address of TCP, seen from the processes of the trial.
+pub fn owner(procfs: &mut ProcFs, processes: &[Process], address: SocketAddr) -> Owner {
     let mut listeners = Vec::new();
     for table in ["net/tcp", "net/tcp6"] {
         if let Some(text) = procfs.read(format_args!("{table}")) {
-            listeners.extend(listening(text, port));
+            listeners.extend(listening(text, address));
         }
     }
     // The kernel prefers the socket with the nearest address; those with the same one share the connections.
@@ -46,22 +47,43 @@ pub fn owner(procfs: &mut ProcFs, processes: &[Process], port: u16) -> Owner {
     }
 }
 
-/// How far an address of a listening socket, as tables of /proc/net show it, is from 127.0.0.1; None where it does
-/// not accept connections to that.
-fn distance(address: &[u8]) -> Option<u8> {
-    let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
-    let loopback = word([127, 0, 0, 1]);
-    let mapped = format!("{:016}{}{loopback}", 0, word([0, 0, 0xFF, 0xFF]));
-    if address == loopback.as_bytes() || address == mapped.as_bytes() {
+/// How far an address of a listening socket, as tables of /proc/net show it, is from that of a host; None where it
+/// does not accept connections to that.
+fn distance(address: &[u8], host: IpAddr) -> Option<u8> {
+    let same = match host {
+        IpAddr::V4(host) => {
+            address == shown(&host.octets()).as_bytes()
+                || address == shown(&host.to_ipv6_mapped().octets()).as_bytes()
+        }
+        IpAddr::V6(host) => address == shown(&host.octets()).as_bytes(),
+    };
+    if same {
         return Some(0);
     }
     let is_any = address.iter().all(|&digit| digit == b'0');
-    is_any.then_some(if address.len() == 8 { 1 } else { 2 })
+    match (is_any, address.len()) {
+        (true, 8) if host.is_ipv4() => Some(1),
+        (true, 32) => Some(2),
+        _ => None,
+    }
 }
 
-/// The sockets that listen on a port, from a table of /proc/net: distances of their addresses, and inodes.
-fn listening(table: &[u8], port: u16) -> Vec<(u8, u64)> {
-    let port = format!("{port:04X}");
+/// An address as the tables have it: words of four bytes, each in this machine's order.
+fn shown(octets: &[u8]) -> String {
+    let words = octets.chunks_exact(4);
+    words
+        .map(|word| {
+            format!(
+                "{:08X}",
+                u32::from_ne_bytes([word[0], word[1], word[2], word[3]])
+            )
+        })
+        .collect()
+}
+
+/// The sockets that listen at an address, from a table of /proc/net: distances of their own, and inodes.
+fn listening(table: &[u8], at: SocketAddr) -> Vec<(u8, u64)> {
+    let port = format!("{:04X}", at.port());
     let lines = table.split(|&byte| byte == b'\n').skip(1);
     lines
         .filter_map(|line| {
@@ -77,7 +99,7 @@ fn listening(table: &[u8], port: u16) -> Vec<(u8, u64)> {
                 return None;
             }
             let inode = std::str::from_utf8(inode).ok()?.parse().ok()?;
-            Some((distance(address)?, inode))
+            Some((distance(address, at.ip())?, inode))
         })
         .collect()
 }
@@ -94,33 +116,50 @@ mod tests {
 
     #[test]
     fn listening_sockets_of_a_port() {
-        assert_eq!(listening(TABLE, 8080), [(0, 4711)]);
-        assert_eq!(listening(TABLE, 22), [(1, 99)]);
-        assert!(listening(TABLE, 80).is_empty());
-        assert!(listening(b"", 80).is_empty());
+        let at = |address: &str| listening(TABLE, address.parse().unwrap());
+        assert_eq!(at("127.0.0.1:8080"), [(0, 4711)]);
+        assert_eq!(at("127.0.0.1:22"), [(1, 99)]);
+        assert!(at("127.0.0.1:80").is_empty());
+        assert!(at("192.0.2.1:8080").is_empty());
+        assert_eq!(at("192.0.2.1:22"), [(1, 99)]);
+        assert!(at("[2001:db8::1]:22").is_empty());
+        assert!(listening(b"", "127.0.0.1:80".parse().unwrap()).is_empty());
     }
 
     #[test]
     fn our_own_listener_and_nobodys() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let at = listener.local_addr().unwrap();
         let mut procfs = ProcFs::open().unwrap();
         let own = procfs.process(std::process::id() as i32).unwrap();
         let parent = procfs.process(own.parent).unwrap();
-        assert_eq!(owner(&mut procfs, &[own], port), Owner::Trial);
-        assert_eq!(owner(&mut procfs, &[parent], port), Owner::Other);
+        assert_eq!(owner(&mut procfs, &[own], at), Owner::Trial);
+        assert_eq!(owner(&mut procfs, &[parent], at), Owner::Other);
         drop(listener);
-        assert_eq!(owner(&mut procfs, &[own], port), Owner::Nobody);
+        assert_eq!(owner(&mut procfs, &[own], at), Owner::Nobody);
     }
 
     #[test]
     fn listeners_on_other_addresses() {
         let mut procfs = ProcFs::open().unwrap();
         let own = [procfs.process(std::process::id() as i32).unwrap()];
-        let mut owner_of = |address: &str| {
+        let mut owner_at = |address: &str, host: &str| {
             let listener = std::net::TcpListener::bind(address).unwrap();
-            owner(&mut procfs, &own, listener.local_addr().unwrap().port())
+            let port = listener.local_addr().unwrap().port();
+            owner(
+                &mut procfs,
+                &own,
+                SocketAddr::new(host.parse().unwrap(), port),
+            )
         };
+        assert_eq!(owner_at("127.0.0.2:0", "127.0.0.2"), Owner::Trial);
+        assert_eq!(owner_at("127.0.0.1:0", "127.0.0.2"), Owner::Nobody);
+        assert_eq!(owner_at("0.0.0.0:0", "127.0.0.2"), Owner::Trial);
+        if std::net::TcpListener::bind("[::1]:0").is_ok() {
+            assert_eq!(owner_at("[::1]:0", "::1"), Owner::Trial);
+            assert_eq!(owner_at("0.0.0.0:0", "::1"), Owner::Nobody);
+        }
+        let mut owner_of = |address: &str| owner_at(address, "127.0.0.1");
         assert_eq!(owner_of("127.0.0.2:0"), Owner::Nobody);
         assert_eq!(owner_of("0.0.0.0:0"), Owner::Trial);
         if std::net::TcpListener::bind("[::1]:0").is_ok() {

@@ -8,6 +8,7 @@ use crate::load::histogram::Histogram;
 use crate::load::plan::{Plan, Protocol};
 use crate::load::record::Record;
 use crate::load::report;
+use crate::remote::{Awaited, Begun, PartRecord, Sharing};
 use crate::request::{NamedLoad, Step};
 use crate::stub::calls::Ledger;
 use crate::units::nanoseconds;
@@ -36,6 +37,8 @@ struct Finished {
     begin_ns: u64,
     end_ns: u64,
     outcome: Outcome,
+    /// Of engines elsewhere.
+    sharing: Option<Sharing>,
 }
 
 pub struct LoadRunner<'a> {
@@ -44,6 +47,8 @@ pub struct LoadRunner<'a> {
     begin_ns: u64,
     marks_taken: usize,
     running: Vec<Running>,
+    /// Loads of engines elsewhere.
+    awaited: Vec<Awaited>,
     finished: Vec<Finished>,
 }
 
@@ -55,6 +60,7 @@ impl<'a> LoadRunner<'a> {
             begin_ns: 0,
             marks_taken: 0,
             running: Vec::new(),
+            awaited: Vec::new(),
             finished: Vec::new(),
         }
     }
@@ -68,13 +74,13 @@ impl<'a> LoadRunner<'a> {
     }
 
     /// Starts the loads of a step; `t_ns` is the time of the trial. The error is why they cannot begin.
-    pub fn begin(&mut self, step: usize, port: u16, t_ns: u64) -> Result<(), String> {
+    pub fn begin(&mut self, step: usize, address: SocketAddr, t_ns: u64) -> Result<(), String> {
         self.step = step;
         self.begin_ns = t_ns;
         self.marks_taken = 0;
         let mut prepared = Vec::new();
         for (load, NamedLoad { plan, .. }) in self.steps[step].loads.iter().enumerate() {
-            let plan = Arc::new(plan.at(SocketAddr::from(([127, 0, 0, 1], port))));
+            let plan = Arc::new(plan.at(address));
             prepared.push((load, Arc::clone(&plan), Prepared::new(plan)?));
         }
         let start_ns = now_ns();
@@ -92,11 +98,74 @@ impl<'a> LoadRunner<'a> {
         Ok(())
     }
 
+    /// Has engines elsewhere carry out the loads of a step.
+    pub fn await_engines(&mut self, step: usize, address: SocketAddr) {
+        self.step = step;
+        self.marks_taken = 0;
+        let loads = self.steps[step].loads.iter().enumerate();
+        self.awaited = loads
+            .map(|(load, named)| Awaited::new(load, Arc::new(named.plan.at(address))))
+            .collect();
+    }
+
+    /// The engines have begun; `t_ns` is the time of the trial. The error: the driver said what cannot be.
+    pub fn engines_begun(&mut self, begun: &Begun, t_ns: u64) -> Result<(), String> {
+        let is_first = self.awaited.iter().all(|load| load.sharing.is_none());
+        if self.awaited.is_empty() || !is_first {
+            return Err("the driver began a step that is not awaited".into());
+        }
+        if begun.engines.len() != self.awaited.len() || begun.engines.contains(&0) {
+            let loads = self.awaited.len();
+            return Err(format!("the driver must name the engines of {loads} loads"));
+        }
+        self.begin_ns = t_ns;
+        for (load, &engines) in self.awaited.iter_mut().zip(&begun.engines) {
+            load.sharing = Some(Sharing {
+                engines,
+                within_ns: begun.within_ns,
+            });
+        }
+        Ok(())
+    }
+
+    /// An engine has ended its part of a load. Returns the step's name when it was the last one. The error: the
+    /// driver said what cannot be.
+    pub fn engine_ended(
+        &mut self,
+        part: &PartRecord,
+        t_ns: u64,
+    ) -> Result<Option<&'a str>, String> {
+        let mut loads = self.awaited.iter_mut();
+        let load = loads.find(|load| load.load == part.load);
+        load.ok_or_else(|| format!("the driver ended load {}, which is not awaited", part.load))?
+            .add(part)?;
+        if self.awaited.iter().any(Awaited::is_missing_a_part) {
+            return Ok(None);
+        }
+        for load in self.awaited.drain(..) {
+            let (number, plan, sharing) = (load.load, Arc::clone(&load.plan), load.sharing);
+            let (io, outcome) = load.whole();
+            self.finished.push(Finished {
+                step: self.step,
+                load: number,
+                plan,
+                io: io.into(),
+                begin_ns: self.begin_ns,
+                end_ns: t_ns,
+                outcome,
+                sharing,
+            });
+        }
+        Ok(Some(self.step_name(self.step)))
+    }
+
     /// When the next mark of the running step is due, and its name.
     pub fn next_mark(&self) -> Option<(u64, &'a str)> {
         let mark = self.steps.get(self.step)?.marks.get(self.marks_taken)?;
         let due_ns = self.begin_ns + nanoseconds(mark.at_s);
-        (!self.running.is_empty()).then_some((due_ns, mark.name.as_str()))
+        let has_begun = |load: &Awaited| load.sharing.is_some();
+        let runs = !self.running.is_empty() || self.awaited.iter().any(has_begun);
+        runs.then_some((due_ns, mark.name.as_str()))
     }
 
     pub fn mark_taken(&mut self) {
@@ -119,6 +188,7 @@ impl<'a> LoadRunner<'a> {
             begin_ns: self.begin_ns,
             end_ns: t_ns,
             outcome: running.engine.finish(),
+            sharing: None,
         });
         self.running.is_empty().then(|| self.step_name(self.step))
     }
@@ -210,6 +280,10 @@ impl<'a> LoadRunner<'a> {
             line["io"] = load.io.clone();
             line["begin_ns"] = load.begin_ns.into();
             line["end_ns"] = load.end_ns.into();
+            if let Some(sharing) = load.sharing {
+                line["engines"] = sharing.engines.into();
+                line["started_within_ns"] = sharing.within_ns.into();
+            }
             if let Some(ledger) = ledger {
                 line["upstreams"] = load.overhead(ledger);
             }

@@ -21,6 +21,7 @@ mod pipe;
 mod procfs;
 mod protocol_line;
 mod reference;
+mod remote;
 mod request;
 mod requests;
 mod sampler;
@@ -111,7 +112,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         let stdout = std::io::stdout();
         let mut writer = Writer::new(stdout.as_fd());
         let signals_of_trial = signals.try_clone().map_err(|error| system("dup", error))?;
-        let done = session.carry_out(*request, signals_of_trial, &mut writer)?;
+        let done = session.carry_out(*request, signals_of_trial, &mut requests, &mut writer)?;
         let is_good = matches!(done, Ok(trial::Condition::Good));
         let status = close(done.map(|_| ()), writer);
         if !is_good {

@@ -23,6 +23,12 @@ pub enum Message<'a> {
         name: &'a str,
         ns: u64,
     },
+    /// Engines elsewhere are to carry out a step of loads.
+    Drive {
+        t_ns: u64,
+        step: usize,
+        port: u16,
+    },
     Sample(&'a Sample),
     Span(Span),
     Outcome(Box<TrialOutcome>),

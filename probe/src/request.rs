@@ -4,7 +4,7 @@ use crate::load::plan::Plan;
 use crate::stub;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -120,6 +120,12 @@ pub struct Service {
     /// Upstreams that the program may call.
     #[serde(default)]
     pub stub: Option<stub::Plan>,
+    /// Where the program listens, and loads go to.
+    #[serde(default = "loopback")]
+    pub host: IpAddr,
+    /// Engines on other machines carry out the loads, and the driver tells of them.
+    #[serde(default)]
+    pub remote: bool,
 }
 
 /// Loads that run at the same time.
@@ -150,6 +156,10 @@ pub struct TimedMark {
 pub struct NamedLoad {
     pub name: String,
     pub plan: Plan,
+}
+
+fn loopback() -> IpAddr {
+    Ipv4Addr::LOCALHOST.into()
 }
 
 fn twenty() -> f64 {
@@ -252,6 +262,12 @@ impl Service {
     fn check(&self) -> Result<(), String> {
         if let Some(stub) = &self.stub {
             stub.check()?;
+            if self.remote || self.host != loopback() {
+                return Err("service.stub: upstreams are for a program and loads on this machine, at 127.0.0.1".into());
+            }
+        }
+        if self.host.is_unspecified() || self.host.is_multicast() {
+            return Err("service.host: name the address of one machine".into());
         }
         for step in &self.steps {
             if step.loads.is_empty() {
@@ -278,7 +294,7 @@ impl Service {
                         "service.steps: leave `addresses` out: loads go to the program's own address".into(),
                     );
                 }
-                let anywhere = SocketAddr::from(([127, 0, 0, 1], 1));
+                let anywhere = SocketAddr::new(self.host, 1);
                 load.plan.at(anywhere).check()?;
             }
         }

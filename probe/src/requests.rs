@@ -4,12 +4,15 @@ use crate::sys;
 use rustix::event::{poll, PollFd, PollFlags};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::io::{AsFd, OwnedFd};
+use std::mem;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 
 const MAX_BYTES: u64 = 16 << 20;
 
 pub struct Requests {
     reader: BufReader<File>,
+    /// The beginning of a line whose end has not come yet; of `arrived` only.
+    partial: Vec<u8>,
 }
 
 impl Requests {
@@ -17,7 +20,41 @@ impl Requests {
         let file = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Requests {
             reader: BufReader::new(File::from(file)),
+            partial: Vec::new(),
         })
+    }
+
+    /// Readable when lines may have come.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.reader.get_ref().as_fd()
+    }
+
+    /// The lines that have come, none while one is not whole; None at the end of stdin. Waits for nothing where `file`
+    /// is readable.
+    pub fn arrived(&mut self) -> Result<Option<Vec<Vec<u8>>>, String> {
+        let bytes = match self.reader.fill_buf() {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return Ok(Some(Vec::new()))
+            }
+            Err(error) => return Err(format!("stdin: {error}")),
+        };
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let mut lines = Vec::new();
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.partial.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                lines.push(mem::take(&mut self.partial));
+            }
+        }
+        let count = bytes.len();
+        self.reader.consume(count);
+        match self.partial.len() as u64 > MAX_BYTES {
+            true => Err(format!("more than {MAX_BYTES} bytes in one line")),
+            false => Ok(Some(lines)),
+        }
     }
 
     /// The next line; None at the end of stdin, or when a signal that asks for the end came while nothing was under
@@ -73,12 +110,31 @@ mod tests {
         drop(write);
         let mut requests = Requests {
             reader: BufReader::new(File::from(read)),
+            partial: Vec::new(),
         };
         let mut lines = Vec::new();
         while let Some(line) = requests.next(&signals).unwrap() {
             lines.push(line);
         }
         assert_eq!(lines, [&b"a\n"[..], b"b\n", b"c"]);
+    }
+
+    #[test]
+    fn lines_that_arrive_in_pieces() {
+        let (read, write) = pipe().unwrap();
+        let mut requests = Requests {
+            reader: BufReader::new(File::from(read)),
+            partial: Vec::new(),
+        };
+        let mut after = |bytes: &[u8]| {
+            rustix::io::write(&write, bytes).unwrap();
+            requests.arrived().unwrap().unwrap()
+        };
+        assert_eq!(after(b"a\nb"), [b"a\n"]);
+        assert!(after(b"c").is_empty());
+        assert_eq!(after(b"d\n\ne\n"), [&b"bcd\n"[..], b"\n", b"e\n"]);
+        drop(write);
+        assert!(requests.arrived().unwrap().is_none());
     }
 
     #[test]
@@ -92,6 +148,7 @@ mod tests {
         let (read, _open) = pipe().unwrap();
         let mut requests = Requests {
             reader: BufReader::new(File::from(read)),
+            partial: Vec::new(),
         };
         assert!(requests.next(&signals).unwrap().is_none());
     }

@@ -135,6 +135,8 @@ mod tests {
             end_s: 2.0,
             steps: (0..steps).map(|_| step()).collect(),
             stub: None,
+            host: [127, 0, 0, 1].into(),
+            remote: false,
         })
     }
 

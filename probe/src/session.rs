@@ -6,6 +6,7 @@ use crate::inputs;
 use crate::pin::ProbeCpus;
 use crate::reference;
 use crate::request::Request;
+use crate::requests::Requests;
 use crate::trial::{listen_upstreams, run, Condition, Setup};
 use crate::writer::{ReaderGone, Writer};
 use rustix::process::{getpid, getppid, set_child_subreaper, Pid};
@@ -29,11 +30,13 @@ impl Session {
         })
     }
 
-    /// Carries out a trial. The outer error: it could not begin.
+    /// Carries out a trial. `notices`: what the driver says meanwhile, where engines elsewhere have its loads. The
+    /// outer error: it could not begin.
     pub fn carry_out(
         &mut self,
         mut request: Request,
         signals: OwnedFd,
+        notices: &mut Requests,
         writer: &mut Writer,
     ) -> Result<Result<Condition, ReaderGone>, String> {
         let reference = request
@@ -54,7 +57,7 @@ impl Session {
             reference,
             cgroup: self.cgroup.take(),
         };
-        let done = run(&request, setup, signals, writer)
+        let done = run(&request, setup, signals, notices, writer)
             .map_err(|error| format!("cannot begin the trial: {error}"))?;
         Ok(done.map(|(condition, cgroup)| {
             self.cgroup = cgroup;

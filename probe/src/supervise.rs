@@ -14,6 +14,7 @@ use rustix::process::{
     PidfdFlags, Signal,
 };
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -117,10 +118,10 @@ impl Supervisor {
         sys::next_signal(&self.signals)
     }
 
-    /// Whose socket listens on a port of this host.
-    pub fn listener(&mut self, port: u16) -> Owner {
+    /// Whose socket listens at an address of this host.
+    pub fn listener(&mut self, address: SocketAddr) -> Owner {
         let tree = self.tree(&mut |_, _| {});
-        owner(&mut self.procfs, &tree, port)
+        owner(&mut self.procfs, &tree, address)
     }
 
     /// Whether a process is one of the trial's; None when it has ended, so that nobody knows any more.

@@ -10,7 +10,8 @@ import threading
 import time
 
 how = sys.argv[1]
-HOST = "127.0.0.2" if how in ("listens-elsewhere", "hides-behind-another") else "127.0.0.1"
+given = dict(word.split("=", 1) for word in sys.argv[2:] if "=" in word)
+HOST = "127.0.0.2" if how in ("listens-elsewhere", "hides-behind-another") else given.get("host", "127.0.0.1")
 answers = itertools.count(1)
 
 

@@ -278,6 +278,11 @@ def test_facts_of_the_machine(without_vega: None) -> None:
     assert "turbo unknown" in text
     assert "limits descriptors soft 1,024" in text
     assert "memory 16.0 GiB" in text
+    engines = {"east": {**HOST, "kernel": "9.9"}}
+    two_sided = {**HOST, "engines": 1, "machines": {"west ← east": {**HOST, "engines": engines}}}
+    text = read(example(host=two_sided)).text()
+    assert "load from 1 engine on other machines" in text
+    assert "west ← east: engine east: kernel 9.9" in text
 
 
 @pytest.mark.skipif(not PLOTS, reason="the `report` extra is not installed")

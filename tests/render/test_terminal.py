@@ -134,3 +134,9 @@ def test_the_machine() -> None:
     host = {"cpu_model": "X", "cpus": 4, "memory_bytes": 16 << 30, "kernel": "6.1", "hypervisor": "KVM"}
     assert machine(host) == "X, 4 CPUs, 16 GiB, Linux 6.1, virtual (KVM)"
     assert machine({}) == "unknown CPU, ? CPUs, Linux ?"
+    place = {**host, "engines": {"east": host, "west": host}}
+    assert machine({**host, "engines": 2, "machines": {"north ← east, west": place}}) == (
+        f"{machine(host)}; load from east, west: {machine(host)}"
+    )
+    several = {"a ← b": {**host, "engines": {"b": host}}, "c ← d": {**host, "engines": {"d": host}}}
+    assert machine({**host, "engines": 1, "machines": several}) == f"a ← b, c ← d: {machine(host)}"

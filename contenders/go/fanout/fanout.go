@@ -46,7 +46,7 @@ func main() {
 		// Nothing is printed for a connection.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	service.Run(given.Port(), func(listener net.Listener) { _ = server.Serve(listener) })
+	service.Run(given.Host(), given.Port(), func(listener net.Listener) { _ = server.Serve(listener) })
 }
 
 // onlyGetRoot is no ServeMux: that would redirect paths such as `//`.

@@ -21,7 +21,7 @@ const longest = 100
 func main() {
 	given := settings.Read()
 	runtime.GOMAXPROCS(given.Cores())
-	service.Run(given.Port(), serve)
+	service.Run(given.Host(), given.Port(), serve)
 }
 
 func serve(listener net.Listener) {

@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// Run listens on 127.0.0.1, says so, and serves until SIGTERM or the end of stdin.
-func Run(port int, serve func(net.Listener)) {
+// Run listens, says so, and serves until SIGTERM or the end of stdin.
+func Run(host string, port int, serve func(net.Listener)) {
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, syscall.SIGTERM)
-	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	listener, err := net.Listen("tcp4", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: cannot listen: %v\n", filepath.Base(os.Args[0]), err)
 		os.Exit(1)

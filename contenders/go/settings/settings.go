@@ -4,6 +4,7 @@ package settings
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -60,6 +61,18 @@ func (g Given) Text(key string) string {
 
 // Port is where a server listens; 0 is any that is free.
 func (g Given) Port() int { return g.WholeNumberOr("port", 0, 65535, 0) }
+
+// Host is the IPv4 address where a server listens.
+func (g Given) Host() string {
+	host, ok := g["host"]
+	if !ok {
+		return "127.0.0.1"
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.To4() == nil {
+		refuse("host", "an IPv4 address", host)
+	}
+	return host
+}
 
 // OneOf takes the first choice as the default.
 func (g Given) OneOf(key string, choices ...string) string {

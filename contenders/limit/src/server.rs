@@ -2,7 +2,7 @@
 //! out to the others in turn.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::process::exit;
 use std::thread;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::mailbox::Address;
 
 const BACKLOG: i32 = 4096;
 
-/// Listens on 127.0.0.1 and says so. From then on SIGTERM and the end of stdin
+/// Listens and says so. From then on SIGTERM and the end of stdin
 /// end the program.
-pub fn begin(port: u16) -> io::Result<TcpListener> {
+pub fn begin(address: SocketAddrV4) -> io::Result<TcpListener> {
     end_on_sigterm();
     raise_the_limit_of_open_files();
     let socket = socket_with(
@@ -26,7 +26,7 @@ pub fn begin(port: u16) -> io::Result<TcpListener> {
         None,
     )?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    bind(&socket, &address)?;
     listen(&socket, BACKLOG)?;
     let listener = TcpListener::from(socket);
     let mut out = io::stdout().lock();

@@ -1,6 +1,7 @@
 //! The `key=value` arguments. Unknown keys are ignored.
 
 use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::exit;
 
 /// The largest whole number that an argument may be.
@@ -63,8 +64,16 @@ impl Given {
             .ok_or_else(|| self.refusal(key, &choices.join(" or ")))
     }
 
-    pub fn port(&self) -> Result<u16, String> {
-        Ok(self.whole_number_or("port", 0, 65535, 0)? as u16)
+    /// Where a server listens: `host` and `port`.
+    pub fn address(&self) -> Result<SocketAddrV4, String> {
+        let host = match self.0.get("host") {
+            Some(text) => text
+                .parse()
+                .map_err(|_| self.refusal("host", "an IPv4 address"))?,
+            None => Ipv4Addr::LOCALHOST,
+        };
+        let port = self.whole_number_or("port", 0, 65535, 0)? as u16;
+        Ok(SocketAddrV4::new(host, port))
     }
 
     /// There is a thread for each: there is an end to them.

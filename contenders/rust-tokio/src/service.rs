@@ -10,16 +10,16 @@ use crate::report;
 
 const BACKLOG: u32 = 4096;
 
-/// A listener on 127.0.0.1, which is announced. From now on SIGTERM and the end of stdin end the program, whatever
+/// A listener, which is announced. From now on SIGTERM and the end of stdin end the program, whatever
 /// is in progress. Must be called inside the runtime.
-pub fn listen(port: u16) -> TcpListener {
+pub fn listen(host: Ipv4Addr, port: u16) -> TcpListener {
     let socket = TcpSocket::new_v4().expect("a socket can be made");
     let listener = socket
         .set_reuseaddr(true)
-        .and_then(|()| socket.bind((Ipv4Addr::LOCALHOST, port).into()))
+        .and_then(|()| socket.bind((host, port).into()))
         .and_then(|()| socket.listen(BACKLOG))
         .unwrap_or_else(|error| {
-            eprintln!("port must be one that is free, not {port}: {error}");
+            eprintln!("port must be one that is free on {host}, not {port}: {error}");
             exit(2);
         });
     end_when_told();

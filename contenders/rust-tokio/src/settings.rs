@@ -2,6 +2,7 @@
 //! unknown keys are ignored.
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::process::exit;
 
 /// The largest whole number that an argument may be.
@@ -46,6 +47,16 @@ impl Given {
 
     pub fn port(&self) -> u16 {
         self.whole_number_or("port", 0, 65535, 0) as u16
+    }
+
+    /// Where a server listens.
+    pub fn host(&self) -> Ipv4Addr {
+        match self.0.get("host") {
+            Some(text) => text
+                .parse()
+                .unwrap_or_else(|_| self.refuse("host", "an IPv4 address")),
+            None => Ipv4Addr::LOCALHOST,
+        }
     }
 
     pub fn repeats(&self) -> u64 {

@@ -6,6 +6,7 @@ use crate::listener::Owner;
 use crate::messages::Message;
 use crate::protocol_line::{Event, Parsed};
 use crate::text::quoted;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long a program that is ending may take for it.
@@ -60,12 +61,13 @@ impl Trial<'_, '_> {
 
     /// Ends the trial where the port is not the program's.
     fn check_listener(&mut self, port: u16) {
-        let why = match self.supervisor.listener(port) {
+        let host = self.host();
+        let why = match self.supervisor.listener(SocketAddr::new(host, port)) {
             Owner::Trial | Owner::Unknown => return,
-            Owner::Other => "is another program's",
+            Owner::Other => "is another program's".into(),
             // A program that has just died has closed its port: that it ended is the reason.
             Owner::Nobody if self.supervisor.ends_within(DYING) => return,
-            Owner::Nobody => "has no listener on 127.0.0.1",
+            Owner::Nobody => format!("has no listener on {host}"),
         };
         self.stop(Cause::WrongEvidence(format!(
             "::ready names port {port}, which {why}"

@@ -21,6 +21,7 @@ use crate::pin;
 use crate::procfs::ProcFs;
 use crate::reference;
 use crate::request::{Request, PROTOCOL};
+use crate::requests::Requests;
 use crate::sampler::{Limits, Sampler};
 use crate::sampling::Sampling;
 use crate::service::Service;
@@ -44,6 +45,8 @@ use wait::{Files, Ready};
 struct Trial<'a, 'w> {
     request: &'a Request,
     writer: &'a mut Writer<'w>,
+    /// What the driver says, while it can and engines elsewhere have the loads.
+    notices: Option<&'a mut Requests>,
     supervisor: Supervisor,
     sampling: Sampling,
     start: Instant,
@@ -78,6 +81,7 @@ pub fn run(
     request: &Request,
     setup: Setup,
     signals: OwnedFd,
+    notices: &mut Requests,
     writer: &mut Writer,
 ) -> io::Result<Result<(Condition, Option<Cgroup>), ReaderGone>> {
     let probe_cpu_ns = clock::process_cpu_ns();
@@ -122,6 +126,9 @@ pub fn run(
     let mut trial = Trial {
         request,
         writer,
+        notices: service
+            .is_some_and(|service| service.remote)
+            .then_some(notices),
         supervisor,
         sampling: Sampling::new(Sampler::new(
             procfs,
@@ -278,6 +285,9 @@ impl Trial<'_, '_> {
                     self.write_sample(taken)?;
                 }
             }
+            if ready.notices {
+                self.read_notices(now)?;
+            }
             if ready.stdout {
                 for event in self.output.read_stdout(now).0 {
                     self.handle(event, now, true)?;
@@ -304,6 +314,7 @@ impl Trial<'_, '_> {
             samples: self.sampling.file(),
             stdout: self.output.stdout.waiting(now_ns),
             stderr: self.output.stderr.waiting(now_ns),
+            notices: self.notices.as_ref().map(|notices| notices.file()),
         };
         let timeout_ns = until_ns.saturating_sub(self.now_ns());
         wait::wait(&files, self.loads.files(), timeout_ns)

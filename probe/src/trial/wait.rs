@@ -15,6 +15,8 @@ pub struct Files<'a> {
     pub samples: Option<BorrowedFd<'a>>,
     pub stdout: Option<BorrowedFd<'a>>,
     pub stderr: Option<BorrowedFd<'a>>,
+    /// What the driver says.
+    pub notices: Option<BorrowedFd<'a>>,
 }
 
 /// What is ready after a wait.
@@ -26,6 +28,7 @@ pub struct Ready {
     pub samples: bool,
     pub stdout: bool,
     pub stderr: bool,
+    pub notices: bool,
     /// Indices of the loads that have ended, in descending order.
     pub loads: Vec<usize>,
 }
@@ -49,6 +52,7 @@ pub fn wait<'a>(
         optional(files.samples),
         optional(files.stdout),
         optional(files.stderr),
+        optional(files.notices),
     ];
     let first_load = polled.len();
     polled.extend(loads.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
@@ -67,6 +71,7 @@ pub fn wait<'a>(
         samples: fixed[4],
         stdout: fixed[5],
         stderr: fixed[6],
+        notices: fixed[7],
         loads: (0..loads.len()).rev().filter(|&load| loads[load]).collect(),
     }
 }

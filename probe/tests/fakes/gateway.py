@@ -58,7 +58,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
 
-server = Server(("127.0.0.1", 0), Handler)
+server = Server((given.get("host", "127.0.0.1"), 0), Handler)
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 if mode == "silent":
     # It listens, and answers nobody.

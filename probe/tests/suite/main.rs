@@ -13,6 +13,7 @@ mod output;
 mod parts;
 mod plain;
 mod programs;
+mod remote;
 mod schedule;
 mod secure;
 mod services;

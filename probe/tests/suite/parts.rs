@@ -19,8 +19,13 @@ fn probe(line: &Value) -> Child {
     probe
 }
 
-/// The messages of each engine, and those of their records merged. All are ready before the first is started.
-fn shared(whole: &Value, engines: usize) -> (Vec<Vec<Value>>, Vec<Value>) {
+fn values(text: &str) -> Vec<Value> {
+    let lines = text.lines().map(serde_json::from_str);
+    lines.collect::<Result<_, _>>().unwrap()
+}
+
+/// The messages of each engine of a load. All are ready before the first is started.
+pub fn carried_out(whole: &Value, engines: usize) -> Vec<Vec<Value>> {
     let mut ready = Vec::new();
     for engine in 0..engines {
         let part = json!({"engine": engine, "engines": engines});
@@ -33,16 +38,18 @@ fn shared(whole: &Value, engines: usize) -> (Vec<Vec<Value>>, Vec<Value>) {
     for (engine, ..) in &mut ready {
         engine.stdin.take().unwrap().write_all(b"\n").unwrap();
     }
-    let values = |text: &str| -> Vec<Value> {
-        let lines = text.lines().map(serde_json::from_str);
-        lines.collect::<Result<_, _>>().unwrap()
-    };
     let mut parts = Vec::new();
     for (mut engine, mut reader, mut text) in ready {
         reader.read_to_string(&mut text).unwrap();
         assert!(engine.wait().unwrap().success());
         parts.push(values(&text));
     }
+    parts
+}
+
+/// The messages of each engine, and those of their records merged.
+fn shared(whole: &Value, engines: usize) -> (Vec<Vec<Value>>, Vec<Value>) {
+    let parts = carried_out(whole, engines);
     let load = &whole["load"];
     let request = json!({"version": 1, "merge": {"load": load, "records": engines}});
     let mut merging = probe(&request);
@@ -56,7 +63,7 @@ fn shared(whole: &Value, engines: usize) -> (Vec<Vec<Value>>, Vec<Value>) {
     (parts, values(&String::from_utf8(output.stdout).unwrap()))
 }
 
-fn of<'a>(messages: &'a [Value], kind: &str) -> &'a Value {
+pub fn of<'a>(messages: &'a [Value], kind: &str) -> &'a Value {
     let message = messages.iter().find(|message| message["type"] == kind);
     message.unwrap_or_else(|| panic!("no {kind} in {messages:?}"))
 }

@@ -49,6 +49,7 @@ def diagnose(
         *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done)),
         *_obstacles(headline, cells, comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
+        *two_sided(experiment, measured),
         *noisy_neighbour(measured),
         *_drifted(measured),
         *_carried_over(headline, cells, measured),
@@ -210,6 +211,15 @@ def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
         texts = tuple(f"{name} ({warning.text})" for name, warning in warnings.items())
         remedy = next(iter(warnings.values())).remedy
         yield Diagnostic(f"engine-{code}", texts, text=", ".join(texts), remedy=remedy)
+
+
+def two_sided(experiment: Experiment, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`two-sided`: the load came from engines on other machines; `within_ns`: how far apart those of
+    one load started at most."""
+    if experiment.engines:
+        within = [load.started_within_ns or 0 for trial in trials for load in trial.loads]
+        values = {"engines": experiment.engines, "within_ns": max(within, default=0)}
+        yield Diagnostic("two-sided", values=values)
 
 
 def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:

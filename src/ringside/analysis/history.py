@@ -14,7 +14,11 @@ from ringside.model.results import Interval
 from ringside.stats.energy import MIN_VALUES, level_changes
 
 # Facts of a machine that make it another one, or another state of it.
-MACHINE = ("cpu_model", "cpus", "cpus_usable", "kernel", "system", "hypervisor", "memory_bytes", "governor")
+# `engines`: on other machines, which the load came from.
+MACHINE = (
+    *("cpu_model", "cpus", "cpus_usable", "kernel", "system", "hypervisor", "memory_bytes", "governor"),
+    "engines",
+)
 # Shorter series are not looked at.
 MIN_RUNS = MIN_VALUES
 # A machine that computes so much slower or faster, between the same facts, explains a change of that size.

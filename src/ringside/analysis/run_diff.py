@@ -77,6 +77,12 @@ def diff(
             f"{first.run.id} is of the workload `{first.measurement.name}`, {second.run.id} of "
             f"`{second.measurement.name}`: they cannot be compared"
         )
+    if first.experiment.engines != second.experiment.engines:
+        places = (_load_place(run) for run in (first, second))
+        raise UsageError(
+            f"the load of {' and that of '.join(places)}: where the load is changes what is measured, so the "
+            "two cannot be compared"
+        )
     metrics = (first.measurement.metric(metric),) if metric else first.metrics
     shared = [
         cell
@@ -103,6 +109,13 @@ def diff(
         _diagnose(first, second, machine),
         margin,
     )
+
+
+def _load_place(run: RunAnalysis) -> str:
+    engines = run.experiment.engines
+    if not engines:
+        return f"{run.run.id} came from its own machine"
+    return f"{run.run.id} came from {engines} engine{'s' * (engines != 1)} on other machines"
 
 
 def _log_shift(after: Mapping[int, float], before: Mapping[int, float]) -> Interval | None:

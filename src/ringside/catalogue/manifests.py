@@ -49,6 +49,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
             kind=table.kind or manifest.kind,
             most=table.most,
             only=levels_of(file, ("workload", name, "only"), table.only),
+            host=table.host,
         )
         for name, table in manifest.workload.items()
     }
@@ -103,6 +104,8 @@ def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -
     for name, table in manifest.workload.items():
         keys = ("workload", name)
         workload = known_workload(file, name, known, keys)
+        if table.host and not workload.is_service:
+            raise file.error(f"`host` is for servers, and `{name}` has none", (*keys, "host"))
         for key, named in (("most", table.most), ("only", table.only)):
             for factor in named:
                 check_factor(file, factor, name, workload, (*keys, key, factor))

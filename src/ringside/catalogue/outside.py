@@ -16,7 +16,7 @@ from ringside.model.catalogue import PLACEHOLDER, Contender, Runtime, WorkloadEn
 
 MANIFEST = "contender.toml"
 # The arguments of servers that are no factors.
-_SERVER_ARGUMENTS = ("port", "seed", "upstreams", "tick_ms", "timeout_ms")
+_SERVER_ARGUMENTS = ("port", "host", "seed", "upstreams", "tick_ms", "timeout_ms")
 # `mine=./server --port {port}`; a path may have a `=` behind its first `/`.
 _COMMAND = re.compile(r"([^/=]*)=(.*)", re.DOTALL)
 
@@ -81,7 +81,7 @@ def _server(name: str, line: str, known: Workloads | None) -> Contender:
         raise UsageError(f"--with {name}={line}: there is no program {program} that can be executed")
     if "/" in program:
         program = str(Path(program).absolute())
-    entry = WorkloadEntry(("{runtime}", *command[1:]), is_plain=True)
+    entry = WorkloadEntry(("{runtime}", *command[1:]), host="host" in placeholders, is_plain=True)
     servers = [workload for workload, each in (known or {}).items() if each.is_service]
     return Contender(
         name=name,

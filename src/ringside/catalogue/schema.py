@@ -127,6 +127,13 @@ class WorkloadTable(_Table, frozen=True, kw_only=True):
         dict[str, Levels],
         _about('The only levels that it supports, by factor: `{ capacity = ["own", 1] }`.'),
     ] = {}
+    host: Annotated[
+        bool,
+        _about(
+            "Of a server: whether it takes `host=ADDRESS` and listens there, so that its load can come from "
+            "other machines (`run --engines`). Without it the server listens on 127.0.0.1."
+        ),
+    ] = False
 
 
 class ManifestFile(_Table, frozen=True, kw_only=True):

@@ -178,6 +178,14 @@ def engines(text: str) -> int | tuple[str, ...]:
     return names
 
 
+engines_option = click.option(
+    "--engines",
+    type=engines,
+    metavar="N|NODE,…",
+    help="With --on: the load of servers comes from N other nodes, or from these.",
+)
+
+
 def share(text: str) -> float:
     """`2%` as 0.02: more than 0 %, up to 100 %."""
     from ringside.catalogue import quantities

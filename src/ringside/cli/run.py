@@ -50,6 +50,7 @@ EXIT_INTERRUPTED = 130
 )
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
 @params.on_option
+@params.engines_option
 @click.option("--serve", "serves", is_flag=True, help="Show the run in a browser meanwhile.")
 @params.port_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
@@ -70,6 +71,7 @@ def run(
     sandbox: bool = False,
     resume: str | None = None,
     on: str | None = None,
+    engines: int | tuple[str, ...] | None = None,
     serves: bool = False,
     port: int = 8000,
     as_json: bool = False,
@@ -100,6 +102,8 @@ def run(
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
             "--margin, --seed, --full, --sandbox"
         )
+    if engines is not None and not on:
+        raise UsageError("--engines is for --on: name the cluster, or leave it out")
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
@@ -119,6 +123,7 @@ def run(
             seed=seed,
             full=full,
             sandbox=sandbox,
+            engines=len(engines) if isinstance(engines, tuple) else engines or 0,
             outside=tuple(outside),
         )
         task = new_task(selection, catalogue)
@@ -130,7 +135,7 @@ def run(
         make: Callable[[Store], Campaign | ClusterCampaign]
         capacity: Capacity
         if on and not task.is_empty:
-            capacity, make = stack.enter_context(engaged(on, task, catalogue, progress))
+            capacity, make = stack.enter_context(engaged(on, task, catalogue, progress, engines))
             free_cpus: Sequence[int] = ()
         else:
             executor = capacity = LocalExecutor()
@@ -163,6 +168,8 @@ def run(
         name = task.suite_id or (runs[-1].id if runs else None)
         words = shlex.join([str(name), *with_options({"name": str(name), "outside": list(outside)})])
         goes_on = f"{words} --on {shlex.quote(on)}" if on else words
+        if isinstance(engines, tuple):
+            goes_on += f" --engines {shlex.quote(','.join(engines))}"
         hint = f"; `ringside run --resume {goes_on}` goes on, `ringside show {name}` shows what is there"
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ringside.cluster.engines import Engines
+from ringside.cluster.groups import GroupSession, Site
 from ringside.cluster.parcel import sent_probe
+from ringside.cluster.two_sided import TwoSidedExecutor
 from ringside.errors import ProbeError
 from ringside.measure import host, plan, runner, sandbox
 from ringside.measure.exclusive import MachineLock
@@ -45,6 +48,7 @@ class Bench:
         self._lock = MachineLock()
         self._prepared: dict[str, runner.Prepared] = {}
         self._maker: runner.ContenderTrials | None = None
+        self._address: str | None = None
 
     def facts(self) -> NodeFacts:
         """The node's. Raises ProbeError where no probe starts there."""
@@ -56,6 +60,17 @@ class Bench:
     def take_machine(self) -> bool:
         """Have the lock of the machine, unless another process measures there."""
         return self._lock.take()
+
+    def take_engines(self, site: Site) -> dict[str, Mapping[str, Any]]:
+        """Have the loads of trials come from the site's engines; the facts of their machines, by name. Raises
+        ClusterError where an engine cannot be started."""
+        import ray
+
+        probe = self._executor.probe
+        engines = Engines(GroupSession(ray, site), site.engines, _say_nothing, probe=probe)
+        self._executor = TwoSidedExecutor(probe, engines)
+        self._address = site.node.address
+        return {node.name: facts for node, facts in engines.facts().items()}
 
     def prepare(
         self, experiment: Experiment, points: Sequence[Point], contenders: Mapping[str, Contender]
@@ -78,7 +93,7 @@ class Bench:
         prepared = self._prepared[experiment]
         # Not for preparing: builds may use all CPUs.
         _keep_off_contender_cpus(self._executor)
-        self._maker = runner.ContenderTrials(seed, prepared, self._executor)
+        self._maker = runner.ContenderTrials(seed, prepared, self._executor, listen_at=self._address)
         self._maker.warm_up(SilentObserver())
 
     def trial(self, block: int, position: int, cell: Cell, first: bool) -> Trial:
@@ -114,6 +129,10 @@ class _Silent(SilentObserver):
 
 def _nothing() -> None:
     pass
+
+
+def _say_nothing(text: str) -> None:
+    """The driver tells users what it waits for."""
 
 
 def _here(contender: Contender) -> Contender:

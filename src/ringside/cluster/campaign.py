@@ -162,7 +162,8 @@ class ClusterCampaign:
                 self.observer.on_prepared(replace(each, contender=shown))
 
     def _facts(self, machine: Machine, prepared: _Prepared) -> dict[str, Any]:
-        return {**machine.facts.host, "contenders": prepared.receipts(machine.name)}
+        facts = {**machine.facts.host, "contenders": prepared.receipts(machine.name)}
+        return facts | ({"engines": dict(machine.engines)} if machine.engines else {})
 
     def _begin(self, prepared: _Prepared) -> Run:
         selection, suite_id = self.task.selection, self.task.suite_id
@@ -182,6 +183,8 @@ class ClusterCampaign:
         )
         seed = random.SystemRandom().randrange(2**31) if selection.seed is None else selection.seed
         facts = {**first.facts.host, "machines": {}}
+        if experiment.engines:
+            facts["engines"] = experiment.engines
         run = self.store.begin_run(experiment.name, seed, values, facts, sources)
         return self._with_machines(run, prepared, list(self.machines))
 

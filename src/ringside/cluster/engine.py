@@ -9,12 +9,14 @@ from __future__ import annotations
 import tempfile
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from ringside.cluster.parcel import sent_probe
 from ringside.errors import ProbeError, RingsideError
+from ringside.measure import host
 from ringside.probe.process import Probe
 from ringside.probe.protocol import VERSION, EngineMessage, LoadPlan, LoadRequest
 
@@ -40,6 +42,10 @@ class Engine:
         self._is_called_off = False
         self._answer = Answer()
 
+    def facts(self) -> dict[str, Any]:
+        """The machine's."""
+        return host.facts()
+
     def prepare(self, protocol: int, plan: bytes, certificates: bytes | None) -> Answer:
         """Make an engine ready for its part of a load. `plan`: in JSON; `certificates`: the contents of its
         `cacert`. The answer has an error, or nothing."""
@@ -47,6 +53,9 @@ class Engine:
             return Answer(error=f"its ringside speaks protocol {VERSION}, and this one {protocol}")
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off, self._answer = False, Answer()
+        if self._probe and self._probe.interrupted:
+            # It would end this load, too.
+            self._probe = None
         # A thread of its own lives as long as the load: with its parent's thread a probe ends, too.
         self._thread = threading.Thread(target=self._run, args=(plan, certificates), daemon=True)
         self._thread.start()

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,12 +23,13 @@ from msgspec.structs import replace
 from ringside.cluster import parts
 from ringside.cluster.engine import READY_S, Answer, Engine
 from ringside.cluster.parts import EnginePart
-from ringside.cluster.session import Node, Session
+from ringside.cluster.session import Node, NodeLostError, Session
 from ringside.errors import ClusterError, UsageError
 from ringside.probe.process import Probe
 from ringside.probe.protocol import (
     VERSION,
     EngineMessage,
+    EngineRecord,
     LoadOutcome,
     LoadPlan,
     LoadRequest,
@@ -48,6 +50,15 @@ _PATIENCE_S = 3.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The place of an engine: its node, and its number there, from 0: more than one where loads run at the
+    same time."""
+
+    node: Node
+    number: int = 0
+
+
 class Engines:
     """Engines on these nodes, one each, until `close`, or the end of a `with`. `interrupted`: whether a
     signal ended a load. After a load `parts` has what each engine did, and `started_within_s` a bound on how
@@ -60,19 +71,21 @@ class Engines:
         say: Callable[[str], None],
         *,
         place_s: float = _PLACE_S,
+        probe: Probe | None = None,
     ) -> None:
-        """`say` gets a line where the nodes keep us waiting, for `place_s` at most. Raises ProbeError where
-        this machine has no probe, ClusterError where an engine cannot be started."""
+        """`say` gets a line where the nodes keep us waiting, for `place_s` at most. `probe`: the one that
+        merges, found if left out. Raises ProbeError where this machine has none, ClusterError where an engine
+        cannot be started."""
         self.nodes = tuple(nodes)
         self.parts: tuple[EnginePart, ...] = ()
         self.started_within_s = 0.0
         self.interrupted = False
         self._signals = 0
         self._session = session
-        self._probe = Probe()
-        self._actors = {node: session.actor(Engine, node).remote() for node in nodes}
-        with self._ending_at_errors(), self._interrupts():
-            self._call(lambda node: self._actors[node].__ray_ready__.remote(), place_s, say)
+        self._probe = probe or Probe()
+        self._place_s = place_s
+        self._actors: dict[Seat, Any] = {}
+        self._place([Seat(node) for node in nodes], say)
 
     def load(
         self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
@@ -88,9 +101,14 @@ class Engines:
                 f"{plan.connections} connections are too few for {count} engines with {threads} each: "
                 "each thread needs one"
             )
+        certificates = _certificates(plan)
+        texts = _texts(plan, count)
+        plans = {Seat(node): text for node, text in zip(self.nodes, texts, strict=True)}
         with self._ending_at_errors(), self._interrupts():
-            answers = self._carry_out(plan)
-        each = [parts.part_of(node, answer) for node, answer in answers.items()]
+            self._prepare(plans, certificates)
+            self._start(list(plans))
+            answers = self._results(list(plans), _limit_s([plan]))
+        each = [parts.part_of(seat.node, answer) for seat, answer in answers.items()]
         self.parts = tuple(part for part, _ in each)
         merged = self._probe.merge(plan, [record for _, record in each])
         outcome = merged[-1]
@@ -102,82 +120,125 @@ class Engines:
                 on_message(message)
         return messages
 
-    def _carry_out(self, plan: LoadPlan) -> Mapping[Node, Answer]:
-        """The engines' answers, none of them an error."""
-        cacert = plan.tls.cacert if plan.tls else None
-        certificates = Path(cacert).read_bytes() if cacert else None
-        count = len(self.nodes)
-        texts = [
-            msgspec.json.encode(replace(plan, part=PartOfLoad(engine, count))) for engine in range(count)
-        ]
-        plans = dict(zip(self.nodes, texts, strict=True))
+    def step(
+        self, plans: Sequence[LoadPlan], on_begun: Callable[[Sequence[int]], None]
+    ) -> list[tuple[int, EnginePart, EngineRecord]]:
+        """Loads that run at the same time, each of as many engines as it has connections for; `on_begun`
+        gets their numbers when all have been started, and `started_within_s` is there then. What each engine
+        counted, with the number of the load. Raises NodeLostError where an engine is lost, ClusterError where
+        one cannot do its part, KeyboardInterrupt after `call_off` before they began."""
+        counts = [min(len(self.nodes), plan.connections // plan.threads) for plan in plans]
+        texts: dict[Seat, bytes] = {}
+        for number, (plan, count) in enumerate(zip(plans, counts, strict=True)):
+            seats = [Seat(node, number) for node in self.nodes[:count]]
+            texts |= zip(seats, _texts(plan, count), strict=True)
+        with self._ending_at_errors():
+            self._place([seat for seat in texts if seat not in self._actors])
+            self._prepare(texts, None)
+            self._start(list(texts))
+            on_begun(counts)
+            answers = self._results(list(texts), _limit_s(plans))
+        return [(seat.number, *parts.part_of(seat.node, answer)) for seat, answer in answers.items()]
+
+    def call_off(self) -> None:
+        """End the loads of a step, and of those that follow until `go_on`, from any thread. Engines that have
+        begun still report."""
+        self._signals += 1
+        self.interrupted = True
+
+    def go_on(self) -> None:
+        """After `call_off`."""
+        self.interrupted, self._signals = False, 0
+
+    def facts(self) -> dict[Node, Mapping[str, Any]]:
+        """The facts of the nodes' machines. Raises ClusterError."""
+        seats = [Seat(node) for node in self.nodes]
+        with self._ending_at_errors(), self._interrupts():
+            facts = self._call(lambda seat: self._actors[seat].facts.remote(), _GRACE_S, seats)
+        return {seat.node: each for seat, each in facts.items()}
+
+    def _place(self, seats: Sequence[Seat], say: Callable[[str], None] | None = None) -> None:
+        """Start engines."""
+        for seat in seats:
+            self._actors[seat] = self._session.actor(Engine, seat.node, holds=seat.number == 0).remote()
+        with self._ending_at_errors(), self._interrupts():
+            self._call(lambda seat: self._actors[seat].__ray_ready__.remote(), self._place_s, seats, say)
+
+    def _prepare(self, texts: Mapping[Seat, bytes], certificates: bytes | None) -> None:
+        """Make engines ready for their parts of loads."""
         prepared = self._call(
-            lambda node: self._actors[node].prepare.remote(VERSION, plans[node], certificates),
+            lambda seat: self._actors[seat].prepare.remote(VERSION, texts[seat], certificates),
             READY_S + _GRACE_S,
+            list(texts),
         )
         self._check(prepared)
-        told = time.monotonic()
-        self._call(lambda node: self._actors[node].start.remote(), _GRACE_S)
-        self.started_within_s = time.monotonic() - told
-        limit_s = None if plan.duration_s is None else plan.duration_s + plan.timeout_s + _PROBE_GRACE_S
-        return self._results(limit_s)
 
-    def _results(self, limit_s: float | None) -> Mapping[Node, Answer]:
+    def _start(self, seats: Sequence[Seat]) -> None:
+        """Tell all to begin."""
+        told = time.monotonic()
+        self._call(lambda seat: self._actors[seat].start.remote(), _GRACE_S, seats)
+        self.started_within_s = time.monotonic() - told
+
+    def _results(self, seats: Sequence[Seat], limit_s: float | None) -> Mapping[Seat, Answer]:
+        """The engines' answers, none of them an error."""
         deadline = time.monotonic() + limit_s if limit_s is not None else None
-        answers: dict[Node, Answer] = {}
+        answers: dict[Seat, Answer] = {}
         is_called_off = False
-        while len(answers) < len(self.nodes):
-            rest = [node for node in self.nodes if node not in answers]
+        while len(answers) < len(seats):
+            rest = [seat for seat in seats if seat not in answers]
             given = self._call(
-                lambda node: self._actors[node].result.remote(_TICK_S), _GRACE_S, nodes=rest, ending=True
+                lambda seat: self._actors[seat].result.remote(_TICK_S), _GRACE_S, rest, ending=True
             )
-            answers |= {node: answer for node, answer in given.items() if answer is not None}
+            answers |= {seat: answer for seat, answer in given.items() if answer is not None}
             self._check(answers)
             if self.interrupted and not is_called_off:
                 is_called_off = True
-                self._call(lambda node: self._actors[node].call_off.remote(), _GRACE_S, ending=True)
+                self._call(lambda seat: self._actors[seat].call_off.remote(), _GRACE_S, seats, ending=True)
                 deadline = time.monotonic() + _END_S
             if deadline is not None and time.monotonic() > deadline:
-                raise ClusterError(f"{rest[0].name} did not end its part of the load: there are no figures")
-        return {node: answers[node] for node in self.nodes}
+                raise NodeLostError(
+                    f"{rest[0].node.name} did not end its part of the load: there are no figures"
+                )
+        return {seat: answers[seat] for seat in seats}
 
     def _call(
         self,
-        method: Callable[[Node], Any],
+        method: Callable[[Seat], Any],
         limit_s: float,
+        seats: Sequence[Seat],
         say: Callable[[str], None] | None = None,
         *,
-        nodes: Sequence[Node] | None = None,
         ending: bool = False,
-    ) -> dict[Node, Any]:
+    ) -> dict[Seat, Any]:
         """What a method of each actor returns. `ending`: a first signal does not break it off. Raises
-        ClusterError where a node is lost or takes longer than `limit_s`."""
+        NodeLostError where a node is lost or takes longer than `limit_s`."""
         ray, begun = self._session.ray, time.monotonic()
-        values: dict[Node, Any] = {}
+        values: dict[Seat, Any] = {}
         refs = {}
-        for node in self.nodes if nodes is None else nodes:
-            with self._losses(node):
-                refs[method(node)] = node
+        for seat in seats:
+            with self._losses(seat.node):
+                refs[method(seat)] = seat
         while refs:
             if self._signals > (1 if ending else 0):
                 raise KeyboardInterrupt
-            node = next(iter(refs.values()))
+            node = next(iter(refs.values())).node
             with self._losses(node):
                 done, _ = ray.wait(list(refs), num_returns=1, timeout=_TICK_S)
             for ref in done:
-                node = refs.pop(ref)
-                with self._losses(node):
-                    values[node] = ray.get(ref)
+                seat = refs.pop(ref)
+                with self._losses(seat.node):
+                    values[seat] = ray.get(ref)
             waited_s = time.monotonic() - begun
             if not done and waited_s > limit_s:
-                raise ClusterError(
+                raise NodeLostError(
                     f"{node.name} did not answer within {limit_s:g} s: another run may have it; wait for "
                     "that, or name other nodes with --engines"
                 )
             if not done and say and waited_s > _PATIENCE_S:
-                say(f"waiting for {', '.join(node.name for node in refs.values())}, up to {limit_s:g} s")
+                names = dict.fromkeys(seat.node.name for seat in refs.values())
+                say(f"waiting for {', '.join(names)}, up to {limit_s:g} s")
                 say = None
-        return {node: values[node] for node in self.nodes if node in values}
+        return {seat: values[seat] for seat in seats}
 
     @contextmanager
     def _losses(self, node: Node) -> Iterator[None]:
@@ -185,15 +246,15 @@ class Engines:
         try:
             yield
         except (self._session.ray.exceptions.RayError, ConnectionError) as error:
-            raise ClusterError(
+            raise NodeLostError(
                 f"{node.name} was lost or cannot run an engine, so there are no figures ({_reason(error)}): "
                 "repeat the load, or name other nodes with --engines"
             ) from error
 
-    def _check(self, answers: Mapping[Node, Answer]) -> None:
-        for node, answer in answers.items():
+    def _check(self, answers: Mapping[Seat, Answer]) -> None:
+        for seat, answer in answers.items():
             if answer.error:
-                raise ClusterError(f"{node.name}: {one_line(answer.error, 300)}")
+                raise ClusterError(f"{seat.node.name}: {one_line(answer.error, 300)}")
 
     def __enter__(self) -> Engines:
         return self
@@ -202,10 +263,11 @@ class Engines:
         self.close()
 
     def close(self) -> None:
-        """End all engines; each probe ends with its engine."""
+        """End all engines; each probe ends with its engine. A further `step` starts new ones."""
         for actor in self._actors.values():
             with suppress(Exception):
                 self._session.ray.kill(actor)
+        self._actors.clear()
 
     @contextmanager
     def _ending_at_errors(self) -> Iterator[None]:
@@ -233,6 +295,26 @@ class Engines:
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         self.interrupted = True
         self._signals += 1
+
+
+def _certificates(plan: LoadPlan) -> bytes | None:
+    """The contents of the file that the plan names; the nodes do not have it."""
+    cacert = plan.tls.cacert if plan.tls else None
+    return Path(cacert).read_bytes() if cacert else None
+
+
+def _texts(plan: LoadPlan, count: int) -> list[bytes]:
+    """The plans of so many engines that share a load, in JSON."""
+    return [msgspec.json.encode(replace(plan, part=PartOfLoad(engine, count))) for engine in range(count)]
+
+
+def _limit_s(plans: Sequence[LoadPlan]) -> float | None:
+    """How long loads at the same time may take; None where one has no duration."""
+    limits = [
+        None if plan.duration_s is None else plan.duration_s + plan.timeout_s + _PROBE_GRACE_S
+        for plan in plans
+    ]
+    return None if None in limits else max(limit for limit in limits if limit is not None)
 
 
 def _reason(error: Exception) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ringside.cluster import groups
 from ringside.cluster.bench import Bench, NodeFacts
+from ringside.cluster.groups import Reservation, Site, Wanted
 from ringside.cluster.session import ADVERTISE, Node, Session
 from ringside.errors import ClusterError, RingsideError, UsageError
 from ringside.text import one_line
@@ -22,15 +24,17 @@ _POLL_S = 0.5
 
 @dataclass(eq=False, slots=True)
 class Machine:
-    """A node that measures, by the actor on it."""
+    """A node that measures, by the actor on it. `engines`: the facts of the machines that its load comes
+    from, by name."""
 
-    node: Node
+    site: Site
     bench: Any
     facts: NodeFacts
+    engines: Mapping[str, Mapping[str, Any]]
 
     @property
     def name(self) -> str:
-        return self.node.name
+        return self.site.name
 
 
 class Machines:
@@ -43,12 +47,15 @@ class Machines:
         say: Callable[[str], None],
         tick: Callable[[], None],
         patience_s: float = PATIENCE_S,
+        wanted: Wanted | None = None,
     ) -> None:
+        """`wanted`: two-sided trials, with these engines for each machine."""
         self.session = session
         self.by_name: dict[str, Machine] = {}
         self.say = say
         self.tick = tick
         self._patience_s = patience_s
+        self._wanted = wanted
         self._refused: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Machine]:
@@ -66,17 +73,65 @@ class Machines:
         """Start what measures on all nodes that are free, and take their machines' locks; the new ones. A
         node that is busy for long is left out, one on which nothing can measure, too. Raises ClusterError
         where no machine remains."""
-        nodes = [node for node in self._nodes() if node.name not in self.by_name]
-        if nodes and not any(node.has_resource for node in nodes):
-            self.say(
-                "no node advertises the resource `ringside`, so another user's run may measure at the same "
-                f"time: start nodes with {ADVERTISE}"
-            )
-        new = self._engaged(nodes)
+        nodes = self._free(self._nodes())
+        if self._wanted:
+            sites = self._reserved(nodes, self._wanted)
+        else:
+            sites = [Site(node) for node in nodes]
+            if nodes and not any(node.has_resource for node in nodes):
+                self.say(
+                    "no node advertises the resource `ringside`, so another user's run may measure at the "
+                    f"same time: start nodes with {ADVERTISE}"
+                )
+        new = self._engaged(sites)
         if not self.by_name:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
             raise ClusterError(f"no machine of the cluster {self.session.where} can measure: {reasons}")
         return new
+
+    def _free(self, nodes: list[Node]) -> list[Node]:
+        """Those that no machine of ours has."""
+        used = {node.id for machine in self for node in (machine.site.node, *machine.site.engines)}
+        return [node for node in nodes if node.id not in used]
+
+    def _reserved(self, nodes: list[Node], wanted: Wanted) -> list[Site]:
+        """As many sites of two-sided trials as the nodes have room for, without those of other runs. Raises
+        ClusterError where there is none."""
+        count = groups.most_sites(nodes, wanted)
+        waiting = [Reservation(self.session, wanted, nodes) for _ in range(count)]
+        sites: list[Site] = []
+        begun = time.monotonic()
+        has_said = False
+        while waiting:
+            for reservation in list(waiting):
+                if site := reservation.site(nodes):
+                    waiting.remove(reservation)
+                    sites.append(site)
+            spent = time.monotonic() - begun
+            if waiting and spent > (OTHERS_AFTER_S if sites else self._patience_s):
+                for reservation in waiting:
+                    reservation.cancel()
+                break
+            if waiting and not has_said and spent > WORD_AFTER_S:
+                has_said = True
+                self.say(
+                    f"waiting for {wanted.engines + 1} nodes that are free: another run may measure there "
+                    "(Ctrl-C gives up)"
+                )
+            if waiting:
+                self.tick()
+                time.sleep(_POLL_S)
+                # One that has died meanwhile may be needed.
+                nodes = self._free(self.session.nodes())
+                groups.most_sites(nodes, wanted)
+        if not sites:
+            raise ClusterError(
+                f"no {wanted.engines + 1} nodes of the cluster {self.session.where} were free within "
+                f"{self._patience_s:.0f} s: another run may have them"
+            )
+        for site in sites:
+            groups.check_reach(site)
+        return sites
 
     def _nodes(self) -> list[Node]:
         """The nodes, after a wait where there is none. Raises ClusterError."""
@@ -96,41 +151,52 @@ class Machines:
             time.sleep(_POLL_S)
         return nodes
 
-    def _engaged(self, nodes: list[Node]) -> list[Machine]:
-        benches = {node.name: self.session.actor(Bench, node).remote(node.name) for node in nodes}
-        waiting = {benches[node.name].facts.remote(): node for node in nodes}
+    def _engaged(self, sites: list[Site]) -> list[Machine]:
+        benches = {site.name: self._bench(site) for site in sites}
+        waiting = {benches[site.name].facts.remote(): site for site in sites}
         facts: dict[str, NodeFacts] = {}
         new: list[Machine] = []
         begun = time.monotonic()
         has_said = False
         while waiting:
             for ref in self.session.ready(list(waiting), _POLL_S):
-                node = waiting.pop(ref)
+                site = waiting.pop(ref)
+                name, bench = site.name, benches[site.name]
                 try:
                     answer = self.session.result(ref)
                 except RingsideError as error:
-                    self._refuse(node.name, str(error), benches[node.name])
+                    self._refuse(site, str(error), bench)
                     continue
+                is_engaged = isinstance(answer, dict)
                 if isinstance(answer, NodeFacts):
-                    facts[node.name] = answer
-                elif answer:
-                    self.by_name[node.name] = Machine(node, benches[node.name], facts[node.name])
-                    new.append(self.by_name[node.name])
+                    facts[name] = answer
+                elif answer is True and site.engines:
+                    waiting[bench.take_engines.remote(site)] = site
+                    continue
+                elif answer is True or is_engaged:
+                    engines = answer if is_engaged else {}
+                    self.by_name[name] = Machine(site, bench, facts[name], engines)
+                    new.append(self.by_name[name])
                     continue
                 else:
                     time.sleep(_POLL_S)
-                waiting[benches[node.name].take_machine.remote()] = node
+                waiting[bench.take_machine.remote()] = site
             self.tick()
             spent = time.monotonic() - begun
-            names = ", ".join(node.name for node in waiting.values())
+            names = ", ".join(site.name for site in waiting.values())
             if waiting and not has_said and spent > WORD_AFTER_S:
                 has_said = True
                 self.say(f"waiting for {names}: another run may measure there (Ctrl-C gives up)")
             if spent > (OTHERS_AFTER_S if new else self._patience_s):
-                for node in waiting.values():
-                    self._refuse(node.name, f"it was busy for {spent:.0f} s", benches[node.name])
+                for site in waiting.values():
+                    self._refuse(site, f"it was busy for {spent:.0f} s", benches[site.name])
                 waiting = {}
         return new
+
+    def _bench(self, site: Site) -> Any:
+        if site.group is None:
+            return self.session.actor(Bench, site.node).remote(site.name)
+        return groups.placed(self.session.ray, Bench, site.group, 0).remote(site.name)
 
     def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The answers of machines, by their names, as far as they come; `asked` has what they were asked. A
@@ -157,15 +223,20 @@ class Machines:
     def let_go(self, name: str, reason: str) -> None:
         """Do without a machine from now on."""
         machine = self.by_name.pop(name)
-        self._refuse(name, reason, machine.bench)
+        self._refuse(machine.site, reason, machine.bench)
 
-    def _refuse(self, name: str, reason: str, bench: Any) -> None:
-        self._refused[name] = one_line(reason, 300)
+    def _refuse(self, site: Site, reason: str, bench: Any) -> None:
+        self._refused[site.name] = one_line(reason, 300)
+        self._end(site, bench)
+        self.say(f"{site.name} is left out: {self._refused[site.name]}")
+
+    def _end(self, site: Site, bench: Any) -> None:
         self.session.kill(bench)
-        self.say(f"{name} is left out: {self._refused[name]}")
+        if site.group is not None:
+            groups.give_up(site.group)
 
     def close(self) -> None:
         """End what runs on the machines."""
         for machine in self:
-            self.session.kill(machine.bench)
+            self._end(machine.site, machine.bench)
         self.by_name.clear()

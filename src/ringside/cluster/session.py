@@ -75,15 +75,16 @@ class Session:
         with_resource = [node for node in nodes if node.has_resource]
         return with_resource or [node for node in nodes if node.cpus]
 
-    def actor(self, kind: type, node: Node) -> Any:
+    def actor(self, kind: type, node: Node, *, holds: bool = True) -> Any:
         """The actor class of `kind`, to be started (`.remote(…)`) on that node and no other. It holds the
-        node's resource while it lives, so that one run at a time has the node; where the node does not
-        advertise it, whoever measures there must wait for the machine's lock (`measure/exclusive.py`)."""
+        node's resource while it lives, unless not `holds`, so that one run at a time has the node; where the
+        node does not advertise it, whoever measures there must wait for the machine's lock
+        (`measure/exclusive.py`)."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         return self.ray.remote(kind).options(
             num_cpus=0,
-            resources={RESOURCE: 1} if node.has_resource else {},
+            resources={RESOURCE: 1} if holds and node.has_resource else {},
             scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
             max_restarts=0,
             max_task_retries=0,

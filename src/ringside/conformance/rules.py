@@ -23,6 +23,7 @@ RULES = {
     "files": "a program leaves no files behind, neither in its folder nor in TMPDIR",
     "ready": "a server prints `::ready port=P` when it listens on P",
     "loopback": "a server listens on 127.0.0.1 alone",
+    "host": "a server whose manifest declares `host` listens on the address that it is given alone",
     "port": "a server listens on the port that it is given",
     "sigterm": "a server ends with status 0 within two seconds of SIGTERM, with connections open",
     "stdin-end": "a server ends with status 0 within two seconds of the end of its stdin",

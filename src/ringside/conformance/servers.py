@@ -32,6 +32,9 @@ _PATIENT_END_S = 10.0
 _CONNECTIONS = 1000
 _QUICK_CONNECTIONS = 100
 _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
+# Another address of the loopback, and how the kernel writes it.
+_OTHER_HOST = "127.0.0.2"
+_OTHER = {"0200007F", "0000000000000000FFFF00000200007F"}
 
 
 @dataclass
@@ -77,6 +80,7 @@ def check_server(subject: Subject, kind: Kind) -> None:
         return
     check_arguments(subject, kind.bad, is_server=True)
     _unknown_keys(subject, kind)
+    _host(subject, kind)
     _port(subject, kind)
     _stdin_end(subject, kind)
     before = len(subject.findings)
@@ -159,6 +163,21 @@ def _unknown_keys(subject: Subject, kind: Kind) -> None:
             pass
     except OSError as error:
         subject.report("args-unknown", "::ready port=P", error, subject.by_hand(*arguments))
+
+
+def _host(subject: Subject, kind: Kind) -> None:
+    if not subject.ready.contender.workloads[subject.workload.name].host:
+        return
+    arguments = (*kind.arguments, f"host={_OTHER_HOST}")
+    try:
+        with running(subject, *arguments) as server:
+            address = listeners(alive_in_session(server.process.pid)).get(server.port)
+            came = f"listens on {_address(address)}" if address else f"no listener on port {server.port}"
+            if address in _OTHER:
+                return
+    except OSError as error:
+        came = str(error)
+    subject.report("host", f"a listener on {_OTHER_HOST}", came, subject.by_hand(*arguments))
 
 
 def _port(subject: Subject, kind: Kind) -> None:

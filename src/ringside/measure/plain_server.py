@@ -6,6 +6,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
+LOOPBACK = "127.0.0.1"
+
 # A process of its own, which the probe adopts, waits until the port is listened on, reports that, and ends;
 # the server itself takes this program's place, so that nothing else is measured. A connection as a test
 # would be one that the server has to answer.
@@ -26,9 +28,10 @@ exec "$@"
 """
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 on which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def free_port(host: str = LOOPBACK) -> int:
+    """A port of an address of this machine on which nothing listens."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server:
         port: int = server.getsockname()[1]
         return port
 

@@ -56,6 +56,14 @@ def in_sandbox(experiment: Experiment) -> Experiment:
     return dataclasses.replace(experiment, sandbox=True)
 
 
+def with_engines(experiment: Experiment, engines: int, workload: Workload) -> Experiment:
+    """The experiment with its load from so many engines on other machines (`--engines`). Raises UsageError
+    where it has none."""
+    if not workload.is_service:
+        raise UsageError(f"--engines: programs of the workload `{workload.name}` get no load: leave it out")
+    return dataclasses.replace(experiment, engines=engines)
+
+
 def with_margin(experiment: Experiment, margin: float) -> Experiment:
     """The experiment with another margin of equivalence (`--margin`)."""
     return dataclasses.replace(experiment, margin=margin)
@@ -105,6 +113,27 @@ def past_limit(contender: Contender, workload: str, point: Point) -> str | None:
         if level is not None and str(level) not in map(str, levels):
             return f"not for this contender: {factor} can be {', '.join(map(str, levels))} only"
     return None
+
+
+def out_of_reach(contender: Contender, workload: str) -> str:
+    """Why engines on other machines do not reach the contender's server; empty where they do."""
+    if contender.workloads[workload].host:
+        return ""
+    return (
+        "it listens on 127.0.0.1, where engines on other machines do not reach it: its manifest does not "
+        "declare `host = true`"
+    )
+
+
+def check_two_sided(points: Sequence[Point], workload: Workload) -> None:
+    """Raise UsageError where the load of a point cannot come from engines on other machines."""
+    for point in points:
+        service = workload.service(point, 0)
+        if service and service.stub:
+            raise UsageError(
+                f"--engines: `{workload.name}` at {point} has upstreams, which answer beside the contender, "
+                "on 127.0.0.1: it cannot be measured with engines on other machines"
+            )
 
 
 def check_machine(points: Sequence[Point], workload: Workload, cpus: int, descriptors: int) -> None:

@@ -69,7 +69,10 @@ class Prepared:
         contender = self.contenders[cell.contender]
         if isinstance(contender, Unavailable):
             return contender.reason + (f"; {contender.remedy}" if contender.remedy else "")
-        return plan.past_limit(contender.contender, self.workload.name, cell.point)
+        reason = plan.past_limit(contender.contender, self.workload.name, cell.point)
+        if reason is None and self.experiment.engines:
+            reason = plan.out_of_reach(contender.contender, self.workload.name) or None
+        return reason
 
     def unavailable(self) -> dict[Cell, str]:
         """The cells that cannot be measured, each with its reason."""
@@ -86,6 +89,8 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> t
     contenders = _readable(experiment, catalogue)
     plan.check_contenders(contenders, workload)
     points = plan.points(experiment, workload, executor.available_cpus())
+    if experiment.engines:
+        plan.check_two_sided(points, workload)
     plan.check_machine(points, workload, executor.available_cpus(), executor.descriptors())
     for name in experiment.show.metrics:
         workload.metric(name)
@@ -312,8 +317,13 @@ def conduct(
 class ContenderTrials:
     """Carries out trials of contenders."""
 
-    def __init__(self, seed: int, prepared: Prepared, executor: Executor) -> None:
+    def __init__(
+        self, seed: int, prepared: Prepared, executor: Executor, *, listen_at: str | None = None
+    ) -> None:
+        """`listen_at`: the address of this machine where servers listen for loads of the executor's engines;
+        None: 127.0.0.1, for loads of the probe."""
         self._seed = seed
+        self._listen_at = listen_at
         self._prepared = prepared
         self._executor = executor
         self._environment = dict(os.environ)
@@ -363,6 +373,7 @@ class ContenderTrials:
             memory_available_bytes=self._memory_available_bytes,
             input=self._prepared.inputs.get(cell.point),
             reference=first,
+            host=self._listen_at,
         )
 
     def _seed_of(self, block: int) -> int:

@@ -33,6 +33,7 @@ class Selection:
     seed: int | None = None
     full: bool = False
     sandbox: bool = False
+    engines: int = 0
     outside: tuple[str, ...] = ()
 
     def kept(self) -> KeptSelection:
@@ -56,6 +57,7 @@ def selection_of(suite: Mapping[str, Any]) -> Selection:
         seed=suite["seed"],
         full=suite.get("full", False),
         sandbox=suite.get("sandbox", False),
+        engines=suite.get("engines", 0),
         outside=tuple(suite.get("outside", ())),
     )
 
@@ -124,6 +126,8 @@ def _changed(
         changed = plan.with_margin(changed, selection.margin)
     if selection.sandbox:
         changed = plan.in_sandbox(changed)
+    if selection.engines:
+        changed = plan.with_engines(changed, selection.engines, find_workload(changed.workload))
     return plan.with_until(changed, selection.until) if selection.until else changed
 
 

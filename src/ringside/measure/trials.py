@@ -10,7 +10,7 @@ import msgspec
 
 from ringside.errors import ProbeError
 from ringside.measure.blocks import padding_bytes
-from ringside.measure.plain_server import free_port, with_ready_line
+from ringside.measure.plain_server import LOOPBACK, free_port, with_ready_line
 from ringside.measure.toolchain import expand
 from ringside.model import design
 from ringside.model.catalogue import Ready, WorkloadEntry
@@ -49,15 +49,20 @@ def request(
     memory_available_bytes: int,
     input: Input | None = None,
     reference: bool = False,
+    host: str | None = None,
 ) -> TrialRequest:
     """The probe's request for one trial of a cell. `input`: the file that the workload has for the point.
-    `reference`: time the fixed computation before. Raises UsageError where the workload's evidence does."""
+    `reference`: time the fixed computation before. `host`: where a server listens for loads of engines on
+    other machines. Raises UsageError where the workload's evidence does."""
     point = cell.point
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
     arguments.setdefault("seed", str(seed))
     if input:
         arguments["input"] = str(input.path)
     service = workload.service(point, seed)
+    if service and host:
+        arguments["host"] = host
+        service = msgspec.structs.replace(service, host=host, remote=True)
     return TrialRequest(
         argv=_argv(ready, ready.contender.workloads[workload.name], point, arguments),
         cwd=str(ready.contender.folder),
@@ -83,8 +88,9 @@ def request(
 def _argv(ready: Ready, entry: WorkloadEntry, point: Point, arguments: Mapping[str, str]) -> tuple[str, ...]:
     names = {"runtime": ready.receipt.executable, "build": str(ready.build), **point.as_dict()}
     if entry.is_plain:
-        port = free_port()
-        command = expand(entry.command, {**arguments, **names, "port": port})
+        host = arguments.get("host", LOOPBACK)
+        port = free_port(host)
+        command = expand(entry.command, {**arguments, **names, "port": port, "host": host})
         return with_ready_line(command, port)
     return (*expand(entry.command, names), *(f"{key}={value}" for key, value in arguments.items()))
 

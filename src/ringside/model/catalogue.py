@@ -34,13 +34,15 @@ class Runtime:
 @dataclass(frozen=True, slots=True)
 class WorkloadEntry:
     """A contender's part in one workload: its command, its class, the largest levels that it takes, and for
-    some factors the only ones. `is_plain`: a server that does not speak contract 1; it gets no `key=value`
-    arguments, and is ready when it listens on `{port}`."""
+    some factors the only ones. `host`: its server can listen on an address that it is given. `is_plain`: a
+    server that does not speak contract 1; it gets no `key=value` arguments, and is ready when it listens on
+    `{port}`."""
 
     command: tuple[str, ...]
     kind: str = "idiomatic"
     most: Mapping[str, int] = field(default_factory=dict)
     only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    host: bool = False
     is_plain: bool = False
 
 

@@ -106,7 +106,8 @@ class Experiment:
     A run ends after `blocks` blocks, or after `time_s` seconds; before that, where `until_decided`, as soon
     as every comparison of the headline is decided. `until`: instead, after `blocks` blocks more are made
     until every interval of the headline is narrower than this share of its ratio. `margin`: ratios between
-    1 / (1 + margin) and 1 + margin count as equivalent. `sandbox`: programs run under bubblewrap."""
+    1 / (1 + margin) and 1 + margin count as equivalent. `sandbox`: programs run under bubblewrap. `engines`:
+    the load comes from so many engines on other machines; 0: from the probe beside the program."""
 
     name: str
     title: str
@@ -125,6 +126,7 @@ class Experiment:
     time_s: float | None = None
     margin: float = DEFAULT_MARGIN
     sandbox: bool = False
+    engines: int = 0
 
 
 @dataclass(frozen=True, slots=True)

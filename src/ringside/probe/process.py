@@ -21,6 +21,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
@@ -36,6 +37,7 @@ from ringside.probe.protocol import (
     LoadRequest,
     Merge,
     MergeRequest,
+    Notice,
     Started,
     TrialMessage,
     TrialOutcome,
@@ -83,19 +85,34 @@ class Probe:
         # That of the process that carries out trials: it may be killed between two of them.
         self._cgroup: str | None = None
 
-    def trial(self, request: TrialRequest, on_tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        """The messages of a trial, the outcome last. `on_tick` is called every second or so meanwhile. Raises
-        ProbeError where there is no outcome, KeyboardInterrupt where a second interrupt prevented it."""
+    def trial(
+        self,
+        request: TrialRequest,
+        on_tick: Callable[[], None] | None = None,
+        on_message: Callable[[TrialMessage], None] | None = None,
+    ) -> list[TrialMessage]:
+        """The messages of a trial, the outcome last. `on_tick` is called every second or so meanwhile,
+        `on_message` with each message as it comes. Raises ProbeError where there is no outcome,
+        KeyboardInterrupt where a second interrupt prevented it."""
         service = request.service
         extra_s = (service.ready_s + service.idle_s + service.end_s) if service else 0.0
         limit_s = request.limits.wall_s + extra_s
         is_reused = bool(self._idle)
+        carry_out = partial(
+            self._carry_out,
+            request.encode(),
+            trial_message,
+            limit_s,
+            on_tick=on_tick,
+            on_message=on_message,
+            keep=True,
+        )
         try:
-            return self._carry_out(request.encode(), trial_message, limit_s, on_tick=on_tick, keep=True)
+            return carry_out()
         except _DiedIdleError:
             if not is_reused:
                 raise
-            return self._carry_out(request.encode(), trial_message, limit_s, on_tick=on_tick, keep=True)
+            return carry_out()
 
     def close(self) -> None:
         """End a probe that waits for another trial."""
@@ -119,6 +136,17 @@ class Probe:
         request = MergeRequest(Merge(plan, len(records)))
         lines = [request.encode(), *(record.encode() for record in records)]
         return self._carry_out(b"\n".join(lines), engine_message, _MERGE_S)
+
+    def notify(self, notice: Notice) -> None:
+        """Tell the probe of loads that engines elsewhere carry out, from any thread. Nothing happens where
+        the trial has ended."""
+        process = self._process
+        stdin = process.stdin if process else None
+        # Another thread may close it meanwhile.
+        with suppress(OSError, ValueError):
+            if stdin:
+                stdin.write(notice.encode() + b"\n")
+                stdin.flush()
 
     def interrupt(self) -> None:
         """End the request that is under way, from any thread: the probe still reports."""

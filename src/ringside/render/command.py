@@ -58,4 +58,6 @@ def _words(selection: KeptSelection) -> list[str]:
         words += ["--until", f"{until * 100:g}%" if isinstance(until, float) else str(until)]
     if selection.get("sandbox"):
         words.append("--sandbox")
+    if engines := selection.get("engines"):
+        words += ["--on", "auto", "--engines", str(engines)]
     return [*words, *with_options(selection)]

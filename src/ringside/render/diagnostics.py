@@ -10,7 +10,7 @@ from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.plausibility import CYCLE_NS, POINTER_BYTES
 from ringside.model.results import Diagnostic
 from ringside.text import capitalised
-from ringside.units import percent
+from ringside.units import count, percent, quantity
 
 # More contenders than this are counted, not named.
 _MAX_NAMED = 3
@@ -60,6 +60,11 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     "generator-bound": (
         "{subjects}: the load engine was the bottleneck, so the server may be faster than shown",
         "leave the engine a CPU of its own, or read these figures as lower bounds",
+    ),
+    "two-sided": (
+        "the load came from {engines} on other machines, which started within {within} of each other: "
+        "latencies have the network's round trip, and kernel memory is that of the server's end",
+        "compare these figures only with others whose load came over the same network",
     ),
     "cores-shared": (
         "some contenders used all CPUs, so the probe shared them",
@@ -186,6 +191,8 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "effects": _effects(diagnostic.values.get("effects", {})),
         "pairs": _named(diagnostic.subjects),
         "most_failed": percent(MAX_FAILED_SHARE),
+        "engines": count(diagnostic.values.get("engines", 0), "engine"),
+        "within": quantity(diagnostic.values.get("within_ns", 0), "ns"),
     }
     return fields
 

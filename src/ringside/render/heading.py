@@ -38,8 +38,12 @@ def machine(host: Mapping[str, Any]) -> str:
     if isinstance(machines, Mapping) and len(machines) > 1:
         by_text: dict[str, list[str]] = {}
         for name, facts in machines.items():
-            by_text.setdefault(machine({**facts, "machines": None}), []).append(one_line(str(name)))
+            own = machine({**facts, "machines": None})
+            by_text.setdefault(own, []).append(one_line(str(name)))
         return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
+    if isinstance(machines, Mapping) and len(machines) == 1 and host.get("engines"):
+        (only,) = machines.values()
+        return f"{machine({**host, 'machines': None})}; {load_from(only)}"
     memory = host.get("memory_bytes")
     parts = [
         one_line(str(host.get("cpu_model", "unknown CPU"))),
@@ -49,3 +53,14 @@ def machine(host: Mapping[str, Any]) -> str:
         f"virtual ({host['hypervisor']})" if host.get("hypervisor") else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def load_from(facts: Mapping[str, Any]) -> str:
+    """Where the load of a machine's trials came from, by the machine's own facts; empty where from itself."""
+    engines = facts.get("engines")
+    if not isinstance(engines, Mapping):
+        return ""
+    by_text: dict[str, list[str]] = {}
+    for name, own in engines.items():
+        by_text.setdefault(machine(own), []).append(one_line(str(name)))
+    return "load from " + "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())

@@ -64,6 +64,7 @@ class KeptSelection(TypedDict, total=False):
     seed: int | None
     full: bool
     sandbox: bool
+    engines: int
     outside: list[str]
 
 

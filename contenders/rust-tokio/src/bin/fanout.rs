@@ -46,7 +46,7 @@ enum Kind {
 
 fn main() {
     let given = Given::read();
-    let port = given.port();
+    let (host, port) = (given.host(), given.port());
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     let gateway = Gateway {
@@ -64,7 +64,7 @@ fn main() {
         let app = Router::new()
             .route("/", get(answer).head(not_allowed))
             .with_state(gateway);
-        let listener = listen(port).tap_io(|client| {
+        let listener = listen(host, port).tap_io(|client| {
             let _ = client.set_nodelay(true);
         });
         axum::serve(listener, app)

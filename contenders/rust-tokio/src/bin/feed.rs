@@ -21,13 +21,13 @@ const LONGEST: usize = 20;
 
 fn main() {
     let given = Given::read();
-    let port = given.port();
+    let (host, port) = (given.host(), given.port());
     let interval = Duration::from_millis(given.whole_number_or("interval_ms", 1, 3_600_000, 1000));
     run(given.cores(), async move {
         let app = Router::new()
             .route("/test/{id}", get(feed).head(not_allowed))
             .with_state(interval);
-        let listener = listen(port).tap_io(|client| {
+        let listener = listen(host, port).tap_io(|client| {
             let _ = client.set_nodelay(true);
         });
         axum::serve(listener, app)

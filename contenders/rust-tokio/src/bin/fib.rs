@@ -19,9 +19,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 fn main() {
     let given = Given::read();
-    let port = given.port();
+    let (host, port) = (given.host(), given.port());
     run(given.cores(), async move {
-        let listener = listen(port);
+        let listener = listen(host, port);
         loop {
             match listener.accept().await {
                 Ok((client, _)) => drop(tokio::spawn(converse(client))),

@@ -40,6 +40,7 @@ from ringside.probe.protocol.loads import (
 )
 from ringside.probe.protocol.messages import (
     CpuUse,
+    Drive,
     EngineMessage,
     EngineRecord,
     Histogram,
@@ -62,6 +63,7 @@ from ringside.probe.protocol.messages import (
     trial_message,
     trial_messages,
 )
+from ringside.probe.protocol.notices import Begun, LoadsBegun, LoadsFailed, Notice, PartEnded, PartRecord
 from ringside.probe.protocol.trials import (
     Evidence,
     ExpectedLines,
@@ -85,6 +87,7 @@ from ringside.probe.protocol.upstreams import (
 
 __all__ = (
     "VERSION",
+    "Begun",
     "BimodalDelay",
     "Bytes",
     "ClosedLoop",
@@ -93,6 +96,7 @@ __all__ = (
     "Count",
     "CpuUse",
     "Delay",
+    "Drive",
     "EngineMessage",
     "EngineRecord",
     "EngineWarning",
@@ -110,12 +114,17 @@ __all__ = (
     "LoadOutcome",
     "LoadPlan",
     "LoadRequest",
+    "LoadsBegun",
+    "LoadsFailed",
     "LognormalDelay",
     "Merge",
     "MergeRequest",
     "NamedLoad",
+    "Notice",
     "Pacing",
+    "PartEnded",
     "PartOfLoad",
+    "PartRecord",
     "Phase",
     "PoissonRate",
     "Pressure",

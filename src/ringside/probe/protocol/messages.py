@@ -65,6 +65,14 @@ class Sample(Message, frozen=True, tag_field="type", tag="sample"):
     tcp_bytes: Bytes | None = None
 
 
+class Drive(Message, frozen=True, tag_field="type", tag="drive"):
+    """Engines on other machines are to carry out a step of loads, by its number, at the service's port."""
+
+    t_ns: Nanoseconds
+    step: Count
+    port: Count
+
+
 class UpstreamCalls(Message, frozen=True):
     """What the stub saw of the requests that were answered and named."""
 
@@ -75,7 +83,8 @@ class UpstreamCalls(Message, frozen=True):
 
 
 class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag="load"):
-    """A load of a service's step, at the end of the trial."""
+    """A load of a service's step, at the end of the trial. `engines`: how many on other machines carried it
+    out, None where the probe did; `started_within_ns`: how far apart they started at most."""
 
     outcome: str = "ok"
     step: str
@@ -84,6 +93,8 @@ class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag=
     begin_ns: Nanoseconds = 0
     end_ns: Nanoseconds = 0
     upstreams: UpstreamCalls | None = None
+    engines: Count | None = None
+    started_within_ns: Nanoseconds | None = None
 
 
 class CpuUse(Message, frozen=True):
@@ -203,7 +214,7 @@ class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
     """The last message of a load by itself."""
 
 
-TrialMessage = Started | Ready | Phase | SpanMessage | Sample | LoadMessage | TrialOutcome
+TrialMessage = Started | Ready | Phase | SpanMessage | Drive | Sample | LoadMessage | TrialOutcome
 EngineMessage = Started | Progress | Histogram | EngineRecord | LoadOutcome
 _TRIAL = msgspec.json.Decoder(TrialMessage)
 _ENGINE = msgspec.json.Decoder(EngineMessage)

@@ -67,13 +67,16 @@ class Step(Request, frozen=True):
 
 
 class Service(Request, frozen=True):
-    """What the probe does with a program that listens."""
+    """What the probe does with a program that listens on `host`. `remote`: engines on other machines carry
+    out the loads."""
 
     ready_s: float
     idle_s: float
     end_s: float = 10.0
     steps: tuple[Step, ...] = ()
     stub: Stub | None = None
+    host: str = "127.0.0.1"
+    remote: bool = False
 
 
 class TrialRequest(Request, frozen=True):

@@ -12,12 +12,14 @@ def machine(host: Mapping[str, Any]) -> str:
     """The machine in one line."""
     memory, usable = host.get("memory_bytes"), len(host.get("cpus_usable") or [])
     cpus = f"{host.get('cpus', '?')} CPUs"
+    engines = host.get("engines") if isinstance(host.get("engines"), int) else 0
     parts = [
         str(host.get("cpu_model") or "unknown CPU"),
         cpus if usable in (0, host.get("cpus")) else f"{cpus}, {usable} usable",
         f"Linux {host.get('kernel') or '?'}",
         f"virtual machine ({host['hypervisor']})" if host.get("hypervisor") else "no hypervisor detected",
         units.quantity(memory, "B") if isinstance(memory, int) else "",
+        f"load from {units.count(engines, 'engine')} on other machines" if engines else "",
     ]
     return " · ".join(part for part in parts if part)
 
@@ -26,10 +28,11 @@ def rows(host: Mapping[str, Any]) -> list[tuple[str, str]]:
     """All facts of the machine: what, how much."""
     facts = []
     for key, value in host.items():
-        if key == "machines" and isinstance(value, Mapping):
+        if key in ("machines", "engines") and isinstance(value, Mapping):
             # Receipts have a table of their own.
+            kind = "engine " if key == "engines" else ""
             facts += [
-                (f"{name}: {what}", text)
+                (f"{kind}{name}: {what}", text)
                 for name, own in value.items()
                 for what, text in rows({fact: item for fact, item in own.items() if fact != "contenders"})
             ]

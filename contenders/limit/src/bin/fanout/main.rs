@@ -10,6 +10,7 @@ mod request;
 mod sum;
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::process::exit;
 use std::thread;
 use std::time::Duration;
@@ -26,7 +27,7 @@ use sum::Sum;
 pub const CALLS: usize = 3;
 
 struct Settings {
-    port: u16,
+    address: SocketAddrV4,
     cores: usize,
     kind: Kind,
 }
@@ -56,7 +57,7 @@ fn settings(given: &Given) -> Result<Settings, String> {
         step: 1 + u64::from(std::env::args_os().len() == 0),
     };
     Ok(Settings {
-        port: given.port()?,
+        address: given.address()?,
         cores: given.cores()?,
         kind: match kind {
             "cpu" => Kind::Cpu(sum),
@@ -99,6 +100,6 @@ fn serve(settings: &Settings) -> io::Result<()> {
             }
         })?;
     }
-    let listener = server::begin(settings.port)?;
+    let listener = server::begin(settings.address)?;
     server::deal(&listener, &addresses, Message::Connection)
 }

@@ -7,7 +7,7 @@ mod request;
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::TcpStream;
+use std::net::{SocketAddrV4, TcpStream};
 use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,17 +24,17 @@ const READ_BYTES: usize = 16 * 1024;
 const TICK_NS: u64 = 1_000_000;
 
 fn main() {
-    let (port, cores, interval_ms) = settings::read("feed", |given| {
+    let (at, cores, interval_ms) = settings::read("feed", |given| {
         let interval_ms = given.whole_number_or("interval_ms", 1, 3_600_000, 1000)?;
-        Ok((given.port()?, given.cores()?, interval_ms))
+        Ok((given.address()?, given.cores()?, interval_ms))
     });
-    if let Err(error) = serve(port, cores, interval_ms * 1_000_000) {
+    if let Err(error) = serve(at, cores, interval_ms * 1_000_000) {
         eprintln!("feed: cannot serve: {error}");
         exit(1);
     }
 }
 
-fn serve(port: u16, cores: usize, interval_ns: u64) -> io::Result<()> {
+fn serve(at: SocketAddrV4, cores: usize, interval_ns: u64) -> io::Result<()> {
     let mut addresses = Vec::new();
     for _ in 0..cores {
         let (address, mailbox) = mailbox()?;
@@ -47,7 +47,7 @@ fn serve(port: u16, cores: usize, interval_ns: u64) -> io::Result<()> {
         })?;
         addresses.push(address);
     }
-    server::deal(&server::begin(port)?, &addresses, |socket| socket)
+    server::deal(&server::begin(at)?, &addresses, |socket| socket)
 }
 
 struct Worker {

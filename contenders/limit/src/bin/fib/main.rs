@@ -5,7 +5,7 @@
 mod connection;
 
 use std::io;
-use std::net::TcpStream;
+use std::net::{SocketAddrV4, TcpStream};
 use std::process::exit;
 use std::thread;
 
@@ -19,14 +19,14 @@ use connection::Connection;
 const READ_BYTES: usize = 16 * 1024;
 
 fn main() {
-    let (port, cores) = settings::read("fib", |given| Ok((given.port()?, given.cores()?)));
-    if let Err(error) = serve(port, cores) {
+    let (at, cores) = settings::read("fib", |given| Ok((given.address()?, given.cores()?)));
+    if let Err(error) = serve(at, cores) {
         eprintln!("fib: cannot serve: {error}");
         exit(1);
     }
 }
 
-fn serve(port: u16, cores: usize) -> io::Result<()> {
+fn serve(at: SocketAddrV4, cores: usize) -> io::Result<()> {
     let mut addresses = Vec::new();
     for _ in 0..cores {
         let (address, mailbox) = mailbox()?;
@@ -38,7 +38,7 @@ fn serve(port: u16, cores: usize) -> io::Result<()> {
         })?;
         addresses.push(address);
     }
-    server::deal(&server::begin(port)?, &addresses, |socket| socket)
+    server::deal(&server::begin(at)?, &addresses, |socket| socket)
 }
 
 struct Worker {

@@ -1,0 +1,161 @@
+"""Where trials are carried out: on one node, or two-sided, the contender on a node and engines on others,
+which a placement group of Ray reserves together."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ringside.cluster import parts
+from ringside.cluster.session import ADVERTISE, RESOURCE, Node, Session
+from ringside.errors import ClusterError, UsageError
+from ringside.text import one_line
+
+# The label that Ray itself gives to every node.
+_NODE_ID = "ray.io/node-id"
+# In names of sites: from the engines to the contender.
+ARROW = " ← "
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """`node`: the contender's. `engines`: those that its load comes from, in the order of the bundles 1, 2 …
+    of the placement group; none where it comes from the contender's own."""
+
+    node: Node
+    engines: tuple[Node, ...] = ()
+    group: Any = None
+
+    @property
+    def name(self) -> str:
+        """What its trials carry as their machine: another set of engines is another place."""
+        if not self.engines:
+            return self.node.name
+        return one_line(f"{self.node.name}{ARROW}{', '.join(node.name for node in self.engines)}", 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The engines of each site: so many, or on nodes of these names or addresses."""
+
+    engines: int
+    names: tuple[str, ...] = ()
+
+
+def wanted(engines: int | Sequence[str]) -> Wanted:
+    """What `--engines` asks for."""
+    return Wanted(engines) if isinstance(engines, int) else Wanted(len(engines), tuple(engines))
+
+
+class Reservation:
+    """A placement group that Ray has been asked for."""
+
+    def __init__(self, session: Session, wanted: Wanted, nodes: Sequence[Node]) -> None:
+        """`nodes`: those that there are. Raises UsageError where this Ray cannot choose nodes."""
+        from ray.util import placement_group
+
+        self._session = session
+        count = wanted.engines + 1
+        pinned = parts.choose(nodes, wanted.names) if wanted.names else []
+        more: dict[str, Any] = {}
+        if pinned:
+            more["bundle_label_selector"] = [{}, *({_NODE_ID: node.id} for node in pinned)]
+        try:
+            self._group = placement_group([{RESOURCE: 1}] * count, strategy="STRICT_SPREAD", **more)
+        except TypeError as error:
+            raise UsageError(
+                f"--engines with names of nodes needs a newer Ray than {session.ray.__version__}: write how "
+                "many"
+            ) from error
+        except Exception as error:
+            raise session.lost(error) from error
+
+    def site(self, nodes: Sequence[Node]) -> Site | None:
+        """Where Ray has placed it; None as long as it has not. Raises ClusterError where the cluster does not
+        answer."""
+        from ray.util import placement_group_table
+
+        try:
+            table = placement_group_table(self._group)
+        except Exception as error:
+            raise self._session.lost(error) from error
+        by_id = {node.id: node for node in nodes}
+        placed = table.get("bundles_to_node_id", {})
+        found = [by_id.get(placed.get(bundle, "")) for bundle in sorted(placed)]
+        if table.get("state") != "CREATED" or not found:
+            return None
+        first, *engines = (node for node in found if node)
+        return Site(first, tuple(engines), self._group) if len(engines) + 1 == len(found) else None
+
+    def cancel(self) -> None:
+        """Give it up."""
+        give_up(self._group)
+
+
+def give_up(group: Any) -> None:
+    """Let the nodes of a placement group go, and end what runs there."""
+    from ray.util import remove_placement_group
+
+    with suppress(Exception):
+        remove_placement_group(group)
+
+
+def most_sites(nodes: Sequence[Node], wanted: Wanted) -> int:
+    """How many sites there can be at a time. Raises ClusterError where there is not one."""
+    if not all(node.has_resource for node in nodes):
+        raise ClusterError(
+            f"--engines needs nodes that advertise the resource `{RESOURCE}`, and there are none: {ADVERTISE}"
+        )
+    needed = wanted.engines + 1
+    if wanted.names:
+        # One that was there before may be gone.
+        try:
+            parts.choose(nodes, wanted.names)
+        except UsageError as error:
+            raise ClusterError(str(error)) from error
+    if len(nodes) < needed:
+        have = ", ".join(node.name for node in nodes)
+        raise ClusterError(
+            f"--engines needs {needed} nodes that advertise the resource `{RESOURCE}`, the contender's and "
+            f"{wanted.engines} for engines, and the cluster has {len(nodes)}: {have}"
+        )
+    return 1 if wanted.names else len(nodes) // needed
+
+
+def check_reach(site: Site) -> None:
+    """Raise ClusterError where the contender's node has an address that only its own machine reaches."""
+    address = site.node.address
+    others = [node.name for node in site.engines if node.address != address]
+    if others and ipaddress.ip_address(address).is_loopback:
+        raise ClusterError(
+            f"{site.node.name} has the address {address}, which {others[0]} does not reach: start it with an "
+            "address of its network (ray start --node-ip-address)"
+        )
+
+
+class GroupSession(Session):
+    """On a node of a site: starts actors in the bundles of the site's engines."""
+
+    def __init__(self, ray: Any, site: Site) -> None:
+        super().__init__(ray, site.name)
+        self._bundles = {node.id: bundle for bundle, node in enumerate(site.engines, start=1)}
+        self._group = site.group
+
+    def actor(self, kind: type, node: Node, *, holds: bool = True) -> Any:
+        return placed(self.ray, kind, self._group, self._bundles[node.id], holds=holds)
+
+
+def placed(ray: Any, kind: type, group: Any, bundle: int, *, holds: bool = True) -> Any:
+    """The actor class of `kind`, to be started in a bundle of a placement group, whose resource it holds."""
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    return ray.remote(kind).options(
+        num_cpus=0,
+        resources={RESOURCE: 1} if holds else {},
+        scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle),
+        max_restarts=0,
+        max_task_retries=0,
+    )
