@@ -119,12 +119,18 @@ executable = ["cc", "gcc", "clang"]
 version    = ["{runtime}", "-dumpversion"]
 install    = { debian = ["gcc", "libc6-dev"] }
 """,
-        build_each=("{runtime}", "-O2", "-Wall", "-pthread", "-o", "{build}/{workload}", "{workload}.c"),
+        build_each=(
+            *("{runtime}", "-D_GNU_SOURCE", "-O2", "-Wall", "-pthread"),
+            *("-o", "{build}/{workload}", "{workload}.c"),
+        ),
         command=("{build}/{workload}",),
         program="{workload}.c",
         source="{workload}.c",
         shared={"arguments.h": "arguments.h"},
-        workloads=_SOME,
+        helpers={
+            "server.h": ("server.h", ("fib", "feed", "fanout")),
+            "http.h": ("http.h", ("feed", "fanout")),
+        },
         most_threads=10_000,
     ),
     Language(
