@@ -173,7 +173,11 @@ install    = { debian = ["g++"] }
         program="{workload}.cpp",
         source="{workload}.cpp",
         shared={"arguments.hpp": "arguments.hpp"},
-        workloads=_SOME,
+        helpers={
+            "queue.hpp": ("queue.hpp", ("batch", "jobs", "fanout")),
+            "server.hpp": ("server.hpp", ("fib", "feed", "fanout")),
+            "http.hpp": ("http.hpp", ("feed", "fanout")),
+        },
         most_threads=10_000,
     ),
     Language(
