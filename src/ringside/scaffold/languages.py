@@ -269,7 +269,10 @@ install    = { debian = ["ruby"] }
         program="{workload}.rb",
         source="{workload}.rb",
         shared={"arguments.rb": "arguments.rb"},
-        workloads=_SOME,
+        helpers={
+            "server.rb": ("server.rb", ("fib", "feed", "fanout")),
+            "http.rb": ("http.rb", ("feed", "fanout")),
+        },
         most_threads=10_000,
     ),
 )
