@@ -109,8 +109,8 @@ def test_one_workload_elsewhere(workplace: Path) -> None:
         (("taken", "--language", "c"), "taken exists, and nothing is overwritten"),
         (("mine", "--language", "c", "--in", "file"), "cannot be written: Not a directory"),
         (
-            ("mine", "--language", "c", "--workload", "feed"),
-            "there is no template of `feed` in c, which has: ring, ",
+            ("mine", "--language", "c", "--workload", "chess"),
+            "there is no template of `chess` in c, which has: ring, ",
         ),
     ],
 )

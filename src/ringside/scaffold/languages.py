@@ -119,12 +119,18 @@ executable = ["cc", "gcc", "clang"]
 version    = ["{runtime}", "-dumpversion"]
 install    = { debian = ["gcc", "libc6-dev"] }
 """,
-        build_each=("{runtime}", "-O2", "-Wall", "-pthread", "-o", "{build}/{workload}", "{workload}.c"),
+        build_each=(
+            *("{runtime}", "-D_GNU_SOURCE", "-O2", "-Wall", "-pthread"),
+            *("-o", "{build}/{workload}", "{workload}.c"),
+        ),
         command=("{build}/{workload}",),
         program="{workload}.c",
         source="{workload}.c",
         shared={"arguments.h": "arguments.h"},
-        workloads=_SOME,
+        helpers={
+            "server.h": ("server.h", ("fib", "feed", "fanout")),
+            "http.h": ("http.h", ("feed", "fanout")),
+        },
         most_threads=10_000,
     ),
     Language(
@@ -167,7 +173,11 @@ install    = { debian = ["g++"] }
         program="{workload}.cpp",
         source="{workload}.cpp",
         shared={"arguments.hpp": "arguments.hpp"},
-        workloads=_SOME,
+        helpers={
+            "queue.hpp": ("queue.hpp", ("batch", "jobs", "fanout")),
+            "server.hpp": ("server.hpp", ("fib", "feed", "fanout")),
+            "http.hpp": ("http.hpp", ("feed", "fanout")),
+        },
         most_threads=10_000,
     ),
     Language(
@@ -259,7 +269,10 @@ install    = { debian = ["ruby"] }
         program="{workload}.rb",
         source="{workload}.rb",
         shared={"arguments.rb": "arguments.rb"},
-        workloads=_SOME,
+        helpers={
+            "server.rb": ("server.rb", ("fib", "feed", "fanout")),
+            "http.rb": ("http.rb", ("feed", "fanout")),
+        },
         most_threads=10_000,
     ),
 )
