@@ -18,9 +18,10 @@ class Language:
     TOML. `shared`: files of all workloads, by their path in the contender, and `helpers` of some: a template,
     and the workloads that need it. `program`: the path of a workload's source, `{workload}` in it; `source`:
     the name of its template. `build`: a command for all
-    workloads, `build_each` for each; `command` starts a program. `{Workload}` is the workload with a
-    capital. `workloads`: those that have a template. `computing`: what the model has besides for batch and
-    jobs, where this makes the contender parallel."""
+    workloads, `{sources}` in it are all files of the contender that are sources, `build_each` for each;
+    `command` starts a program, `commands` those of workloads that need another. `{Workload}` is the workload
+    with a capital. `workloads`: those that have a template. `computing`: what the model has besides for batch
+    and jobs, where this makes the contender parallel."""
 
     name: str
     title: str
@@ -35,6 +36,7 @@ class Language:
     helpers: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
     build: Sequence[str] = ()
     build_each: Sequence[str] = ()
+    commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parallel: bool = False
     most_threads: int | None = None
     workloads: Sequence[str] = ALL_WORKLOADS
@@ -184,15 +186,17 @@ version    = ["{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main", 
 minimum    = "11"
 install    = { debian = ["default-jdk-headless"] }
 """,
-        build_each=(
-            *("{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", "{build}"),
-            *("Arguments.java", "{Workload}.java"),
+        build=(
+            *("{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main"),
+            *("-d", "{build}", "{sources}"),
         ),
         command=("{runtime}", "-cp", "{build}", "{Workload}"),
+        # Otherwise the heap grows to a quarter of the machine's memory, whatever the program needs.
+        commands={"batch": ("{runtime}", "-Xmx128m", "-cp", "{build}", "{Workload}")},
         program="{Workload}.java",
         source="{Workload}.java",
         shared={"Arguments.java": "Arguments.java"},
-        workloads=_SOME,
+        helpers={"Web.java": ("Web.java", ("feed", "fanout"))},
         most_threads=10_000,
     ),
     Language(
