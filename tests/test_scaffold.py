@@ -99,6 +99,16 @@ def test_one_workload_elsewhere(workplace: Path) -> None:
     ]
 
 
+def test_a_helper_comes_with_the_programs_that_need_it(workplace: Path) -> None:
+    for name, workload in (("web", "feed"), ("plain", "ring")):
+        ringside("new", "contender", name, "--language", "erlang", "--workload", workload)
+    web, plain = (Path(name, "contender.toml").read_text(encoding="utf-8") for name in ("web", "plain"))
+    assert '"{build}", "arguments.erl", "http.erl", "feed.erl"]' in web
+    assert '"{build}", "arguments.erl", "ring.erl"]' in plain
+    assert Path("web/http.erl").exists()
+    assert not Path("plain/http.erl").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [

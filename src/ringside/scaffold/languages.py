@@ -210,17 +210,18 @@ install    = { debian = ["default-jdk-headless"] }
 executable = ["erl"]
 version    = ["{runtime}", "-noshell", "-eval", "io:put_chars(erlang:system_info(otp_release)), halt()."]
 minimum    = "24"
-install    = { debian = ["erlang-base"] }
+install    = { debian = ["erlang-base", "erlang-inets"] }
 """,
-        build_each=("erlc", "-o", "{build}", "arguments.erl", "{workload}.erl"),
+        build=("erlc", "-o", "{build}", "{sources}"),
+        # With the default, `no_time_warp`, timers can be 1 % early.
         command=(
-            *("{runtime}", "-noshell", "+S", "{cores}:{cores}", "+P", "2000000"),
+            *("{runtime}", "-noshell", "+S", "{cores}:{cores}", "+P", "2000000", "+C", "multi_time_warp"),
             *("-pa", "{build}", "-s", "{workload}", "main", "-extra"),
         ),
         program="{workload}.erl",
         source="{workload}.erl",
         shared={"arguments.erl": "arguments.erl"},
-        workloads=_SOME,
+        helpers={"http.erl": ("http.erl", ("feed", "fanout"))},
     ),
     Language(
         name="elixir",
