@@ -236,15 +236,16 @@ version    = ["{runtime}", "--short-version"]
 minimum    = "1.14"
 install    = { debian = ["elixir"] }
 """,
-        build_each=("elixirc", "-o", "{build}", "arguments.ex", "{workload}.ex"),
+        build=("elixirc", "-o", "{build}", "{sources}"),
+        # As for Erlang.
         command=(
-            *("{runtime}", "--erl", "+S {cores}:{cores} +P 2000000"),
+            *("{runtime}", "--erl", "+S {cores}:{cores} +P 2000000 +C multi_time_warp"),
             *("-pa", "{build}", "-e", "{Workload}.main()"),
         ),
         program="{workload}.ex",
         source="{workload}.ex",
         shared={"arguments.ex": "arguments.ex"},
-        workloads=_SOME,
+        helpers={"http.ex": ("http.ex", ("feed", "fanout"))},
     ),
     Language(
         name="ruby",
