@@ -46,10 +46,8 @@ def test_manifests_are_right_and_no_placeholder_is_left(language: str, workplace
 
 
 def made_of_all(language: str) -> Path:
-    """A contender with all workloads that the language has; skips where its toolchain is missing."""
-    folder = made(
-        language, *(word for each in LANGUAGES[language].workloads for word in ("--workload", each))
-    )
+    """A contender with all workloads; skips where the language's toolchain is missing."""
+    folder = made(language, *(word for each in ALL_WORKLOADS for word in ("--workload", each)))
     runtime = context.catalogue([str(folder)]).contender("mine").runtime
     receipt = context.toolchain().receipt(runtime)
     if not isinstance(receipt, Receipt):
@@ -58,17 +56,11 @@ def made_of_all(language: str) -> Path:
     return folder
 
 
-# The languages that have templates of all workloads; the others are for `make soak`.
-COMPLETE = [name for name, language in LANGUAGES.items() if set(language.workloads) == set(ALL_WORKLOADS)]
-
-
-@pytest.mark.parametrize(
-    "language", [pytest.param(each, marks=() if each in COMPLETE else pytest.mark.soak) for each in LANGUAGES]
-)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_all_workloads_build_and_keep_the_contract(language: str, workplace: Path) -> None:
     folder = made_of_all(language)
     # A check of sleepers waits for many seconds; one trial has their evidence.
-    workloads = [each for each in LANGUAGES[language].workloads if each != "sleepers"]
+    workloads = [each for each in ALL_WORKLOADS if each != "sleepers"]
     chosen = [word for each in workloads for word in ("--workload", each)]
     done = ringside("check", str(folder / "contender.toml"), "--quick", *chosen)
     assert done.stdout == "".join(f"mine: {workload}: conforms\n" for workload in workloads)
@@ -84,7 +76,7 @@ def test_all_workloads_build_and_keep_the_contract(language: str, workplace: Pat
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_all_workloads_keep_every_rule(language: str, workplace: Path) -> None:
     done = ringside("check", str(made_of_all(language) / "contender.toml"))
-    expected = "".join(f"mine: {workload}: conforms\n" for workload in LANGUAGES[language].workloads)
+    expected = "".join(f"mine: {workload}: conforms\n" for workload in ALL_WORKLOADS)
     assert done.stdout == expected
 
 
@@ -99,6 +91,16 @@ def test_one_workload_elsewhere(workplace: Path) -> None:
     ]
 
 
+def test_a_helper_comes_with_the_programs_that_need_it(workplace: Path) -> None:
+    for name, workload in (("web", "feed"), ("plain", "ring")):
+        ringside("new", "contender", name, "--language", "erlang", "--workload", workload)
+    web, plain = (Path(name, "contender.toml").read_text(encoding="utf-8") for name in ("web", "plain"))
+    assert '"{build}", "arguments.erl", "http.erl", "feed.erl"]' in web
+    assert '"{build}", "arguments.erl", "ring.erl"]' in plain
+    assert Path("web/http.erl").exists()
+    assert not Path("plain/http.erl").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -110,7 +112,7 @@ def test_one_workload_elsewhere(workplace: Path) -> None:
         (("mine", "--language", "c", "--in", "file"), "cannot be written: Not a directory"),
         (
             ("mine", "--language", "c", "--workload", "chess"),
-            "there is no template of `chess` in c, which has: ring, ",
+            "there is no template of `chess`, only of ring, ",
         ),
     ],
 )
@@ -126,21 +128,17 @@ def test_every_template_belongs_to_a_language() -> None:
     templates = ROOT / "src" / "ringside" / "scaffold" / "templates"
     for folder in templates.iterdir():
         language = LANGUAGES[folder.name]
-        sources = {language.source.replace("{workload}", each) for each in language.workloads}
+        source = language.source
         sources = {
-            source.replace("{Workload}", each.capitalize())
-            for source in sources
-            for each in language.workloads
+            source.replace("{workload}", each).replace("{Workload}", each.capitalize())
+            for each in ALL_WORKLOADS
         }
         helpers = {template for template, _ in language.helpers.values()}
         expected = {f"{name}.tmpl" for name in (*language.shared.values(), *helpers, *sources)}
         assert {path.name for path in folder.iterdir()} == expected
 
 
-def test_the_languages_and_their_workloads_are_documented() -> None:
+def test_the_languages_and_the_workloads_are_documented() -> None:
     page = (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
-    lines = [f"| language | {' | '.join(ALL_WORKLOADS)} |", f"|---{'|:-:' * len(ALL_WORKLOADS)}|"]
-    for name, language in sorted(LANGUAGES.items()):
-        has = ["✓" if each in language.workloads else "–" for each in ALL_WORKLOADS]
-        lines.append(f"| `{name}` | {' | '.join(has)} |")
-    assert "\n".join(lines) + "\n" in page
+    languages, workloads = (", ".join(f"`{each}`" for each in names) for names in (sorted(LANGUAGES), ALL_WORKLOADS))
+    assert f"Languages: {languages}. Each has a template of every bundled workload: {workloads}." in page

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from ringside.catalogue.manifests import NAME, NAME_RULE
 from ringside.catalogue.names import unknown
 from ringside.errors import UsageError
-from ringside.scaffold.languages import ALIASES, LANGUAGES, Language
+from ringside.scaffold.languages import ALIASES, ALL_WORKLOADS, LANGUAGES, Language
 
 
 def contender_files(name: str, language: str, workloads: Sequence[str]) -> dict[PurePosixPath, str]:
@@ -23,20 +23,20 @@ def contender_files(name: str, language: str, workloads: Sequence[str]) -> dict[
         raise unknown("language", language, LANGUAGES)
     kind = LANGUAGES[chosen]
     for workload in workloads:
-        if workload not in kind.workloads:
+        if workload not in ALL_WORKLOADS:
             raise UsageError(
-                f"there is no template of `{workload}` in {chosen}, which has: {', '.join(kind.workloads)}. "
+                f"there is no template of `{workload}`, only of {', '.join(ALL_WORKLOADS)}. "
                 "Write its program by docs/PROTOCOL.md and add it to the manifest"
             )
     names = list(dict.fromkeys(workloads))
-    made = {PurePosixPath(path): _template(kind, source) for path, source in kind.shared.items()}
+    sources = dict(kind.shared)
     for helper, (source, users) in kind.helpers.items():
         if not set(users).isdisjoint(names):
-            made[PurePosixPath(helper)] = _template(kind, source)
+            sources[helper] = source
     for workload in names:
-        path = PurePosixPath(_filled(kind.program, workload))
-        made[path] = _template(kind, _filled(kind.source, workload))
-    made[PurePosixPath("contender.toml")] = _manifest(name, kind, names)
+        sources[_filled(kind.program, workload)] = _filled(kind.source, workload)
+    made = {PurePosixPath(path): _template(kind, source) for path, source in sources.items()}
+    made[PurePosixPath("contender.toml")] = _manifest(name, kind, names, list(sources))
     made[PurePosixPath("README.md")] = _readme(name, kind, names)
     return made
 
@@ -68,8 +68,9 @@ def _words(command: Sequence[str], workload: str = "") -> str:
     return "[" + ", ".join(json.dumps(_filled(word, workload), ensure_ascii=False) for word in command) + "]"
 
 
-def _manifest(name: str, language: Language, workloads: Sequence[str]) -> str:
-    builds = [_words(language.build)] if language.build else []
+def _manifest(name: str, language: Language, workloads: Sequence[str], sources: Sequence[str]) -> str:
+    words = [word for each in language.build for word in (sources if each == "{sources}" else (each,))]
+    builds = [_words(words)] if words else []
     builds += [_words(language.build_each, workload) for workload in workloads if language.build_each]
     computes = bool(language.computing) and not {"batch", "jobs"}.isdisjoint(workloads)
     model = f"{language.model}; {language.computing}" if computes else language.model
@@ -87,7 +88,8 @@ def _manifest(name: str, language: Language, workloads: Sequence[str]) -> str:
         note = "# {build} is a folder for what builds make; nothing is written beside the sources.\n"
         parts.append(f"{note if number == 0 else ''}[[build]]\ncommand = {build}\n")
     for workload in workloads:
-        lines = [f"[workload.{workload}]", f"command = {_words(language.command, workload)}"]
+        command = language.commands.get(workload, language.command)
+        lines = [f"[workload.{workload}]", f"command = {_words(command, workload)}"]
         if workload == "ring":
             lines.append("# The ring's queues have one size; remove this where it can be chosen.")
             lines.append('only    = { capacity = ["own"] }')

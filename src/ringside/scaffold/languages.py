@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-# The workloads of a new contender for which none is named, and all that a language can have a template of.
+# The workloads of a new contender for which none is named, and all that each language has a template of.
 WORKLOADS = ("ring", "fib")
 ALL_WORKLOADS = ("ring", "batch", "jobs", "fib", "feed", "fanout", "sleepers")
-_SOME = (*WORKLOADS, "sleepers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +16,11 @@ class Language:
     """What a contender in a language consists of. `runtime`: the table `[runtime.…]` of its manifest, as
     TOML. `shared`: files of all workloads, by their path in the contender, and `helpers` of some: a template,
     and the workloads that need it. `program`: the path of a workload's source, `{workload}` in it; `source`:
-    the name of its template. `build`: a command for all
-    workloads, `build_each` for each; `command` starts a program. `{Workload}` is the workload with a
-    capital. `workloads`: those that have a template. `computing`: what the model has besides for batch and
-    jobs, where this makes the contender parallel."""
+    the name of its template. `build`: a command for all workloads, `{sources}` in it are all files of the
+    contender that are sources, `build_each` for each; `command` starts a program, `commands` those of
+    workloads that need another. `{Workload}` is the workload
+    with a capital. `computing`: what the model has besides for batch and jobs, where this makes the contender
+    parallel."""
 
     name: str
     title: str
@@ -35,9 +35,9 @@ class Language:
     helpers: Mapping[str, tuple[str, Sequence[str]]] = field(default_factory=dict)
     build: Sequence[str] = ()
     build_each: Sequence[str] = ()
+    commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parallel: bool = False
     most_threads: int | None = None
-    workloads: Sequence[str] = ALL_WORKLOADS
     computing: str = ""
 
 
@@ -194,15 +194,17 @@ version    = ["{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main", 
 minimum    = "11"
 install    = { debian = ["default-jdk-headless"] }
 """,
-        build_each=(
-            *("{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", "{build}"),
-            *("Arguments.java", "{Workload}.java"),
+        build=(
+            *("{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main"),
+            *("-d", "{build}", "{sources}"),
         ),
         command=("{runtime}", "-cp", "{build}", "{Workload}"),
+        # Otherwise the heap grows to a quarter of the machine's memory, whatever the program needs.
+        commands={"batch": ("{runtime}", "-Xmx128m", "-cp", "{build}", "{Workload}")},
         program="{Workload}.java",
         source="{Workload}.java",
         shared={"Arguments.java": "Arguments.java"},
-        workloads=_SOME,
+        helpers={"Web.java": ("Web.java", ("feed", "fanout"))},
         most_threads=10_000,
     ),
     Language(
@@ -216,17 +218,18 @@ install    = { debian = ["default-jdk-headless"] }
 executable = ["erl"]
 version    = ["{runtime}", "-noshell", "-eval", "io:put_chars(erlang:system_info(otp_release)), halt()."]
 minimum    = "24"
-install    = { debian = ["erlang-base"] }
+install    = { debian = ["erlang-base", "erlang-inets"] }
 """,
-        build_each=("erlc", "-o", "{build}", "arguments.erl", "{workload}.erl"),
+        build=("erlc", "-o", "{build}", "{sources}"),
+        # With the default, `no_time_warp`, timers can be 1 % early.
         command=(
-            *("{runtime}", "-noshell", "+S", "{cores}:{cores}", "+P", "2000000"),
+            *("{runtime}", "-noshell", "+S", "{cores}:{cores}", "+P", "2000000", "+C", "multi_time_warp"),
             *("-pa", "{build}", "-s", "{workload}", "main", "-extra"),
         ),
         program="{workload}.erl",
         source="{workload}.erl",
         shared={"arguments.erl": "arguments.erl"},
-        workloads=_SOME,
+        helpers={"http.erl": ("http.erl", ("feed", "fanout"))},
     ),
     Language(
         name="elixir",
@@ -241,15 +244,16 @@ version    = ["{runtime}", "--short-version"]
 minimum    = "1.14"
 install    = { debian = ["elixir"] }
 """,
-        build_each=("elixirc", "-o", "{build}", "arguments.ex", "{workload}.ex"),
+        build=("elixirc", "-o", "{build}", "{sources}"),
+        # As for Erlang.
         command=(
-            *("{runtime}", "--erl", "+S {cores}:{cores} +P 2000000"),
+            *("{runtime}", "--erl", "+S {cores}:{cores} +P 2000000 +C multi_time_warp"),
             *("-pa", "{build}", "-e", "{Workload}.main()"),
         ),
         program="{workload}.ex",
         source="{workload}.ex",
         shared={"arguments.ex": "arguments.ex"},
-        workloads=_SOME,
+        helpers={"http.ex": ("http.ex", ("feed", "fanout"))},
     ),
     Language(
         name="ruby",
