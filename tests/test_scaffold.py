@@ -140,5 +140,7 @@ def test_every_template_belongs_to_a_language() -> None:
 
 def test_the_languages_and_the_workloads_are_documented() -> None:
     page = (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
-    languages, workloads = (", ".join(f"`{each}`" for each in names) for names in (sorted(LANGUAGES), ALL_WORKLOADS))
+    languages, workloads = (
+        ", ".join(f"`{each}`" for each in names) for names in (sorted(LANGUAGES), ALL_WORKLOADS)
+    )
     assert f"Languages: {languages}. Each has a template of every bundled workload: {workloads}." in page
