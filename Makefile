@@ -54,6 +54,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/command_line.py
 	.venv/bin/python benchmarks/summary_cost.py
 	.venv/bin/python benchmarks/serve_cost.py
+	.venv/bin/python benchmarks/postgresql_cost.py
 	.venv/bin/python benchmarks/report_cost.py
 	.venv/bin/python benchmarks/check_cost.py
 	.venv/bin/python benchmarks/ring_bare.py

@@ -1,5 +1,5 @@
-"""Makes docs/RESULTS.md, docs/POSTS.md, and README's picture and findings from the record in records/: no
-figure in them is written by hand.
+"""Makes docs/RESULTS.md, docs/SLEEPERS.md, docs/POSTS.md, and README's picture and findings from the records
+in records/: no figure in them is written by hand.
 
     .venv/bin/python scripts/results.py            write them
     .venv/bin/python scripts/results.py --check    exit status 1 if they differ from what the record says
@@ -35,36 +35,39 @@ from ringside.render.tables.published import tables as published_tables
 from ringside.store import record
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = ROOT / "records" / f"posts{record.SUFFIX}"
+RECORDS = ROOT / "records"
 SUITE = "posts"
-COMMAND = f"ringside run {SUITE}"
+# An experiment with its own record and page: the machine and the day differ from the suite's.
+SLEEPERS = "sleepers-million"
+# By the name of what was run: the page, and its title.
+PAGES = {SUITE: ("RESULTS.md", "Results"), SLEEPERS: ("SLEEPERS.md", "A million sleepers")}
 MADE = "Made by `scripts/results.py` from [the record](../records/README.md); do not edit it by hand."
 FINDINGS = 5
 BEGIN, END = "<!-- findings: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
-def analyses_of(path: Path) -> list[RunAnalysis]:
-    """The analyses of a record's runs, in the order of the suite that they are of."""
-    store, suite = record.read(path), context.catalogue().suite(SUITE)
-    order = suite.experiments if suite else ()
+def analyses_of(name: str) -> list[RunAnalysis]:
+    """The analyses of the record of a suite or an experiment, in the order of the suite."""
+    store, suite = record.read(RECORDS / f"{name}{record.SUFFIX}"), context.catalogue().suite(name)
+    order = suite.experiments if suite else (name,)
     runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
     return [analysis_of(store, run) for run in runs]
 
 
-def results(analyses: Sequence[RunAnalysis]) -> str:
-    """docs/RESULTS.md."""
+def results(analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
+    """The page of the record of a suite or an experiment."""
     own, common = suite_diagnostics(analyses)
     begun = min(analysis.run.started_at for analysis in analyses)
     ended = max(analysis.run.ended_at or "?" for analysis in analyses)
     parts = [
-        "# Results",
+        f"# {PAGES[name][1]}",
         f"{MADE} [POSTS](POSTS.md) sets the posts' figures and claims beside them.",
-        f"`{COMMAND}`, {begun[:10]}, {begun[11:16]} to {ended[11:16]} UTC, on one machine. "
+        f"`ringside run {name}`, {begun[:10]}, {begun[11:16]} to {ended[11:16]} UTC, on one machine. "
         f"{escape(machine(analyses[0].run.host))}",
         "Results on other machines will differ; run the commands there. Ratios are from pairs inside blocks, "
         "with 95 % intervals in brackets ([METHODOLOGY](METHODOLOGY.md)). Whom our choices favour is in "
         "[BIAS](BIAS.md).",
-        table_markdown(overview_table(overview(analyses))),
+        *([table_markdown(overview_table(overview(analyses)))] if len(analyses) > 1 else []),
     ]
     for analysis, weak_points in zip(analyses, own, strict=True):
         note = analysis.experiment.note.strip().replace("\n", " ")
@@ -107,7 +110,8 @@ def _post(source: Published, claims: Sequence[ExaminedClaim], runs: Sequence[Run
         yield escape(f"Then: {'; '.join(facts)}.")
     if runs:
         names = ", ".join(f"`ringside run {run.experiment.name}`" for run in runs)
-        yield f"Now: {names} ([RESULTS](RESULTS.md))."
+        page = PAGES.get(runs[0].experiment.name, PAGES[SUITE])[0]
+        yield f"Now: {names} ([{page.removesuffix('.md')}]({page}))."
     if claims:
         yield table_markdown(claims_table(claims), 3)
     for run in runs:
@@ -171,21 +175,22 @@ def readme(text: str, analyses: Sequence[RunAnalysis]) -> str:
     return replaced
 
 
-def documents(analyses: Sequence[RunAnalysis]) -> dict[Path, str]:
-    """What each document should say."""
+def documents(analyses: Sequence[RunAnalysis], sleepers: Sequence[RunAnalysis]) -> dict[Path, str]:
+    """What each document should say, by the suite and the experiment."""
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
     own = ROOT / "README.md"
     return {
-        ROOT / "docs" / "RESULTS.md": results(analyses),
-        ROOT / "docs" / "POSTS.md": posts(analyses, sources),
+        ROOT / "docs" / PAGES[SUITE][0]: results(analyses),
+        ROOT / "docs" / PAGES[SLEEPERS][0]: results(sleepers, SLEEPERS),
+        ROOT / "docs" / "POSTS.md": posts([*analyses, *sleepers], sources),
         own: readme(own.read_text(encoding="utf-8"), analyses),
     }
 
 
 def main(arguments: Sequence[str]) -> int:
-    analyses = analyses_of(RECORD)
-    made = documents(analyses)
+    analyses = analyses_of(SUITE)
+    made = documents(analyses, analyses_of(SLEEPERS))
     differing = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
     if "--check" in arguments:
         for path in differing:

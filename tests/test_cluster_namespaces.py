@@ -24,8 +24,11 @@ from tests.command_line import RINGSIDE
 
 RAY = str(Path(sys.executable).parent / "ray")
 PORT = 6379
-# What a busy machine may take for a run of a few seconds.
+# What a busy machine may take for a run of a few seconds, and for a node.
 PATIENCE_S = 300
+NODE_S = 90
+STARTS = 3
+STARTED = b"Ray runtime started"
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +55,9 @@ def cluster() -> Iterator[tuple[str, str]]:
 
 
 def start_node(stack: ExitStack, folder: Path, name: str, address: str, words: Sequence[str]) -> None:
-    """A node of Ray in a namespace, which ends with the stack."""
-    log = stack.enter_context((folder / f"{name}.log").open("wb"))
+    """A node of Ray in a namespace, which ends with the stack. On a busy machine Ray gives up before the node
+    is there, so there are several tries."""
+    log = folder / f"{name}.log"
     own = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_TMPDIR": str(folder),
@@ -62,24 +66,31 @@ def start_node(stack: ExitStack, folder: Path, name: str, address: str, words: S
         "XDG_CACHE_HOME": str(folder / name),
     }
     common = ("--block", f"--node-ip-address={address}", "--object-store-memory=80000000")
-    process = subprocess.Popen(
-        [*namespaces.inside(name), RAY, "start", *common, *words],
-        env={**os.environ, **own},
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
+    command = [*namespaces.inside(name), RAY, "start", *common, *words]
+    for _ in range(STARTS):
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                command, env={**os.environ, **own}, stdout=file, stderr=file, start_new_session=True
+            )
+        deadline = time.monotonic() + NODE_S
+        while STARTED not in log.read_bytes() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        if STARTED in log.read_bytes():
+            stack.callback(end, process)
+            return
+        end(process)
+    raise RuntimeError(log.read_text(encoding="utf-8", errors="replace"))
 
-    def end() -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
-    stack.callback(end)
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a node with all that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def test_the_load_crosses_a_network(cluster: tuple[str, str], workplace: Path) -> None:
@@ -95,7 +106,7 @@ def test_the_load_crosses_a_network(cluster: tuple[str, str], workplace: Path) -
             timeout=PATIENCE_S,
             check=False,
         )
-        # The head, or a node, may not be there yet.
+        # The head may not know of a node yet.
         if done.returncode != 2 or time.monotonic() > deadline:
             break
         time.sleep(1)

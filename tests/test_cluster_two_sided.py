@@ -273,8 +273,10 @@ def test_four_nodes_are_two_places(ray: RayCluster) -> None:
 
 
 def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluster) -> None:
+    # One of this name has just died, which Ray may not know yet.
     node = add(ray, "delta")
-    process = begun(*FIB, "--blocks", "6", "--on", "auto", "--engines", "delta,gamma")
+    # Ray takes some seconds to tell that a node is gone.
+    process = begun(*FIB, "--blocks", "40", "--on", "auto", "--engines", "delta,gamma")
     assert is_over(lambda: has_trials(3), 120)
     ray.kill(node)
     _, said = process.communicate(timeout=300)

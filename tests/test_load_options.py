@@ -237,7 +237,7 @@ def test_other_requests() -> None:
 
 def test_keys_of_requests_are_in_the_contract() -> None:
     document = Path(__file__).parents[1] / "docs" / "PROTOCOL.md"
-    page = document.read_text(encoding="utf-8").split("### Load")[1]
+    page = document.read_text(encoding="utf-8").split("### Load\n")[1]
     for struct in (LoadPlan, HttpRequest, ExpectedReply, StreamMessages):
         for key in struct.__struct_fields__:
             assert f"`{key}`" in page or f'"{key}"' in page, key

@@ -24,7 +24,7 @@ from ringside.probe.protocol import (
 )
 from tests.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, lines, load_result, outcome
 
-PAGE = (Path(__file__).parents[1] / "docs" / "PROTOCOL.md").read_text(encoding="utf-8").split("### Load")[1]
+PAGE = (Path(__file__).parents[1] / "docs" / "PROTOCOL.md").read_text(encoding="utf-8").split("### Load\n")[1]
 
 
 def test_a_result_has_figures_counts_and_how_the_engine_began() -> None:

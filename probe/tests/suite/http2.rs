@@ -113,17 +113,20 @@ fn several_requests_on_each_connection() {
                     assert_eq!(outcome["requests"], 90, "{outcome:#}");
                     assert_eq!(outcome["errors"], json!({}));
                     assert_eq!(outcome["statuses"], json!({"200": 90}));
-                    assert_eq!(outcome["connections"]["opened"], connections, "{outcome:#}");
-                    assert_eq!(outcome["connections"]["most_open"], connections);
-                    assert_eq!(outcome["connections"]["open_at_end"], connections);
+                    // On a busy machine all requests can be over before the last handshake is.
+                    let opened = outcome["connections"]["opened"].as_u64().unwrap();
+                    assert!((1..=connections).contains(&opened), "{outcome:#}");
+                    assert_eq!(outcome["connections"]["most_open"], opened);
+                    assert_eq!(outcome["connections"]["open_at_end"], opened);
                     for histogram in ["latency", "service", "schedule_error", "first_byte"] {
                         assert_eq!(outcome["histograms"][histogram]["count"], 90, "{histogram}");
                     }
-                    assert_eq!(outcome["histograms"]["connect"]["count"], connections);
+                    let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
+                    assert!((opened..=connections).contains(&connects), "{outcome:#}");
                     let handshakes = if tls.is_null() {
                         &Value::Null
                     } else {
-                        &json!(connections)
+                        &json!(opened)
                     };
                     assert_eq!(&outcome["histograms"]["handshake"]["count"], handshakes);
                 }

@@ -53,13 +53,11 @@ fn closed_loops_and_open_ones() {
             for histogram in ["latency", "service", "schedule_error", "first_byte"] {
                 assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
             }
-            let opened = &outcome["connections"]["opened"];
-            for histogram in ["connect", "handshake"] {
-                assert_eq!(
-                    &outcome["histograms"][histogram]["count"], opened,
-                    "{histogram}"
-                );
-            }
+            let opened = outcome["connections"]["opened"].as_u64().unwrap();
+            assert_eq!(outcome["histograms"]["handshake"]["count"], opened);
+            // On a busy machine all requests can be over before the last handshake is.
+            let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
+            assert!((opened..=3).contains(&connects), "{connects} of {opened}");
             let security = outcome["security"].as_str().unwrap();
             assert!(security.starts_with("TLSv1.3 TLS13_AES_"), "{security}");
             // Records are longer than what they carry.

@@ -59,10 +59,10 @@ class Reservation:
 
         self._session = session
         count = wanted.engines + 1
-        pinned = parts.choose(nodes, wanted.names) if wanted.names else []
+        self._pinned = parts.choose(nodes, wanted.names) if wanted.names else []
         more: dict[str, Any] = {}
-        if pinned:
-            more["bundle_label_selector"] = [{}, *({_NODE_ID: node.id} for node in pinned)]
+        if self._pinned:
+            more["bundle_label_selector"] = [{}, *({_NODE_ID: node.id} for node in self._pinned)]
         try:
             self._group = placement_group([{RESOURCE: 1}] * count, strategy="STRICT_SPREAD", **more)
         except TypeError as error:
@@ -89,6 +89,11 @@ class Reservation:
             return None
         first, *engines = (node for node in found if node)
         return Site(first, tuple(engines), self._group) if len(engines) + 1 == len(found) else None
+
+    def is_possible(self, nodes: Sequence[Node]) -> bool:
+        """Whether the nodes that it names are there. Ray knows only after some seconds that one has died, and
+        another may have its name by then."""
+        return {node.id for node in self._pinned} <= {node.id for node in nodes}
 
     def cancel(self) -> None:
         """Give it up."""

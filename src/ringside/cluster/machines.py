@@ -124,6 +124,7 @@ class Machines:
                 # One that has died meanwhile may be needed.
                 nodes = self._free(self.session.nodes())
                 groups.most_sites(nodes, wanted)
+                waiting = [self._still_possible(reservation, nodes, wanted) for reservation in waiting]
         if not sites:
             raise ClusterError(
                 f"no {wanted.engines + 1} nodes of the cluster {self.session.where} were free within "
@@ -132,6 +133,13 @@ class Machines:
         for site in sites:
             groups.check_reach(site)
         return sites
+
+    def _still_possible(self, reservation: Reservation, nodes: list[Node], wanted: Wanted) -> Reservation:
+        """The reservation, or one in its place where a node that it names has died."""
+        if reservation.is_possible(nodes):
+            return reservation
+        reservation.cancel()
+        return Reservation(self.session, wanted, nodes)
 
     def _nodes(self) -> list[Node]:
         """The nodes, after a wait where there is none. Raises ClusterError."""

@@ -16,7 +16,7 @@ class Begun(Request, frozen=True):
 
 
 class PartRecord(Request, frozen=True):
-    """What one engine counted of a load, by its number in the step. `io`: the back-end of the engine."""
+    """What one engine counted of a load, by its number in the step. `io`: its back-end."""
 
     load: int
     io: str
