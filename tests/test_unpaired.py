@@ -265,3 +265,21 @@ def test_more_data_never_finds_less() -> None:
     assert shares[0] > 0.75
     assert shares == sorted(shares)
     assert shares[-1] == 1
+
+
+@given(VALUES, VALUES)
+def test_differences_that_are_counted_are_those_that_are_stored(one: list[float], other: list[float]) -> None:
+    stored = shift(one, other)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(unpaired, "_MAX_STORED", 0)
+        counted = shift(one, other)
+    ends = [(each.estimate, each.low, each.high) for each in (counted, stored)]
+    assert ends[0] == pytest.approx(ends[1], abs=1e-9)
+
+
+def test_many_differences() -> None:
+    """750,000: their median is the difference of the middles, whichever sample is longer."""
+    one, other = [float(n) for n in range(500)], [n / 2 for n in range(1500)]
+    assert shift(one, other).estimate == pytest.approx(249.5 - 374.75)
+    assert shift(other, one).estimate == pytest.approx(374.75 - 249.5)
+    assert shift(one, other).low == pytest.approx(-shift(other, one).high)

@@ -51,6 +51,7 @@ def present(
     from ringside.measure.suites import analysis_of
     from ringside.render import csv, documents, markdown, terminal
 
+    context.leave_garbage()
     analyses = [analysis_of(storage, run) for run in runs]
     if form == "json":
         document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])

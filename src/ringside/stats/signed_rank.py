@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
+from ringside.stats.selection import smallest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,16 +132,7 @@ class _WalshAverages:
         """The k-th smallest average, from 0."""
         if self._stored is not None:
             return float(self._stored[k])
-        low, high = float(self._values[0]), float(self._values[-1])
-        # Bisection until no number lies between.
-        while True:
-            half = low + (high - low) / 2
-            if half in (low, high):
-                return high if self.count_at_most(low) <= k else low
-            if self.count_at_most(half) > k:
-                high = half
-            else:
-                low = half
+        return smallest(self.count_at_most, k, float(self._values[0]), float(self._values[-1]))
 
     def _count(self, bound: float, side: Literal["left", "right"]) -> int:
         if self._stored is not None:

@@ -6,12 +6,19 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, is_positive_finite
+from ringside.stats.selection import smallest
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # For larger samples the exact distribution is slow and its normal approximation good.
 _MAX_EXACT = 40
+# More differences than these are counted, which is faster than to store and sort them.
+_MAX_STORED = 100_000
 
 
 @lru_cache(maxsize=64)
@@ -55,19 +62,43 @@ def shift(one: Sequence[float], other: Sequence[float], confidence: float = CONF
     Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none where there are too few values. `n` is
     the size of the smaller sample.
     """
-    import numpy as np  # here, since `--help` does without
-
-    differences = np.subtract.outer(np.array(one), np.array(other)).ravel()
-    size, n = len(differences), min(len(one), len(other))
-    middle = (size - 1) // 2, size // 2
+    differences = _Differences(one, other)
+    size, n = differences.total, min(len(one), len(other))
+    estimate = (differences.smallest((size - 1) // 2) + differences.smallest(size // 2)) / 2
     c = critical_value(len(one), len(other), confidence)
-    bounds = () if c is None else (c, size - 1 - c)
-    # Only these have to be in their places: a whole sort of millions takes many times longer.
-    differences.partition(sorted({*middle, *bounds}))
-    estimate = float(differences[list(middle)].mean())
     if c is None:
         return Interval(estimate, None, None, n)
-    return Interval(estimate, float(differences[c]), float(differences[size - 1 - c]), n)
+    return Interval(estimate, differences.smallest(c), differences.smallest(size - 1 - c), n)
+
+
+class _Differences:
+    """The differences of all pairs: stored and sorted for few values, else counted on demand, so that 100,000
+    values need no gigabytes."""
+
+    def __init__(self, one: Sequence[float], other: Sequence[float]) -> None:
+        import numpy as np  # here, since `--help` does without
+
+        self._numpy = np
+        self.total = len(one) * len(other)
+        self._one: np.ndarray = np.sort(np.array(one, dtype=float))
+        self._other: np.ndarray = np.sort(np.array(other, dtype=float))
+        self._stored: np.ndarray | None = None
+        if self.total <= _MAX_STORED:
+            self._stored = np.sort(np.subtract.outer(self._one, self._other), axis=None)
+
+    def smallest(self, k: int) -> float:
+        """The k-th smallest difference, from 0."""
+        if self._stored is not None:
+            return float(self._stored[k])
+        low, high = self._one[0] - self._other[-1], self._one[-1] - self._other[0]
+        return smallest(self._count_at_most, k, float(low), float(high))
+
+    def _count_at_most(self, bound: float) -> int:
+        # Of the shorter sample each value is looked up in the longer one.
+        if len(self._one) < len(self._other):
+            not_below = self._numpy.searchsorted(self._other, self._one - bound, side="left")
+            return int(self.total - not_below.sum())
+        return int(self._numpy.searchsorted(self._one, self._other + bound, side="right").sum())
 
 
 def log_shift(
