@@ -70,11 +70,11 @@ def results(analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
         *([table_markdown(overview_table(overview(analyses)))] if len(analyses) > 1 else []),
     ]
     for analysis, weak_points in zip(analyses, own, strict=True):
-        note = analysis.experiment.note.strip().replace("\n", " ")
+        note = " ".join(map(escape, analysis.experiment.note.strip().splitlines()))
         parts += [
             f"## {escape(analysis.experiment.title)}",
             f"`ringside run {analysis.experiment.name}`: {escape(heading(analysis))}",
-            *([escape(note)] if note else []),
+            *([note] if note else []),
             *(table_markdown(table, 3) for table in part_tables(analysis)),
             *map(warning, weak_points),
         ]

@@ -115,3 +115,8 @@ def test_how_verdicts_look() -> None:
 def test_ranks() -> None:
     assert units.rank_interval((1, 1)) == "1"
     assert units.rank_interval((2, 14)) == "2–14"
+
+
+def test_all_of_something() -> None:
+    assert units.all_of(2, "point") == "both points"
+    assert units.all_of(3, "point") == "all 3 points"

@@ -124,7 +124,7 @@ def _elsewhere(analysis: RunAnalysis, point: Point) -> Sentence | None:
     ]
     if not differing:
         what = "The same holds" if len(here) == 1 else "One of them leads"
-        return Sentence(f"{what} at all {len(analysis.points)} points", "quiet")
+        return Sentence(f"{what} at {units.all_of(len(analysis.points), 'point')}", "quiet")
     example = differing[0]
     count = units.count(len(differing), "point")
     return Sentence(

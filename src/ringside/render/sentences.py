@@ -140,7 +140,7 @@ def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
     verdict, count = verdicts.most_common(1)[0]
     kind = units.kind(verdict) if verdict is not Verdict.INCONCLUSIVE else "quiet"
     if count == len(comparisons):
-        where = f"at all {count} points" if not absent else f"at {units.count(count, 'point')}"
+        where = f"at {units.all_of(count, 'point')}" if not absent else f"at {units.count(count, 'point')}"
         return Sentence(f"{_relation(verdict, metric, name, baseline)} {where}: {what}{missing}", kind)
     parts = ", ".join(
         f"{units.verdict_word(each, metric)} at {verdicts[each]}" for each in _ordered(verdicts)

@@ -295,7 +295,11 @@ def _explained(finding: Finding, band: Band) -> Finding:
     """With the values for which the claim holds, and why it is undecided."""
     figure = finding.figure
     few = figure is not None and figure.low is None
-    why = f"; {units.count(figure.n, 'block')} are too few for an interval" if figure and few else ""
+    why = (
+        f"; {units.count(figure.n, 'block')} {'is' if figure.n == 1 else 'are'} too few for an interval"
+        if figure and few
+        else ""
+    )
     return _with_sentence(finding, f"; the claim holds {band.words}{why}")
 
 
