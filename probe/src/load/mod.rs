@@ -2,7 +2,8 @@
 
 mod body;
 mod chunked;
-mod codec;
+mod decoder;
+mod encoder;
 pub mod engine;
 pub mod error;
 pub mod histogram;

@@ -87,7 +87,7 @@ impl Shard {
             if expected && silent_ns.is_some_and(|max| quiet_ns > max) {
                 record.silent += 1;
             }
-            let counts = self.codec.received_and_behind(&connection.decoder, now);
+            let counts = self.decoder.received_and_behind(&connection.reply, now);
             if let Some((received, behind)) = counts {
                 record.chunks += received;
                 // A paused reader is not behind through the server.

@@ -30,7 +30,7 @@ impl Shard {
     pub fn refused(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         connection.refusals += 1;
-        if connection.refusals > MAX_REFUSALS || self.codec.streams() {
+        if connection.refusals > MAX_REFUSALS || self.decoder.streams() {
             connection.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }

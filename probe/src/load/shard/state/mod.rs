@@ -7,7 +7,8 @@ mod lanes;
 mod redirects;
 
 use crate::io::{Io, LayerReport, Next, Slot};
-use crate::load::codec::{Codec, Decoder};
+use crate::load::decoder::{Decoder, ReplyState};
+use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
 use crate::load::shard::arrivals::Arrivals;
@@ -43,7 +44,8 @@ impl Instants {
 
 pub struct Shard {
     config: ShardConfig,
-    codec: Codec,
+    encoder: Encoder,
+    decoder: Decoder,
     connections: Vec<Connection>,
     /// Open loop: connections that wait for a request.
     free: VecDeque<Slot>,
@@ -66,10 +68,11 @@ impl Shard {
     pub fn new(config: ShardConfig) -> Shard {
         let plan = &config.plan;
         let count = config.slots();
-        let codec = Codec::new(plan, &config.codec, config.shard);
-        let recorder = Recorder::new(&config, codec.targets());
+        let encoder = Encoder::new(plan, &config.outgoing, config.shard);
+        let recorder = Recorder::new(&config, encoder.targets());
         Shard {
-            codec,
+            encoder,
+            decoder: Decoder::new(plan, &config.replies),
             connections: (0..count).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(count),
             dialer: Dialer::new(&config),
@@ -89,7 +92,7 @@ impl Shard {
     }
 
     pub fn streams(&self) -> bool {
-        self.codec.streams()
+        self.decoder.streams()
     }
 
     pub fn connections(&self) -> usize {
@@ -205,7 +208,7 @@ impl Shard {
             let Some(slot) = self.free.pop_front() else {
                 return;
             };
-            let closes = self.codec.closes();
+            let closes = self.decoder.closes();
             let connection = &mut self.connections[slot];
             let usable = if closes { Stage::Closed } else { Stage::Free };
             if connection.stage != usable || connection.pending_ns.is_some() {
@@ -260,9 +263,9 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let number = self.config.request_number(self.sent);
         self.sent += 1;
-        let (target, bytes) = self.codec.encode(id, number);
+        let (target, bytes) = self.encoder.encode(id, number);
         let connection = &mut self.connections[slot];
-        if self.codec.follows() {
+        if self.decoder.follows() {
             connection.keep_path(&bytes);
         }
         connection.target = target;
@@ -275,7 +278,11 @@ impl Shard {
             self.recorder.intended();
         }
         // A server that is sent nothing begins at the handshake, which has ended now.
-        let begin = if self.codec.listens() { intended } else { now };
+        let begin = if self.encoder.listens() {
+            intended
+        } else {
+            now
+        };
         self.send(slot, bytes, now, begin)
     }
 
@@ -284,7 +291,7 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Busy;
         connection.since_ns = now;
-        connection.decoder = self.codec.decoder(&bytes, begin);
+        connection.reply = self.decoder.begin(&bytes, begin);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
         Next::Send(bytes)
@@ -312,7 +319,7 @@ impl Shard {
         keep: bool,
     ) -> Next {
         let connection = &mut self.connections[slot];
-        connection.decoder = Decoder::Idle;
+        connection.reply = ReplyState::Idle;
         connection.hop = None;
         let Instants { arrived, now } = at;
         let latency = arrived.saturating_sub(connection.intended_ns);
@@ -323,13 +330,13 @@ impl Shard {
             Err(kind) => {
                 self.recorder.error(arrived, kind, Some(target));
                 let first = &mut self.recorder.record.first_wrong;
-                if let Some(answer) = self.codec.first_wrong().filter(|_| first.is_empty()) {
-                    let request = self.codec.request_text(target, connection.number);
+                if let Some(answer) = self.decoder.first_wrong().filter(|_| first.is_empty()) {
+                    let request = self.encoder.request_text(target, connection.number);
                     *first = format!("{request} was answered with {answer}");
                 }
             }
             Ok(()) => {
-                let number = self.codec.numbered().then_some(connection.number);
+                let number = self.encoder.numbered().then_some(connection.number);
                 let end = self.arrivals.end_ns().filter(|&end| arrived > end);
                 let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
@@ -363,9 +370,9 @@ impl Shard {
     /// Drops a pending reply; the chunks that arrived of a stream count.
     fn abandon_reply(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
-        let decoder = std::mem::take(&mut connection.decoder);
+        let reply = std::mem::take(&mut connection.reply);
         connection.hop = None;
-        if let Some((received, _)) = self.codec.received_and_behind(&decoder, now) {
+        if let Some((received, _)) = self.decoder.received_and_behind(&reply, now) {
             self.recorder.record.chunks += received;
         }
         self.in_flight -= 1;
@@ -394,7 +401,7 @@ impl Shard {
 
     /// Opens a connection again: at once, or when there is a request for it.
     fn reopen(&mut self, slot: Slot, now: u64) {
-        if !self.codec.closes() {
+        if !self.decoder.closes() {
             self.dialer.enqueue(slot);
         } else if !self.arrivals.is_closed_loop() {
             self.connections[slot].since_ns = now;

@@ -49,7 +49,7 @@ impl Shard {
         let as_get = connection.hop.is_some_and(|hop| hop.as_get);
         let number = connection.number;
         let bytes = self
-            .codec
+            .encoder
             .encode_redirected(&connection.path, as_get, id, number);
         self.send(slot, bytes, now, now)
     }
