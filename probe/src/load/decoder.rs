@@ -2,8 +2,9 @@
 
 use super::body::{BodyCheck, BodyState};
 use super::error::ErrorKind;
+use super::framing::Splitter;
 use super::http::{Read, ResponseParser};
-use super::plan::{Plan, Protocol};
+use super::plan::{Framing, Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
@@ -17,6 +18,7 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub struct ReplyFormat {
     check: BodyCheck,
+    framing: Framing,
     stream: StreamFormat,
 }
 
@@ -24,6 +26,7 @@ impl ReplyFormat {
     pub fn new(plan: &Plan) -> ReplyFormat {
         ReplyFormat {
             check: BodyCheck::new(&plan.expect),
+            framing: plan.stream.framing,
             stream: StreamFormat::new(&plan.stream),
         }
     }
@@ -48,11 +51,19 @@ pub enum ReplyState {
     Idle,
     Http(ResponseParser, BodyState),
     Line(BodyState),
-    Stream(Box<(ResponseParser, StreamState)>),
+    Stream(Box<Stream>),
     /// A response that a layer decodes.
     Response(Box<Response>),
     /// A message that equals this one, where there is no other expectation.
     Message(Option<Rc<[u8]>>),
+}
+
+/// A stream so far.
+#[derive(Debug)]
+pub struct Stream {
+    response: ResponseParser,
+    splitter: Splitter,
+    state: StreamState,
 }
 
 /// A response so far.
@@ -155,8 +166,12 @@ impl Decoder {
                 ReplyState::Message(self.format.check.is_empty().then(|| Rc::clone(request)))
             }
             Protocol::Stream => {
-                let stream = self.format.stream.begin(now_ns);
-                ReplyState::Stream(Box::new((ResponseParser::new(self.no_body), stream)))
+                let stream = Stream {
+                    response: ResponseParser::new(self.no_body),
+                    splitter: Splitter::new(self.format.framing),
+                    state: self.format.stream.begin(now_ns),
+                };
+                ReplyState::Stream(Box::new(stream))
             }
         }
     }
@@ -205,14 +220,20 @@ impl Decoder {
                     false => Progress::Unsolicited(result.map(|_| ())),
                 }
             }
-            ReplyState::Stream(both) => {
-                let (response, stream) = &mut **both;
+            ReplyState::Stream(stream) => {
+                let Stream {
+                    response,
+                    splitter,
+                    state,
+                } = &mut **stream;
                 let had_status = response.status().is_some();
                 let mut framing = Ok(());
+                let mut take = |message: &[u8]| {
+                    let message = self.format.stream.check(state, message, id, now_ns);
+                    on_event(Event::Message(message));
+                };
                 let read = response.feed(bytes, &mut |piece| {
-                    let (bytes, last) = (piece.bytes, piece.last);
-                    let fed = self.feed_stream(stream, bytes, last, id, now_ns, on_event);
-                    framing = framing.and(fed);
+                    framing = framing.and(splitter.feed(piece.bytes, piece.last, &mut take));
                 });
                 if let (false, Some(status)) = (had_status, response.status()) {
                     on_event(Event::Status(status));
@@ -228,22 +249,6 @@ impl Decoder {
                 }
             }
         }
-    }
-
-    /// Takes a piece of a stream of connection `id`, which may end messages. `is_last`: a chunk ends with it.
-    fn feed_stream(
-        &self,
-        stream: &mut StreamState,
-        bytes: &[u8],
-        is_last: bool,
-        id: u64,
-        now_ns: u64,
-        on_event: &mut impl FnMut(Event),
-    ) -> Result<(), ErrorKind> {
-        let format = &self.format.stream;
-        format.feed(stream, bytes, is_last, &mut |stream, message| {
-            on_event(Event::Message(format.check(stream, message, id, now_ns)));
-        })
     }
 
     /// Decodes a part that a layer has decoded, which arrived at `now_ns` on connection `id`.
@@ -284,8 +289,15 @@ impl Decoder {
             }
             // The server should have held it open.
             (ReplyState::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
-            (ReplyState::Stream(both), Part::Message(message) | Part::Body(message)) => {
-                match self.feed_stream(&mut both.1, message, true, id, now_ns, on_event) {
+            (ReplyState::Stream(stream), Part::Message(piece) | Part::Body(piece)) => {
+                let Stream {
+                    splitter, state, ..
+                } = &mut **stream;
+                let mut take = |message: &[u8]| {
+                    let message = self.format.stream.check(state, message, id, now_ns);
+                    on_event(Event::Message(message));
+                };
+                match splitter.feed(piece, true, &mut take) {
                     Ok(()) => Progress::More,
                     Err(kind) => Progress::Broken(kind),
                 }
@@ -351,10 +363,10 @@ impl Decoder {
                 }
                 response.has_begun()
             }
-            ReplyState::Stream(both) if both.0.at_eof().is_some() => {
+            ReplyState::Stream(stream) if stream.response.at_eof().is_some() => {
                 return Progress::Broken(ErrorKind::Ended);
             }
-            ReplyState::Stream(both) => both.0.has_begun(),
+            ReplyState::Stream(stream) => stream.response.has_begun(),
         };
         Progress::Broken(match has_begun {
             true => ErrorKind::Truncated,
@@ -365,8 +377,9 @@ impl Decoder {
     /// Of a stream: how many chunks have arrived, and how many more were due at `now_ns`.
     pub fn received_and_behind(&self, reply: &ReplyState, now_ns: u64) -> Option<(u64, u64)> {
         match reply {
-            ReplyState::Stream(both) => {
-                Some(self.format.stream.received_and_behind(&both.1, now_ns))
+            ReplyState::Stream(stream) => {
+                let format = &self.format.stream;
+                Some(format.received_and_behind(&stream.state, now_ns))
             }
             _ => None,
         }

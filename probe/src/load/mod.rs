@@ -6,6 +6,7 @@ mod decoder;
 mod encoder;
 pub mod engine;
 pub mod error;
+mod framing;
 pub mod histogram;
 mod http;
 mod http_head;
