@@ -194,6 +194,22 @@ def test_cores_are_shared_where_a_contender_had_all_of_them() -> None:
     assert on(0, 1, host={}) == on(0, 1, host={"cpus_usable": None}) == []
 
 
+def test_each_machine_has_cores_of_its_own() -> None:
+    """One that is not among the run's machines has those of the run's host."""
+    machines = {"east": {"cpus_usable": [0, 2]}, "west": {}}
+    run = dataclasses.replace(planned(["x"], [HERE]), host={"cpus_usable": [0, 1, 2], "machines": machines})
+
+    def shared(machine: str, *cpus: int) -> bool:
+        on_it = dataclasses.replace(trial(), machine=machine, cpus=cpus)
+        return list(cores_shared(run, [on_it, trial()])) == [Diagnostic("cores-shared")]
+
+    assert shared("east", 2, 0)
+    assert not shared("east", 0, 1)
+    assert not shared("west", 0, 1, 2)
+    assert shared("north", 0, 1, 2)
+    assert not shared("north", 0, 2)
+
+
 def test_a_load_from_elsewhere_is_always_said() -> None:
     here = read_plan(planned(["x"], [HERE])).experiment
     load = LoadMessage(step="s", name="n", engines=2, started_within_ns=7)
@@ -270,6 +286,22 @@ def test_too_few_blocks(planned_blocks: int, needed: int) -> None:
         Diagnostic("too-few-blocks", values={"blocks": 5, "needed": needed})
     ]
     assert diagnosed([], run=run, blocks_done=6) == []
+
+
+@pytest.mark.parametrize("end", [{"until_decided": True}, {"until": 0.02}, {"time_s": 60.0}])
+def test_blocks_of_a_run_that_may_end_early_are_a_limit(end: dict[str, Any]) -> None:
+    run = planned(["x"], [HERE], blocks=40, **end)
+    assert diagnosed([], run=run, blocks_done=2) == [
+        Diagnostic("too-few-blocks", values={"blocks": 2, "needed": 7})
+    ]
+
+
+def test_where_nothing_can_run_more_blocks_would_not_help() -> None:
+    gone = Trial(0, 0, Cell("x", HERE), Outcome.UNAVAILABLE, "no compiler")
+    crashed = Trial(1, 0, Cell("y", HERE), Outcome.CRASHED, "exit status 1")
+    assert diagnosed([gone, gone], blocks_done=0) == []
+    for trials in ([gone, crashed], [crashed, gone], []):
+        assert [each.code for each in diagnosed(trials, blocks_done=0)] == ["too-few-blocks"]
 
 
 def test_an_unfinished_run() -> None:
@@ -363,6 +395,25 @@ def test_two_modes_of_the_headline() -> None:
         compared = ("cpu_s", "hop_ns")
 
     assert diagnosed(trials, ByCpu(), cells=cells) == []
+
+
+def test_machines_may_differ_and_each_is_looked_at_by_itself() -> None:
+    """The speed of `east` changed most, but the levels of machines are not compared; nor are modes."""
+
+    def on(machine: str, block: int, name: str, hop_ns: float, reference_ns: int) -> Trial:
+        report = trial(block, name, reference_ns=reference_ns).report
+        return dataclasses.replace(ok(block, name, HERE, hop_ns=hop_ns), machine=machine, report=report)
+
+    trials = []
+    for block in range(1, 61):
+        machine = ("east", "west", "south")[block % 3]
+        reference = {"east": 100 + block, "west": 900 + block, "south": 4000}[machine]
+        times = {"east": 1.0, "west": 2.0, "south": 4.0}[machine]
+        trials.append(on(machine, block, "x", 100.0 * times, reference))
+        trials.append(on(machine, block, "y", (300.0 if block % 2 else 100.0) * times, reference))
+    drifts, bimodal = diagnosed(trials, Quiet(), cells=analysed(trials))
+    assert drifts == Diagnostic("drift", values={"share": near(160 / 103 - 1)})
+    assert bimodal == Diagnostic("bimodal", ("y",), {"ratios": {"y": near(3.0)}})
 
 
 def test_processes_left_behind_and_ends_that_take_long() -> None:

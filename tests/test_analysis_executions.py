@@ -5,6 +5,8 @@ from __future__ import annotations
 from ringside.analysis.executions import descriptions, means, over_first_point
 from ringside.model.design import Cell
 from ringside.stats.description import describe
+from ringside.stats.ratio import paired_ratio
+from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from tests.analyses import CPU, HOP, NOISE, analysis, exactly, near, point, scaled
 
 P, Q, R = point(n=1), point(n=2), point(n=4)
@@ -47,11 +49,11 @@ def test_each_point_over_the_first_of_the_same_command() -> None:
 
 
 def test_intervals_have_the_confidence_of_the_run() -> None:
-    """Of pairs that vary, the interval is wider than that of 95 % where more is compared."""
-    noisy = tuple(100.0 * factor for factor in NOISE[::-1])
-    made = analysis({("A", P): {HOP.name: scaled(100.0)}, ("A", Q): {HOP.name: noisy}})
-    (interval,) = over_first_point(made).values()
-    assert interval.n == 7
-    assert interval.low is not None
-    assert interval.high is not None
-    assert interval.low < interval.estimate < interval.high
+    """That of a run until intervals are narrow is higher."""
+    spread = [110.0 + number for number in range(10)]
+    values = {("A", P): {HOP.name: [100.0] * 10}, ("A", Q): {HOP.name: spread}}
+    both = [dict(enumerate(each)) for each in (spread, [100.0] * 10)]
+    plain, wide = (over_first_point(analysis(values, until=until)) for until in (None, 0.05))
+    assert plain == {Cell("A", Q): paired_ratio(both[0], both[1], 0.95)}
+    assert wide == {Cell("A", Q): paired_ratio(both[0], both[1], SEQUENTIAL_CONFIDENCE)}
+    assert plain != wide

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_machines
 from ringside.analysis.run import RunAnalysis, analyse
-from ringside.model.results import Outcome, Trial, Verdict
+from ringside.model.design import Cell
+from ringside.model.results import Interval, Outcome, Trial, Verdict
 from ringside.render.heading import machine
 from ringside.render.tables import tables
+from ringside.stats.between_groups import between_groups
+from ringside.stats.interval import median_interval
+from ringside.stats.ratio import paired_ratio
 from ringside.store import Store
+from tests.analyses import HOP, near, point
 from tests.runs import HOST, experiment, make_run
 
 
@@ -71,3 +80,108 @@ def test_a_contender_that_one_machine_lacks_has_its_verdict_from_the_other(tmp_p
     (row,) = [row for row in analysis.machines.rows if row.cell.contender == "go"]
     assert row.ratios.keys() == {"fast"}
     assert row.spread is None
+
+
+P, Q = point(nodes=10), point(nodes=20)
+# Nine blocks of three machines, and a warm-up.
+MACHINES = {
+    0: "west",
+    1: "west",
+    2: "east",
+    3: "east",
+    4: "west",
+    5: "east",
+    6: "east",
+    7: "west",
+    8: "south",
+}
+# By contender and point, the headline of each block: what there is of a block may be missing.
+HOPS = {
+    ("base", P): {block: 10.0 + block for block in range(1, 9)},
+    ("go", P): {2: 31.0, 3: 47.0, 5: 52.0, 6: 90.0, 1: 55.0, 4: 83.0, 7: 71.0, 8: 18.0},
+    ("base", Q): {2: 5.0, 8: 6.0},
+    ("go", Q): {3: 7.0, 8: 24.0},
+}
+
+
+def machines(hops: Mapping[str, Mapping[int, float]], confidence: float = 0.95) -> MachineAnalysis | None:
+    cells = {
+        (cell := Cell(name, place)): CellAnalysis(
+            cell, {}, {}, {"hop_ns": hops.get(f"{name} {place['nodes']}", each), "cpu_s": {2: 9.0}}
+        )
+        for (name, place), each in HOPS.items()
+    }
+    trials = [
+        Trial(block, 0, cell, Outcome.OK, "", machine=machine)
+        for block, machine in MACHINES.items()
+        for cell in cells
+    ]
+    # One of which it is not known where it was.
+    trials.append(Trial(9, 0, Cell("go", P), Outcome.OK, ""))
+    return analyse_machines(trials, cells, HOP, "base", (P, Q), ("base", "go"), confidence)
+
+
+def ratio(above: Mapping[int, float], below: Mapping[int, float], confidence: float) -> Interval:
+    interval = paired_ratio(above, below, confidence)
+    assert interval
+    return interval
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_figures_and_ratios_by_machine(confidence: float) -> None:
+    where = {"east": (2, 3, 5, 6), "south": (8,), "west": (1, 4, 7)}
+    base, go = HOPS["base", P], HOPS["go", P]
+    own = {
+        name: [{block: each[block] for block in blocks} for each in (base, go)]
+        for name, blocks in where.items()
+    }
+    between = between_groups([[math.log(go[n] / base[n]) for n in blocks] for blocks in where.values()])
+    assert between
+    assert machines({}, confidence) == MachineAnalysis(
+        ("east", "south", "west"),
+        {"east": 4, "south": 1, "west": 3},
+        (
+            MachineRow(
+                Cell("base", P),
+                {name: median_interval(list(each.values())) for name, (each, _) in own.items()},
+                {},
+                None,
+            ),
+            MachineRow(
+                Cell("go", P),
+                {name: median_interval(list(each.values())) for name, (_, each) in own.items()},
+                {name: ratio(above, below, confidence) for name, (below, above) in own.items()},
+                near(math.exp(between)),
+            ),
+            MachineRow(
+                Cell("base", Q),
+                {"east": median_interval([5.0]), "south": median_interval([6.0])},
+                {},
+                None,
+            ),
+            # No block of the other machine has both.
+            MachineRow(
+                Cell("go", Q),
+                {"east": median_interval([7.0]), "south": median_interval([24.0])},
+                {"south": ratio({8: 24.0}, {8: 6.0}, confidence)},
+                None,
+            ),
+        ),
+    )
+
+
+def test_machines_without_figures_are_left_out() -> None:
+    analysis = machines({"go 10": {}, "base 20": {8: 6.0}})
+    assert analysis
+    assert [(list(row.figures), list(row.ratios), row.spread) for row in analysis.rows] == [
+        (["east", "south", "west"], [], None),
+        ([], [], None),
+        (["south"], [], None),
+        (["east", "south"], ["south"], None),
+    ]
+
+
+def test_a_run_on_one_machine_has_no_such_table() -> None:
+    trials = [Trial(block, 0, Cell("go", P), Outcome.OK, "", machine="east") for block in (1, 2)]
+    cell = CellAnalysis(Cell("go", P), {}, {}, {"hop_ns": {1: 1.0, 2: 2.0}})
+    assert analyse_machines(trials, {cell.cell: cell}, HOP, "go", (P,), ("go",), 0.95) is None

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from ringside.analysis.overview import overview, suite_diagnostics
-from ringside.model.results import Outcome
+import dataclasses
+
+from ringside.analysis.overview import OverviewCell, overview, suite_diagnostics
+from ringside.model.results import Diagnostic, Outcome
 from ringside.render import markdown
 from ringside.render.tables import part_tables, tables
 from ringside.render.tables.contenders import contender_table
 from ringside.render.tables.overview import table
-from tests.analyses import analysis, point, scaled
+from tests.analyses import analysis, near, point, scaled
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
 # Best first at the large point: limit, go, erlang; python failed there.
@@ -59,6 +61,33 @@ def test_how_far_behind_the_best() -> None:
     assert round(SERVICE.behind_best[SMALL]["tornado"].estimate, 9) == 3.0
 
 
+def test_the_cells_of_a_column() -> None:
+    """Only those of the baseline's class have ranks; the best of it is 1, whoever is ahead in another."""
+    hops = {"erlang": 60.0, "go": 30.0, "thin": 10.0, "limit": 2.0}
+    run = analysis(
+        {(name, LARGE): {"hop_ns": scaled(hop)} for name, hop in hops.items()},
+        failed=[("python", LARGE)],
+        kinds={"thin": "bare"},
+        floor="limit",
+    )
+    (column,) = overview([run]).columns
+    assert {name: column.cell(name) for name in run.names} == {
+        "erlang": OverviewCell(near(2.0), False, (2, 2), "", None),
+        "go": OverviewCell(1.0, True, (1, 1), "", None),
+        "thin": OverviewCell(near(1 / 3), False, None, "bare", None),
+        "limit": OverviewCell(near(1 / 15), False, None, "floor", None),
+        "python": OverviewCell(None, False, None, "", Outcome.CRASHED),
+    }
+    assert column.cell("tornado") is None
+
+
+def test_where_all_have_failed_none_is_ahead() -> None:
+    run = analysis({("go", SMALL): {"hop_ns": scaled(5.0)}}, failed=[("go", LARGE)])
+    (column,) = overview([run]).columns
+    assert column.point == LARGE
+    assert column.cell("go") == OverviewCell(None, True, None, "", Outcome.CRASHED)
+
+
 def test_the_table() -> None:
     data = table(overview([RING, SERVICE]))
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in data.rows}
@@ -83,9 +112,11 @@ def test_contenders_stand_once_behind_all_parts() -> None:
 
 
 def test_what_concerns_the_machine_is_said_once() -> None:
-    own, common = suite_diagnostics([RING, RING])
-    assert len(own) == 2
-    codes = [each.code for each in common]
-    assert len(codes) == len(set(codes))
-    for part, run in zip(own, [RING, RING], strict=True):
-        assert {each.code for each in part} | set(codes) >= {each.code for each in run.diagnostics}
+    """As the first run that has it says it."""
+    accounting = [Diagnostic("accounting", values={"run": number}) for number in range(2)]
+    shared, bimodal, drift = Diagnostic("cores-shared"), Diagnostic("bimodal", ("go",)), Diagnostic("drift")
+    runs = [
+        dataclasses.replace(RING, diagnostics=diagnostics)
+        for diagnostics in ((bimodal, accounting[0], drift), (shared, accounting[1]), (bimodal,))
+    ]
+    assert suite_diagnostics(runs) == (((bimodal, drift), (), (bimodal,)), (accounting[0], shared))

@@ -118,6 +118,42 @@ def test_trials_that_are_to_be_repeated_are_not_there_and_failures_have_no_value
     assert effects_of(crashed) == {"cat": near(math.expm1(0.1), abs=0.03)}
 
 
+def ordered(*blocks: tuple[str, str]) -> list[Trial]:
+    """Trials without noise in this order, by machine and contender with its point: `bee` takes a tenth longer
+    right after `ant` on the same machine."""
+    results: list[Trial] = []
+    last = ("", "")
+    for block, (machine, names) in enumerate(blocks, 1):
+        for position, each in enumerate(names.split()):
+            name, size = each[:3], int(each[3])
+            slowed = name == "bee" and last == (machine, "ant")
+            value = SIZES[name] * size * (1.1 if slowed else 1.0)
+            trial = ok(block, name, point(size=size), hop_ns=value)
+            results.append(dataclasses.replace(trial, position=position, machine=machine))
+            last = (machine, name)
+    return results
+
+
+# In each block one trial of each after the other contender, and one of `bee` after itself.
+USUAL = [("east", "ant1 bee1 bee2 ant2"), ("east", "ant1 bee2 bee1 ant2")] * 5
+
+
+def test_ten_trials_after_a_contender_and_ten_after_others_are_enough() -> None:
+    assert effects_of(ordered(*USUAL[:9])) == {}
+    results = ordered(*USUAL)
+    assert effects_of(results) == {"ant": near(0.1)}
+    for place in (1, 2):
+        # Nine values after `ant`; nine of `bee` after itself.
+        failed = dataclasses.replace(results[place], outcome=Outcome.CRASHED)
+        assert effects_of([*results[:place], failed, *results[place + 1 :]]) == {}
+
+
+def test_what_ran_before_ran_on_the_same_machine() -> None:
+    """The tenth trial of `bee` after one of `ant`, on this machine or on another one."""
+    assert effects_of(ordered(*USUAL[:9], ("east", "bee2 bee1 ant1 ant2"))) == {"ant": near(0.1)}
+    assert effects_of(ordered(*USUAL[:9], ("west", "bee2 bee1 ant1 ant2"))) == {}
+
+
 @pytest.mark.simulation
 @pytest.mark.parametrize(("names", "blocks", "points"), [("ant bee", 30, 2), ("ant bee cat dog eel", 15, 1)])
 def test_the_rate_of_false_effects(names: str, blocks: int, points: int) -> None:

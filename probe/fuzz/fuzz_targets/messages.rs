@@ -6,6 +6,7 @@
 mod load {
     pub mod body;
     pub mod error;
+    pub mod framing;
     pub mod http_request;
     pub mod layer_plan;
     pub mod pacer;
@@ -24,28 +25,24 @@ mod units;
 
 use libfuzzer_sys::fuzz_target;
 use load::error::ErrorKind;
+use load::framing::Splitter;
 use load::plan::{Framing, StreamPlan};
-use load::sequence::{StreamFormat, StreamState};
+use load::sequence::StreamFormat;
 use load::sequence_errors::SequenceErrors;
 
 fn read<'a>(
     format: &StreamFormat,
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> (Vec<Vec<u8>>, SequenceErrors, Result<(), ErrorKind>) {
-    let (mut stream, mut messages) = (format.begin(0), Vec::new());
-    let mut errors = SequenceErrors::default();
+    let (mut splitter, mut stream) = (Splitter::new(Framing::Line), format.begin(0));
+    let (mut messages, mut errors) = (Vec::new(), SequenceErrors::default());
     let mut result = Ok(());
     for piece in pieces {
-        result = format.feed(
-            &mut stream,
-            piece,
-            false,
-            &mut |stream: &mut StreamState, message: &[u8]| {
-                messages.push(message.to_vec());
-                let checked = format.check(stream, message, 7, 0);
-                errors.count(checked.error, checked.early);
-            },
-        );
+        result = splitter.feed(piece, false, &mut |message: &[u8]| {
+            messages.push(message.to_vec());
+            let checked = format.check(&mut stream, message, 7, 0);
+            errors.count(checked.error, checked.early);
+        });
         if result.is_err() {
             break;
         }
@@ -58,7 +55,6 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let format = StreamFormat::new(&StreamPlan {
-        framing: Framing::Line,
         first: Some("Welcome: {id}".into()),
         chunk: Some("Chunk {k} for {id}".into()),
         interval_s: Some(1.0),

@@ -1,7 +1,8 @@
 //! A running load: its threads, how to stop it, and their merged record.
 
-use super::codec::CodecPlan;
+use super::decoder::ReplyFormat;
 use super::interval::Interval;
+use super::outgoing::Outgoing;
 use super::plan::{BackEnd, Plan, Protocol};
 use super::record::Record;
 use super::shard::{self, ShardConfig};
@@ -75,7 +76,8 @@ impl Outcome {
 /// A plan that this host allows.
 pub struct Prepared {
     plan: Arc<Plan>,
-    codec: Arc<CodecPlan>,
+    outgoing: Arc<Outgoing>,
+    replies: Arc<ReplyFormat>,
     io: BackEnd,
     layers: Option<Arc<Layers>>,
     /// What could not be used, and why.
@@ -92,7 +94,8 @@ impl Prepared {
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
         Ok(Prepared {
-            codec: Arc::new(CodecPlan::new(&plan)?),
+            outgoing: Arc::new(Outgoing::new(&plan)?),
+            replies: Arc::new(ReplyFormat::new(&plan)),
             plan,
             io,
             layers,
@@ -126,7 +129,8 @@ impl Prepared {
             let live = Arc::new(Mutex::new(Interval::default()));
             let config = ShardConfig {
                 plan: Arc::clone(&self.plan),
-                codec: Arc::clone(&self.codec),
+                outgoing: Arc::clone(&self.outgoing),
+                replies: Arc::clone(&self.replies),
                 shard: self.plan.shard(number),
                 share: self.plan.share(self.plan.shard(number)),
                 start_ns,

@@ -2,9 +2,11 @@
 
 mod body;
 mod chunked;
-mod codec;
+mod decoder;
+mod encoder;
 pub mod engine;
 pub mod error;
+mod framing;
 pub mod histogram;
 mod http;
 mod http_head;

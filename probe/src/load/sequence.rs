@@ -1,10 +1,8 @@
-//! The messages of held streams: splits bodies into messages, and checks the numbers, ids and times of messages.
+//! Checks the messages of held streams: their numbers, ids and times.
 
-use super::error::ErrorKind;
-use super::plan::{Framing, StreamPlan};
+use super::plan::StreamPlan;
 use super::sequence_errors::SequenceError;
 use super::template::Template;
-use super::text::MAX_MESSAGE_BYTES;
 use crate::units::nanoseconds;
 use memchr::memmem;
 use std::cmp::Ordering;
@@ -12,10 +10,9 @@ use std::cmp::Ordering;
 /// A message may come so much before it is due: the grain of clocks and the jitter of the network.
 const EARLY_TOLERANCE_NS: u64 = 1_000_000;
 
-/// The format of the messages of all streams.
+/// What the messages of all streams must be.
 #[derive(Clone, Debug)]
 pub struct StreamFormat {
-    framing: Framing,
     first: Option<Template>,
     chunk: Option<Template>,
     interval_ns: Option<u64>,
@@ -25,8 +22,6 @@ pub struct StreamFormat {
 /// The state of one stream.
 #[derive(Debug, Default)]
 pub struct StreamState {
-    /// The bytes of an incomplete message.
-    held: Vec<u8>,
     /// Messages so far, including the first.
     count: u64,
     /// The highest number so far.
@@ -50,7 +45,6 @@ impl StreamFormat {
     pub fn new(plan: &StreamPlan) -> StreamFormat {
         let template = |text: &Option<String>| text.as_deref().map(Template::parse);
         StreamFormat {
-            framing: plan.framing,
             first: template(&plan.first),
             chunk: template(&plan.chunk),
             interval_ns: plan.interval_s.map(nanoseconds),
@@ -78,45 +72,6 @@ impl StreamFormat {
             _ => received,
         };
         (received, due.saturating_sub(received))
-    }
-
-    /// Splits the next bytes of a body; complete messages go to `on_message`. `last`: a chunk ends with them.
-    pub fn feed(
-        &self,
-        stream: &mut StreamState,
-        bytes: &[u8],
-        last: bool,
-        on_message: &mut impl FnMut(&mut StreamState, &[u8]),
-    ) -> Result<(), ErrorKind> {
-        match self.framing {
-            Framing::Chunk | Framing::Message if last && stream.held.is_empty() => {
-                check_length(bytes.len())?;
-                on_message(stream, bytes.strip_suffix(b"\n").unwrap_or(bytes));
-            }
-            Framing::Chunk | Framing::Message => {
-                hold(stream, bytes)?;
-                if last {
-                    let held = std::mem::take(&mut stream.held);
-                    on_message(stream, held.strip_suffix(b"\n").unwrap_or(&held));
-                }
-            }
-            Framing::Line => {
-                let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
-                while let Some(line) = lines.next() {
-                    if lines.peek().is_none() {
-                        hold(stream, line)?;
-                    } else if stream.held.is_empty() {
-                        check_length(line.len())?;
-                        on_message(stream, line);
-                    } else {
-                        hold(stream, line)?;
-                        let held = std::mem::take(&mut stream.held);
-                        on_message(stream, &held);
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Checks a message of the stream `id` that arrived at `now_ns`.
@@ -185,20 +140,6 @@ impl StreamState {
     }
 }
 
-fn hold(stream: &mut StreamState, bytes: &[u8]) -> Result<(), ErrorKind> {
-    check_length(stream.held.len() + bytes.len())?;
-    stream.held.extend_from_slice(bytes);
-    Ok(())
-}
-
-/// The same for a message that comes in one piece as for one that is held.
-fn check_length(bytes: usize) -> Result<(), ErrorKind> {
-    match bytes > MAX_MESSAGE_BYTES {
-        true => Err(ErrorKind::TooLarge),
-        false => Ok(()),
-    }
-}
-
 fn parse_due(message: &[u8], field: &[u8]) -> Option<u64> {
     let rest = &message[memmem::find(message, field)? + field.len()..];
     let end = rest.iter().position(|byte| !byte.is_ascii_digit());
@@ -211,9 +152,8 @@ mod tests {
     use super::*;
     use crate::load::sequence_errors::SequenceErrors;
 
-    fn stream_format(framing: Framing, due_field: Option<&str>) -> StreamFormat {
+    fn stream_format(due_field: Option<&str>) -> StreamFormat {
         StreamFormat::new(&StreamPlan {
-            framing,
             first: Some("Welcome: {id}".into()),
             chunk: Some("Chunk {k} for {id}".into()),
             interval_s: Some(1.0),
@@ -224,7 +164,7 @@ mod tests {
 
     #[test]
     fn sequences() {
-        let format = stream_format(Framing::Chunk, None);
+        let format = stream_format(None);
         let second = 1_000_000_000;
         let mut stream = format.begin(second - 7);
         let mut errors = SequenceErrors::default();
@@ -254,42 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_by_chunk_and_by_line_in_any_pieces() {
-        let text = b"Welcome: 1\nChunk 1 for 1\nChunk 2 for 1\n";
-        for step in 1..=text.len() {
-            let format = stream_format(Framing::Line, None);
-            let (mut stream, mut messages) = (format.begin(0), Vec::new());
-            for piece in text.chunks(step) {
-                let mut take =
-                    |_: &mut StreamState, message: &[u8]| messages.push(message.to_vec());
-                format.feed(&mut stream, piece, false, &mut take).unwrap();
-            }
-            assert_eq!(messages.join(&b'\n'), text[..text.len() - 1]);
-        }
-        let format = stream_format(Framing::Chunk, None);
-        let (mut stream, mut messages) = (format.begin(0), Vec::new());
-        let pieces: [(&[u8], bool); 4] = [
-            (b"ab\n", true),
-            (b"c", false),
-            (b"d", false),
-            (b"e\n", true),
-        ];
-        for (piece, last) in pieces {
-            let mut take = |_: &mut StreamState, message: &[u8]| messages.push(message.to_vec());
-            format.feed(&mut stream, piece, last, &mut take).unwrap();
-        }
-        assert_eq!(messages, [b"ab".to_vec(), b"cde".to_vec()]);
-        let bomb = vec![b'x'; MAX_MESSAGE_BYTES + 1];
-        let mut ignore = |_: &mut StreamState, _: &[u8]| {};
-        assert_eq!(
-            format.feed(&mut stream, &bomb, false, &mut ignore),
-            Err(ErrorKind::TooLarge)
-        );
-    }
-
-    #[test]
     fn a_message_may_hold_its_due_time() {
-        let format = stream_format(Framing::Line, Some("due="));
+        let format = stream_format(Some("due="));
         let mut stream = format.begin(0);
         let message = format.check(&mut stream, b"x due=100 y", 1, 150);
         assert_eq!(message.late_ns, Some(50));
@@ -299,7 +205,7 @@ mod tests {
 
     #[test]
     fn chunks_that_are_due_and_not_received() {
-        let format = stream_format(Framing::Line, None);
+        let format = stream_format(None);
         let second = 1_000_000_000;
         let mut stream = format.begin(0);
         // Without the first message, none is due.
@@ -347,50 +253,6 @@ mod tests {
         assert_eq!(stream.follow(6), None);
         let gap = SequenceError::Gap(u64::MAX - 7);
         assert_eq!(stream.follow(u64::MAX), Some(gap));
-    }
-
-    #[test]
-    fn messages_have_a_limit() {
-        let format = stream_format(Framing::Line, None);
-        let mut ignore = |_: &mut StreamState, _: &[u8]| {};
-        let mut stream = format.begin(0);
-        let longest = vec![b'x'; MAX_MESSAGE_BYTES];
-        assert_eq!(
-            format.feed(&mut stream, &longest, false, &mut ignore),
-            Ok(())
-        );
-        let too_large = format.feed(&mut stream, b"x", false, &mut ignore);
-        assert_eq!(too_large, Err(ErrorKind::TooLarge));
-    }
-
-    #[test]
-    fn the_limit_of_a_message_does_not_depend_on_its_pieces() {
-        for (bytes, right) in [
-            (MAX_MESSAGE_BYTES, Ok(())),
-            (MAX_MESSAGE_BYTES + 1, Err(ErrorKind::TooLarge)),
-        ] {
-            let text = vec![b'x'; bytes];
-            for framing in [Framing::Chunk, Framing::Message, Framing::Line] {
-                for step in [bytes, 1000] {
-                    let format = stream_format(framing, None);
-                    let (mut stream, mut messages) = (format.begin(0), 0);
-                    let mut take = |_: &mut StreamState, message: &[u8]| messages += message.len();
-                    let text = match framing {
-                        Framing::Line => [&text[..], b"\n"].concat(),
-                        _ => text.clone(),
-                    };
-                    let step = step + text.len() - bytes;
-                    let mut result = Ok(());
-                    for (index, piece) in text.chunks(step).enumerate() {
-                        let last = (index + 1) * step >= text.len();
-                        result =
-                            result.and_then(|()| format.feed(&mut stream, piece, last, &mut take));
-                    }
-                    assert_eq!(result, right, "{bytes} {step}");
-                    assert_eq!(messages, if right.is_ok() { bytes } else { 0 });
-                }
-            }
-        }
     }
 
     #[test]

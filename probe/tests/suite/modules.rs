@@ -144,7 +144,7 @@ fn modules_import_each_other_without_cycles() {
     let needed = [
         "clock",
         "load::shard::wait",
-        "load::codec",
+        "load::decoder",
         "io",
         "load::shard::state",
     ];

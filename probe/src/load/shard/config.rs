@@ -1,7 +1,8 @@
 //! The configuration of a shard.
 
-use crate::load::codec::CodecPlan;
+use crate::load::decoder::ReplyFormat;
 use crate::load::interval::Interval;
+use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
 use crate::load::share::Share;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,8 @@ use std::sync::{Arc, Mutex};
 
 pub struct ShardConfig {
     pub plan: Arc<Plan>,
-    pub codec: Arc<CodecPlan>,
+    pub outgoing: Arc<Outgoing>,
+    pub replies: Arc<ReplyFormat>,
     /// The number of the shard, from 0, among those of all engines.
     pub shard: usize,
     /// The part of the load that it has.

@@ -1,6 +1,6 @@
 //! The state of one connection.
 
-use crate::load::codec::Decoder;
+use crate::load::decoder::ReplyState;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
@@ -59,7 +59,7 @@ pub struct Connection {
     pub paused: bool,
     /// It has been paused: late messages are not the server's fault.
     pub was_paused: bool,
-    pub decoder: Decoder,
+    pub reply: ReplyState,
 }
 
 impl Connection {

@@ -1,7 +1,7 @@
 //! Records the events of a shard, in its record and for the live view.
 
 use super::config::ShardConfig;
-use crate::load::codec::Event;
+use crate::load::decoder::Event;
 use crate::load::error::ErrorKind;
 use crate::load::interval::Interval;
 use crate::load::record::{Record, Replies};

@@ -1,43 +1,73 @@
-//! Faults that are injected into streams, and the end of a load: what is left is counted and closed.
+//! The end of a load: when it has come, and how what is left is counted and closed.
 
 use super::Shard;
 use crate::io::Io;
+use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
-use crate::load::shard::faults::Fault;
 use crate::units::nanoseconds;
 
+/// A load that counts requests ends when no connection has had an event for four time-outs and this.
+const PATIENCE_NS: u64 = 5_000_000_000;
+
 impl Shard {
-    /// Injects the faults that are due into streams that are open.
-    pub fn inject_faults<I: Io>(&mut self, now: u64, io: &mut I) {
-        while let Some(fault) = self.faults.take_due(now) {
-            for slot in 0..self.connections.len() {
-                let id = self.config.connection_id(slot);
-                let connection = &mut self.connections[slot];
-                let hit = connection.stage == Stage::Busy
-                    && fault.hits(&self.config.plan.stream, id)
-                    && (fault != Fault::Resume || connection.paused);
-                match fault {
-                    _ if !hit => {}
-                    Fault::Pause => {
-                        connection.paused = true;
-                        connection.was_paused = true;
-                        self.recorder.record.paused += 1;
-                        io.pause(slot);
-                    }
-                    Fault::Resume => {
-                        connection.paused = false;
-                        connection.since_ns = now;
-                        io.resume(slot, self);
-                    }
-                    Fault::Reset => {
-                        connection.stage = Stage::Removed;
-                        self.recorder.record.reset += 1;
-                        self.abandon_reply(slot, now);
-                        io.reset(slot);
-                    }
-                }
-            }
+    /// Whether no more requests are to be sent.
+    pub fn is_over(&self, now: u64) -> bool {
+        if self.config.stop_requested() || self.arrivals.is_past_end(now) {
+            return true;
         }
+        let record = &self.recorder.record;
+        let never_connected = record.opened == 0 && record.errors_total() > 0;
+        let waited = now > self.config.start_ns + self.timeout_ns;
+        if never_connected && (waited || self.is_hopeless()) {
+            return true;
+        }
+        if self.streams() || self.config.plan.requests.is_none() {
+            return false;
+        }
+        // Without a duration, a server that accepts no connection any more would keep the load for ever.
+        let no_end = self.arrivals.end_ns().is_none();
+        if no_end && now > self.last_event_ns + 4 * self.timeout_ns + PATIENCE_NS {
+            return true;
+        }
+        let mut connections = self.connections.iter();
+        self.arrivals.is_exhausted()
+            && self.in_flight == 0
+            && connections.all(|connection| connection.pending_ns.is_none())
+    }
+
+    /// Whether no server listens at any address of the target, or none whose certificate is accepted. Connections take
+    /// addresses in turn: where there are several, each connection must have failed before that is known.
+    fn is_hopeless(&self) -> bool {
+        let record = &self.recorder.record;
+        let refused = [
+            ErrorKind::ConnectRefused,
+            ErrorKind::Certificate,
+            ErrorKind::NoHttp2,
+        ]
+        .map(|kind| record.replies.errors[kind as usize])
+        .into_iter()
+        .sum::<u64>();
+        let enough = match self.config.plan.addresses.len() {
+            1 => 1,
+            _ => (self.connections.len() / self.config.plan.lanes()) as u64,
+        };
+        refused >= enough && refused == record.errors_total()
+    }
+
+    /// Sends no more requests; returns when the load ended. `busy_ns`: CPU time without busy-polling.
+    pub fn stop(&mut self, now: u64, cpu_ns: u64, busy_ns: u64) -> u64 {
+        self.stopping = true;
+        self.recorder.record.max_thread_cpu_ns = cpu_ns;
+        self.recorder.record.max_thread_busy_ns = busy_ns;
+        self.arrivals.end_ns().map_or(now, |end| end.min(now))
+    }
+
+    /// Whether no more replies are waited for.
+    pub fn is_drained(&self, now: u64, stopped_ns: u64) -> bool {
+        self.streams()
+            || self.in_flight == 0
+            || self.config.stop_requested()
+            || now > stopped_ns + self.timeout_ns
     }
 
     /// At the end: counts requests without a reply, and requests that were never sent.
@@ -87,7 +117,7 @@ impl Shard {
             if expected && silent_ns.is_some_and(|max| quiet_ns > max) {
                 record.silent += 1;
             }
-            let counts = self.codec.received_and_behind(&connection.decoder, now);
+            let counts = self.decoder.received_and_behind(&connection.reply, now);
             if let Some((received, behind)) = counts {
                 record.chunks += received;
                 // A paused reader is not behind through the server.

@@ -3,7 +3,7 @@
 use super::{Instants, Shard};
 use crate::clock::now_ns;
 use crate::io::{CloseReason, Handler, Next, Part, Slot};
-use crate::load::codec::Progress;
+use crate::load::decoder::Progress;
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::connect_error;
@@ -67,7 +67,7 @@ impl Handler for Shard {
     }
 
     fn sending(&mut self, slot: Slot, now: u64) {
-        let streams = self.codec.streams();
+        let streams = self.decoder.streams();
         let connection = &mut self.connections[slot];
         if connection.stage != Stage::Busy {
             return;
@@ -140,9 +140,9 @@ impl Handler for Shard {
             (Stage::Busy, None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
                 let (was_paused, target) = (connection.was_paused, connection.target);
-                let (fed, decoder) = (&mut connection.fed, &mut connection.decoder);
+                let (fed, reply) = (&mut connection.fed, &mut connection.reply);
                 let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
-                match self.codec.decode_eof(decoder, &mut on_event) {
+                match self.decoder.decode_eof(reply, &mut on_event) {
                     Progress::Done(result, _) => {
                         // An attacker could have cut it.
                         let is_cut = reason == CloseReason::Cut;
@@ -188,7 +188,7 @@ impl Shard {
             let first_byte_ns = arrived - connection.sent_ns;
             self.recorder.record.first_byte.add(first_byte_ns);
         }
-        if self.codec.streams() {
+        if self.decoder.streams() {
             connection.since_ns = arrived;
             if stamp.is_none() {
                 let late_ns = self.lookout.late_ns(now);
@@ -198,10 +198,10 @@ impl Shard {
         let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
         let (was_paused, target) = (connection.was_paused, connection.target);
         let mut on_event = |event| recorder.event(arrived, event, fed, was_paused, target);
-        let (codec, decoder) = (&self.codec, &mut connection.decoder);
+        let (decoder, reply) = (&self.decoder, &mut connection.reply);
         let progress = match arrival {
-            Arrival::Bytes(bytes) => codec.decode(decoder, bytes, id, arrived, &mut on_event),
-            Arrival::Part(part) => codec.decode_part(decoder, part, id, arrived, &mut on_event),
+            Arrival::Bytes(bytes) => decoder.decode(reply, bytes, id, arrived, &mut on_event),
+            Arrival::Part(part) => decoder.decode_part(reply, part, id, arrived, &mut on_event),
         };
         self.deferral
             .read(stamp.is_some(), progress != Progress::More);

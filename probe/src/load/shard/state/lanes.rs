@@ -10,13 +10,13 @@ const MAX_REFUSALS: u8 = 10;
 
 impl Shard {
     /// A slot has no connection any more.
-    pub fn disown(&mut self, slot: Slot) {
+    pub(super) fn disown(&mut self, slot: Slot) {
         let owned = std::mem::take(&mut self.connections[slot].owns);
         self.open -= usize::from(owned);
     }
 
     /// The connection that a slot waited for came to nothing. `at_once`: another can be opened.
-    pub fn not_joined(&mut self, slot: Slot, now: u64, at_once: bool) {
+    pub(super) fn not_joined(&mut self, slot: Slot, now: u64, at_once: bool) {
         self.dialer.connect_ended();
         self.connections[slot].stage = Stage::Closed;
         match at_once {
@@ -27,10 +27,10 @@ impl Shard {
 
     /// The server has declared that it has not processed a request, which may therefore be sent again (RFC 9113,
     /// section 8.7).
-    pub fn refused(&mut self, slot: Slot, now: u64) {
+    pub(super) fn refused(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         connection.refusals += 1;
-        if connection.refusals > MAX_REFUSALS || self.codec.streams() {
+        if connection.refusals > MAX_REFUSALS || self.decoder.streams() {
             connection.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }

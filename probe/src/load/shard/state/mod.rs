@@ -1,20 +1,24 @@
 //! The state machine of a shard: what each connection does at an instant. What an event brings about is in `events`,
-//! and how the load ends in `ending`; what has a state of its own is in the modules beside.
+//! how connections are opened in `opening`, and how the load ends in `ending`; what has a state of its own is in the
+//! modules beside.
 
 mod ending;
 mod events;
+mod injection;
 mod lanes;
+mod opening;
 mod redirects;
 
 use crate::io::{Io, LayerReport, Next, Slot};
-use crate::load::codec::{Codec, Decoder};
+use crate::load::decoder::{Decoder, ReplyState};
+use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
 use crate::load::shard::arrivals::Arrivals;
 use crate::load::shard::config::ShardConfig;
 use crate::load::shard::connection::{Connection, Stage};
 use crate::load::shard::deferral::Deferral;
-use crate::load::shard::dialer::{Dialed, Dialer};
+use crate::load::shard::dialer::Dialer;
 use crate::load::shard::faults::FaultSchedule;
 use crate::load::shard::lookout::Lookout;
 use crate::load::shard::recorder::Recorder;
@@ -23,8 +27,6 @@ use crate::units::nanoseconds;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// A load that counts requests ends when no connection has had an event for four time-outs and this.
-const PATIENCE_NS: u64 = 5_000_000_000;
 /// Reads are coalesced with so many streams, once all are open.
 const COALESCED_STREAMS: usize = 2000;
 
@@ -43,7 +45,8 @@ impl Instants {
 
 pub struct Shard {
     config: ShardConfig,
-    codec: Codec,
+    encoder: Encoder,
+    decoder: Decoder,
     connections: Vec<Connection>,
     /// Open loop: connections that wait for a request.
     free: VecDeque<Slot>,
@@ -66,10 +69,11 @@ impl Shard {
     pub fn new(config: ShardConfig) -> Shard {
         let plan = &config.plan;
         let count = config.slots();
-        let codec = Codec::new(plan, &config.codec, config.shard);
-        let recorder = Recorder::new(&config, codec.targets());
+        let encoder = Encoder::new(plan, &config.outgoing, config.shard);
+        let recorder = Recorder::new(&config, encoder.targets());
         Shard {
-            codec,
+            encoder,
+            decoder: Decoder::new(plan, &config.replies),
             connections: (0..count).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(count),
             dialer: Dialer::new(&config),
@@ -89,7 +93,7 @@ impl Shard {
     }
 
     pub fn streams(&self) -> bool {
-        self.codec.streams()
+        self.decoder.streams()
     }
 
     pub fn connections(&self) -> usize {
@@ -139,73 +143,13 @@ impl Shard {
         }
     }
 
-    /// Whether no more requests are to be sent.
-    pub fn is_over(&self, now: u64) -> bool {
-        if self.config.stop_requested() || self.arrivals.is_past_end(now) {
-            return true;
-        }
-        let record = &self.recorder.record;
-        let never_connected = record.opened == 0 && record.errors_total() > 0;
-        let waited = now > self.config.start_ns + self.timeout_ns;
-        if never_connected && (waited || self.is_hopeless()) {
-            return true;
-        }
-        if self.streams() || self.config.plan.requests.is_none() {
-            return false;
-        }
-        // Without a duration, a server that accepts no connection any more would keep the load for ever.
-        let no_end = self.arrivals.end_ns().is_none();
-        if no_end && now > self.last_event_ns + 4 * self.timeout_ns + PATIENCE_NS {
-            return true;
-        }
-        let mut connections = self.connections.iter();
-        self.arrivals.is_exhausted()
-            && self.in_flight == 0
-            && connections.all(|connection| connection.pending_ns.is_none())
-    }
-
-    /// Whether no server listens at any address of the target, or none whose certificate is accepted. Connections take
-    /// addresses in turn: where there are several, each connection must have failed before that is known.
-    fn is_hopeless(&self) -> bool {
-        let record = &self.recorder.record;
-        let refused = [
-            ErrorKind::ConnectRefused,
-            ErrorKind::Certificate,
-            ErrorKind::NoHttp2,
-        ]
-        .map(|kind| record.replies.errors[kind as usize])
-        .into_iter()
-        .sum::<u64>();
-        let enough = match self.config.plan.addresses.len() {
-            1 => 1,
-            _ => (self.connections.len() / self.config.plan.lanes()) as u64,
-        };
-        refused >= enough && refused == record.errors_total()
-    }
-
-    /// Sends no more requests; returns when the load ended. `busy_ns`: CPU time without busy-polling.
-    pub fn stop(&mut self, now: u64, cpu_ns: u64, busy_ns: u64) -> u64 {
-        self.stopping = true;
-        self.recorder.record.max_thread_cpu_ns = cpu_ns;
-        self.recorder.record.max_thread_busy_ns = busy_ns;
-        self.arrivals.end_ns().map_or(now, |end| end.min(now))
-    }
-
-    /// Whether no more replies are waited for.
-    pub fn is_drained(&self, now: u64, stopped_ns: u64) -> bool {
-        self.streams()
-            || self.in_flight == 0
-            || self.config.stop_requested()
-            || now > stopped_ns + self.timeout_ns
-    }
-
     /// Open loop: sends the requests that are due on free connections.
     pub fn dispatch<I: Io>(&mut self, now: u64, io: &mut I) {
         while self.arrivals.is_due(now) {
             let Some(slot) = self.free.pop_front() else {
                 return;
             };
-            let closes = self.codec.closes();
+            let closes = self.decoder.closes();
             let connection = &mut self.connections[slot];
             let usable = if closes { Stage::Closed } else { Stage::Free };
             if connection.stage != usable || connection.pending_ns.is_some() {
@@ -260,9 +204,9 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let number = self.config.request_number(self.sent);
         self.sent += 1;
-        let (target, bytes) = self.codec.encode(id, number);
+        let (target, bytes) = self.encoder.encode(id, number);
         let connection = &mut self.connections[slot];
-        if self.codec.follows() {
+        if self.decoder.follows() {
             connection.keep_path(&bytes);
         }
         connection.target = target;
@@ -275,7 +219,11 @@ impl Shard {
             self.recorder.intended();
         }
         // A server that is sent nothing begins at the handshake, which has ended now.
-        let begin = if self.codec.listens() { intended } else { now };
+        let begin = if self.encoder.listens() {
+            intended
+        } else {
+            now
+        };
         self.send(slot, bytes, now, begin)
     }
 
@@ -284,7 +232,7 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Busy;
         connection.since_ns = now;
-        connection.decoder = self.codec.decoder(&bytes, begin);
+        connection.reply = self.decoder.begin(&bytes, begin);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
         Next::Send(bytes)
@@ -312,7 +260,7 @@ impl Shard {
         keep: bool,
     ) -> Next {
         let connection = &mut self.connections[slot];
-        connection.decoder = Decoder::Idle;
+        connection.reply = ReplyState::Idle;
         connection.hop = None;
         let Instants { arrived, now } = at;
         let latency = arrived.saturating_sub(connection.intended_ns);
@@ -323,13 +271,13 @@ impl Shard {
             Err(kind) => {
                 self.recorder.error(arrived, kind, Some(target));
                 let first = &mut self.recorder.record.first_wrong;
-                if let Some(answer) = self.codec.first_wrong().filter(|_| first.is_empty()) {
-                    let request = self.codec.request_text(target, connection.number);
+                if let Some(answer) = self.decoder.first_wrong().filter(|_| first.is_empty()) {
+                    let request = self.encoder.request_text(target, connection.number);
                     *first = format!("{request} was answered with {answer}");
                 }
             }
             Ok(()) => {
-                let number = self.codec.numbered().then_some(connection.number);
+                let number = self.encoder.numbered().then_some(connection.number);
                 let end = self.arrivals.end_ns().filter(|&end| arrived > end);
                 let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
@@ -344,15 +292,6 @@ impl Shard {
         Next::Close
     }
 
-    /// A connection was closed in good order.
-    fn after_close(&mut self, slot: Slot, now: u64) {
-        self.connections[slot].stage = Stage::Closed;
-        self.disown(slot);
-        if !self.stopping {
-            self.reopen(slot, now);
-        }
-    }
-
     /// A connection with a pending reply was lost.
     fn lost(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
         self.abandon_reply(slot, now);
@@ -363,65 +302,13 @@ impl Shard {
     /// Drops a pending reply; the chunks that arrived of a stream count.
     fn abandon_reply(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
-        let decoder = std::mem::take(&mut connection.decoder);
+        let reply = std::mem::take(&mut connection.reply);
         connection.hop = None;
-        if let Some((received, _)) = self.codec.received_and_behind(&decoder, now) {
+        if let Some((received, _)) = self.decoder.received_and_behind(&reply, now) {
             self.recorder.record.chunks += received;
         }
         self.in_flight -= 1;
         self.disown(slot);
-    }
-
-    /// Opens the connections that are due.
-    pub fn open_connections<I: Io>(&mut self, now: u64, io: &mut I) {
-        if self.stopping {
-            return;
-        }
-        while let Some(slots) = self.dialer.take_due(now) {
-            for slot in slots {
-                self.reopen(slot, now);
-            }
-        }
-        while let Some((slot, result)) = self.dialer.dial(&self.config, io) {
-            self.connections[slot].since_ns = now;
-            match result {
-                Ok(Dialed::Opening) => self.connections[slot].stage = Stage::Connecting,
-                Ok(Dialed::Joining) => self.connections[slot].stage = Stage::Joining,
-                Err(kind) => self.connect_failed(slot, now, kind),
-            }
-        }
-    }
-
-    /// Opens a connection again: at once, or when there is a request for it.
-    fn reopen(&mut self, slot: Slot, now: u64) {
-        if !self.codec.closes() {
-            self.dialer.enqueue(slot);
-        } else if !self.arrivals.is_closed_loop() {
-            self.connections[slot].since_ns = now;
-            self.free.push_back(slot);
-        } else if let Some(intended) = self.arrivals.take_due(now) {
-            self.connections[slot].pending_ns = Some(intended);
-            self.dialer.enqueue(slot);
-        }
-    }
-
-    /// An error, after which the connection is opened again later. `of_request`: it concerns a request.
-    fn failed(&mut self, slot: Slot, now: u64, kind: ErrorKind, of_request: bool) {
-        let connection = &mut self.connections[slot];
-        let target = Some(connection.target).filter(|_| of_request);
-        self.recorder.error(now, kind, target);
-        connection.stage = Stage::Closed;
-        self.dialer.retry_later(slot, now);
-    }
-
-    /// A connect failed. A request that waited for it fails with it.
-    fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
-        let connection = &mut self.connections[slot];
-        let is_redirected = connection.hop.take().is_some();
-        if connection.pending_ns.take().is_some() && !is_redirected {
-            self.recorder.intended();
-        }
-        self.failed(slot, now, kind, is_redirected);
     }
 
     /// Gives up what has taken longer than the time-out, and samples the requests in flight.

@@ -9,7 +9,7 @@ use crate::load::shard::connection::Hop;
 
 impl Shard {
     /// A reply is complete, and is a redirect. `keep`: the connection can be used again.
-    pub fn redirected(
+    pub(super) fn redirected(
         &mut self,
         slot: Slot,
         at: Instants,
@@ -43,13 +43,13 @@ impl Shard {
     }
 
     /// Sends a request to where it was redirected.
-    pub fn send_redirected(&mut self, slot: Slot, now: u64) -> Next {
+    pub(super) fn send_redirected(&mut self, slot: Slot, now: u64) -> Next {
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
         let as_get = connection.hop.is_some_and(|hop| hop.as_get);
         let number = connection.number;
         let bytes = self
-            .codec
+            .encoder
             .encode_redirected(&connection.path, as_get, id, number);
         self.send(slot, bytes, now, now)
     }

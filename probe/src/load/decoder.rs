@@ -1,11 +1,10 @@
-//! The protocols of a load: encodes requests, and decodes and checks replies.
+//! The replies of a load: decodes them by its protocol, and checks them.
 
 use super::body::{BodyCheck, BodyState};
 use super::error::ErrorKind;
+use super::framing::Splitter;
 use super::http::{Read, ResponseParser};
-use super::http_request::RequestPlan;
-use super::outgoing::Outgoing;
-use super::plan::{Plan, Protocol};
+use super::plan::{Framing, Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
@@ -14,64 +13,57 @@ use crate::text::quoted_bytes;
 use memchr::memchr;
 use std::cell::OnceCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
-/// What all connections of a shard have in common.
-pub struct Codec {
+/// What replies must be: prepared once, before the shards start.
+#[derive(Clone)]
+pub struct ReplyFormat {
+    check: BodyCheck,
+    framing: Framing,
+    stream: StreamFormat,
+}
+
+impl ReplyFormat {
+    pub fn new(plan: &Plan) -> ReplyFormat {
+        ReplyFormat {
+            check: BodyCheck::new(&plan.expect),
+            framing: plan.stream.framing,
+            stream: StreamFormat::new(&plan.stream),
+        }
+    }
+}
+
+/// Decodes the replies of a shard.
+pub struct Decoder {
     protocol: Protocol,
-    replies: Replies,
+    format: ReplyFormat,
     no_body: bool,
     closes: bool,
     follows: bool,
-    listens: bool,
     is_http2: bool,
-    outgoing: Arc<Outgoing>,
-    /// By target: the request, where all requests for it are the same.
-    constant: Vec<Option<Rc<[u8]>>>,
-    random: fastrand::Rng,
-    numbered: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
 }
 
-/// What replies must be.
-#[derive(Clone)]
-struct Replies {
-    check: BodyCheck,
-    format: StreamFormat,
-}
-
-/// What the shards of a load have in common: prepared before they start.
-pub struct CodecPlan {
-    replies: Replies,
-    outgoing: Arc<Outgoing>,
-}
-
-impl CodecPlan {
-    /// The error: the plan is invalid.
-    pub fn new(plan: &Plan) -> Result<CodecPlan, String> {
-        Ok(CodecPlan {
-            replies: Replies {
-                check: BodyCheck::new(&plan.expect),
-                format: StreamFormat::new(&plan.stream),
-            },
-            outgoing: Arc::new(Outgoing::new(plan)?),
-        })
-    }
-}
-
 /// The state of one reply.
 #[derive(Debug, Default)]
-pub enum Decoder {
+pub enum ReplyState {
     #[default]
     Idle,
     Http(ResponseParser, BodyState),
     Line(BodyState),
-    Stream(Box<(ResponseParser, StreamState)>),
+    Stream(Box<Stream>),
     /// A response that a layer decodes.
     Response(Box<Response>),
     /// A message that equals this one, where there is no other expectation.
     Message(Option<Rc<[u8]>>),
+}
+
+/// A stream so far.
+#[derive(Debug)]
+pub struct Stream {
+    response: ResponseParser,
+    splitter: Splitter,
+    state: StreamState,
 }
 
 /// A response so far.
@@ -115,27 +107,17 @@ impl Progress {
     }
 }
 
-impl Codec {
-    /// For shard `shard` of a plan.
-    pub fn new(plan: &Plan, prepared: &CodecPlan, shard: usize) -> Codec {
+impl Decoder {
+    pub fn new(plan: &Plan, format: &ReplyFormat) -> Decoder {
         let request = plan.request.as_ref();
         let is_http = plan.protocol == Protocol::Http;
-        let outgoing = Arc::clone(&prepared.outgoing);
-        // Copied: a count of references that threads share costs more than a copy for each.
-        let constant = outgoing.constant().iter();
-        let constant = constant.map(|bytes| bytes.as_deref().map(Rc::from));
-        Codec {
+        Decoder {
             protocol: plan.protocol,
-            replies: prepared.replies.clone(),
+            format: format.clone(),
             no_body: request.is_some_and(|request| request.method == "HEAD"),
             closes: is_http && request.is_some_and(|request| request.close),
             follows: is_http && request.is_some_and(|request| request.follow_redirects),
             is_http2: plan.http2.is_some(),
-            listens: plan.is_websocket() && plan.line.is_none(),
-            constant: constant.collect(),
-            random: outgoing.random(shard),
-            numbered: plan.templates.is_none() && request.is_some_and(RequestPlan::identifies),
-            outgoing,
             first_wrong: OnceCell::new(),
         }
     }
@@ -145,21 +127,9 @@ impl Codec {
         self.first_wrong.get().map(String::as_str)
     }
 
-    /// A request in words: its first line, where all requests for its target are the same, else its number.
-    pub fn request_text(&self, target: usize, number: u64) -> String {
-        match self.constant.get(target) {
-            Some(Some(bytes)) => {
-                let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or(bytes);
-                let line = line.strip_suffix(b"\r").unwrap_or(line);
-                quoted_bytes(line.strip_suffix(b" HTTP/1.1").unwrap_or(line))
-            }
-            _ => format!("request {number}"),
-        }
-    }
-
     /// Checks a body that is complete, and keeps the first that is wrong.
     fn finish(&self, body: &BodyState, status: Option<u16>) -> Result<(), ErrorKind> {
-        let check = &self.replies.check;
+        let check = &self.format.check;
         let result = check.finish(body, status);
         if result.is_err() {
             self.first_wrong
@@ -173,19 +143,9 @@ impl Codec {
         self.protocol == Protocol::Stream
     }
 
-    /// Whether nothing is sent on a connection.
-    pub fn listens(&self) -> bool {
-        self.listens
-    }
-
     /// Whether each request has a connection of its own.
     pub fn closes(&self) -> bool {
         self.closes
-    }
-
-    /// Whether requests contain their number.
-    pub fn numbered(&self) -> bool {
-        self.numbered
     }
 
     /// Whether redirects are followed.
@@ -193,54 +153,25 @@ impl Codec {
         self.follows
     }
 
-    /// The number of targets.
-    pub fn targets(&self) -> usize {
-        self.constant.len()
-    }
-
-    /// The target of request `number`, and its bytes on connection `id`.
-    pub fn encode(&mut self, id: u64, number: u64) -> (usize, Rc<[u8]>) {
-        let target = self.outgoing.target(number);
-        let bytes = match &self.constant[target] {
-            Some(bytes) => Rc::clone(bytes),
-            None => {
-                let random = &mut self.random;
-                self.outgoing.compose(target, random, id, number).into()
-            }
-        };
-        (target, bytes)
-    }
-
-    /// The bytes of request `number` after a redirect to `path`. `as_get`: a GET without a body.
-    pub fn encode_redirected(
-        &mut self,
-        path: &[u8],
-        as_get: bool,
-        id: u64,
-        number: u64,
-    ) -> Rc<[u8]> {
-        let random = &mut self.random;
-        let bytes = self
-            .outgoing
-            .compose_redirected(path, as_get, random, id, number);
-        bytes.into()
-    }
-
-    /// The decoder of the reply to a request, that is sent at `now_ns`.
-    pub fn decoder(&self, request: &Rc<[u8]>, now_ns: u64) -> Decoder {
+    /// The reply to a request that is sent at `now_ns`.
+    pub fn begin(&self, request: &Rc<[u8]>, now_ns: u64) -> ReplyState {
         match self.protocol {
-            Protocol::Http if self.is_http2 => Decoder::Response(Box::default()),
+            Protocol::Http if self.is_http2 => ReplyState::Response(Box::default()),
             Protocol::Http => {
                 let response = ResponseParser::new(self.no_body).keeping_location(self.follows);
-                Decoder::Http(response, BodyState::default())
+                ReplyState::Http(response, BodyState::default())
             }
-            Protocol::Tcp => Decoder::Line(BodyState::default()),
+            Protocol::Tcp => ReplyState::Line(BodyState::default()),
             Protocol::Ws => {
-                Decoder::Message(self.replies.check.is_empty().then(|| Rc::clone(request)))
+                ReplyState::Message(self.format.check.is_empty().then(|| Rc::clone(request)))
             }
             Protocol::Stream => {
-                let stream = self.replies.format.begin(now_ns);
-                Decoder::Stream(Box::new((ResponseParser::new(self.no_body), stream)))
+                let stream = Stream {
+                    response: ResponseParser::new(self.no_body),
+                    splitter: Splitter::new(self.format.framing),
+                    state: self.format.stream.begin(now_ns),
+                };
+                ReplyState::Stream(Box::new(stream))
             }
         }
     }
@@ -262,19 +193,19 @@ impl Codec {
     /// Decodes bytes that arrived at `now_ns` on connection `id`.
     pub fn decode(
         &self,
-        decoder: &mut Decoder,
+        reply: &mut ReplyState,
         bytes: &[u8],
         id: u64,
         now_ns: u64,
         on_event: &mut impl FnMut(Event),
     ) -> Progress {
-        match decoder {
-            Decoder::Idle | Decoder::Message(_) | Decoder::Response(_) => {
+        match reply {
+            ReplyState::Idle | ReplyState::Message(_) | ReplyState::Response(_) => {
                 Progress::Broken(ErrorKind::Unsolicited)
             }
-            Decoder::Line(body) => self.decode_line(body, bytes),
-            Decoder::Http(response, body) => {
-                let check = &self.replies.check;
+            ReplyState::Line(body) => self.decode_line(body, bytes),
+            ReplyState::Http(response, body) => {
+                let check = &self.format.check;
                 let read = response.feed(bytes, &mut |piece| check.feed(body, piece.bytes));
                 let (done, rest) = match read {
                     Err(kind) => return Progress::Broken(kind),
@@ -289,18 +220,24 @@ impl Codec {
                     false => Progress::Unsolicited(result.map(|_| ())),
                 }
             }
-            Decoder::Stream(both) => {
-                let (response, stream) = &mut **both;
+            ReplyState::Stream(stream) => {
+                let Stream {
+                    response,
+                    splitter,
+                    state,
+                } = &mut **stream;
                 let had_status = response.status().is_some();
                 let mut framing = Ok(());
+                let mut take = |message: &[u8]| {
+                    let message = self.format.stream.check(state, message, id, now_ns);
+                    on_event(Event::Message(message));
+                };
                 let read = response.feed(bytes, &mut |piece| {
-                    let (bytes, last) = (piece.bytes, piece.last);
-                    let fed = self.feed_stream(stream, bytes, last, id, now_ns, on_event);
-                    framing = framing.and(fed);
+                    framing = framing.and(splitter.feed(piece.bytes, piece.last, &mut take));
                 });
                 if let (false, Some(status)) = (had_status, response.status()) {
                     on_event(Event::Status(status));
-                    if let Err(kind) = self.replies.check.check_status(Some(status)) {
+                    if let Err(kind) = self.format.check.check_status(Some(status)) {
                         return Progress::Broken(kind);
                     }
                 }
@@ -314,35 +251,19 @@ impl Codec {
         }
     }
 
-    /// Takes a piece of a stream of connection `id`, which may end messages. `is_last`: a chunk ends with it.
-    fn feed_stream(
-        &self,
-        stream: &mut StreamState,
-        bytes: &[u8],
-        is_last: bool,
-        id: u64,
-        now_ns: u64,
-        on_event: &mut impl FnMut(Event),
-    ) -> Result<(), ErrorKind> {
-        let format = &self.replies.format;
-        format.feed(stream, bytes, is_last, &mut |stream, message| {
-            on_event(Event::Message(format.check(stream, message, id, now_ns)));
-        })
-    }
-
     /// Decodes a part that a layer has decoded, which arrived at `now_ns` on connection `id`.
     pub fn decode_part(
         &self,
-        decoder: &mut Decoder,
+        reply: &mut ReplyState,
         part: Part<'_>,
         id: u64,
         now_ns: u64,
         on_event: &mut impl FnMut(Event),
     ) -> Progress {
-        match (decoder, part) {
-            (Decoder::Message(echo), Part::Message(message)) => {
+        match (reply, part) {
+            (ReplyState::Message(echo), Part::Message(message)) => {
                 let mut body = BodyState::default();
-                self.replies.check.feed(&mut body, message);
+                self.format.check.feed(&mut body, message);
                 let right = self.finish(&body, None);
                 let other = echo.as_ref().filter(|echo| ***echo != *message);
                 let result = match other {
@@ -356,18 +277,27 @@ impl Codec {
                 };
                 Progress::Done(result, true)
             }
-            (Decoder::Response(response), part) => self.decode_response(response, part, on_event),
-            (Decoder::Stream(_), Part::Head(status, _)) => {
+            (ReplyState::Response(response), part) => {
+                self.decode_response(response, part, on_event)
+            }
+            (ReplyState::Stream(_), Part::Head(status, _)) => {
                 on_event(Event::Status(status));
-                match self.replies.check.check_status(Some(status)) {
+                match self.format.check.check_status(Some(status)) {
                     Ok(()) => Progress::More,
                     Err(kind) => Progress::Broken(kind),
                 }
             }
             // The server should have held it open.
-            (Decoder::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
-            (Decoder::Stream(both), Part::Message(message) | Part::Body(message)) => {
-                match self.feed_stream(&mut both.1, message, true, id, now_ns, on_event) {
+            (ReplyState::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
+            (ReplyState::Stream(stream), Part::Message(piece) | Part::Body(piece)) => {
+                let Stream {
+                    splitter, state, ..
+                } = &mut **stream;
+                let mut take = |message: &[u8]| {
+                    let message = self.format.stream.check(state, message, id, now_ns);
+                    on_event(Event::Message(message));
+                };
+                match splitter.feed(piece, true, &mut take) {
                     Ok(()) => Progress::More,
                     Err(kind) => Progress::Broken(kind),
                 }
@@ -391,7 +321,7 @@ impl Codec {
                 return Progress::More;
             }
             Part::Body(bytes) => {
-                self.replies.check.feed(&mut response.body, bytes);
+                self.format.check.feed(&mut response.body, bytes);
                 return Progress::More;
             }
             Part::End => {}
@@ -405,7 +335,7 @@ impl Codec {
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
         let end = memchr(b'\n', bytes);
         let line = &bytes[..end.unwrap_or(bytes.len())];
-        self.replies.check.feed(body, line);
+        self.format.check.feed(body, line);
         match end {
             None if body.bytes() > MAX_MESSAGE_BYTES => Progress::Broken(ErrorKind::TooLarge),
             None => Progress::More,
@@ -420,12 +350,12 @@ impl Codec {
     }
 
     /// Decodes the end of the connection.
-    pub fn decode_eof(&self, decoder: &mut Decoder, on_event: &mut impl FnMut(Event)) -> Progress {
-        let has_begun = match decoder {
-            Decoder::Idle | Decoder::Message(_) => false,
-            Decoder::Response(response) => response.status != 0,
-            Decoder::Line(body) => body.bytes() > 0,
-            Decoder::Http(response, body) => {
+    pub fn decode_eof(&self, reply: &mut ReplyState, on_event: &mut impl FnMut(Event)) -> Progress {
+        let has_begun = match reply {
+            ReplyState::Idle | ReplyState::Message(_) => false,
+            ReplyState::Response(response) => response.status != 0,
+            ReplyState::Line(body) => body.bytes() > 0,
+            ReplyState::Http(response, body) => {
                 if let Some(done) = response.at_eof() {
                     on_event(Event::Status(done.status));
                     let result = self.conclude(done.status, response.take_location(), body);
@@ -433,10 +363,10 @@ impl Codec {
                 }
                 response.has_begun()
             }
-            Decoder::Stream(both) if both.0.at_eof().is_some() => {
+            ReplyState::Stream(stream) if stream.response.at_eof().is_some() => {
                 return Progress::Broken(ErrorKind::Ended);
             }
-            Decoder::Stream(both) => both.0.has_begun(),
+            ReplyState::Stream(stream) => stream.response.has_begun(),
         };
         Progress::Broken(match has_begun {
             true => ErrorKind::Truncated,
@@ -445,9 +375,12 @@ impl Codec {
     }
 
     /// Of a stream: how many chunks have arrived, and how many more were due at `now_ns`.
-    pub fn received_and_behind(&self, decoder: &Decoder, now_ns: u64) -> Option<(u64, u64)> {
-        match decoder {
-            Decoder::Stream(both) => Some(self.replies.format.received_and_behind(&both.1, now_ns)),
+    pub fn received_and_behind(&self, reply: &ReplyState, now_ns: u64) -> Option<(u64, u64)> {
+        match reply {
+            ReplyState::Stream(stream) => {
+                let format = &self.format.stream;
+                Some(format.received_and_behind(&stream.state, now_ns))
+            }
             _ => None,
         }
     }

@@ -1,0 +1,147 @@
+//! Splits the bodies of held streams into messages.
+
+use super::error::ErrorKind;
+use super::plan::Framing;
+use super::text::MAX_MESSAGE_BYTES;
+
+/// Splits the body of one stream.
+#[derive(Debug)]
+pub struct Splitter {
+    framing: Framing,
+    /// The bytes of an incomplete message.
+    held: Vec<u8>,
+}
+
+impl Splitter {
+    pub fn new(framing: Framing) -> Splitter {
+        Splitter {
+            framing,
+            held: Vec::new(),
+        }
+    }
+
+    /// Takes the next bytes of the body; complete messages go to `on_message`. `last`: a chunk ends with them.
+    pub fn feed(
+        &mut self,
+        bytes: &[u8],
+        last: bool,
+        on_message: &mut impl FnMut(&[u8]),
+    ) -> Result<(), ErrorKind> {
+        match self.framing {
+            Framing::Chunk | Framing::Message if last && self.held.is_empty() => {
+                check_length(bytes.len())?;
+                on_message(bytes.strip_suffix(b"\n").unwrap_or(bytes));
+            }
+            Framing::Chunk | Framing::Message => {
+                self.hold(bytes)?;
+                if last {
+                    let held = std::mem::take(&mut self.held);
+                    on_message(held.strip_suffix(b"\n").unwrap_or(&held));
+                }
+            }
+            Framing::Line => {
+                let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
+                while let Some(line) = lines.next() {
+                    if lines.peek().is_none() {
+                        self.hold(line)?;
+                    } else if self.held.is_empty() {
+                        check_length(line.len())?;
+                        on_message(line);
+                    } else {
+                        self.hold(line)?;
+                        on_message(&std::mem::take(&mut self.held));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, bytes: &[u8]) -> Result<(), ErrorKind> {
+        check_length(self.held.len() + bytes.len())?;
+        self.held.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// The same for a message that comes in one piece as for one that is held.
+fn check_length(bytes: usize) -> Result<(), ErrorKind> {
+    match bytes > MAX_MESSAGE_BYTES {
+        true => Err(ErrorKind::TooLarge),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The messages of a body that comes in these pieces.
+    fn split<'a>(
+        framing: Framing,
+        pieces: impl IntoIterator<Item = (&'a [u8], bool)>,
+    ) -> Result<Vec<Vec<u8>>, ErrorKind> {
+        let (mut splitter, mut messages) = (Splitter::new(framing), Vec::new());
+        for (piece, last) in pieces {
+            let mut take = |message: &[u8]| messages.push(message.to_vec());
+            splitter.feed(piece, last, &mut take)?;
+        }
+        Ok(messages)
+    }
+
+    #[test]
+    fn messages_by_chunk_and_by_line_in_any_pieces() {
+        let text = b"Welcome: 1\nChunk 1 for 1\nChunk 2 for 1\n";
+        for step in 1..=text.len() {
+            let pieces = text.chunks(step).map(|piece| (piece, false));
+            let messages = split(Framing::Line, pieces).unwrap();
+            assert_eq!(messages.join(&b'\n'), text[..text.len() - 1]);
+        }
+        let pieces: [(&[u8], bool); 4] = [
+            (b"ab\n", true),
+            (b"c", false),
+            (b"d", false),
+            (b"e\n", true),
+        ];
+        let messages = split(Framing::Chunk, pieces).unwrap();
+        assert_eq!(messages, [b"ab".to_vec(), b"cde".to_vec()]);
+    }
+
+    #[test]
+    fn messages_have_a_limit() {
+        let mut ignore = |_: &[u8]| {};
+        let mut splitter = Splitter::new(Framing::Line);
+        let longest = vec![b'x'; MAX_MESSAGE_BYTES];
+        assert_eq!(splitter.feed(&longest, false, &mut ignore), Ok(()));
+        let too_large = splitter.feed(b"x", false, &mut ignore);
+        assert_eq!(too_large, Err(ErrorKind::TooLarge));
+    }
+
+    #[test]
+    fn the_limit_of_a_message_does_not_depend_on_its_pieces() {
+        for (bytes, right) in [
+            (MAX_MESSAGE_BYTES, Ok(())),
+            (MAX_MESSAGE_BYTES + 1, Err(ErrorKind::TooLarge)),
+        ] {
+            let text = vec![b'x'; bytes];
+            for framing in [Framing::Chunk, Framing::Message, Framing::Line] {
+                for step in [bytes, 1000] {
+                    let (mut splitter, mut messages) = (Splitter::new(framing), 0);
+                    let mut take = |message: &[u8]| messages += message.len();
+                    let text = match framing {
+                        Framing::Line => [&text[..], b"\n"].concat(),
+                        _ => text.clone(),
+                    };
+                    let step = step + text.len() - bytes;
+                    let mut result = Ok(());
+                    for (index, piece) in text.chunks(step).enumerate() {
+                        let last = (index + 1) * step >= text.len();
+                        result = result.and_then(|()| splitter.feed(piece, last, &mut take));
+                    }
+                    assert_eq!(result, right, "{bytes} {step}");
+                    assert_eq!(messages, if right.is_ok() { bytes } else { 0 });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Tests of the parser of responses.
+
+use super::*;
+
+/// Status, keep-alive, body and the number of bytes after it, fed in pieces of `step` bytes; Truncated where the
+/// response is incomplete. `ends`: the connection ends after the text.
+fn read(text: &[u8], step: usize, ends: bool) -> Result<(u16, bool, Vec<u8>, usize), ErrorKind> {
+    let mut response = ResponseParser::new(false);
+    let mut body = Vec::new();
+    let mut done = 0;
+    for piece in text.chunks(step) {
+        done += piece.len();
+        let read = response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes))?;
+        if let Read::Done(end, rest) = read {
+            let left = rest.len() + text.len() - done;
+            return Ok((end.status, end.keep_alive, body, left));
+        }
+    }
+    match response.at_eof().filter(|_| ends) {
+        Some(end) => Ok((end.status, end.keep_alive, body, 0)),
+        None => Err(ErrorKind::Truncated),
+    }
+}
+
+#[test]
+fn reads_bodies_in_any_pieces() {
+    // Text, whether the connection ends then; status, keep-alive, body, bytes after it.
+    type Case = (&'static [u8], bool, u16, bool, &'static [u8], usize);
+    let cases: [Case; 9] = [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHT", false, 200, true, b"ok", 2),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, 200, true, b"", 0),
+        (b"HTTP/1.1 404 No\r\nConnection: a, Close\r\ncontent-length:1\r\n\r\nx", false, 404, false, b"x", 0),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", false, 200, true, b"ok", 0),
+        (b"HTTP/1.1 204 No\r\n\r\nHTTP", false, 204, true, b"", 4),
+        (b"HTTP/1.1 304 No\r\nContent-Length: 9\r\n\r\n", false, 304, true, b"", 0),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 E\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", false, 200, true, b"x", 0),
+        (b"HTTP/1.0 200 OK\r\n\r\nall of it", true, 200, false, b"all of it", 0),
+        (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", false, 200, true, b"x", 0),
+    ];
+    for (text, ends, status, keep_alive, body, left) in cases {
+        for step in 1..=text.len() {
+            let right = (status, keep_alive, body.to_vec(), left);
+            let shown = String::from_utf8_lossy(text);
+            assert_eq!(read(text, step, ends), Ok(right), "{step}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn refuses_ambiguous_responses() {
+    let bad: [&[u8]; 12] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/2 200 OK\r\n\r\n",
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\nContent-Lengt\0\0'\n",
+    ];
+    for text in bad {
+        for step in 1..=text.len() {
+            assert_eq!(
+                read(text, step, true),
+                Err(ErrorKind::Protocol),
+                "{}",
+                String::from_utf8_lossy(text)
+            );
+        }
+    }
+    // Only whole lines count: what comes of a wrong one does not depend on where it was cut.
+    let cut = b"HTTP/1.1 200 OK\nContent-Lengt\0\0'";
+    for step in 1..=cut.len() {
+        assert_eq!(read(cut, step, true), Err(ErrorKind::Truncated));
+    }
+    let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(17);
+    assert_eq!(read(&interim, 40, false), Err(ErrorKind::Protocol));
+    let mut bomb = b"HTTP/1.1 200 OK\r\nA: ".to_vec();
+    bomb.resize(100_000, b'x');
+    for step in [1, 1000, 100_000] {
+        assert_eq!(read(&bomb, step, false), Err(ErrorKind::TooLarge));
+    }
+    let many = [b"HTTP/1.1 200 OK\r\n".to_vec(), b"A: b\r\n".repeat(101)].concat();
+    assert_eq!(read(&many, many.len(), false), Err(ErrorKind::TooLarge));
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc";
+    assert_eq!(read(short, 7, true), Err(ErrorKind::Truncated));
+}
+
+#[test]
+fn the_state_of_a_response() {
+    let mut response = ResponseParser::new(false);
+    let mut ignore = |_: Piece| {};
+    assert!(!response.has_begun() && response.at_eof().is_none());
+    assert_eq!(response.feed(b"HTTP/1.1", &mut ignore), Ok(Read::More));
+    assert!(response.has_begun());
+    assert_eq!(response.status(), None);
+    let rest = b" 201 Made\r\n\r\nbody";
+    assert_eq!(response.feed(rest, &mut ignore), Ok(Read::More));
+    assert_eq!(response.status(), Some(201));
+    assert!(response.has_begun());
+    let done = Done {
+        status: 201,
+        keep_alive: false,
+    };
+    assert_eq!(response.at_eof(), Some(done));
+}
+
+#[test]
+fn the_response_to_head_has_no_body() {
+    let mut response = ResponseParser::new(true);
+    let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    let done = Done {
+        status: 200,
+        keep_alive: true,
+    };
+    let read = response.feed(text, &mut |_| panic!("a body"));
+    assert_eq!(read, Ok(Read::Done(done, b"")));
+}
+
+#[test]
+fn the_location_is_kept_where_it_is_asked_for() {
+    let text = b"HTTP/1.1 302 F\r\nlocation: /x \r\nLocation: /y\r\nContent-Length: 0\r\n\r\n";
+    for step in [1, 100] {
+        let mut plain = ResponseParser::new(false);
+        let mut keeping = ResponseParser::new(false).keeping_location(true);
+        for piece in text.chunks(step) {
+            plain.feed(piece, &mut |_| {}).unwrap();
+            keeping.feed(piece, &mut |_| {}).unwrap();
+        }
+        assert_eq!(plain.take_location(), None);
+        assert_eq!(keeping.take_location().as_deref(), Some(&b"/x"[..]));
+    }
+}
+
+#[test]
+fn ends_of_pieces() {
+    let mut ends = Vec::new();
+    let mut response = ResponseParser::new(false);
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+    response.feed(head, &mut |_| panic!("a body")).unwrap();
+    for bytes in [&b"a"[..], b"bc"] {
+        let mut sink = |piece: Piece| ends.push((piece.bytes.len(), piece.last));
+        response.feed(bytes, &mut sink).unwrap();
+    }
+    assert_eq!(ends, [(1, false), (2, true)]);
+}
+
+#[test]
+fn other_protocols_are_recognised() {
+    for (first, kind) in [
+        (0x15, ErrorKind::Tls),
+        (0x16, ErrorKind::Tls),
+        (0x00, ErrorKind::Http2),
+        (0x17, ErrorKind::Protocol),
+    ] {
+        let text = [first, 3, 1, b'\r', b'\n'];
+        for step in [1, 5] {
+            assert_eq!(read(&text, step, true), Err(kind), "{first}");
+        }
+    }
+}
+
+#[test]
+fn limits_of_a_head() {
+    assert_eq!(MAX_HEAD_BYTES, 16_384);
+    let head = |bytes: usize| {
+        let start = b"HTTP/1.1 204 No\r\nA: ";
+        let filler = vec![b'x'; bytes - start.len() - 4];
+        [&start[..], &filler, b"\r\n\r\n"].concat()
+    };
+    for step in [1000, MAX_HEAD_BYTES + 1] {
+        let longest = head(MAX_HEAD_BYTES);
+        assert_eq!(read(&longest, step, false), Ok((204, true, vec![], 0)));
+        let longer = head(MAX_HEAD_BYTES + 1);
+        assert_eq!(read(&longer, step, false), Err(ErrorKind::TooLarge));
+        // Its first bytes are cut off, not too large.
+        let cut_off = &longer[..MAX_HEAD_BYTES];
+        assert_eq!(read(cut_off, step, false), Err(ErrorKind::Truncated));
+    }
+    let fields = |count| {
+        [
+            &b"HTTP/1.1 204 No\r\n"[..],
+            &b"A: b\r\n".repeat(count),
+            b"\r\n",
+        ]
+        .concat()
+    };
+    assert!(read(&fields(100), 10_000, false).is_ok());
+    let interim = |count| [&b"HTTP/1.1 100 C\r\n\r\n".repeat(count), &fields(0)[..]].concat();
+    assert!(read(&interim(16), 40, false).is_ok());
+    assert_eq!(read(&interim(17), 40, false), Err(ErrorKind::Protocol));
+}
+
+#[test]
+fn options_of_a_connection() {
+    for (version, option, keep_alive) in [
+        ("1.1", "keep-alive", true),
+        ("1.1", "x", true),
+        ("1.1", " CLOSE ", false),
+        ("1.0", "x", false),
+        ("1.0", "x, Keep-Alive", true),
+        ("1.1", "close, keep-alive", false),
+    ] {
+        let text = format!("HTTP/{version} 204 No\r\nConnection: {option}\r\n\r\n");
+        let right = Ok((204, keep_alive, vec![], 0));
+        assert_eq!(read(text.as_bytes(), 100, false), right, "{text}");
+    }
+    for status in ["099", "100"] {
+        let text = format!("HTTP/1.1 {status} C\r\n\r\n");
+        let wrong = match status {
+            "100" => ErrorKind::Truncated,
+            _ => ErrorKind::Protocol,
+        };
+        assert_eq!(read(text.as_bytes(), 100, false), Err(wrong));
+    }
+}
