@@ -24,6 +24,19 @@ def test_every_manifest_reads_and_its_workloads_and_factors_exist() -> None:
         assert contender.language, contender.name
 
 
+def test_every_server_takes_the_address_where_it_listens() -> None:
+    """Otherwise it could not take part in two-sided trials."""
+    contenders, _ = context.catalogue().contenders()
+    servers = [
+        (contender.name, name, entry.host)
+        for contender in contenders
+        for name, entry in contender.workloads.items()
+        if workload(name).is_service
+    ]
+    assert len(servers) > 40
+    assert [server for server in servers if not server[2]] == []
+
+
 def test_there_is_one_floor() -> None:
     contenders, _ = Catalogue([ROOT]).contenders()
     assert [contender.name for contender in contenders if contender.kind == "floor"] == ["limit"]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +24,10 @@ from ringside.errors import ClusterError, UsageError
 from ringside.load import options, result, target
 from ringside.load.versus import with_addresses
 from ringside.probe.protocol import LoadPlan, LoadRequest, StreamMessages
-from tests.command_line import ringside
+from tests.command_line import RINGSIDE, load_document, ringside
 from tests.ray_cluster import RayCluster, started
+from tests.runs import ROOT
+from tests.started import ports_of
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +150,97 @@ def test_the_command(cluster: RayCluster, http: str) -> None:
     assert ["south", "2"] in table
     assert "50 of 50 intended" in done.stdout
     assert "The engines started within" in done.stdout
+
+
+def from_cluster(where: str, *words: str) -> tuple[str, ...]:
+    """The words of a small load from the nodes."""
+    return ("--from", where, "--connections", "4", *words)
+
+
+def test_the_command_from_a_client_of_the_cluster(cluster: RayCluster, http: str) -> None:
+    """By the client's port, as from a machine that is none of the cluster's."""
+    load = load_document(f"{http}/", *from_cluster(cluster.address, "--requests", "90"))
+    assert (load["requests"], load["errors"], load["threads"]) == (90, {}, 2)
+    assert [(part["node"], part["connections"]) for part in load["engines"]] == [("north", 2), ("south", 2)]
+    assert sum(part["requests"] for part in load["engines"]) == 90
+    assert 0 < load["engines_started_within_ms"] < 60_000
+
+
+def test_a_load_as_csv_and_its_thresholds(cluster: RayCluster, http: str) -> None:
+    del cluster
+    some = from_cluster("auto", "--requests", "60", "--csv")
+    crossed = ("--fail-if", "p50>1ns", "--fail-if", "errors>1%")
+    done = ringside("load", f"{http}/", f"{http}/missing", "--weights", "2,1", *some, *crossed, status=1)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["target"], row["weight"], row["requests"], row["errors"]) for row in rows] == [
+        (f"{http}/", "2", "40", "0"),
+        (f"{http}/missing", "1", "0", "20"),
+        ("total", "3", "40", "20"),
+    ]
+    assert float(rows[0]["latency_p50_ms"]) > 0
+    assert "p50" in done.stderr
+    assert "errors" in done.stderr
+
+
+def test_two_targets_in_turn(cluster: RayCluster, http: str) -> None:
+    del cluster
+    some = from_cluster("auto", "--requests", "80", "--blocks", "2", "--engines", "south,north")
+    compared = load_document(f"{http}/a", "--vs", f"{http}/b", *some)
+    assert compared["engines"] == ["south", "north"]
+    assert compared["engines_started_within_ms"] > 0
+    # Of one load all engines together, 80 requests in two blocks.
+    loads = [(run["block"], run["name"], run["requests"], run["threads"]) for run in compared["runs"]]
+    assert sorted(loads) == [(block, name, 40, 2) for block in (0, 1) for name in "AB"]
+    assert "on other machines" not in str(compared["warnings"])
+    assert {row["metric"] for row in compared["comparisons"]} == {"rate", "latency_p50", "latency_p99"}
+
+    # Long lines are wrapped.
+    shown = " ".join(ringside("load", f"{http}/a", "--vs", f"{http}/b", *some).stdout.split())
+    assert "; engines on south, north, which started within " in shown
+    # The machines are those of the engines, not the driver's.
+    assert set(json.loads(ringside("show", "--json").stdout)["host"]["machines"]) == {"north", "south"}
+    few = ("--requests", "8", "--blocks", "2", "--connections", "1")
+    alone = " ".join(ringside("load", f"{http}/a", "--vs", f"{http}/b", *few).stdout.split())
+    runs = [re.findall(r"; run ([^;\s]+)", text)[0] for text in (shown, alone)]
+    refused = ringside("compare", *runs, status=2)
+    assert "where the load is changes what is measured" in refused.stderr
+
+
+def test_no_run_is_begun_where_there_is_no_cluster(http: str) -> None:
+    words = ("--vs", f"{http}/b", "--from", "ray://127.0.0.1:1")
+    refused = ringside("load", f"{http}/a", *words, status=2)
+    assert "there is no cluster at ray://127.0.0.1:1" in refused.stderr
+    assert "load-vs" not in ringside("list", "runs").stdout
+
+
+@pytest.mark.parametrize("by_client", [False, True])
+def test_certificates_are_sent_to_the_nodes(
+    cluster: RayCluster, certificates: Path, workplace: Path, by_client: bool
+) -> None:
+    """The file is a descriptor of the command: for every other process its name is of another file."""
+    del workplace
+    command = [sys.executable, "-m", "tests.secure_server"]
+    command += [str(certificates / name) for name in ("own.pem", "own.key")]
+    where = cluster.address if by_client else "auto"
+    with ports_of(command, ROOT) as (port,), (certificates / "own.pem").open("rb") as file:
+        target = f"https://localhost:{port}/"
+        words = from_cluster(where, "--requests", "40", "--cacert", f"/dev/fd/{file.fileno()}", "--json")
+        done = subprocess.run(
+            [*RINGSIDE, "load", target, *words],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            pass_fds=[file.fileno()],
+        )
+        assert done.returncode == 0, done.stderr
+        load = json.loads(done.stdout)
+        assert (load["requests"], load["errors"]) == (40, {})
+        assert load["security"].startswith("TLSv1.3 ")
+        assert [part["requests"] > 0 for part in load["engines"]] == [True, True]
+        # Without the file, nobody knows who signed the certificate.
+        refused = load_document(target, *from_cluster(where, "--requests", "40"), status=1)
+    assert set(refused["errors"]) == {"certificate"}
 
 
 NODES = [Node(name, name, f"192.0.2.{number}", 2, True) for number, name in enumerate("abc", 1)]

@@ -37,6 +37,7 @@ def test_manifests_are_right_and_no_placeholder_is_left(language: str, workplace
     folder = made(language)
     contender = context.catalogue([str(folder)]).contender("mine")
     assert set(contender.workloads) == set(WORKLOADS)
+    assert contender.workloads["fib"].host
     for path in folder.rglob("*"):
         if path.is_file():
             text = path.read_text(encoding="utf-8")

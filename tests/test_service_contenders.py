@@ -74,8 +74,7 @@ def make(
 @pytest.mark.parametrize(("name", "contender"), SERVERS)
 def test_a_short_load(executor: LocalExecutor, name: str, contender: str) -> None:
     # Upstreams of a gateway are beside it, on 127.0.0.1.
-    takes_host = CATALOGUE.contender(contender).workloads[name].host and name != "fanout"
-    host = OTHER_HOST if takes_host else None
+    host = None if name == "fanout" else OTHER_HOST
     trial = make(executor, name, contender, host)
     if trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
         # A machine may stand still for longer than a server's grace: once more, not twice.
@@ -85,6 +84,15 @@ def test_a_short_load(executor: LocalExecutor, name: str, contender: str) -> Non
     assert trial.report
     assert trial.report.left_behind == 0
     assert not any(load.errors for load in trial.loads)
+
+
+@pytest.mark.parametrize("contender", having("fanout"))
+def test_a_gateway_that_computes_listens_elsewhere(executor: LocalExecutor, contender: str) -> None:
+    trial = make(executor, "fanout", contender, OTHER_HOST, kind="cpu")
+    if trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED):
+        # As above.
+        trial = make(executor, "fanout", contender, OTHER_HOST, kind="cpu")
+    assert trial.outcome is Outcome.OK, f"{trial.detail} {trial.report}"
 
 
 @pytest.mark.soak

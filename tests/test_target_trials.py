@@ -109,6 +109,8 @@ def test_all_figures_of_a_load_come_into_the_message() -> None:
     for name in ("outcome", "detail", "requests", "errors", "late_requests"):
         assert getattr(message, name) == getattr(outcome, name)
     assert load_message(outcome, None).io == ""
+    assert load_message(outcome, None).started_within_ns is None
+    assert load_message(outcome, None, 0.25).started_within_ns == 250_000_000
 
 
 def test_an_interrupted_load_is_kept_without_figures(tmp_path: Path) -> None:

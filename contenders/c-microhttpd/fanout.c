@@ -150,7 +150,9 @@ int main(int count, char **arguments)
     curl_global_init(CURL_GLOBAL_NOTHING);
 
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const char *host = settings_text("host");
+    if (inet_pton(AF_INET, host == NULL ? "127.0.0.1" : host, &address.sin_addr) != 1)
+        refuse("host", "an IPv4 address");
     struct MHD_Daemon *daemon =
         MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, port, NULL, NULL, handle, NULL,
                          MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG,

@@ -53,7 +53,8 @@ template <typename Serve> [[noreturn]] void run(const Settings& settings, Serve 
     asio::io_context context(cores);
     tcp::acceptor acceptor(context);
     try {
-        const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
+        const auto host = settings.text("host");
+        const tcp::endpoint endpoint(asio::ip::make_address_v4(host.empty() ? "127.0.0.1" : host), port);
         acceptor.open(endpoint.protocol());
         acceptor.set_option(tcp::acceptor::reuse_address(true));
         acceptor.bind(endpoint);

@@ -10,7 +10,7 @@ defmodule Service do
     port = Settings.whole_number(given, "port", 0..65_535, 0)
     Settings.whole_number(given, "cores", 1..1024, 1)
 
-    usual = [:binary, ip: {127, 0, 0, 1}, active: false, nodelay: true, reuseaddr: true, backlog: 4096]
+    usual = [:binary, ip: Settings.host(given), active: false, nodelay: true, reuseaddr: true, backlog: 4096]
 
     case :gen_tcp.listen(port, usual ++ options) do
       {:ok, listener} ->

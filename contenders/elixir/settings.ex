@@ -32,6 +32,16 @@ defmodule Settings do
     if Map.has_key?(given, key), do: whole_number(given, key, range), else: default
   end
 
+  @doc "The IPv4 address where a server listens."
+  def host(given) do
+    text = Map.get(given, "host", "127.0.0.1")
+
+    case text |> String.to_charlist() |> :inet.parse_ipv4strict_address() do
+      {:ok, host} -> host
+      {:error, :einval} -> refuse("host", "an IPv4 address", text)
+    end
+  end
+
   @doc "The first choice is the default."
   def one_of(given, key, [default | _] = choices) do
     if Map.has_key?(given, key), do: needed(given, key, choices), else: default

@@ -25,7 +25,7 @@ main() ->
     Options = [
         {name, undefined},
         {link, false},
-        {ip, {127, 0, 0, 1}},
+        {ip, settings:host()},
         {port, Port},
         {backlog, 4096},
         {max, ?MOST},

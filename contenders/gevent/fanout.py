@@ -150,6 +150,7 @@ def units_of(given):
 
 def main():
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -157,7 +158,7 @@ def main():
     raise_file_limit()  # A client is four connections.
     # Not gevent's handler: that one would wait for a sum to be done.
     end_when_told()
-    serve(application(make_units, None if given["kind"] == "cpu" else tick_s), port)
+    serve(application(make_units, None if given["kind"] == "cpu" else tick_s), port, host)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ class Handler(WSGIHandler):
         super().__init__(client, *rest, **more)
 
 
-def serve(application, port, host="127.0.0.1"):
+def serve(application, port, host):
     # A client that went away is no error, and nothing is printed for a request.
     gevent.get_hub().NOT_ERROR += (OSError,)
     server = WSGIServer(

@@ -15,15 +15,16 @@ import System.Posix.Signals (Handler (Catch), installHandler, sigTERM)
 
 import Settings
 
--- | Listens on 127.0.0.1, says so, and returns the socket.
+-- | Listens, says so, and returns the socket.
 listenOn :: Settings -> IO Socket
 listenOn settings = do
+  host <- address settings "host"
   port <- wholeNumberOr settings "port" (0, 65535) 0
   raiseFileLimit
   listener <- socket AF_INET Stream defaultProtocol
   setSocketOption listener ReuseAddr 1
   setCloseOnExecIfNeeded =<< unsafeFdSocket listener
-  bind listener (SockAddrInet (fromIntegral port) (tupleToHostAddress (127, 0, 0, 1))) `catch` taken
+  bind listener (SockAddrInet (fromIntegral port) (tupleToHostAddress host)) `catch` taken
   listen listener 4096 `catch` taken
   endWhenTold
   chosen <- socketPort listener

@@ -1,7 +1,7 @@
 -- | The arguments, key=value each. A value that cannot be used ends the program with status 2 and one line; unknown keys
 -- are ignored.
 module Settings
-  ( Settings, readSettings, text, wholeNumber, wholeNumberOr, oneOf, needed, flag, refuse, giveUp, report, clock, most
+  ( Settings, readSettings, text, wholeNumber, wholeNumberOr, address, oneOf, needed, flag, refuse, giveUp, report, clock, most
   , useCores, holdFor
   ) where
 
@@ -11,7 +11,7 @@ import Control.Monad (void)
 import Data.Char (isDigit)
 import Data.List (intercalate)
 import qualified Data.Map.Strict as Map
-import Data.Word (Word64)
+import Data.Word (Word64, Word8)
 import GHC.Clock (getMonotonicTimeNSec)
 import System.Environment (getArgs)
 import System.Exit (ExitCode (ExitFailure))
@@ -47,6 +47,21 @@ wholeNumberOr :: Settings -> String -> (Int, Int) -> Int -> IO Int
 wholeNumberOr settings key range otherwise'
   | Map.member key settings = wholeNumber settings key range
   | otherwise = pure otherwise'
+
+-- | The four numbers of an IPv4 address; the loopback's where none is given.
+address :: Settings -> String -> IO (Word8, Word8, Word8, Word8)
+address settings key
+  | not (Map.member key settings) = pure (127, 0, 0, 1)
+  | otherwise = case mapM byte (parts (text settings key)) of
+      Just [a, b, c, d] -> pure (a, b, c, d)
+      _ -> refuse settings key "an IPv4 address"
+ where
+  parts value = case break (== '.') value of
+    (part, '.' : rest) -> part : parts rest
+    (part, _) -> [part]
+  byte part
+    | null part || length part > 3 || not (all isDigit part) || read part > (255 :: Int) = Nothing
+    | otherwise = Just (read part)
 
 -- | The first choice is the default.
 oneOf :: Settings -> String -> [String] -> IO String

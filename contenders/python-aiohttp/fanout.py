@@ -98,6 +98,7 @@ def upstreams_of(text):
 
 def main():
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -116,7 +117,7 @@ def main():
     app = web.Application()
     app.cleanup_ctx.append(functools.partial(open_session, timeout_s=timeout_s))
     app.router.add_get("/", handler, allow_head=False)
-    asyncio.run(serve(app, port))
+    asyncio.run(serve(app, port, host))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from arguments import refuse, report
 BACKLOG = 4096
 
 
-async def serve(app, port, host="127.0.0.1"):
+async def serve(app, port, host):
     asyncio.get_running_loop().set_exception_handler(handle_error)
     # No line for each request. A handler is cancelled when its client goes away.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 
 import arguments
 from arguments import refuse, report, whole_number
@@ -21,6 +22,11 @@ UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
 
 class Server(ThreadingHTTPServer):
     request_queue_size = 4096
+
+    def server_bind(self):
+        # Not HTTPServer's own, which asks the resolver for the address's name and may wait for it.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address
 
     def handle_error(self, request, client_address):
         if not isinstance(sys.exc_info()[1], OSError):  # Those are clients that went away.
@@ -178,8 +184,9 @@ def total(work):
 
 
 def settings():
-    """The port, and what answers a request."""
+    """The address, the port, and what answers a request."""
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: one thread at a time runs Python.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -202,7 +209,7 @@ def settings():
         answer = functools.partial(compute, pool=ThreadPoolExecutor(), work=work)
     else:
         refuse("kind", "io, cpu or mixed", kind)
-    return port, answer
+    return host, port, answer
 
 
 def upstreams_of(text):
@@ -214,13 +221,13 @@ def upstreams_of(text):
 
 
 def main():
-    port, answer = settings()
+    host, port, answer = settings()
     # A client is four connections.
     raise_file_limit()
     try:
-        server = Server(("127.0.0.1", port), functools.partial(Handler, answer=answer))
+        server = Server((host, port), functools.partial(Handler, answer=answer))
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     end_when_told()
     report(f"::ready port={server.server_port}")
     server.serve_forever()

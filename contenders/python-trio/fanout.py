@@ -20,12 +20,12 @@ BAD_UPSTREAM = 400
 UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
 
 
-async def listen(port, make_units, tick_s, timeout_s):
+async def listen(host, port, make_units, tick_s, timeout_s):
     # Trio's timeouts are those of scopes; httpx's own would be for each step of a call.
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     async with httpx.AsyncClient(limits=limits, timeout=None, trust_env=False) as client:
         call = functools.partial(status_of, client, timeout_s)
-        await serve(functools.partial(converse, make_units=make_units, call=call, tick_s=tick_s), port)
+        await serve(functools.partial(converse, make_units=make_units, call=call, tick_s=tick_s), port, host)
 
 
 async def converse(stream, make_units, call, tick_s):
@@ -122,6 +122,7 @@ def units_of(given):
 
 def main():
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: there is one loop.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -130,7 +131,7 @@ def main():
     if given["kind"] == "cpu":
         tick_s = math.inf
     raise_file_limit()  # A client is four connections.
-    trio.run(listen, port, make_units, tick_s, timeout_s)
+    trio.run(listen, host, port, make_units, tick_s, timeout_s)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from service import end_when_told
 BACKLOG = 4096
 
 
-async def serve(handler, port, host="127.0.0.1"):
+async def serve(handler, port, host):
     """Serves each connection in a task of its own. `handler` takes a stream; an error of the stream is: the client
     went away."""
     try:

@@ -13,25 +13,26 @@ module Service
   BACKLOG = 4096
   PAUSE_S = 0.01 # until it accepts again, where no descriptor is free
 
-  # Listens on 127.0.0.1, says so, and lets the block answer each request, until SIGTERM or the end of stdin.
+  # Listens, says so, and lets the block answer each request, until SIGTERM or the end of stdin.
   def self.run(settings, &answer)
+    host = settings.address("host", "127.0.0.1")
     port = settings.whole_number("port", 0..65_535, 0)
     settings.whole_number("cores", 1..1024, 1) # Of no use: all fibers share a thread.
     Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
     # Of clients that go away, and of what they send, nothing is printed.
     Console.logger.off!
     end_when_told
-    Async { listen(port, &answer) }.wait
+    Async { listen(host, port, &answer) }.wait
   end
 
-  def self.listen(port, &answer)
-    endpoint = Async::HTTP::Endpoint.parse("http://127.0.0.1:#{port}", port: port)
+  def self.listen(host, port, &answer)
+    endpoint = Async::HTTP::Endpoint.parse("http://#{host}:#{port}", port: port)
     bound, sockets = bind(endpoint)
     server = Async::HTTP::Server.for(bound, protocol: endpoint.protocol, scheme: "http", &answer)
     Settings.report("::ready port=#{sockets.first.to_io.local_address.ip_port}")
     sockets.each { |socket| Async { accept_all(server, socket) } }
-  rescue Errno::EADDRINUSE, Errno::EACCES
-    Settings.give_up(2, "port must be one that is free, not #{port}")
+  rescue Errno::EADDRINUSE, Errno::EACCES, Errno::EADDRNOTAVAIL
+    Settings.give_up(2, "port must be one that is free on #{host}, not #{port}")
   end
 
   # A fiber for each connection. The server's own loop would end where no descriptor is free.

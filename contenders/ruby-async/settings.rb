@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "resolv"
+
 # Reads the arguments, `key=value` each. A value that cannot be used ends the program with status 2 and one line; unknown
 # keys are ignored.
 class Settings
@@ -20,6 +22,12 @@ class Settings
     return number if number && range.cover?(number)
 
     refuse(key, "a whole number from #{range.begin} to #{range.end}")
+  end
+
+  # An IPv4 address; the default where the key is missing.
+  def address(key, default)
+    value = @given.fetch(key, default)
+    value.match?(Resolv::IPv4::Regex) ? value : refuse(key, "an IPv4 address")
   end
 
   # The first choice is the default.

@@ -98,21 +98,22 @@ def total(work):
     return result
 
 
-async def listen(port, handler, options):
+async def listen(host, port, handler, options):
     AsyncHTTPClient.configure(None, max_clients=MOST_CALLS)
     application = Application([("/", handler, options)], log_function=lambda _: None)
     try:
-        sockets = bind_sockets(port, "127.0.0.1", backlog=4096)
+        sockets = bind_sockets(port, host, backlog=4096)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     HTTPServer(application).add_sockets(sockets)
     report(f"::ready port={sockets[0].getsockname()[1]}")
     await asyncio.Event().wait()
 
 
 def settings():
-    """The port, and the handler with its options."""
+    """The address, the port, and the handler with its options."""
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -123,9 +124,9 @@ def settings():
         upstreams = upstreams_of(given.get("upstreams", ""))
         piece = str if kind == "io" else functools.partial(status_and_sum, work=work)
         options = {"upstreams": upstreams, "piece": piece, "tick_s": tick_s, "timeout_s": timeout_s}
-        return port, FanOut, options
+        return host, port, FanOut, options
     if kind == "cpu":
-        return port, Compute, {"work": work}
+        return host, port, Compute, {"work": work}
     refuse("kind", "io, cpu or mixed", kind)
 
 
@@ -138,13 +139,13 @@ def upstreams_of(text):
 
 
 def main():
-    port, handler, options = settings()
+    host, port, handler, options = settings()
     raise_file_limit()  # A client is four connections.
     # A warning for each upstream that refuses, or client that is gone, is one too many.
     logging.getLogger("tornado.general").setLevel(logging.ERROR)
     # Not the loop's handler: that one would wait for a sum to be done.
     end_when_told()
-    asyncio.run(listen(port, handler, options))
+    asyncio.run(listen(host, port, handler, options))
 
 
 if __name__ == "__main__":

@@ -140,8 +140,9 @@ def total(work):
 
 
 def settings():
-    """The port, and what answers a request."""
+    """The address, the port, and what answers a request."""
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: the reactor has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -150,9 +151,9 @@ def settings():
     kind = given.get("kind", "")
     if kind in ("io", "mixed"):
         piece = status_alone if kind == "io" else functools.partial(status_and_sum, work=work)
-        return port, FanOut(upstreams_of(given.get("upstreams", "")), piece, tick_s, timeout_s)
+        return host, port, FanOut(upstreams_of(given.get("upstreams", "")), piece, tick_s, timeout_s)
     if kind == "cpu":
-        return port, Compute(work)
+        return host, port, Compute(work)
     refuse("kind", "io, cpu or mixed", kind)
 
 
@@ -165,10 +166,10 @@ def upstreams_of(text):
 
 
 def main():
-    port, gateway = settings()
+    host, port, gateway = settings()
     # Meant for those who write transports, but said where a short body is all there already.
     warnings.filterwarnings("ignore", "Using readBody with a transport", DeprecationWarning)
-    serve(port, QuietSite(gateway), backlog=4096)
+    serve(port, QuietSite(gateway), backlog=4096, host=host)
 
 
 if __name__ == "__main__":

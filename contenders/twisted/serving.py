@@ -7,7 +7,7 @@ from arguments import refuse, report
 from service import end_when_told, raise_file_limit
 
 
-def serve(port, factory, backlog, host="127.0.0.1"):
+def serve(port, factory, backlog, host):
     """Listens, says so, and runs the reactor until the end of the program."""
     raise_file_limit()
     try:

@@ -49,7 +49,8 @@ def diagnose(
         *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done)),
         *_obstacles(headline, cells, comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
-        *two_sided(experiment, measured),
+        # Whoever asked for a load by itself named the engines.
+        *(two_sided(experiment, measured) if isinstance(measurement, Workload) else ()),
         *noisy_neighbour(measured),
         *_drifted(measured),
         *_carried_over(headline, cells, measured),

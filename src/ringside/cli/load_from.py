@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ringside.cli import streams
 from ringside.cli.load_options import LoadArguments
@@ -38,6 +38,18 @@ def driver(arguments: LoadArguments, addresses: Sequence[str]) -> Iterator[LoadD
 def is_watched(arguments: LoadArguments) -> bool:
     """Whether a load may be drawn while it runs: engines elsewhere report at the end."""
     return arguments.form is None and arguments.cluster is None
+
+
+def machines(driver: LoadDriver) -> dict[str, Mapping[str, Any]]:
+    """The facts of the machines of engines elsewhere, by the names of their nodes; none of a probe here."""
+    from ringside.probe.process import Probe
+
+    if isinstance(driver, Probe):
+        return {}
+    from ringside.cluster.engines import Engines
+
+    assert isinstance(driver, Engines)
+    return {node.name: facts for node, facts in driver.facts().items()}
 
 
 def with_engines(result: LoadResult, driver: LoadDriver) -> LoadResult:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ringside.cli import streams
 from ringside.cli.load_options import LoadArguments
 from ringside.model.design import DEFAULT_MARGIN
+from ringside.text import one_line
 
 if TYPE_CHECKING:
+    from ringside.analysis.run import RunAnalysis
     from ringside.load.live import Screen
     from ringside.load.target import Target
     from ringside.probe.protocol import EngineMessage, LoadPlan
@@ -27,57 +29,83 @@ def compare(
     arguments: LoadArguments,
 ) -> int:
     """Carry out and show the comparison of the targets A and B. Returns the exit status."""
-    from msgspec import structs
-
     from ringside.cli import context, load_from
-    from ringside.load import summary, versus
+    from ringside.load import versus
     from ringside.load.live import Screen, progress_interval_s
     from ringside.measure.suites import analysis_of
     from ringside.render import paired
     from ringside.store.plans import read_plan
-    from ringside.units import count
 
     plan, blocks = plans["A"], arguments.blocks or _BLOCKS
     margin = DEFAULT_MARGIN if arguments.margin is None else arguments.margin
     storage = context.open_store(arguments.store, anywhere=True)
-    run = versus.begin(targets, plan, blocks, margin, seed, storage)
-    experiment = read_plan(run).experiment
     interrupted = False
     everywhere = [address for each in addresses.values() for address in each]
-    with (
-        load_from.driver(arguments, everywhere) as driver,
-        Screen(context.talk(), wanted=load_from.is_watched(arguments)) as screen,
-    ):
-        progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
-        whole = {name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets}
-        observer = _Turns(screen, targets, blocks)
-        try:
-            versus.conduct(run, experiment, whole, storage, driver, observer)
-        except KeyboardInterrupt:
-            # What was measured until then is shown.
-            interrupted = True
+    with load_from.driver(arguments, everywhere) as driver:
+        engines = load_from.machines(driver)
+        run = versus.begin(targets, plan, blocks, margin, seed, storage, engines)
+        experiment = read_plan(run).experiment
+        with Screen(context.talk(), wanted=load_from.is_watched(arguments)) as screen:
+            progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
+            whole = {
+                name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets
+            }
+            observer = _Turns(screen, targets, blocks)
+            try:
+                versus.conduct(run, experiment, whole, storage, driver, observer)
+            except KeyboardInterrupt:
+                # What was measured until then is shown.
+                interrupted = True
     analysis = analysis_of(storage, storage.run(run.id))
-    first_part = versus.part(plan, blocks, 0)
     with streams.output():
         if arguments.form == "json":
-            facts = {"blocks": blocks, "margin": margin, "seed": seed, "duration_s": first_part.duration_s}
+            duration_s = versus.part(plan, blocks, 0).duration_s
+            facts: dict[str, Any] = {
+                "blocks": blocks,
+                "margin": margin,
+                "seed": seed,
+                "duration_s": duration_s,
+            }
+            if engines:
+                within_ms = versus.started_within_ns(analysis) / 1e6
+                facts |= {"engines": list(engines), "engines_started_within_ms": within_ms}
             loads = versus.documents(analysis, targets, plan)
             print(json.dumps(paired.load_document(analysis, facts, loads), indent=2))
         else:
-            done = analysis.blocks_done
-            how = count(blocks, "block") if done == blocks else f"{done} of {blocks} blocks"
-            how += f" in random order, seed {seed}; run {run.id}"
-            if results := versus.results(analysis, plan):
-                differs = plans["B"].http2 != plan.http2
-                common = structs.replace(first_part, http2=None) if differs else first_part
-                how = f"{summary.how(targets['A'], common, results[0][1])} each; {how}"
-                if differs:
-                    how += "; " + ", ".join(f"{name}: {summary.version(plans[name])}" for name in targets)
-            paired.show(analysis, how, context.out())
+            paired.show(analysis, _how(analysis, targets, plans, list(engines)), context.out())
     if interrupted:
         streams.say("interrupted")
         return EXIT_INTERRUPTED
     return 0 if analysis.is_complete else 1
+
+
+def _how(
+    analysis: RunAnalysis,
+    targets: Mapping[str, Target],
+    plans: Mapping[str, LoadPlan],
+    engines: Sequence[str],
+) -> str:
+    """The load of each block, the blocks, and the nodes of engines elsewhere, in one line."""
+    from msgspec import structs
+
+    from ringside.load import summary, versus
+    from ringside.units import count, quantity
+
+    plan, blocks, done = plans["A"], analysis.experiment.blocks, analysis.blocks_done
+    parts, differs = [], plans["B"].http2 != plan.http2
+    if results := versus.results(analysis, plan):
+        first_part = versus.part(plan, blocks, 0)
+        common = structs.replace(first_part, http2=None) if differs else first_part
+        parts.append(f"{summary.how(targets['A'], common, results[0][1])} each")
+    whole = count(blocks, "block") if done == blocks else f"{done} of {blocks} blocks"
+    parts.append(f"{whole} in random order, seed {analysis.run.seed}; run {analysis.run.id}")
+    if engines:
+        within = quantity(versus.started_within_ns(analysis), "ns")
+        names = one_line(", ".join(engines), 200)
+        parts.append(f"engines on {names}, which started within {within} of each other")
+    if results and differs:
+        parts.append(", ".join(f"{name}: {summary.version(plans[name])}" for name in targets))
+    return "; ".join(parts)
 
 
 class _Turns:

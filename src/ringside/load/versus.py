@@ -55,8 +55,10 @@ def begin(
     margin: float,
     seed: int,
     store: Store,
+    engines: Mapping[str, Mapping[str, Any]] = {},
 ) -> Run:
-    """A new run in the store, of which the targets are the contenders, the first the baseline."""
+    """A new run in the store, of which the targets are the contenders, the first the baseline. `engines`: the
+    facts of the machines that the load comes from, by name, where it comes from others."""
     names = tuple(targets)
     experiment = Experiment(
         name="load-vs",
@@ -68,10 +70,14 @@ def begin(
         blocks=blocks,
         margin=margin,
         show=Show(metrics=_metrics(plan)),
+        engines=len(engines),
     )
     contenders = {name: PlannedContender(title=target.text) for name, target in targets.items()}
     values = plan_values(experiment, [POINT], contenders)
-    return store.begin_run(experiment.name, seed, values, host.facts(), {})
+    run = store.begin_run(experiment.name, seed, values, {} if engines else host.facts(), {})
+    for name, facts in engines.items():
+        run = store.add_machine(run, name, facts)
+    return run
 
 
 def _metrics(plan: LoadPlan) -> tuple[str, ...]:
@@ -108,13 +114,20 @@ def conduct(
 
 def results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:
     """The loads of a run that were not cut short, in the order in which they were carried out."""
-    return [(trial, _result(trial, plan)) for trial in analysis.trials if trial.loads]
+    threads = plan.threads * (analysis.experiment.engines or 1)
+    return [(trial, _result(trial, threads)) for trial in analysis.trials if trial.loads]
 
 
-def _result(trial: Trial, plan: LoadPlan) -> LoadResult:
+def _result(trial: Trial, threads: int) -> LoadResult:
     load = trial.loads[0]
-    started = Started(VERSION, io=load.io, threads=plan.threads, missing=trial.missing)
+    started = Started(VERSION, io=load.io, threads=threads, missing=trial.missing)
     return LoadResult(load, {}, started)
+
+
+def started_within_ns(analysis: RunAnalysis) -> int:
+    """How far apart the engines of a load started at most; 0 where there was one, or no load."""
+    within = [load.started_within_ns or 0 for trial in analysis.trials for load in trial.loads]
+    return max(within, default=0)
 
 
 def documents(analysis: RunAnalysis, targets: Mapping[str, Target], plan: LoadPlan) -> list[dict[str, Any]]:

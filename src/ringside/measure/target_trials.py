@@ -34,9 +34,13 @@ class LoadObserver(Protocol):
 
 
 class LoadDriver(Protocol):
-    """Carries out loads: a probe, or engines on several machines. `interrupted`: a signal ended one."""
+    """Carries out loads: a probe, or engines on several machines. `interrupted`: a signal ended one.
+    `started_within_s`: how far apart the engines of the last load started at most; None of a probe."""
 
     interrupted: bool
+
+    @property
+    def started_within_s(self) -> float | None: ...
 
     def load(
         self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
@@ -83,12 +87,17 @@ class TargetTrials:
             outcome_of(outcome),
             outcome.detail,
             started_at=begun,
-            loads=(load_message(outcome, started),),
+            loads=(load_message(outcome, started, self._driver.started_within_s),),
             missing=started.missing if started else (),
         )
 
 
-def load_message(outcome: LoadOutcome, started: Started | None) -> LoadMessage:
-    """What a load by itself showed, as the load of a trial."""
+def load_message(
+    outcome: LoadOutcome, started: Started | None, started_within_s: float | None = None
+) -> LoadMessage:
+    """What a load by itself showed, as the load of a trial. `started_within_s`: how far apart its engines
+    started at most; None of one."""
     figures = {name: getattr(outcome, name) for name in LoadFigures.__struct_fields__}
-    return LoadMessage(**figures, step=STEP, name=LOAD, io=started.io if started else "")
+    within_ns = None if started_within_s is None else round(started_within_s * 1e9)
+    io = started.io if started else ""
+    return LoadMessage(**figures, step=STEP, name=LOAD, io=io, started_within_ns=within_ns)

@@ -68,7 +68,10 @@ _SHOWN = 200
 
 
 class Probe:
-    """Carries out one request at a time. `close` ends its process; so does the end of the object."""
+    """Carries out one request at a time. `close` ends its process; so does the end of the object.
+    `started_within_s`: of engines that share a load, how far apart they started; a probe is one alone."""
+
+    started_within_s: float | None = None
 
     def __init__(self, path: str | None = None, *, grace_s: float = _WATCHDOG_GRACE_S) -> None:
         """`path`: the program, found if left out. `grace_s`: how long it may take beyond the limits of a

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from ringside.catalogue.manifests import NAME, NAME_RULE
 from ringside.catalogue.names import unknown
 from ringside.errors import UsageError
-from ringside.scaffold.languages import ALIASES, ALL_WORKLOADS, LANGUAGES, Language
+from ringside.scaffold.languages import ALIASES, ALL_WORKLOADS, LANGUAGES, SERVERS, Language
 
 
 def contender_files(name: str, language: str, workloads: Sequence[str]) -> dict[PurePosixPath, str]:
@@ -90,6 +90,8 @@ def _manifest(name: str, language: Language, workloads: Sequence[str], sources: 
     for workload in workloads:
         command = language.commands.get(workload, language.command)
         lines = [f"[workload.{workload}]", f"command = {_words(command, workload)}"]
+        if workload in SERVERS:
+            lines.append("host    = true")
         if workload == "ring":
             lines.append("# The ring's queues have one size; remove this where it can be chosen.")
             lines.append('only    = { capacity = ["own"] }')

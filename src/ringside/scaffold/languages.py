@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 # The workloads of a new contender for which none is named, and all that each language has a template of.
 WORKLOADS = ("ring", "fib")
 ALL_WORKLOADS = ("ring", "batch", "jobs", "fib", "feed", "fanout", "sleepers")
+# Those whose program is a server.
+SERVERS = ("fib", "feed", "fanout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ install    = { debian = ["cargo"] }
         source="{workload}.rs",
         shared={"Cargo.toml": "Cargo.toml", "Cargo.lock": "Cargo.lock", "src/arguments.rs": "arguments.rs"},
         helpers={
-            "src/server.rs": ("server.rs", ("fib", "feed", "fanout")),
+            "src/server.rs": ("server.rs", SERVERS),
             "src/http.rs": ("http.rs", ("feed", "fanout")),
         },
         most_threads=10_000,
@@ -128,7 +130,7 @@ install    = { debian = ["gcc", "libc6-dev"] }
         source="{workload}.c",
         shared={"arguments.h": "arguments.h"},
         helpers={
-            "server.h": ("server.h", ("fib", "feed", "fanout")),
+            "server.h": ("server.h", SERVERS),
             "http.h": ("http.h", ("feed", "fanout")),
         },
         most_threads=10_000,
@@ -175,7 +177,7 @@ install    = { debian = ["g++"] }
         shared={"arguments.hpp": "arguments.hpp"},
         helpers={
             "queue.hpp": ("queue.hpp", ("batch", "jobs", "fanout")),
-            "server.hpp": ("server.hpp", ("fib", "feed", "fanout")),
+            "server.hpp": ("server.hpp", SERVERS),
             "http.hpp": ("http.hpp", ("feed", "fanout")),
         },
         most_threads=10_000,
@@ -274,7 +276,7 @@ install    = { debian = ["ruby"] }
         source="{workload}.rb",
         shared={"arguments.rb": "arguments.rb"},
         helpers={
-            "server.rb": ("server.rb", ("fib", "feed", "fanout")),
+            "server.rb": ("server.rb", SERVERS),
             "http.rb": ("http.rb", ("feed", "fanout")),
         },
         most_threads=10_000,
