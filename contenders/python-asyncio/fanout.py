@@ -14,12 +14,12 @@ BAD_UPSTREAM = 400
 UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
 
 
-async def listen(port, answer):
+async def listen(host, port, answer):
     serve = functools.partial(converse, answer=answer)
     try:
-        server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=4096, limit=MOST_HEAD_BYTES)
+        server = await asyncio.start_server(serve, host, port, backlog=4096, limit=MOST_HEAD_BYTES)
     except OSError:
-        refuse("port", "one that is free", str(port))
+        refuse("port", f"one that is free on {host}", str(port))
     report(f"::ready port={server.sockets[0].getsockname()[1]}")
     await server.serve_forever()
 
@@ -150,8 +150,9 @@ def total(work):
 
 
 def settings():
-    """The port, and what answers a request."""
+    """Where to listen, and what answers a request."""
     given = arguments.read()
+    host = given.get("host", "127.0.0.1")
     port = whole_number(given, "port", "0", 0, 65535)
     whole_number(given, "cores", "1", 1)  # Of no use: the loop has one thread.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
@@ -170,7 +171,7 @@ def settings():
         answer = functools.partial(compute, work=work)
     else:
         refuse("kind", "io, cpu or mixed", kind)
-    return port, answer
+    return host, port, answer
 
 
 def upstreams_of(text):
@@ -182,11 +183,11 @@ def upstreams_of(text):
 
 
 def main():
-    port, answer = settings()
+    host, port, answer = settings()
     # A client is four connections.
     raise_file_limit()
     end_when_told()
-    asyncio.run(listen(port, answer))
+    asyncio.run(listen(host, port, answer))
 
 
 if __name__ == "__main__":
