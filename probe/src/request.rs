@@ -262,9 +262,6 @@ impl Service {
     fn check(&self) -> Result<(), String> {
         if let Some(stub) = &self.stub {
             stub.check()?;
-            if self.remote || self.host != loopback() {
-                return Err("service.stub: upstreams are for a program and loads on this machine, at 127.0.0.1".into());
-            }
         }
         if self.host.is_unspecified() || self.host.is_multicast() {
             return Err("service.host: name the address of one machine".into());
@@ -296,6 +293,9 @@ impl Service {
                 }
                 let anywhere = SocketAddr::new(self.host, 1);
                 load.plan.at(anywhere).check()?;
+                if self.remote && self.stub.is_some() {
+                    load.plan.check_service_times()?;
+                }
             }
         }
         Ok(())

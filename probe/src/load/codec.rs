@@ -3,7 +3,6 @@
 use super::body::{BodyCheck, BodyState};
 use super::error::ErrorKind;
 use super::http::{Read, ResponseParser};
-use super::http_request::RequestPlan;
 use super::outgoing::Outgoing;
 use super::plan::{Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
@@ -29,7 +28,7 @@ pub struct Codec {
     /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
     random: fastrand::Rng,
-    numbered: bool,
+    keeps_service_times: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
 }
@@ -134,7 +133,7 @@ impl Codec {
             listens: plan.is_websocket() && plan.line.is_none(),
             constant: constant.collect(),
             random: outgoing.random(shard),
-            numbered: plan.templates.is_none() && request.is_some_and(RequestPlan::identifies),
+            keeps_service_times: plan.keeps_service_times(),
             outgoing,
             first_wrong: OnceCell::new(),
         }
@@ -183,9 +182,9 @@ impl Codec {
         self.closes
     }
 
-    /// Whether requests contain their number.
-    pub fn numbered(&self) -> bool {
-        self.numbered
+    /// Whether service times are kept by the requests' numbers.
+    pub fn keeps_service_times(&self) -> bool {
+        self.keeps_service_times
     }
 
     /// Whether redirects are followed.

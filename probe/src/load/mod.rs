@@ -22,6 +22,7 @@ mod redirect;
 pub mod report;
 mod sequence;
 mod sequence_errors;
+pub mod service_times;
 mod shard;
 mod share;
 mod source;
