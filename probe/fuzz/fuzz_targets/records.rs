@@ -1,5 +1,5 @@
-//! Records of engines on other machines: any bytes are a record or an error of one line; a record that is accepted can be
-//! merged and summarised, and is the same when it is sent again.
+//! Records of engines on other machines: any bytes are a record or an error; a record that is accepted can be merged and
+//! summarised, and is the same when it is sent again.
 #![no_main]
 #![allow(dead_code)]
 
@@ -16,9 +16,8 @@ use libfuzzer_sys::fuzz_target;
 use load::record::Record;
 
 fuzz_target!(|data: &[u8]| {
-    let record: Record = match serde_json::from_slice(data) {
-        Ok(record) => record,
-        Err(why) => return assert!(!why.to_string().contains(&['\n', '\r'][..]), "{why}"),
+    let Ok(record) = serde_json::from_slice::<Record>(data) else {
+        return;
     };
     let mut merged = Record::default();
     merged.merge(&record);
