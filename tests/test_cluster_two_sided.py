@@ -15,6 +15,7 @@ import pytest
 
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
+from ringside.workloads.fanout import FANOUT
 from tests.command_line import RINGSIDE, ringside
 from tests.fake_contenders import write_server
 from tests.processes import is_over
@@ -128,14 +129,42 @@ def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> N
     assert shared["measured", "long"] == 1
 
 
-def test_a_gateway_that_computes_itself_has_no_upstreams_beside_it(ray: RayCluster) -> None:
-    only = ("--only", "go", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
-    ringside("run", "fanout", *only, "--on", "auto", "--engines", "2", status=None)
+@pytest.mark.parametrize("kind", ["io", "mixed"])
+def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
+    ray: RayCluster, kind: str
+) -> None:
+    levels = (f"kind={kind}", "requests=40", "concurrency=9", "work=1000")
+    settings = [word for level in levels for word in ("--set", level)]
+    only = ("--only", "python-asyncio,node", "--blocks", "1")
+    ringside("run", "fanout", *only, *settings, "--on", "auto", "--engines", "2", status=None)
+    _, trials = stored()
+    by_name = {trial.cell.contender: trial for trial in trials}
+    assert by_name.keys() == {"python-asyncio", "node"}
+    if by_name["node"].outcome is Outcome.UNAVAILABLE:
+        assert "needs node" in by_name.pop("node").detail
+    for trial in by_name.values():
+        assert trial.outcome is Outcome.OK, trial.detail
+        assert {load.step: load.engines for load in trial.loads} == {"first": 1, "warm-up": 2, "measured": 2}
+        measured = trial.load("measured")
+        assert measured is not None
+        assert measured.requests == 40
+        upstreams = measured.upstreams
+        assert upstreams is not None
+        assert upstreams.requests == upstreams.slowest.count == upstreams.overhead.count == 40
+        assert 20 <= upstreams.overlapped <= 40
+        # The delays differ, so that requests which were joined with the calls of others would not add up.
+        whole_ns = upstreams.slowest.mean_ns + upstreams.overhead.mean_ns
+        assert measured.histograms["service"].mean_ns == pytest.approx(whole_ns, rel=0.01)
+        assert {"overhead_ms.p50", "overlapped_percent"} < FANOUT.figures(trial).keys()
+
+
+def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> None:
+    only = ("--only", "python-asyncio", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
+    ringside("run", "fanout", *only, "--on", "auto", "--engines", "2")
     _, (trial,) = stored()
-    if trial.outcome is Outcome.UNAVAILABLE and "needs go" in trial.detail:
-        pytest.skip(trial.detail)
     assert trial.outcome is Outcome.OK, trial.detail
-    assert {load.engines for load in trial.loads} <= {1, 2}
+    assert {load.engines for load in trial.loads} == {1, 2}
+    assert {load.upstreams for load in trial.loads} == {None}
 
 
 def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its_host(
@@ -186,10 +215,6 @@ def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) ->
         (
             ("ring", "--only", "python-threads", "--on", "auto", "--engines", "1"),
             "--engines: programs of the workload `ring` get no load: leave it out",
-        ),
-        (
-            ("fanout", "--only", "node", "--set", "kind=io", "--on", "auto", "--engines", "1"),
-            "has upstreams, which answer beside the contender, on 127.0.0.1",
         ),
         (
             ("fib", "--only", "python-sync", "--on", "auto", "--engines", "3"),

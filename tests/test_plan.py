@@ -12,7 +12,6 @@ from ringside.measure import plan
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 from ringside.model.design import Experiment, Level, Point, Show
 from ringside.workloads import workload
-from ringside.workloads.fanout import FANOUT
 from ringside.workloads.fib import FIB
 from ringside.workloads.ring import RING
 from tests.points import point
@@ -212,10 +211,6 @@ def test_engines_are_for_servers_that_others_reach() -> None:
     assert plan.with_engines(of, 2, FIB) == dataclasses.replace(of, engines=2)
     with pytest.raises(UsageError, match="programs of the workload `ring` get no load"):
         plan.with_engines(of, 2, RING)
-    plan.check_two_sided([point(FIB)], FIB)
-    plan.check_two_sided([point(FANOUT, kind="cpu")], FANOUT)
-    with pytest.raises(UsageError, match=r"`fanout` at kind=io .* has upstreams, .* on 127\.0\.0\.1"):
-        plan.check_two_sided([point(FANOUT, kind="io")], FANOUT)
     near, far = (contender(WorkloadEntry(("x",), host=host)) for host in (False, True))
     assert "does not declare `host = true`" in plan.out_of_reach(near, "ring")
     assert plan.out_of_reach(far, "ring") == ""

@@ -43,6 +43,8 @@ struct Finished {
 
 pub struct LoadRunner<'a> {
     steps: &'a [Step],
+    /// The program has upstreams, whose calls are joined with requests.
+    has_upstreams: bool,
     step: usize,
     begin_ns: u64,
     marks_taken: usize,
@@ -53,9 +55,10 @@ pub struct LoadRunner<'a> {
 }
 
 impl<'a> LoadRunner<'a> {
-    pub fn new(steps: &'a [Step]) -> LoadRunner<'a> {
+    pub fn new(steps: &'a [Step], has_upstreams: bool) -> LoadRunner<'a> {
         LoadRunner {
             steps,
+            has_upstreams,
             step: 0,
             begin_ns: 0,
             marks_taken: 0,
@@ -104,7 +107,10 @@ impl<'a> LoadRunner<'a> {
         self.marks_taken = 0;
         let loads = self.steps[step].loads.iter().enumerate();
         self.awaited = loads
-            .map(|(load, named)| Awaited::new(load, Arc::new(named.plan.at(address))))
+            .map(|(load, named)| {
+                let plan = Arc::new(named.plan.at(address));
+                Awaited::new(load, plan, self.has_upstreams)
+            })
             .collect();
     }
 
@@ -390,11 +396,11 @@ impl Finished {
     /// Ids and service times of the answered requests that have an id.
     fn request_ids(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         let request = self.plan.request.as_ref();
-        let numbered = &self.outcome.record.numbered;
+        let times = &self.outcome.record.service_times;
         let id = request.and_then(|request| request.id());
         id.into_iter().flat_map(move |id| {
-            let ids = numbered.iter();
-            ids.map(move |&(number, service_ns)| (id(number), service_ns))
+            let times = times.iter();
+            times.map(move |(number, service_ns)| (id(number), service_ns))
         })
     }
 
@@ -416,3 +422,6 @@ impl Finished {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use crate::load::plan::Plan;
 use crate::stub;
+use crate::text::json_error;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -209,7 +210,7 @@ impl Work {
             load,
             merge,
             stub,
-        } = serde_json::from_slice(text).map_err(one_line)?;
+        } = serde_json::from_slice(text).map_err(json_error)?;
         if version != PROTOCOL {
             return Err(format!(
                 "version {version} is not supported, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
@@ -223,7 +224,7 @@ impl Work {
                 _version: u64,
                 stub: Box<stub::Plan>,
             }
-            let Stub { stub, .. } = serde_json::from_slice(text).map_err(one_line)?;
+            let Stub { stub, .. } = serde_json::from_slice(text).map_err(json_error)?;
             stub.check()?;
             return Ok(Work::Stub(stub));
         }
@@ -235,7 +236,7 @@ impl Work {
                 _version: u64,
                 merge: Box<Merge>,
             }
-            let Merging { merge, .. } = serde_json::from_slice(text).map_err(one_line)?;
+            let Merging { merge, .. } = serde_json::from_slice(text).map_err(json_error)?;
             merge.load.check()?;
             if merge.load.part.is_some() {
                 return Err("merge: leave `part` out: the load is the whole one".into());
@@ -252,7 +253,7 @@ impl Work {
             _version: u64,
             load: Plan,
         }
-        let Load { load, .. } = serde_json::from_slice(text).map_err(one_line)?;
+        let Load { load, .. } = serde_json::from_slice(text).map_err(json_error)?;
         load.check()?;
         Ok(Work::Load(Arc::new(load)))
     }
@@ -262,9 +263,6 @@ impl Service {
     fn check(&self) -> Result<(), String> {
         if let Some(stub) = &self.stub {
             stub.check()?;
-            if self.remote || self.host != loopback() {
-                return Err("service.stub: upstreams are for a program and loads on this machine, at 127.0.0.1".into());
-            }
         }
         if self.host.is_unspecified() || self.host.is_multicast() {
             return Err("service.host: name the address of one machine".into());
@@ -296,6 +294,9 @@ impl Service {
                 }
                 let anywhere = SocketAddr::new(self.host, 1);
                 load.plan.at(anywhere).check()?;
+                if self.remote && self.stub.is_some() {
+                    load.plan.check_service_times()?;
+                }
             }
         }
         Ok(())
@@ -304,7 +305,7 @@ impl Service {
 
 impl Request {
     pub fn parse(text: &[u8]) -> Result<Request, String> {
-        let request: Request = serde_json::from_slice(text).map_err(one_line)?;
+        let request: Request = serde_json::from_slice(text).map_err(json_error)?;
         request.check()?;
         Ok(request)
     }
@@ -375,10 +376,6 @@ fn seconds(key: &str, value: f64) -> Result<(), String> {
     } else {
         Err(format!("{key}: must be seconds, from 0 to 3.2e8"))
     }
-}
-
-fn one_line(error: serde_json::Error) -> String {
-    error.to_string().replace(&['\n', '\r'][..], " ")
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod load {
     pub mod plan_check;
     pub mod sequence;
     pub mod sequence_errors;
+    pub mod service_times;
     pub mod share;
     pub mod template;
     pub mod text;

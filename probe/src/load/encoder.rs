@@ -1,6 +1,5 @@
 //! The requests of a shard: which is sent next, and as which bytes.
 
-use super::http_request::RequestPlan;
 use super::outgoing::Outgoing;
 use super::plan::Plan;
 use crate::text::quoted_bytes;
@@ -12,21 +11,20 @@ pub struct Encoder {
     /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
     random: fastrand::Rng,
-    numbered: bool,
+    keeps_service_times: bool,
     listens: bool,
 }
 
 impl Encoder {
     /// For shard `shard` of a plan.
     pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>, shard: usize) -> Encoder {
-        let request = plan.request.as_ref();
         // Copied: a count of references that threads share costs more than a copy for each.
         let constant = outgoing.constant().iter();
         let constant = constant.map(|bytes| bytes.as_deref().map(Rc::from));
         Encoder {
             constant: constant.collect(),
             random: outgoing.random(shard),
-            numbered: plan.templates.is_none() && request.is_some_and(RequestPlan::identifies),
+            keeps_service_times: plan.keeps_service_times(),
             listens: plan.is_websocket() && plan.line.is_none(),
             outgoing: Arc::clone(outgoing),
         }
@@ -37,9 +35,9 @@ impl Encoder {
         self.listens
     }
 
-    /// Whether requests contain their number.
-    pub fn numbered(&self) -> bool {
-        self.numbered
+    /// Whether service times are kept by the requests' numbers.
+    pub fn keeps_service_times(&self) -> bool {
+        self.keeps_service_times
     }
 
     /// The number of targets.

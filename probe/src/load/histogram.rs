@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize, Serializer};
 /// One hour: longer times are counted as this.
 const MAX_COUNTED_NS: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
+/// The most counts of one that comes from another process: far more than a load has, and a thousand of them add up.
+const MAX_COUNTS: u64 = 1 << 50;
 /// Enough for a curve: a value is at most 1 % too high.
 const CURVE_DIGITS: u8 = 2;
 
 /// A histogram of nanoseconds with three significant digits; its minimum and maximum are exact.
 #[derive(Deserialize)]
-#[serde(from = "Buckets")]
+#[serde(try_from = "Buckets")]
 pub struct Histogram {
     counts: Counts<u64>,
     min_ns: u64,
@@ -43,18 +45,35 @@ impl Serialize for Histogram {
     }
 }
 
-impl From<Buckets> for Histogram {
-    fn from(buckets: Buckets) -> Histogram {
+impl TryFrom<Buckets> for Histogram {
+    type Error = String;
+
+    /// The error: no times make these counts or these extremes.
+    fn try_from(buckets: Buckets) -> Result<Histogram, String> {
         let mut counts = counts(SIGNIFICANT_DIGITS);
+        let mut sizes = buckets.counts.iter().map(|(_, count)| *count);
+        let total = sizes.try_fold(0u64, |total, count| total.checked_add(count));
+        if total.map_or(true, |total| total > MAX_COUNTS) {
+            return Err(format!("a histogram of more than {MAX_COUNTS} counts"));
+        }
         for (upper_ns, count) in buckets.counts {
             // Into the bucket that it came from: all histograms have the same bounds.
             counts.saturating_record_n(upper_ns, count);
         }
-        Histogram {
-            counts,
-            min_ns: buckets.min_ns,
-            max_ns: buckets.max_ns,
+        let (min_ns, max_ns) = (buckets.min_ns, buckets.max_ns);
+        if counts.is_empty() {
+            return Ok(Histogram::default());
         }
+        if min_ns > max_ns {
+            return Err(format!(
+                "a histogram from {min_ns} to {max_ns} ns: the least is above the greatest"
+            ));
+        }
+        Ok(Histogram {
+            counts,
+            min_ns,
+            max_ns,
+        })
     }
 }
 
@@ -169,6 +188,42 @@ mod tests {
         assert_eq!(histogram.quantile(0.0), 1_000_300_000);
         assert_eq!(histogram.len(), 3);
         assert_eq!(histogram.buckets().map(|(_, count)| count).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn what_no_times_make_is_refused() {
+        let read = |text: &str| serde_json::from_str::<Histogram>(text);
+        let histogram = read(r#"{"counts":[[5,1],[9,2]],"min_ns":5,"max_ns":9}"#).unwrap();
+        assert_eq!((histogram.len(), histogram.quantile(1.0)), (3, 9));
+        let empty = read(r#"{"counts":[],"min_ns":7,"max_ns":3}"#).unwrap();
+        assert_eq!((empty.min(), empty.max(), empty.quantile(0.5)), (0, 0, 0));
+        let most = 1u64 << 50;
+        assert!(read(&format!(
+            r#"{{"counts":[[5,{most}]],"min_ns":5,"max_ns":5}}"#
+        ))
+        .is_ok());
+        for (counts, word) in [
+            (
+                "[[5,1]],\"min_ns\":6,\"max_ns\":5".to_owned(),
+                "from 6 to 5 ns",
+            ),
+            (
+                format!("[[5,{most}],[6,1]],\"min_ns\":5,\"max_ns\":6"),
+                "counts",
+            ),
+            (
+                format!(
+                    "[[5,{max}],[6,{max}]],\"min_ns\":5,\"max_ns\":6",
+                    max = u64::MAX
+                ),
+                "counts",
+            ),
+        ] {
+            let Err(why) = read(&format!("{{\"counts\":{counts}}}")) else {
+                panic!("{counts}");
+            };
+            assert!(why.to_string().contains(word), "{why}");
+        }
     }
 
     #[test]

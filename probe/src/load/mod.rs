@@ -24,6 +24,7 @@ mod redirect;
 pub mod report;
 mod sequence;
 mod sequence_errors;
+pub mod service_times;
 mod shard;
 mod share;
 mod source;
@@ -34,6 +35,7 @@ mod warnings;
 
 use crate::clock;
 use crate::requests::Requests;
+use crate::text::json_error;
 use crate::writer::{ReaderGone, Writer};
 use engine::Prepared;
 use plan::Plan;
@@ -86,7 +88,7 @@ pub fn merge(
         let line = requests.next(signals)?.ok_or_else(|| {
             format!("merge: {records} records were announced, and {number} is missing")
         })?;
-        let outcome = serde_json::from_slice(&line);
+        let outcome = serde_json::from_slice(&line).map_err(json_error);
         merged.merge(&outcome.map_err(|error| format!("merge: record {number}: {error}"))?);
     }
     Ok(report::write(plan, &merged, writer))

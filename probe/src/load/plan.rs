@@ -69,6 +69,9 @@ pub struct PartPlan {
     /// From 0.
     pub engine: usize,
     pub engines: usize,
+    /// Whether its record has the service times of requests that their numbers identify to upstreams.
+    #[serde(default)]
+    pub service_times: bool,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
@@ -276,6 +279,13 @@ impl Plan {
 
     fn share_of(&self, engine: usize, engines: usize) -> Share {
         Share::new(engine as u64, engines as u64, self.connections as u64)
+    }
+
+    /// Whether the service times of requests are kept by their numbers, which identify them to upstreams.
+    pub fn keeps_service_times(&self) -> bool {
+        let request = self.request.as_ref().filter(|_| self.templates.is_none());
+        let is_wanted = self.part.map_or(true, |part| part.service_times);
+        is_wanted && request.is_some_and(RequestPlan::identifies)
     }
 
     /// The same load on another address.

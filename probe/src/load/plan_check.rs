@@ -2,6 +2,7 @@
 
 use super::http_request::RequestPlan;
 use super::plan::{Framing, PacingPlan, Plan, Protocol, StreamPlan};
+use super::service_times::MAX_SENT;
 use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
 
 /// The source ports of one address are exhausted long before.
@@ -43,6 +44,9 @@ impl Plan {
             ));
         }
         self.check_http2()?;
+        if self.part.is_some_and(|part| part.service_times) {
+            self.check_service_times()?;
+        }
         positive("timeout_s", self.timeout_s, MAX_SECONDS)?;
         for (key, value) in [
             ("duration_s", self.duration_s),
@@ -103,6 +107,18 @@ impl Plan {
                 );
             }
             whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the service times of this load by its requests' numbers, if it keeps them, can be sent to another
+    /// process. Of HTTP/2 a request that is sent again has another number: there is no greatest one.
+    pub fn check_service_times(&self) -> Result<(), String> {
+        let is_bounded = self.requests.is_some_and(|most| most <= MAX_SENT as u64);
+        if self.keeps_service_times() && (!is_bounded || self.http2.is_some()) {
+            return Err(format!(
+                "load: service times by request: for HTTP/1.1, with `requests` of at most {MAX_SENT}"
+            ));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::error::ErrorKind;
 use super::histogram::Histogram;
 use super::sequence_errors::SequenceErrors;
+use super::service_times::ServiceTimes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -84,9 +85,9 @@ pub struct Record {
     /// Connections whose reader was paused by a fault, and that were reset by one.
     pub paused: u64,
     pub reset: u64,
-    /// `(number, service_ns)` of numbered requests; of use only where their upstreams are.
-    #[serde(skip)]
-    pub numbered: Vec<(u64, u64)>,
+    /// Of requests that their numbers identify to upstreams.
+    #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
+    pub service_times: ServiceTimes,
     pub sequence: SequenceErrors,
     pub series: Vec<SecondStats>,
     /// Requests in flight, summed over regular sweeps, and the number of these sweeps.
@@ -172,7 +173,7 @@ impl Record {
         self.silent += other.silent;
         self.paused += other.paused;
         self.reset += other.reset;
-        self.numbered.extend_from_slice(&other.numbered);
+        self.service_times.merge(&other.service_times);
         self.sequence.merge(&other.sequence);
         if self.series.len() < other.series.len() {
             self.series
@@ -252,7 +253,6 @@ mod tests {
             cpu_ns: 21 * scale,
             max_thread_cpu_ns: 22 * scale,
             max_thread_busy_ns: 23 * scale,
-            numbered: vec![(scale, 24)],
             security: format!("TLS {scale}"),
             fault: format!("fault {scale}"),
             first_wrong: format!("wrong {scale}"),
@@ -269,6 +269,7 @@ mod tests {
         target.latency.add(scale);
         target.service.add(2 * scale);
         record.targets.push(target);
+        record.service_times.add(scale, 24);
         record.replies.requests = 2 * scale;
         record.replies.late_requests = 3 * scale;
         record.replies.unfinished = 4 * scale;
@@ -354,7 +355,8 @@ mod tests {
         );
         assert_eq!(merged.first_wrong, "wrong 1");
         assert_eq!(merged.late_shares, 2.5);
-        assert_eq!(merged.numbered, [(1, 24), (4, 24)]);
+        let times: Vec<_> = merged.service_times.iter().collect();
+        assert_eq!(times, [(1, 24), (4, 24)]);
         let [target] = merged.targets.as_slice() else {
             panic!("one target");
         };

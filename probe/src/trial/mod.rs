@@ -149,7 +149,10 @@ pub fn run(
         host,
         reference,
         service: service.map(Service::new),
-        loads: LoadRunner::new(service.map_or(&[][..], |service| &service.steps)),
+        loads: LoadRunner::new(
+            service.map_or(&[][..], |service| &service.steps),
+            plan.is_some(),
+        ),
         stub,
         port: None,
         result: None,

@@ -24,11 +24,12 @@ fn values(text: &str) -> Vec<Value> {
     lines.collect::<Result<_, _>>().unwrap()
 }
 
-/// The messages of each engine of a load. All are ready before the first is started.
-pub fn carried_out(whole: &Value, engines: usize) -> Vec<Vec<Value>> {
+/// The messages of each engine of a load. All are ready before the first is started. `service_times`: of requests by
+/// their numbers.
+pub fn carried_out(whole: &Value, engines: usize, service_times: bool) -> Vec<Vec<Value>> {
     let mut ready = Vec::new();
     for engine in 0..engines {
-        let part = json!({"engine": engine, "engines": engines});
+        let part = json!({"engine": engine, "engines": engines, "service_times": service_times});
         let mut engine = probe(&with(whole.clone(), "/load/part", part));
         let mut reader = BufReader::new(engine.stdout.take().unwrap());
         let mut line = String::new();
@@ -49,7 +50,7 @@ pub fn carried_out(whole: &Value, engines: usize) -> Vec<Vec<Value>> {
 
 /// The messages of each engine, and those of their records merged.
 fn shared(whole: &Value, engines: usize) -> (Vec<Vec<Value>>, Vec<Value>) {
-    let parts = carried_out(whole, engines);
+    let parts = carried_out(whole, engines, false);
     let load = &whole["load"];
     let request = json!({"version": 1, "merge": {"load": load, "records": engines}});
     let mut merging = probe(&request);
@@ -151,6 +152,43 @@ fn every_request_and_connection_belongs_to_one_engine() {
 }
 
 #[test]
+fn records_have_service_times_where_they_are_asked_for() {
+    let server = Server::replying(OK, false);
+    let whole = |id: &str| {
+        let headers = json!([["Host", "here"], ["X-Request-Id", id]]);
+        let request = json!({ "headers": headers });
+        plan(
+            &server,
+            json!({"connections": 5, "requests": 23, "request": request}),
+        )
+    };
+    let mut numbers = Vec::new();
+    for part in carried_out(&whole("a-{n}"), 3, true) {
+        let record = &of(&part, "record")["record"];
+        let words: Vec<u64> = record["service_times"]
+            .as_str()
+            .unwrap()
+            .split(' ')
+            .map(|word| word.parse().unwrap())
+            .collect();
+        let mut number = 0;
+        for pair in words.chunks(2) {
+            number += pair[0];
+            numbers.push(number);
+        }
+        let longest = words.chunks(2).map(|pair| pair[1]).max().unwrap();
+        assert_eq!(record["replies"]["service"]["max_ns"], longest);
+    }
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(1..=23));
+    for (id, service_times) in [("a-{n}", false), ("a", true)] {
+        for part in carried_out(&whole(id), 2, service_times) {
+            assert_eq!(of(&part, "record")["record"].get("service_times"), None);
+        }
+    }
+}
+
+#[test]
 fn a_rate_is_divided_and_added_up_again() {
     let server = Server::replying(OK, false);
     let changes = json!({
@@ -210,6 +248,19 @@ fn unusable_parts_and_records() {
         ),
     ] {
         refused(with(whole.clone(), "/load/part", part).to_string(), word);
+    }
+    let headers = json!([["Host", "here"], ["X-Request-Id", "{n}"]]);
+    let mut many = with(whole.clone(), "/load/request/headers", headers);
+    many["load"]["part"] = json!({"engine": 0, "engines": 1, "service_times": true});
+    for (key, value) in [
+        ("requests", json!(1_000_001)),
+        ("requests", Value::Null),
+        ("http2", json!({"streams": 2})),
+    ] {
+        let mut many = many.clone();
+        many["load"]["duration_s"] = json!(1);
+        many["load"][key] = value;
+        refused(many.to_string(), "service times by request: for HTTP/1.1");
     }
     let merge =
         |load: &Value, records| json!({"version": 1, "merge": {"load": load, "records": records}});

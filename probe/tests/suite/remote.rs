@@ -31,6 +31,22 @@ fn service(mode: &str, steps: Value) -> Value {
     with(python("gateway.py", &[mode, &host]), "/service", service)
 }
 
+/// A gateway with three upstreams, which the probe plays.
+fn gateway(mode: &str) -> Value {
+    let changes = json!({
+        "request": {"headers": [["Host", "here"], ["X-Request-Id", "all-{n}"]]},
+        "requests": 6, "connections": 6,
+    });
+    // Longer than a host stands still between two calls that are made at once.
+    let upstream = json!({"delay": {"kind": "constant", "s": 2.0}});
+    let stub = json!({"upstreams": [upstream, upstream, upstream]});
+    let request = service(mode, json!([step("all", plan(changes))]));
+    let mut request = with(request, "/service/stub", stub);
+    let argv = request["argv"].as_array_mut().unwrap();
+    argv.push(json!("upstreams={upstreams}"));
+    request
+}
+
 /// A probe that carries out a trial, and the answers so far.
 struct Driven {
     probe: Child,
@@ -38,6 +54,8 @@ struct Driven {
     reader: BufReader<ChildStdout>,
     request: Value,
     text: String,
+    /// What engines counted.
+    records: Vec<Value>,
 }
 
 impl Driven {
@@ -56,6 +74,7 @@ impl Driven {
             stdin,
             request,
             text: String::new(),
+            records: Vec::new(),
         }
     }
 
@@ -87,6 +106,7 @@ impl Driven {
     /// Carries out the step that the probe asks for, each load by so many engines.
     fn carry_out(&mut self, engines: usize) {
         let (step, port) = self.asked();
+        let has_upstreams = !self.request["service"]["stub"].is_null();
         let loads = self.request["service"]["steps"][step]["loads"].clone();
         let loads = loads.as_array().unwrap();
         let counts = vec![engines; loads.len()];
@@ -94,11 +114,22 @@ impl Driven {
         for (number, load) in loads.iter().enumerate() {
             let mut plan = load["plan"].clone();
             plan["addresses"] = json!([format!("{HOST}:{port}")]);
-            for part in carried_out(&json!({"version": 1, "load": plan}), engines) {
+            let whole = json!({"version": 1, "load": plan});
+            for part in carried_out(&whole, engines, has_upstreams) {
                 let (record, io) = (of(&part, "record"), &of(&part, "started")["io"]);
                 self.tell(&json!({"record": {"load": number, "io": io, "record": record}}));
+                self.records.push(record.clone());
             }
         }
+    }
+
+    /// What it was told cannot be: it says why, and ends with its server.
+    fn ends_unusable(self, word: &str) {
+        let output = self.probe.wait_with_output().unwrap();
+        let why = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{why}");
+        assert!(why.contains(word) && why.lines().count() == 1, "{why}");
+        eventually("the server ends", || alive(&self.request).is_empty());
     }
 
     /// The trial, when it has ended.
@@ -187,6 +218,75 @@ fn what_engines_elsewhere_saw_is_judged_as_here() {
 }
 
 #[test]
+fn calls_of_upstreams_here_are_joined_with_requests_of_engines_elsewhere() {
+    let mut driven = Driven::start(gateway("parallel"));
+    driven.carry_out(3);
+    let trial = driven.end();
+    trial.is("ok", "");
+    let load = &trial.of("load")[0];
+    assert_eq!(
+        (&load["engines"], &load["requests"]),
+        (&json!(3), &json!(6))
+    );
+    let joined = &load["upstreams"];
+    assert_eq!(joined["requests"], 6, "{joined:#}");
+    assert!(joined["slowest"]["min_ns"].as_u64().unwrap() >= 1_990_000_000);
+    // What a request took is its slowest upstream, and the rest.
+    let mean = |histogram: &Value| histogram["mean_ns"].as_f64().unwrap();
+    let service = mean(&load["histograms"]["service"]);
+    let whole = mean(&joined["slowest"]) + mean(&joined["overhead"]);
+    assert!((service / whole - 1.0).abs() < 0.003, "{load:#}");
+
+    for (mode, why) in [
+        ("one-by-one", "one after another"),
+        ("two", "made 2 calls that the upstreams answered, not 3"),
+    ] {
+        let mut driven = Driven::start(gateway(mode));
+        driven.carry_out(2);
+        driven.end().is("wrong-evidence", why);
+    }
+}
+
+#[test]
+fn records_whose_service_times_cannot_be() {
+    let mut driven = Driven::start(gateway("parallel"));
+    driven.carry_out(2);
+    let (first, second) = (driven.records[0].clone(), driven.records[1].clone());
+    driven.end().is("ok", "");
+    let times = |text: &str| with(second.clone(), "/record/service_times", json!(text));
+    let mut without = second.clone();
+    let keys = without["record"].as_object_mut().unwrap();
+    keys.remove("service_times");
+    let least = "/record/replies/latency/min_ns";
+    for (hostile, word) in [
+        (
+            without,
+            "record 2 of load 0: service times of 0 requests, where 3 are due",
+        ),
+        (
+            times("2 5 2 5"),
+            "service times of 2 requests, where 3 are due",
+        ),
+        (times("2 5 2 5 3 5"), "record 2 of load 0: request 7, of 6"),
+        (times("2 5 2 5 0 5"), "numbers of requests ascend from 1"),
+        (times("2 5 2 5 x 5"), "pairs of whole numbers"),
+        (first.clone(), "request 1 is in another one, too"),
+        (
+            with(second.clone(), least, json!(u64::MAX)),
+            "the least is above the greatest",
+        ),
+    ] {
+        let mut driven = Driven::start(gateway("parallel"));
+        driven.asked();
+        driven.tell(&json!({"begun": {"engines": [2], "within_ns": 0}}));
+        for record in [&first, &hostile] {
+            driven.tell(&json!({"record": {"load": 0, "io": "epoll", "record": record}}));
+        }
+        driven.ends_unusable(word);
+    }
+}
+
+#[test]
 fn a_server_that_dies_under_the_load_of_others() {
     let mut driven = Driven::start(service("dies", json!([step("all", plan(json!({})))])));
     driven.asked();
@@ -239,16 +339,12 @@ fn notices_that_cannot_be() {
         ),
     ] {
         let request = service("plain", json!([step("all", plan(json!({})))]));
-        let mut driven = Driven::start(request.clone());
+        let mut driven = Driven::start(request);
         driven.asked();
         for notice in notices {
             driven.tell(&notice);
         }
-        let output = driven.probe.wait_with_output().unwrap();
-        let why = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{why}");
-        assert!(why.contains(word) && why.lines().count() == 1, "{why}");
-        eventually("the server ends", || alive(&request).is_empty());
+        driven.ends_unusable(word);
     }
 }
 
@@ -265,17 +361,19 @@ fn a_server_that_does_not_listen_where_others_reach_it() {
 #[test]
 fn services_that_are_refused() {
     let request = || service("plain", json!([step("all", plan(json!({})))]));
-    let stub = json!({"upstreams": [{"delay": {"kind": "constant", "s": 0.0}}]});
     for (key, value, word) in [
-        (
-            "stub",
-            stub,
-            "upstreams are for a program and loads on this machine",
-        ),
         ("host", json!("0.0.0.0"), "name the address of one machine"),
         ("host", json!("here"), "invalid IP address"),
     ] {
         let refused = refused(&with(request(), &format!("/service/{key}"), value).to_string());
         assert!(refused.contains(word), "{refused}");
     }
+    // What engines say of each request has to fit into a line.
+    let many = with(
+        gateway("parallel"),
+        "/service/steps/0/loads/0/plan/requests",
+        json!(1_000_001),
+    );
+    let refused = refused(&many.to_string());
+    assert!(refused.contains("service times by request"), "{refused}");
 }

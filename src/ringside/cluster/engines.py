@@ -121,17 +121,22 @@ class Engines:
         return messages
 
     def step(
-        self, plans: Sequence[LoadPlan], on_begun: Callable[[Sequence[int]], None]
+        self,
+        plans: Sequence[LoadPlan],
+        on_begun: Callable[[Sequence[int]], None],
+        *,
+        service_times: bool = False,
     ) -> list[tuple[int, EnginePart, EngineRecord]]:
         """Loads that run at the same time, each of as many engines as it has connections for; `on_begun`
         gets their numbers when all have been started, and `started_within_s` is there then. What each engine
-        counted, with the number of the load. Raises NodeLostError where an engine is lost, ClusterError where
-        one cannot do its part, KeyboardInterrupt after `call_off` before they began."""
+        counted, with the number of the load; `service_times`: those of requests by their numbers, too. Raises
+        NodeLostError where an engine is lost, ClusterError where one cannot do its part, KeyboardInterrupt
+        after `call_off` before they began."""
         counts = [min(len(self.nodes), plan.connections // plan.threads) for plan in plans]
         texts: dict[Seat, bytes] = {}
         for number, (plan, count) in enumerate(zip(plans, counts, strict=True)):
             seats = [Seat(node, number) for node in self.nodes[:count]]
-            texts |= zip(seats, _texts(plan, count), strict=True)
+            texts |= zip(seats, _texts(plan, count, service_times), strict=True)
         with self._ending_at_errors():
             self._place([seat for seat in texts if seat not in self._actors])
             self._prepare(texts, None)
@@ -303,9 +308,10 @@ def _certificates(plan: LoadPlan) -> bytes | None:
     return Path(cacert).read_bytes() if cacert else None
 
 
-def _texts(plan: LoadPlan, count: int) -> list[bytes]:
+def _texts(plan: LoadPlan, count: int, service_times: bool = False) -> list[bytes]:
     """The plans of so many engines that share a load, in JSON."""
-    return [msgspec.json.encode(replace(plan, part=PartOfLoad(engine, count))) for engine in range(count)]
+    parts_of_load = [PartOfLoad(engine, count, service_times) for engine in range(count)]
+    return [msgspec.json.encode(replace(plan, part=part)) for part in parts_of_load]
 
 
 def _limit_s(plans: Sequence[LoadPlan]) -> float | None:

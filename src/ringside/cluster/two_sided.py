@@ -82,7 +82,8 @@ class TwoSidedExecutor(LocalExecutor):
             self.probe.notify(LoadsBegun(Begun(tuple(counts), within_ns)))
 
         try:
-            parts = self._engines.step(plans, begun)
+            # Upstreams are here, and know requests by their numbers; engines know how long each took.
+            parts = self._engines.step(plans, begun, service_times=service.stub is not None)
         except (NodeLostError, ProbeError) as error:
             self.probe.notify(LoadsFailed(one_line(str(error), _SHOWN)))
             raise NodeLostError(str(error)) from error

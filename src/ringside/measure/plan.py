@@ -125,17 +125,6 @@ def out_of_reach(contender: Contender, workload: str) -> str:
     )
 
 
-def check_two_sided(points: Sequence[Point], workload: Workload) -> None:
-    """Raise UsageError where the load of a point cannot come from engines on other machines."""
-    for point in points:
-        service = workload.service(point, 0)
-        if service and service.stub:
-            raise UsageError(
-                f"--engines: `{workload.name}` at {point} has upstreams, which answer beside the contender, "
-                "on 127.0.0.1: it cannot be measured with engines on other machines"
-            )
-
-
 def check_machine(points: Sequence[Point], workload: Workload, cpus: int, descriptors: int) -> None:
     """No point may need more CPUs than contenders can get here, or more descriptors than a process can have.
     Raises UsageError with the numbers."""

@@ -89,8 +89,6 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> t
     contenders = _readable(experiment, catalogue)
     plan.check_contenders(contenders, workload)
     points = plan.points(experiment, workload, executor.available_cpus())
-    if experiment.engines:
-        plan.check_two_sided(points, workload)
     plan.check_machine(points, workload, executor.available_cpus(), executor.descriptors())
     for name in experiment.show.metrics:
         workload.metric(name)

@@ -57,7 +57,7 @@ impl Recorder {
     }
 
     /// A right reply. `late_share`: of one after the end of the load, the share of its service before it. `number`: of
-    /// a numbered request.
+    /// a request whose service time is kept by it.
     pub fn reply(
         &mut self,
         now_ns: u64,
@@ -76,8 +76,9 @@ impl Recorder {
             }
         });
         self.interval.add(latency_ns);
-        let numbered = number.map(|number| (number, service_ns));
-        self.record.numbered.extend(numbered);
+        if let Some(number) = number {
+            self.record.service_times.add(number, service_ns);
+        }
         if let Some(share) = late_share {
             self.record.late_shares += share;
             return;

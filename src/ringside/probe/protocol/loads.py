@@ -121,10 +121,12 @@ class Http2(Request, frozen=True):
 
 
 class PartOfLoad(Request, frozen=True):
-    """Which of several engines that share a load an engine is, from 0."""
+    """Which of several engines that share a load an engine is, from 0. `service_times`: its record has those
+    of the requests that their numbers identify to upstreams."""
 
     engine: int
     engines: int
+    service_times: bool = False
 
 
 class LoadPlan(Request, frozen=True):

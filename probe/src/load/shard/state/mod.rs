@@ -277,7 +277,8 @@ impl Shard {
                 }
             }
             Ok(()) => {
-                let number = self.encoder.numbered().then_some(connection.number);
+                let is_kept = self.encoder.keeps_service_times();
+                let number = is_kept.then_some(connection.number);
                 let end = self.arrivals.end_ns().filter(|&end| arrived > end);
                 let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);

@@ -1,0 +1,108 @@
+//! Requests joined with the calls of their upstreams.
+
+use super::*;
+use crate::remote::Notice;
+
+const REQUESTS: u64 = 600;
+
+fn steps() -> Vec<Step> {
+    let plan = json!({
+        "protocol": "http", "requests": REQUESTS, "connections": 60,
+        "request": {"headers": [["Host", "here"], ["X-Request-Id", "all-{n}"]]},
+    });
+    let steps = json!([{"name": "measured", "loads": [{"name": "all", "plan": plan}]}]);
+    serde_json::from_value(steps).unwrap()
+}
+
+/// The longest delay among a request's upstreams, and its service time.
+fn times_ns(number: u64) -> (u64, u64) {
+    let slowest_ns = 3_000_000 * (number % 11 + 1);
+    // Some in less than the stub's own clock has for the call: their overhead is 0.
+    let overhead_ns = (number * 7919 % 1000) * 1000;
+    (
+        slowest_ns,
+        (slowest_ns + overhead_ns).saturating_sub(20_000),
+    )
+}
+
+/// Three calls of each request; those of every fifth one after another.
+fn ledger() -> Ledger {
+    let mut ledger = Ledger::default();
+    for number in 1..=REQUESTS {
+        let (slowest_ns, _) = times_ns(number);
+        let id = format!("all-{number}");
+        let mut arrival_ns = 1_000_000_000 + number;
+        for part in 1..=3 {
+            let answer_ns = arrival_ns + slowest_ns * part / 3;
+            ledger.add(Some(id.as_bytes()), arrival_ns, answer_ns);
+            arrival_ns = match number % 5 {
+                0 => answer_ns,
+                _ => arrival_ns + 1,
+            };
+        }
+    }
+    ledger
+}
+
+/// What an engine counted that answered these requests, the last of them first.
+fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
+    let mut outcome = Outcome::default();
+    for number in numbers.rev() {
+        let (_, service_ns) = times_ns(number);
+        outcome.record.replies.requests += 1;
+        outcome.record.replies.service.add(service_ns);
+        outcome.record.service_times.add(number, service_ns);
+    }
+    outcome
+}
+
+/// The figures of upstreams where so many engines elsewhere had the load.
+fn joined(engines: u64) -> Value {
+    let steps = steps();
+    let mut runner = LoadRunner::new(&steps, true);
+    runner.await_engines(0, ([127, 0, 0, 1], 1).into());
+    let begun = Begun {
+        engines: vec![engines as usize],
+        within_ns: 5,
+    };
+    runner.engines_begun(&begun, 1).unwrap();
+    for engine in 0..engines {
+        let own = (1..=REQUESTS).filter(|number| number % engines == engine);
+        let line = json!({"record": {"load": 0, "io": "epoll", "record": outcome(own)}});
+        let Ok(Notice::Record(part)) = Notice::parse(line.to_string().as_bytes()) else {
+            panic!("no record");
+        };
+        let ended = runner.engine_ended(&part, 9).unwrap();
+        assert_eq!(ended.is_some(), engine + 1 == engines);
+    }
+    let ledger = ledger();
+    assert_eq!(runner.check_calls(&ledger, 3), Ok(()));
+    let why = runner.check_calls(&ledger, 2).unwrap_err();
+    assert!(why.contains("made 3 calls"), "{why}");
+    runner.finished[0].overhead(&ledger)
+}
+
+#[test]
+fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
+    let here = Finished {
+        step: 0,
+        load: 0,
+        plan: Arc::new(steps()[0].loads[0].plan.clone()),
+        io: Value::Null,
+        begin_ns: 1,
+        end_ns: 9,
+        outcome: outcome(1..=REQUESTS),
+        sharing: None,
+    };
+    let here = here.overhead(&ledger());
+    assert_eq!(here["requests"], REQUESTS);
+    assert_eq!(here["overlapped"], REQUESTS * 4 / 5);
+    assert_eq!(here["slowest"]["max_ns"], 33_000_000);
+    assert_eq!(times_ns(1), (6_000_000, 6_899_000));
+    // The least is 0, which counts as 1; the greatest: 999,000 less 20,000.
+    assert_eq!(here["overhead"]["min_ns"], 1);
+    assert_eq!(here["overhead"]["max_ns"], 979_000);
+    for engines in 1..=5 {
+        assert_eq!(joined(engines), here, "{engines} engines");
+    }
+}
