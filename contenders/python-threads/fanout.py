@@ -181,7 +181,7 @@ def settings():
     """The port, and what answers a request."""
     given = arguments.read()
     port = whole_number(given, "port", "0", 0, 65535)
-    whole_number(given, "cores", "1", 1)  # Of no use: one thread at a time runs Python.
+    whole_number(given, "cores", "1", 1)  # Of no use: a request has its threads, wherever they run.
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
