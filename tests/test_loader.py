@@ -90,6 +90,19 @@ def test_a_manifest_gives_one_contender_for_each_runtime(tmp_path: Path) -> None
     assert [contender.runtime.title for contender in contenders.values()] == ["", "Two"]
 
 
+@pytest.mark.parametrize(("of_all", "own", "expected"), [
+    ("false", "", [False, False]),
+    ("false", "parallel = true", [False, True]),
+    ("true", "parallel = false", [True, False]),
+])  # fmt: skip
+def test_a_runtime_can_differ_in_being_parallel(
+    tmp_path: Path, of_all: str, own: str, expected: list[bool]
+) -> None:
+    text = MANIFEST.replace("[runtime.two]", f"[runtime.two]\n{own}")
+    contenders = read_contender(manifest(tmp_path, f"parallel = {of_all}\n{text}"))
+    assert [contender.parallel for contender in contenders.values()] == expected
+
+
 def test_the_class_of_a_contender(tmp_path: Path) -> None:
     assert read_contender(manifest(tmp_path, MANIFEST))["thing"].kind == "idiomatic"
     floor = read_contender(manifest(tmp_path / "floor", f'class = "floor"\n{MANIFEST}'))

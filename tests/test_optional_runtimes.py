@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from click.testing import CliRunner
 from ringside.cli.main import cli
 from ringside.measure.executor import LocalExecutor
 from ringside.measure.inputs import Inputs
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.toolchain import Toolchain, find_receipt
 from ringside.model.catalogue import Ready, Receipt
 from ringside.model.results import Outcome
 from ringside.workloads import workload as find_workload
@@ -28,7 +30,23 @@ LEVELS: dict[str, dict[str, int | str]] = {
     "ring": {"nodes": 7, "messages": 13},
     "jobs": {"jobs": 5, "kind": "noop"},
     "batch": {"cases": 30, "size": 5},
+    "sleepers": {"tasks": 20, "seconds": 2},
 }
+FREE_THREADED = [one for one in OPTIONAL if one.runtime.name.endswith("t")]
+# One thread sets what the other waits for, and nothing but the lock's own interval lets that one stop.
+HANDSHAKE = """
+import sys, threading
+sys.setswitchinterval(1e6)
+ready, answered = [], []
+def answer():
+    while not ready: pass
+    answered.append(True)
+thread = threading.Thread(target=answer, daemon=True)
+thread.start()
+ready.append(True)
+while not answered: pass
+print("at one time")
+"""
 MANIFEST = """
 title = "Some"
 model = "a loop"
@@ -60,6 +78,50 @@ def test_one_that_is_found_gives_right_evidence(name: str, tmp_path: Path) -> No
         input = Inputs(tmp_path).get(file) if file else None
         trial = carry_out(workload, ready, LocalExecutor(), at, input)
         assert trial.outcome is Outcome.OK, f"{name} {workload}: {trial.detail} {trial.report}"
+
+
+def interpreter(name: str) -> str:
+    """The executable of a contender's runtime; skips the test where there is none."""
+    receipt = TOOLCHAIN.receipt(CATALOGUE.contender(name).runtime)
+    if not isinstance(receipt, Receipt):
+        pytest.skip(f"{name} is not here")
+    return receipt.executable
+
+
+@pytest.mark.parametrize("name", [one.name for one in FREE_THREADED])
+def test_threads_without_the_lock_run_at_one_time(name: str) -> None:
+    done = subprocess.run(
+        [interpreter(name), "-c", HANDSHAKE], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "at one time\n"
+
+
+@pytest.mark.parametrize("name", [one.name for one in FREE_THREADED])
+def test_other_runtimes_do_not_take_one_without_the_lock(name: str) -> None:
+    """It is installed as `python3.14` too."""
+    free_threaded = interpreter(name)
+    contenders = [
+        one
+        for one in CATALOGUE.contenders()[0]
+        if "platform" in " ".join(one.runtime.version) and one not in FREE_THREADED
+    ]
+    assert {"python-threads", "python-asyncio@3.13", "python-subinterpreters"} <= {
+        one.name for one in contenders
+    }
+    for one in contenders:
+        receipt = find_receipt(replace(one.runtime, executable=(free_threaded,)))
+        assert isinstance(receipt, str), one.name
+        assert receipt.endswith(f"{free_threaded} printed no recognisable version")
+
+
+def test_what_threads_without_the_lock_are_declared_to_be() -> None:
+    assert {one.name: one.parallel for one in FREE_THREADED} == {
+        "python-sync@3.13t": False,
+        "python-sync@3.14t": False,
+        "python-threads@3.13t": True,
+        "python-threads@3.14t": True,
+    }
+    assert not CATALOGUE.contender("python-threads").parallel
 
 
 def test_versions_beside_each_other_are_different_ones() -> None:

@@ -36,7 +36,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
     manifest = decode(file, ManifestFile)
     for index, build in enumerate(manifest.build):
         check_placeholders(file, build.command, ("runtime", "build"), ("build", index, "command"))
-    runtimes = [_runtime(file, name, table) for name, table in manifest.runtime.items()]
+    runtimes = {name: _runtime(file, name, table) for name, table in manifest.runtime.items()}
     if not runtimes:
         raise file.error("`[runtime.NAME]` is missing: a contender has at least one")
     if not manifest.workload:
@@ -55,21 +55,21 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
     }
     contenders = [
         Contender(
-            name=folder.name if index == 0 else f"{folder.name}@{runtime.name}",
+            name=folder.name if index == 0 else f"{folder.name}@{name}",
             folder=folder.resolve(),
             title=manifest.title,
             model=manifest.model,
             queue=manifest.queue,
             language=manifest.language,
             scheduler=manifest.scheduler,
-            parallel=manifest.parallel,
+            parallel=manifest.parallel if (own := manifest.runtime[name].parallel) is None else own,
             runtime=runtime,
             builds=tuple(build.command for build in manifest.build),
             workloads=workloads,
             kind=manifest.kind,
             without=manifest.without,
         )
-        for index, runtime in enumerate(runtimes)
+        for index, (name, runtime) in enumerate(runtimes.items())
     ]
     return {contender.name: contender for contender in contenders}
 

@@ -82,6 +82,13 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
             "Python."
         ),
     ] = ""
+    parallel: Annotated[
+        bool | None,
+        _about(
+            "The manifest's `parallel`, where this runtime differs, such as a CPython without the "
+            "interpreter's lock. Default: the manifest's."
+        ),
+    ] = None
     optional: Annotated[
         bool,
         _about(
