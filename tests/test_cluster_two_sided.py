@@ -284,6 +284,7 @@ def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayClus
     assert_each_once_and_pairs_in_one_place(after, 4)
 
 
+@pytest.mark.soak
 def test_four_nodes_are_two_places(ray: RayCluster) -> None:
     node = add(ray, "delta")
     try:
@@ -297,8 +298,9 @@ def test_four_nodes_are_two_places(ray: RayCluster) -> None:
     assert sorted(name for place in places for name in place.split(" ← ")) == sorted([*NODES, "delta"])
 
 
+@pytest.mark.soak
 def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluster) -> None:
-    # One of this name has just died, which Ray may not know yet.
+    # One of this name may just have died, which Ray does not know yet.
     node = add(ray, "delta")
     # Ray takes some seconds to tell that a node is gone.
     process = begun(*FIB, "--blocks", "40", "--on", "auto", "--engines", "delta,gamma")
