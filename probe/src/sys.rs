@@ -206,7 +206,7 @@ pub fn advise_large_pages(words: &mut Vec<u64>) {
     let room = words.spare_capacity_mut();
     let start = room.as_mut_ptr().cast::<u8>();
     let inset = start.align_offset(LARGE);
-    let bytes = size_of_val(room).saturating_sub(inset);
+    let bytes = std::mem::size_of_val(room).saturating_sub(inset);
     // SAFETY: the range lies within the vector's own allocation; the advice changes no content.
     unsafe {
         if bytes >= LARGE {

@@ -124,11 +124,11 @@ fn several_requests_on_each_connection() {
                     let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
                     assert!((opened..=connections).contains(&connects), "{outcome:#}");
                     let handshakes = if tls.is_null() {
-                        &Value::Null
+                        Value::Null
                     } else {
-                        &json!(opened)
+                        json!(opened)
                     };
-                    assert_eq!(&outcome["histograms"]["handshake"]["count"], handshakes);
+                    assert_eq!(outcome["histograms"]["handshake"]["count"], handshakes);
                 }
             }
         }
