@@ -88,7 +88,23 @@ def _relative(logs: Mapping[tuple[int, Cell], float]) -> dict[tuple[int, Cell], 
     for (block, cell), value in logs.items():
         by_block.setdefault(block, {})[cell] = value - usual[cell]
     return {
-        (block, cell): value - median([other for name, other in values.items() if name != cell] or [0.0])
+        (block, cell): value - usual_of_others
         for block, values in by_block.items()
-        for cell, value in values.items()
+        for (cell, value), usual_of_others in zip(
+            values.items(), _medians_of_others(list(values.values())), strict=True
+        )
     }
+
+
+def _medians_of_others(values: Sequence[float]) -> list[float]:
+    """For each value the median of all others; 0 for one that is alone."""
+    if len(values) == 1:
+        return [0.0]
+    order = sorted(range(len(values)), key=values.__getitem__)
+    # The places of the middle among the others: one, or two.
+    places = (len(values) - 2) // 2, (len(values) - 1) // 2
+    medians = [0.0] * len(values)
+    for rank, index in enumerate(order):
+        low, high = (values[order[place if place < rank else place + 1]] for place in places)
+        medians[index] = (low + high) / 2
+    return medians

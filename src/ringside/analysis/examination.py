@@ -80,6 +80,9 @@ class Observations:
     def until(self, blocks: int) -> Observations:
         """Those of the first blocks."""
 
+        if all(block <= blocks for each in self.attempted.values() for block in each):
+            return self
+
         def first(by_cell: dict[Cell, set[int]]) -> dict[Cell, set[int]]:
             return {cell: {block for block in each if block <= blocks} for cell, each in by_cell.items()}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.selection import smallest
+from ringside.stats.selection import pairs_between, smallest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,12 +132,23 @@ class _WalshAverages:
         """The k-th smallest average, from 0."""
         if self._stored is not None:
             return float(self._stored[k])
-        return smallest(self.count_at_most, k, float(self._values[0]), float(self._values[-1]))
+        low, high = float(self._values[0]), float(self._values[-1])
+        return smallest(self.count_at_most, self._between, k, low, high)
 
     def _count(self, bound: float, side: Literal["left", "right"]) -> int:
         if self._stored is not None:
             return int(self._numpy.searchsorted(self._stored, bound, side=side))
-        # Both orders of each pair, and each value with itself once.
-        ordered = self._numpy.searchsorted(self._values, 2 * bound - self._values, side=side).sum()
-        with_itself = self._numpy.searchsorted(self._values, bound, side=side)
-        return int(ordered + with_itself) // 2
+        rows = self._numpy.arange(self.n)
+        return int((self._ends(bound, side) - rows).sum())
+
+    def _ends(self, bound: float, side: Literal["left", "right"]) -> np.ndarray:
+        """For each value the end of those, from itself on, with which its average is not above `bound`."""
+        ends = self._numpy.searchsorted(self._values, 2 * bound - self._values, side=side)
+        of_pairs: np.ndarray = self._numpy.maximum(ends, self._numpy.arange(self.n))
+        return of_pairs
+
+    def _between(self, low: float, high: float) -> np.ndarray:
+        firsts, ends = self._ends(low, "right"), self._ends(high, "right")
+        rows, others = pairs_between(self._values, firsts, ends)
+        averages: np.ndarray = (self._values[rows] + others) / 2
+        return averages

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, is_positive_finite
-from ringside.stats.selection import smallest
+from ringside.stats.selection import pairs_between, smallest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,15 +90,35 @@ class _Differences:
         """The k-th smallest difference, from 0."""
         if self._stored is not None:
             return float(self._stored[k])
-        low, high = self._one[0] - self._other[-1], self._one[-1] - self._other[0]
-        return smallest(self._count_at_most, k, float(low), float(high))
+        low, high = float(self._one[0] - self._other[-1]), float(self._one[-1] - self._other[0])
+        return smallest(self._count_at_most, self._between, k, low, high)
 
     def _count_at_most(self, bound: float) -> int:
-        # Of the shorter sample each value is looked up in the longer one.
+        return int(self._up_to(bound).sum())
+
+    def _up_to(self, bound: float) -> np.ndarray:
+        """For each value of the shorter sample, how many of its differences are at most `bound`: those with
+        the largest of `other`, or with the smallest of `one`."""
+        counts: np.ndarray
         if len(self._one) < len(self._other):
-            not_below = self._numpy.searchsorted(self._other, self._one - bound, side="left")
-            return int(self.total - not_below.sum())
-        return int(self._numpy.searchsorted(self._one, self._other + bound, side="right").sum())
+            smaller = self._numpy.searchsorted(self._other, self._one - bound, side="left")
+            counts = self._numpy.subtract(len(self._other), smaller)
+        else:
+            counts = self._numpy.asarray(
+                self._numpy.searchsorted(self._one, self._other + bound, side="right")
+            )
+        return counts
+
+    def _between(self, low: float, high: float) -> np.ndarray:
+        fewer, more = self._up_to(low), self._up_to(high)
+        if len(self._one) < len(self._other):
+            size = len(self._other)
+            rows, others = pairs_between(self._other, size - more, size - fewer)
+            differences: np.ndarray = self._one[rows] - others
+        else:
+            rows, ones = pairs_between(self._one, fewer, more)
+            differences = ones - self._other[rows]
+        return differences
 
 
 def log_shift(
