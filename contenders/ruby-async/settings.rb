@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "resolv"
-
 # Reads the arguments, `key=value` each. A value that cannot be used ends the program with status 2 and one line; unknown
 # keys are ignored.
 class Settings
@@ -26,6 +24,7 @@ class Settings
 
   # An IPv4 address; the default where the key is missing.
   def address(key, default)
+    require "resolv" # Only servers need it.
     value = @given.fetch(key, default)
     value.match?(Resolv::IPv4::Regex) ? value : refuse(key, "an IPv4 address")
   end

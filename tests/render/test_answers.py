@@ -69,7 +69,7 @@ SWINGS = (1.3, 0.7, 1.2, 0.8, 1.1, 0.9, 1.0)
 
 def test_whether_the_same_leads_at_other_points() -> None:
     same = run({"erlang": 100.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
-    assert text(same).endswith("The same holds at all 2 points")
+    assert text(same).endswith("The same holds at both points")
     other = run({"erlang": 300.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
     assert text(other).endswith("At 1 point of 2 another leads: at nodes=10 go")
 

@@ -124,11 +124,11 @@ def read(*runs: RunAnalysis, sources: dict[str, str] | None = None) -> Reader:
 def test_the_verdict_can_be_quoted(without_vega: None) -> None:
     text = read(example()).text()
     assert "erlang is first at nodes=20: time per hop 100 ns (97–104)." in text
-    assert "go takes 1.63 times (1.63–1.63) as long as erlang. The same holds at all 2 points." in text
+    assert "go takes 1.63 times (1.63–1.63) as long as erlang. The same holds at both points." in text
     assert "Verdicts: time per hop" in text
     assert "At nodes=10 erlang, the baseline: time per hop 100 ns (97–104)" in text
     assert "go took 1.63× erlang's time per hop (1.63–1.63): slower" in text
-    assert "go is slower than erlang at all 2 points: 1.63× erlang's time per hop" in text
+    assert "go is slower than erlang at both points: 1.63× erlang's time per hop" in text
     assert "Run run-1 · 2030-01-02 03:04 UTC · 7 blocks, 28 trials · 2 points × 2 contenders" in text
     assert "Example CPU 3000 · 4 CPUs · Linux 6.1.0 · no hypervisor detected · 16.0 GiB" in text
     assert "Every trial had to print a checksum. Memory is PSS" in text

@@ -183,8 +183,8 @@ def test_the_commonest_verdict_does_not_hide_the_others() -> None:
 @pytest.mark.parametrize(
     ("metric", "text"),
     [
-        ("rate", "go's rate is lower than erlang's at all 2 points: 0.500× erlang's rate"),
-        ("memory_bytes", "go's memory is less than erlang's at all 2 points: 0.500× erlang's memory"),
+        ("rate", "go's rate is lower than erlang's at both points: 0.500× erlang's rate"),
+        ("memory_bytes", "go's memory is less than erlang's at both points: 0.500× erlang's memory"),
     ],
 )
 def test_words_over_all_points_suit_the_metric(metric: str, text: str) -> None:
@@ -204,7 +204,7 @@ def test_no_verdict_at_any_point() -> None:
         for place in (P, Q)
     }
     (sentence,) = overall(analysis(few), HOP)
-    assert sentence.text == ("go against erlang is inconclusive at all 2 points: 1.50× erlang's time per hop")
+    assert sentence.text == ("go against erlang is inconclusive at both points: 1.50× erlang's time per hop")
     assert sentence.kind == "quiet"
 
 
