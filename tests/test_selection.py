@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.stats import selection
-from ringside.stats.selection import pairs_between, smallest
+from ringside.stats.selection import Selection, pairs_between
 
 # Many are the same.
 NUMBERS = st.lists(st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float), min_size=1, max_size=40)
@@ -26,24 +26,33 @@ def test_it_is_the_number_at_that_place(few: int, drawn: list[float], data: st.D
         listed: np.ndarray = np.flip(numbers[count_at_most(low) : count_at_most(high)])
         return listed
 
-    k = data.draw(st.integers(0, len(numbers) - 1))
+    places = data.draw(st.lists(st.integers(0, len(numbers) - 1), min_size=1, max_size=4))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(selection, "_FEW", few)
-        assert smallest(count_at_most, between, k, numbers[0], numbers[-1]) == numbers[k]
+        patched.setattr(selection, "_BESIDE", max(1, few // 3))
+        several = Selection(count_at_most, between, numbers[0], numbers[-1])
+        assert [several.smallest(k) for k in places] == [numbers[k] for k in places]
 
 
-def test_few_numbers_are_listed_once_and_many_are_halved_first() -> None:
-    listed = []
+def test_few_numbers_are_listed_and_many_are_counted_first() -> None:
+    listed, counted = [], []
 
     def between(low: float, high: float) -> np.ndarray:
         listed.append((low, high))
         return np.arange(int(low) + 1, int(high) + 1)
 
-    # A million integers, from 0.
-    found = smallest(lambda bound: int(bound) + 1, between, 700_001, -1.0, 999_999.0)
-    assert found == 700_001
+    def count_at_most(bound: float) -> int:
+        counted.append(bound)
+        return int(bound) + 1
+
+    million = Selection(count_at_most, between, 0.0, 999_999.0)
+    assert million.smallest(700_001) == 700_001
     ((low, high),) = listed
     assert high - low <= 10_000
+    # The next search has its bounds already.
+    once = len(counted)
+    assert million.smallest(700_002) == 700_002
+    assert len(counted) == once
 
 
 def test_pairs_of_rows() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,34 +12,54 @@ if TYPE_CHECKING:
 
 # So few numbers are sorted.
 _FEW = 10_000
+# So many numbers lie between the one that is sought and the bounds aimed at.
+_BESIDE = 3_000
 
 
-def smallest(
-    count_at_most: Callable[[float], int],
-    between: Callable[[float, float], np.ndarray],
-    k: int,
-    low: float,
-    high: float,
-) -> float:
-    """The k-th smallest, from 0, of numbers of which `count_at_most(bound)` are at most that large, and which
-    `between(low, high)` lists where they are above `low` and at most `high`; none is above `high`. By
-    bisection, until few are left, or no floating-point number lies between."""
-    import numpy as np  # here, since `--help` does without
+class Selection:
+    """Order statistics of numbers of which `count_at_most(bound)` are at most that large, and which
+    `between(low, high)` lists where they are above `low` and at most `high`. None is below `low`, the least
+    of them, or above `high`."""
 
-    below, up_to = count_at_most(low), count_at_most(high)
-    if k < below:
-        return low
-    while up_to - below > _FEW:
-        half = low + (high - low) / 2
-        if half in (low, high):
-            return high
-        count = count_at_most(half)
-        if count > k:
-            high, up_to = half, count
-        else:
-            low, below = half, count
-    found = between(low, high)
-    return float(np.partition(found, k - below)[k - below])
+    def __init__(
+        self,
+        count_at_most: Callable[[float], int],
+        between: Callable[[float, float], np.ndarray],
+        low: float,
+        high: float,
+    ) -> None:
+        self._count_at_most = count_at_most
+        self._between = between
+        # Every bound that was counted, and its count: one search begins where others came by.
+        self._bounds = [low, high]
+        self._counts = [count_at_most(low), count_at_most(high)]
+
+    def smallest(self, k: int) -> float:
+        """The k-th smallest, from 0. Bounds beside it are interpolated, every third is half-way, until few
+        numbers or no other number lie between."""
+        import numpy as np  # here, since `--help` does without
+
+        place = bisect.bisect_right(self._counts, k)
+        if place == 0:
+            return self._bounds[0]
+        for turn in itertools.count():
+            low, high = self._bounds[place - 1 : place + 1]
+            below, up_to = self._counts[place - 1 : place + 1]
+            if up_to - below <= _FEW:
+                break
+            # Once above the k-th and once below it, so that both bounds come close.
+            aim = (k - below + (_BESIDE if turn % 3 else -_BESIDE)) / (up_to - below)
+            bound = low + (high - low) * (aim if turn % 3 < 2 and 0 < aim < 1 else 0.5)
+            if bound in (low, high):
+                bound = low + (high - low) / 2
+            if bound in (low, high):
+                return high
+            count = self._count_at_most(bound)
+            self._bounds.insert(place, bound)
+            self._counts.insert(place, count)
+            place += count <= k
+        found = self._between(low, high)
+        return float(np.partition(found, k - below)[k - below])
 
 
 def pairs_between(values: np.ndarray, firsts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.selection import pairs_between, smallest
+from ringside.stats.selection import Selection, pairs_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,6 +118,7 @@ class _WalshAverages:
         self.total = self.n * (self.n + 1) // 2
         self._values: np.ndarray = np.sort(np.array(values, dtype=float))
         self._stored: np.ndarray | None = None
+        self._selection: Selection | None = None
         if self.n <= _MAX_STORED:
             row, column = _pairs(self.n)
             self._stored = np.sort((self._values[row] + self._values[column]) / 2)
@@ -132,8 +133,10 @@ class _WalshAverages:
         """The k-th smallest average, from 0."""
         if self._stored is not None:
             return float(self._stored[k])
-        low, high = float(self._values[0]), float(self._values[-1])
-        return smallest(self.count_at_most, self._between, k, low, high)
+        if self._selection is None:
+            low, high = float(self._values[0]), float(self._values[-1])
+            self._selection = Selection(self.count_at_most, self._between, low, high)
+        return self._selection.smallest(k)
 
     def _count(self, bound: float, side: Literal["left", "right"]) -> int:
         if self._stored is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, is_positive_finite
-from ringside.stats.selection import pairs_between, smallest
+from ringside.stats.selection import Selection, pairs_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +83,7 @@ class _Differences:
         self._one: np.ndarray = np.sort(np.array(one, dtype=float))
         self._other: np.ndarray = np.sort(np.array(other, dtype=float))
         self._stored: np.ndarray | None = None
+        self._selection: Selection | None = None
         if self.total <= _MAX_STORED:
             self._stored = np.sort(np.subtract.outer(self._one, self._other), axis=None)
 
@@ -90,8 +91,10 @@ class _Differences:
         """The k-th smallest difference, from 0."""
         if self._stored is not None:
             return float(self._stored[k])
-        low, high = float(self._one[0] - self._other[-1]), float(self._one[-1] - self._other[0])
-        return smallest(self._count_at_most, self._between, k, low, high)
+        if self._selection is None:
+            low, high = float(self._one[0] - self._other[-1]), float(self._one[-1] - self._other[0])
+            self._selection = Selection(self._count_at_most, self._between, low, high)
+        return self._selection.smallest(k)
 
     def _count_at_most(self, bound: float) -> int:
         return int(self._up_to(bound).sum())

@@ -72,31 +72,39 @@ class _Loads(msgspec.Struct, frozen=True):
     loads: tuple[LoadMessage, ...] = ()
 
 
-class _ShortLoads(msgspec.Struct, frozen=True):
+class _OursAndLoads(_Ours, frozen=True):
+    loads: tuple[LoadMessage, ...] = ()
+
+
+class _OursAndShortLoads(_Ours, frozen=True):
     loads: tuple[_WithoutSeconds, ...] = ()
 
 
 def trial_of(row: Any, *, seconds: bool = True) -> Trial:
     """The trial of a row, without its samples; `seconds`: False leaves out the seconds of its loads. Raises
     ValueError where the row is none."""
-    ours: _Ours = _json(row.outcome_line, _Ours)
-    columns = msgspec.convert({name: getattr(row, name) for name in _Columns.__struct_fields__}, _Columns)
+    ours: _OursAndLoads | _OursAndShortLoads = _json(
+        row.outcome_line, _OursAndLoads if seconds else _OursAndShortLoads
+    )
+    columns = msgspec.convert(row, _Columns, from_attributes=True)
     # Keys of messages that the earliest versions did not write have defaults, their types too.
     phases: dict[str, int] = _json(row.phases, dict[str, Count])
     return Trial(
         block=columns.block,
         position=columns.position,
-        cell=Cell(columns.contender, _point(row.point)),
+        cell=_cell(columns.contender, row.point),
         outcome=columns.outcome,
         detail=columns.detail,
         started_at=columns.started_at,
-        cpus=_json(row.cpus, tuple[int, ...]),
+        cpus=_shared_json(row.cpus, tuple[int, ...]),
         report=_json(row.outcome_line, TrialOutcome) if ours.outcome is not msgspec.UNSET else None,
         phases={name: ours.repeats.get(name, (total,)) for name, total in phases.items()},
         marks=_json(row.marks, dict[str, Sample]),
-        loads=_loads(row.outcome_line) if seconds else _short_loads(row.outcome_line),
+        loads=tuple(
+            _without_seconds(load) if isinstance(load, _WithoutSeconds) else load for load in ours.loads
+        ),
         spans=tuple(Span(unit, begin_ns / _NS, end_ns / _NS) for unit, begin_ns, end_ns in ours.spans),
-        missing=_json(row.missing, tuple[str, ...]),
+        missing=_shared_json(row.missing, tuple[str, ...]),
         memory_limit_bytes=ours.memory_limit_bytes,
         input_bytes=ours.input_bytes,
         machine=ours.machine,
@@ -105,26 +113,18 @@ def trial_of(row: Any, *, seconds: bool = True) -> Trial:
 
 def seconds_of(outcome_line: str, step: str, name: str) -> tuple[SecondOfLoad, ...]:
     """The seconds of a load that `trial_of` left out. Raises ValueError where the text is no such column."""
-    loads = _loads(outcome_line)
-    return next((load.series for load in loads if (load.step, load.name) == (step, name)), ())
-
-
-def _loads(outcome_line: str) -> tuple[LoadMessage, ...]:
     kept: _Loads = _json(outcome_line, _Loads)
-    return kept.loads
+    return next((load.series for load in kept.loads if (load.step, load.name) == (step, name)), ())
 
 
-def _short_loads(outcome_line: str) -> tuple[LoadMessage, ...]:
-    return tuple(
-        LoadMessage(**{**msgspec.structs.asdict(load), "series": ()})
-        for load in _json(outcome_line, _ShortLoads).loads
-    )
+def _without_seconds(load: _WithoutSeconds) -> LoadMessage:
+    return LoadMessage(**{**msgspec.structs.asdict(load), "series": ()})
 
 
 @functools.lru_cache(maxsize=1024)
-def _point(text: Any) -> Point:
-    """Trials of a run have few different points, and share them."""
-    return Point(tuple(_json(text, dict[str, Level]).items()))
+def _cell(contender: str, point: Any) -> Cell:
+    """Trials of a run have few different cells, and share them."""
+    return Cell(contender, Point(tuple(_json(point, dict[str, Level]).items())))
 
 
 def run_of(row: Any) -> Run:
@@ -163,6 +163,12 @@ def _json(text: Any, type: Any) -> Any:
         return _decoder(type).decode(text)
     except RecursionError:
         raise ValueError("a column is nested too deeply") from None
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared_json(text: Any, type: Any) -> Any:
+    """The same for immutable values of which trials have few different ones, and share them."""
+    return _json(text, type)
 
 
 @functools.cache
