@@ -20,7 +20,7 @@ LAST = (
 CONTENDERS = (
     *("test_contenders", "test_batch_contenders", "test_jobs_contenders", "test_sleepers_contenders"),
     *("test_fib_contenders", "test_feed_contenders", "test_fanout_contenders"),
-    *("test_fanout_http_contenders", "test_service_contenders"),
+    *("test_fanout_http_contenders", "test_service_contenders", "test_conforming_contenders"),
 )
 
 

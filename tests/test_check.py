@@ -13,11 +13,8 @@ from typing import Any
 
 import pytest
 
-from ringside.catalogue.loader import Catalogue
 from ringside.conformance.lines import parse
 from ringside.conformance.rules import RULES
-from ringside.measure.toolchain import Toolchain
-from ringside.model.catalogue import Receipt
 from tests.command_line import ringside
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -205,20 +202,6 @@ def test_a_contender_that_conforms(workplace: Path) -> None:
     done = ringside("check", "mine", "--quick", "--workload", "jobs")
     assert done.stdout == "mine: jobs: conforms\n"
     assert re.search(r"check: mine took \d+\.\d s \(jobs \d+\.\d\)", done.stderr)
-
-
-CATALOGUE = Catalogue([ROOT])
-OPTIONAL = [one.name for one in CATALOGUE.contenders()[0] if one.runtime.optional and "@" in one.name]
-CONTENDERS = [*CATALOGUE.contender_names(), *OPTIONAL]
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", CONTENDERS)
-def test_every_contender_of_the_catalogue_conforms(name: str) -> None:
-    one = CATALOGUE.contender(name)
-    if one.runtime.optional and not isinstance(Toolchain(ROOT / "builds").receipt(one.runtime), Receipt):
-        pytest.skip(f"{name} has no runtime here")
-    assert findings(name, status=0) == []
 
 
 def test_the_rules_are_those_of_the_contract() -> None:

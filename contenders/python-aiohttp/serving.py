@@ -2,9 +2,11 @@
 
 import asyncio
 import errno
+import logging
 import socket
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from arguments import refuse, report
 
@@ -13,6 +15,7 @@ BACKLOG = 4096
 
 async def serve(app, port, host):
     asyncio.get_running_loop().set_exception_handler(handle_error)
+    logging.getLogger("aiohttp.server").addFilter(is_our_mistake)
     # No line for each request. A handler is cancelled when its client goes away.
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
     await runner.setup()
@@ -25,6 +28,11 @@ async def serve(app, port, host):
     listener.listen(BACKLOG)
     report(f"::ready port={listener.getsockname()[1]}")
     await asyncio.Event().wait()
+
+
+def is_our_mistake(record):
+    # A client that sends no HTTP has its answer, 400.
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def handle_error(loop, context):

@@ -87,7 +87,7 @@ class Batch
 
   def initialize(cores)
     @most = AHEAD * cores
-    @times = Hash.new(0)
+    @times = { read: 0, compute: 0, wait_ahead: 0, write: 0 }
     @early = {}
     @next = @submitted = 0
     main = Ractor.current
