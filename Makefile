@@ -1,13 +1,13 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
 BEGAN := $(shell date +%s)
 
-.PHONY: help setup setup-dev showdown test conformance fuzz soak ruff lint bench clean
+.PHONY: help setup setup-dev showdown test integration fuzz soak ruff lint bench clean
 
 help:
 	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup         only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test          all tests (MINUTES=N: what N minutes allow, setup included)"
-	@echo "make conformance   \`ringside check\` of every contender"
+	@echo "make integration   every contender and scaffold by \`ringside check\`, clusters"
 	@echo "make fuzz          parsers and readers, a minute each"
 	@echo "make soak          hours: every rule for every server, longer fuzzing, mutation tests, fresh systems (as root)"
 	@echo "make lint          format, types, and what the compilers warn of"
@@ -34,9 +34,8 @@ lint: ruff
 test: ruff
 	@BEGAN=$(BEGAN) scripts/test $(MINUTES)
 
-# Three at a time: most of a check waits.
-conformance: setup-dev
-	.venv/bin/pytest -q -m soak -n 3 --dist loadscope --reruns 2 tests/test_conforming_contenders.py
+integration: setup-dev
+	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadscope --reruns 2 $(if $(MINUTES),--minutes $(MINUTES))
 
 soak: setup-dev
 	.venv/bin/pytest -m soak

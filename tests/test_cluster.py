@@ -9,7 +9,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,17 +119,27 @@ def has_trials_of_both(least: int) -> bool:
     return len(trials) >= least and {"alpha", "gamma"} <= {trial.machine for trial in trials}
 
 
+@pytest.fixture
+def gamma(ray: RayCluster) -> Iterator[Any]:
+    """A node more, for one test."""
+    node = ray.add("gamma", env={"XDG_CACHE_HOME": str(ray.folder / "gamma")})
+    yield node
+    with suppress(Exception):  # It may be dead.
+        ray.kill(node)
+
+
+@pytest.mark.integration
 def test_the_block_of_a_node_that_dies_moves_and_nothing_counts_twice(
-    ray: RayCluster, add_fake: Add, add_experiment: Add
+    ray: RayCluster, gamma: Any, add_fake: Add, add_experiment: Add
 ) -> None:
     names = ("one", "two", "three")
     for name in names:
         add_fake(name, "dawdles")
     add_experiment("mine", *names, blocks=14)
-    node = ray.add("gamma", env={"XDG_CACHE_HOME": str(ray.folder / "gamma")})
     process = begun("mine", "--on", "auto", "--until", "end")
-    assert is_over(lambda: has_trials_of_both(7), 120)
-    ray.kill(node)
+    assert is_over(lambda: has_trials_of_both(7) or process.poll() is not None, 120)
+    assert process.poll() is None
+    ray.kill(gamma)
     _, said = process.communicate(timeout=200)
     assert process.returncode == 0, said
     assert "gamma is left out: lost in block" in said
@@ -136,6 +148,7 @@ def test_the_block_of_a_node_that_dies_moves_and_nothing_counts_twice(
     assert all("gamma was lost" in trial.detail for trial in trials if trial.outcome in REPEATABLE)
 
 
+@pytest.mark.integration
 def test_a_run_whose_driver_was_killed_is_resumed(
     ray: RayCluster, add_fake: Add, add_experiment: Add
 ) -> None:
@@ -165,6 +178,7 @@ def safely(read: Callable[[], object]) -> object:
         return None
 
 
+@pytest.mark.integration
 def test_ctrl_c_ends_a_run_and_its_contenders(ray: RayCluster, add_fake: Add, add_experiment: Add) -> None:
     add_fake("one", "hangs")
     add_experiment("mine", "one", more="[limits]\nwall_s = 300\n")
@@ -189,6 +203,7 @@ def of_cluster(ray: RayCluster) -> list[int]:
     return pids
 
 
+@pytest.mark.integration
 def test_a_cluster_without_a_free_machine_is_an_error_after_a_while(
     ray: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str
             engines.load(LoadRequest(plan(f"{http}/", connections=2, cpus=(1000,), requests=9)))
 
 
+@pytest.mark.integration
 def test_a_signal_ends_the_load_and_all_report(session: Session, http: str) -> None:
     def interrupt() -> None:
         time.sleep(1.5)
@@ -109,6 +110,7 @@ def test_a_signal_ends_the_load_and_all_report(session: Session, http: str) -> N
     assert 0 < whole.figures.requests == sum(part.figures.requests for part in engines.parts)
 
 
+@pytest.mark.integration
 def test_a_node_that_dies_leaves_no_figures_and_no_engine(
     cluster: RayCluster, session: Session, http: str
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_node_that_dies_leaves_no_figures_and_no_engine(
     assert whole.figures.requests == 5
 
 
+@pytest.mark.integration
 def test_a_node_that_another_run_has(session: Session) -> None:
     said: list[str] = []
     north = session.nodes()[:1]
@@ -157,6 +160,7 @@ def from_cluster(where: str, *words: str) -> tuple[str, ...]:
     return ("--from", where, "--connections", "4", *words)
 
 
+@pytest.mark.integration
 def test_the_command_from_a_client_of_the_cluster(cluster: RayCluster, http: str) -> None:
     """By the client's port, as from a machine that is none of the cluster's."""
     load = load_document(f"{http}/", *from_cluster(cluster.address, "--requests", "90"))
@@ -166,6 +170,7 @@ def test_the_command_from_a_client_of_the_cluster(cluster: RayCluster, http: str
     assert 0 < load["engines_started_within_ms"] < 60_000
 
 
+@pytest.mark.integration
 def test_a_load_as_csv_and_its_thresholds(cluster: RayCluster, http: str) -> None:
     del cluster
     some = from_cluster("auto", "--requests", "60", "--csv")
@@ -182,6 +187,7 @@ def test_a_load_as_csv_and_its_thresholds(cluster: RayCluster, http: str) -> Non
     assert "errors" in done.stderr
 
 
+@pytest.mark.integration
 def test_two_targets_in_turn(cluster: RayCluster, http: str) -> None:
     del cluster
     some = from_cluster("auto", "--requests", "80", "--blocks", "2", "--engines", "south,north")
@@ -213,6 +219,7 @@ def test_no_run_is_begun_where_there_is_no_cluster(http: str) -> None:
     assert "load-vs" not in ringside("list", "runs").stdout
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("by_client", [False, True])
 def test_certificates_are_sent_to_the_nodes(
     cluster: RayCluster, certificates: Path, workplace: Path, by_client: bool

@@ -93,6 +93,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+@pytest.mark.integration
 def test_the_load_crosses_a_network(cluster: tuple[str, str], workplace: Path) -> None:
     head, where = cluster
     words = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")

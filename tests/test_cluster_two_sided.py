@@ -98,6 +98,7 @@ def test_the_contender_is_on_one_node_and_its_load_comes_from_another(ray: RayCl
     assert f"engine {engine}: kernel" in page
 
 
+@pytest.mark.integration
 def test_two_engines_share_what_they_can_of_each_step(ray: RayCluster) -> None:
     levels = ("connections=21", "ramp=100", "interval_ms=100", "seconds=2")
     settings = [word for level in levels for word in ("--set", level)]
@@ -117,6 +118,7 @@ def test_two_engines_share_what_they_can_of_each_step(ray: RayCluster) -> None:
     assert trial.marks["ramped"].t_ns < trial.marks["held"].t_ns < trial.marks["end measured"].t_ns
 
 
+@pytest.mark.integration
 def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> None:
     mixed = ("--set", "load=mixed", "--set", "clients=2", "--set", "n=20", "--set", "seconds=1")
     only = ("--only", "python-threads", "--blocks", "1")
@@ -129,6 +131,7 @@ def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> N
     assert shared["measured", "long"] == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["io", "mixed"])
 def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
     ray: RayCluster, kind: str
@@ -158,6 +161,7 @@ def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
         assert {"overhead_ms.p50", "overlapped_percent"} < FANOUT.figures(trial).keys()
 
 
+@pytest.mark.integration
 def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> None:
     only = ("--only", "python-asyncio", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
     ringside("run", "fanout", *only, "--on", "auto", "--engines", "2")
@@ -167,6 +171,7 @@ def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> Non
     assert {load.upstreams for load in trial.loads} == {None}
 
 
+@pytest.mark.integration
 def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its_host(
     ray: RayCluster, workplace: Path
 ) -> None:
@@ -193,6 +198,7 @@ def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its
     assert by_name["far"].outcome is Outcome.OK, by_name["far"].detail
 
 
+@pytest.mark.integration
 def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) -> None:
     for how in ("lies", "dies"):
         folder = workplace / "contenders" / how
@@ -252,6 +258,7 @@ def assert_each_once_and_pairs_in_one_place(trials: list[Trial], blocks: int) ->
     assert {trial.outcome for trial in counted(trials)} == {Outcome.OK}
 
 
+@pytest.mark.integration
 def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]) -> None:
     process = begun(*FIB, "--blocks", "6", "--on", "auto", "--engines", "1")
     assert is_over(lambda: has_trials(3), 120)
@@ -269,6 +276,7 @@ def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]
     assert len({trial.machine for trial in counted(trials)}) == 2
 
 
+@pytest.mark.integration
 def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayCluster) -> None:
     process = begun(*FIB, "--blocks", "4", "--on", "auto", "--engines", "2")
     assert is_over(lambda: has_trials(3), 120)
@@ -284,6 +292,7 @@ def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayClus
     assert_each_once_and_pairs_in_one_place(after, 4)
 
 
+@pytest.mark.integration
 @pytest.mark.soak
 def test_four_nodes_are_two_places(ray: RayCluster) -> None:
     node = add(ray, "delta")
@@ -298,6 +307,7 @@ def test_four_nodes_are_two_places(ray: RayCluster) -> None:
     assert sorted(name for place in places for name in place.split(" ← ")) == sorted([*NODES, "delta"])
 
 
+@pytest.mark.integration
 @pytest.mark.soak
 def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluster) -> None:
     # One of this name may just have died, which Ray does not know yet.
@@ -313,6 +323,7 @@ def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluste
     assert {trial.outcome for trial in counted(stored()[1])} == {Outcome.OK}
 
 
+@pytest.mark.integration
 def test_ctrl_c_ends_contender_and_load(ray: RayCluster) -> None:
     process = begun("fib", "--only", "python-sync", "--set", "seconds=600", "--on", "auto", "--engines", "1")
     assert is_over(lambda: bool(of_cluster(ray)), 120)
@@ -335,6 +346,7 @@ def of_cluster(ray: RayCluster) -> list[int]:
     return pids
 
 
+@pytest.mark.integration
 def test_runs_whose_load_came_from_elsewhere_are_not_compared(ray: RayCluster) -> None:
     ids = []
     only = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")

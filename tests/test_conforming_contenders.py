@@ -1,4 +1,4 @@
-"""Every contender of the catalogue passes `ringside check`. `make conformance` runs these."""
+"""Every contender of the catalogue passes `ringside check`. `make integration` runs these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPTIONAL = [one.name for one in CATALOGUE.contenders()[0] if one.runtime.optiona
 CONTENDERS = [*CATALOGUE.contender_names(), *OPTIONAL]
 
 
-@pytest.mark.soak
+@pytest.mark.integration
 @pytest.mark.parametrize("name", CONTENDERS)
 def test_every_contender_of_the_catalogue_conforms(name: str) -> None:
     one = CATALOGUE.contender(name)

@@ -57,6 +57,7 @@ def made_of_all(language: str) -> Path:
     return folder
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_all_workloads_build_and_keep_the_contract(language: str, workplace: Path) -> None:
     folder = made_of_all(language)

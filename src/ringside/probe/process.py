@@ -174,7 +174,7 @@ class Probe:
             process = self._process = self._idle.pop() if keep and self._idle else _start(self.path)
             try:
                 _send(process, request, is_last=not keep and go is None)
-                for lines, rest in self._lines(process, deadline, on_tick):
+                for lines, more in self._lines(process, deadline, on_tick):
                     for line in lines:
                         if _has_outcome(messages):
                             raise ProbeError("the probe sent a message after the outcome")
@@ -186,7 +186,7 @@ class Probe:
                         if go and isinstance(messages[-1], Started):
                             go()
                             _send(process, b"", is_last=True)
-                    if keep and _has_outcome(messages) and not rest:
+                    if keep and _has_outcome(messages) and not more:
                         break
                 if keep and _is_good(messages):
                     self._idle.append(process)
@@ -229,8 +229,8 @@ class Probe:
         process: subprocess.Popen[bytes],
         deadline: float | None,
         on_tick: Callable[[], None] | None,
-    ) -> Iterator[tuple[list[bytes], bytes]]:
-        """The lines that the probe prints, as they come, with the beginning of the next. Wakes every second.
+    ) -> Iterator[tuple[list[bytes], bool]]:
+        """The lines that the probe prints, as they come, and whether the next has begun. Wakes every second.
         Raises ProbeError past the deadline."""
         assert process.stdout
         descriptor = process.stdout.fileno()
@@ -238,15 +238,19 @@ class Probe:
         poll.register(descriptor, select.POLLIN | select.POLLHUP)
         if self.interrupted:  # before there was a process to signal
             process.send_signal(signal.SIGINT)
-        rest = b""
+        rest = bytearray()
         tick_at = time.monotonic() + _TICK_S
         while True:
             if poll.poll(max(0.0, tick_at - time.monotonic()) * 1000):
                 chunk = os.read(descriptor, 1 << 16)
                 if not chunk:
                     break
-                *whole, rest = (rest + chunk).split(b"\n")
-                yield whole, rest
+                whole: list[bytes] = []
+                if b"\n" in chunk:
+                    *whole, chunk = bytes(rest + chunk).split(b"\n")
+                    rest.clear()
+                rest += chunk
+                yield whole, bool(rest)
             now = time.monotonic()
             if now < tick_at:
                 continue
@@ -262,7 +266,7 @@ class Probe:
             elif deadline is not None and now > deadline:
                 raise ProbeError("the probe hung: it did not report long after the trial's limits had passed")
         if rest:
-            yield [rest], b""
+            yield [bytes(rest)], False
 
 
 def _decoded(line: bytes, decode: Callable[[bytes], Message]) -> Message:
