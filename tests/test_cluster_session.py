@@ -35,6 +35,7 @@ class Place:
 """
 
 
+@pytest.mark.integration
 def test_nodes_without_the_resource_are_used_where_none_has_it_and_an_actor_finds_the_folder(
     ray: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

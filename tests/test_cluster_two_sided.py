@@ -62,6 +62,7 @@ def counted(trials: list[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.outcome not in REPEATABLE]
 
 
+@pytest.mark.integration
 def test_the_contender_is_on_one_node_and_its_load_comes_from_another(ray: RayCluster) -> None:
     only = ("--only", "python-asyncio,python-threads", "--set", "clients=4")
     done = ringside("run", *FIB[:1], *only, *FIB[3:], "--on", "auto", "--engines", "1")

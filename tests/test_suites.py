@@ -133,6 +133,7 @@ def server(workplace: Path) -> Callable[[str], None]:
     return add
 
 
+@pytest.mark.integration
 def test_servers_through_the_whole_path(workplace: Path, server: Callable[..., None]) -> None:
     server("good", "lies", "silent", "dies", "deaf")
     done = ringside("run", "serve", "--json", status=1)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ringside.cluster.engines import Engines
 from ringside.cluster.groups import GroupSession, Site
-from ringside.cluster.parcel import sent_probe
+from ringside.cluster.parcel import sent, sent_probe
 from ringside.cluster.two_sided import TwoSidedExecutor
 from ringside.errors import ProbeError
 from ringside.measure import host, plan, runner, sandbox
@@ -136,7 +136,7 @@ def _say_nothing(text: str) -> None:
 
 
 def _here(contender: Contender) -> Contender:
-    folder = contender.folder.absolute()
+    folder = sent(contender.folder)
     return replace(contender, folder=folder if folder.is_dir() else Path.home())
 
 

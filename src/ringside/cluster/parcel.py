@@ -33,17 +33,24 @@ def parcel(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dic
             shutil.copytree(Path(ringside.__file__).parent, folder / "ringside", ignore=_NOT_SENT)
             (folder / PROBE).parent.mkdir()
             shutil.copy2(find_probe(), folder / PROBE)
-            sent = {name: _sent(contender, folder) for name, contender in contenders.items()}
+            there = {name: _sent(contender, folder) for name, contender in contenders.items()}
         except OSError as error:
             raise UsageError(f"what nodes need cannot be gathered in {folder}: {error}") from error
-        yield folder, sent
+        yield folder, there
+
+
+def sent(path: Path) -> Path:
+    """On a node, the absolute path of something that was sent. By the package that was sent, too: where nodes
+    share a machine, Ray removes the folder and makes it again when another of them first uses it, so that the
+    working directory is gone, and the path is not."""
+    return Path(ringside.__file__).resolve().parents[1] / path
 
 
 def sent_probe() -> Probe:
     """On a node, the probe that was sent, else the one that is installed there: that of another architecture
     or C library does not start. Raises ProbeError."""
     try:
-        return Probe(str(PROBE.absolute()))
+        return Probe(str(sent(PROBE)))
     except ProbeError:
         return Probe()
 
