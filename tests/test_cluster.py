@@ -82,7 +82,7 @@ def test_machines_share_the_blocks_and_a_missing_runtime_is_missing_there_only(
         )
     )
     add_experiment("mine", "one", "two", "partly", blocks=6)
-    done = ringside("run", "mine", "--on", ray.address, "--until", "end")
+    done = ringside("run", "mine", "--on", "auto", "--until", "end")
     run, trials = stored()
     assert run.ended_at
     assert_each_once_and_pairs_on_one_machine(trials, 6, 3)

@@ -103,3 +103,14 @@ def test_a_text_that_is_none_is_a_value_error(changes: dict[str, object]) -> Non
 def test_a_column_that_figures_do_not_need_is_checked_with_the_whole(changes: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="."):
         samples_of(json.dumps({**json.loads(samples_text(TWO)), **changes}))
+
+
+@pytest.mark.parametrize("name", ["cpu_ns", "pss_bytes", "processes", "cpu_by_thread"])
+def test_a_count_that_the_store_cannot_keep_is_refused(name: str) -> None:
+    def message(value: int) -> dict[str, object]:
+        return {"t_ns": 1, name: [[5, value]] if name == "cpu_by_thread" else value}
+
+    greatest = msgspec.convert(message(2**63 - 1), Sample)
+    assert samples_of(samples_text([greatest])) == (greatest,)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(message(2**63), Sample)

@@ -8,9 +8,10 @@ import msgspec
 
 VERSION = 1
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Nanoseconds = Annotated[int, msgspec.Meta(ge=0)]
-Bytes = Annotated[int, msgspec.Meta(ge=0)]
+# The store keeps signed integers of 64 bits.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Nanoseconds = Count
+Bytes = Count
 # A histogram as `value_ns count value_ns count …`, values ascending: a text, since a store with thousands of
 # trials has many.
 Counts = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,19} [0-9]{1,19}( [0-9]{1,19} [0-9]{1,19})*)?\Z")]

@@ -60,7 +60,7 @@ class Sample(Message, frozen=True, tag_field="type", tag="sample"):
     voluntary_switches: Count = 0
     involuntary_switches: Count = 0
     run_queue_ns: Nanoseconds = 0
-    cpu_by_thread: tuple[tuple[int, Nanoseconds], ...] | None = None
+    cpu_by_thread: tuple[tuple[Count, Nanoseconds], ...] | None = None
     kernel_bytes: Bytes | None = None
     tcp_bytes: Bytes | None = None
 
