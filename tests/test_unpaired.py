@@ -285,3 +285,11 @@ def test_many_differences() -> None:
     there, back = shift(one, other), shift(other, one)
     assert there.low is not None
     assert back.high == near(-there.low)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_many_equal_values_whose_difference_is_rounded(seed: int) -> None:
+    dice = random.Random(seed)
+    one, other = dice.uniform(-5, 5), dice.uniform(-5, 5)
+    found = shift([one] * 400, [other] * 400)
+    assert [found.estimate, found.low, found.high] == pytest.approx([one - other] * 3, rel=0, abs=1e-14)

@@ -18,8 +18,8 @@ _BESIDE = 3_000
 
 class Selection:
     """Order statistics of numbers of which `count_at_most(bound)` are at most that large, and which
-    `between(low, high)` lists where they are above `low` and at most `high`. None is below `low`, the least
-    of them, or above `high`."""
+    `between(low, high)` lists where they are above `low` and at most `high`. None is above `high`; those that
+    are not above `low` equal it."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from ringside.model.results import Interval
@@ -118,7 +118,6 @@ class _WalshAverages:
         self.total = self.n * (self.n + 1) // 2
         self._values: np.ndarray = np.sort(np.array(values, dtype=float))
         self._stored: np.ndarray | None = None
-        self._selection: Selection | None = None
         if self.n <= _MAX_STORED:
             row, column = _pairs(self.n)
             self._stored = np.sort((self._values[row] + self._values[column]) / 2)
@@ -133,10 +132,12 @@ class _WalshAverages:
         """The k-th smallest average, from 0."""
         if self._stored is not None:
             return float(self._stored[k])
-        if self._selection is None:
-            low, high = float(self._values[0]), float(self._values[-1])
-            self._selection = Selection(self.count_at_most, self._between, low, high)
         return self._selection.smallest(k)
+
+    @cached_property
+    def _selection(self) -> Selection:
+        low, high = float(self._values[0]), float(self._values[-1])
+        return Selection(self.count_at_most, self._between, low, high)
 
     def _count(self, bound: float, side: Literal["left", "right"]) -> int:
         if self._stored is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,6 @@ class _Differences:
         self._one: np.ndarray = np.sort(np.array(one, dtype=float))
         self._other: np.ndarray = np.sort(np.array(other, dtype=float))
         self._stored: np.ndarray | None = None
-        self._selection: Selection | None = None
         if self.total <= _MAX_STORED:
             self._stored = np.sort(np.subtract.outer(self._one, self._other), axis=None)
 
@@ -91,10 +90,15 @@ class _Differences:
         """The k-th smallest difference, from 0."""
         if self._stored is not None:
             return float(self._stored[k])
-        if self._selection is None:
-            low, high = float(self._one[0] - self._other[-1]), float(self._one[-1] - self._other[0])
-            self._selection = Selection(self._count_at_most, self._between, low, high)
         return self._selection.smallest(k)
+
+    @cached_property
+    def _selection(self) -> Selection:
+        low, high = self._one[0] - self._other[-1], self._one[-1] - self._other[0]
+        # Sums of a bound and a value are rounded, so that a difference may seem to be above itself.
+        ends = self._numpy.abs([self._one[0], self._one[-1], self._other[0], self._other[-1]])
+        margin = 2 * self._numpy.spacing(ends.max())
+        return Selection(self._count_at_most, self._between, float(low - margin), float(high + margin))
 
     def _count_at_most(self, bound: float) -> int:
         return int(self._up_to(bound).sum())
