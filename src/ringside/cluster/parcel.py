@@ -33,7 +33,7 @@ def parcel(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dic
             shutil.copytree(Path(ringside.__file__).parent, folder / "ringside", ignore=_NOT_SENT)
             (folder / PROBE).parent.mkdir()
             shutil.copy2(find_probe(), folder / PROBE)
-            there = {name: _sent(contender, folder) for name, contender in contenders.items()}
+            there = {name: _packed(contender, folder) for name, contender in contenders.items()}
         except OSError as error:
             raise UsageError(f"what nodes need cannot be gathered in {folder}: {error}") from error
         yield folder, there
@@ -55,7 +55,7 @@ def sent_probe() -> Probe:
         return Probe()
 
 
-def _sent(contender: Contender, folder: Path) -> Contender:
+def _packed(contender: Contender, folder: Path) -> Contender:
     if not contender.has_sources:
         return contender
     # `name@runtime` is in the folder of `name`; one from outside may have the name of another.

@@ -68,10 +68,6 @@ class _Ours(msgspec.Struct, frozen=True):
     machine: str = ""
 
 
-class _Loads(msgspec.Struct, frozen=True):
-    loads: tuple[LoadMessage, ...] = ()
-
-
 class _OursAndLoads(_Ours, frozen=True):
     loads: tuple[LoadMessage, ...] = ()
 
@@ -113,7 +109,7 @@ def trial_of(row: Any, *, seconds: bool = True) -> Trial:
 
 def seconds_of(outcome_line: str, step: str, name: str) -> tuple[SecondOfLoad, ...]:
     """The seconds of a load that `trial_of` left out. Raises ValueError where the text is no such column."""
-    kept: _Loads = _json(outcome_line, _Loads)
+    kept: _OursAndLoads = _json(outcome_line, _OursAndLoads)
     return next((load.series for load in kept.loads if (load.step, load.name) == (step, name)), ())
 
 

@@ -154,8 +154,9 @@ class Ring(Workload):
         return figures
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        repeats_ns = trial.repeats_ns("relay")
-        deliveries = self.work(trial.cell.point) if repeats_ns else 1
+        if not (repeats_ns := trial.repeats_ns("relay")):
+            return ()
+        deliveries = self.work(trial.cell.point)
         return tuple(relay_ns / deliveries for relay_ns in repeats_ns)
 
 
