@@ -4,6 +4,7 @@ it gets with its documented error, and do nothing else."""
 from __future__ import annotations
 
 import copy
+import io
 import json
 import lzma
 import math
@@ -12,29 +13,33 @@ import shutil
 import sqlite3
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from rich.console import Console
 
 from ringside.analysis.run import analyse, needs_samples
+from ringside.analysis.run_diff import diff
 from ringside.catalogue.experiments import read_experiment, read_suite
 from ringside.catalogue.manifests import read_contender
 from ringside.catalogue.published import read_published
 from ringside.cli import context
-from ringside.errors import CatalogueError, ProbeError, RingsideError, StoreError
+from ringside.errors import CatalogueError, ProbeError, RingsideError, StoreError, UsageError
 from ringside.measure import plan
 from ringside.measure.trials import with_messages
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe import protocol
 from ringside.probe.protocol import engine_message, trial_message
-from ringside.render import csv, documents, markdown
+from ringside.publish import data as site_data
+from ringside.publish.runs import page_of
+from ringside.render import csv, documents, markdown, terminal
 from ringside.render.exports import TEXT_FORMATS
+from ringside.render.html import page
 from ringside.store import Store, record
-from ringside.store.plans import read_plan
 from ringside.workloads import workload as find_workload
 from tests.runs import ROOT, experiment, make_run
 
@@ -299,9 +304,13 @@ def read_everything(store: Store) -> None:
         csv.render(analysis).encode()
         markdown.render(analysis).encode()
         for render in TEXT_FORMATS.values():
-            json.loads(render(analysis))
-        files = [digest for each in read_plan(run).contenders.values() for digest in each.files.values()]
-        store.sources(files)
+            # Some have no place for such a run.
+            with suppress(UsageError):
+                json.loads(render(analysis))
+        terminal.show(analysis, Console(file=io.StringIO(), width=90))
+        page.render([page_of(store, run)])
+        json.loads(site_data.as_bytes(site_data.published(analysis)))
+        diff(analysis, analysis)
 
 
 _JSON_COLUMNS = (
@@ -310,15 +319,20 @@ _JSON_COLUMNS = (
 )
 
 
-def records() -> Reader:
-    """Runs as one file, from the bytes to the exports."""
+def records(folder: Path) -> Reader:
+    """Runs as one file, from the bytes to the exports: a small one, and one of each problem."""
     with _small_store("sqlite://") as store:
-        tables = json.loads(json.dumps({"record": record.FORMAT, "tables": store.rows_of(store.runs())}))
-    packed = lzma.compress(json.dumps(tables).encode())
+        small = json.loads(json.dumps({"record": record.FORMAT, "tables": store.rows_of(store.runs())}))
+    packed = lzma.compress(json.dumps(small).encode())
+    path = folder / "format1.sqlite"
+    path.write_bytes(lzma.decompress((ROOT / "tests" / "stores" / "format1.sqlite.xz").read_bytes()))
+    with closing(Store(path)) as store:
+        real: list[Any] = [{"record": record.FORMAT, "tables": store.rows_of([run])} for run in store.runs()]
 
     def make(dice: random.Random) -> bytes:
         if dice.random() < 0.1:
             return changed_bytes(dice, packed)
+        tables = small if dice.random() < 0.8 else dice.choice(real)
         document = changed_value(dice, tables) if dice.random() < 0.3 else copy.deepcopy(tables)
         rows = document.get("tables", {}) if isinstance(document, dict) else {}
         # Columns that hold JSON themselves.
@@ -377,7 +391,7 @@ def all_readers(folder: Path) -> dict[str, Reader]:
         "manifests": manifests(),
         "experiments": experiments(),
         "published figures": published(),
-        "records": records(),
+        "records": records(folder),
         "stores": stores(folder),
     }
 

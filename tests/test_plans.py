@@ -301,6 +301,7 @@ def test_a_later_version_is_refused_in_one_line() -> None:
         VERSION_1 | {"experiment": {**VERSION_1["experiment"], "margin": "5%"}},
         VERSION_1 | {"contenders": {"go": {"model": "m"}}},
         VERSION_1 | {"contenders": {"go": "m"}},
+        VERSION_1 | {"contenders": {"go": {"title": "Go", "kind": "fast"}}},
         VERSION_1 | {"contenders": ["go"]},
     ],
 )

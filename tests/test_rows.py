@@ -12,7 +12,7 @@ import pytest
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Span, Trial
 from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad, TrialOutcome
-from ringside.store.rows import seconds_of, trial_of, trial_values
+from ringside.store.rows import run_of, seconds_of, trial_of, trial_values
 
 TRIAL = Trial(
     block=1,
@@ -129,6 +129,60 @@ def test_keys_that_this_version_does_not_know_are_ignored() -> None:
 def test_a_row_that_is_none_is_a_value_error(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="."):
         trial_of(row(**changes))
+
+
+def run_row(plan: Any = None, host: Any = None) -> SimpleNamespace:
+    return SimpleNamespace(
+        id="1-x",
+        experiment="x",
+        started_at="2026-01-01T00:00:00.000+00:00",
+        ended_at=None,
+        seed=1,
+        plan=json.dumps(plan or {}),
+        host=json.dumps(host or {}),
+    )
+
+
+def test_all_facts_of_a_machine_are_kept() -> None:
+    own = {"cpu_model": "A", "cpus": 2, "cpus_usable": [0, 1], "memory_bytes": 9, "limits": {"x": 1}}
+    host = {**own, "turbo": None, "engines": {"c": own}, "machines": {"a": own, "b": {**own, "cpus": 4}}}
+    assert run_of(run_row(host=host)).host == host
+    # Of `load --from`.
+    assert run_of(run_row(host={"engines": ["a", "b"]})).host == {"engines": ["a", "b"]}
+    assert run_of(run_row(host={"engines": 2})).host == {"engines": 2}
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        {"cpus_usable": [[]]},
+        {"cpus_usable": "0,1"},
+        {"cpus": "two"},
+        {"memory_bytes": -1},
+        {"cpu_model": ["x"]},
+        {"machines": {"a": {"cpus_usable": [{}]}}},
+        {"machines": ["a"]},
+        {"engines": {"a": 5}},
+    ],
+)
+def test_facts_of_another_type_are_a_value_error(host: dict[str, Any]) -> None:
+    """What a page makes of them would fail later, or show nonsense."""
+    with pytest.raises(ValueError, match=r"`\$\."):
+        run_of(run_row(host=host))
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"suite": "mine"},
+        {"contenders": ["go"]},
+        {"contenders": {"go": {"files": {"ring.go": 5}}}},
+        {"experiment": {"title": 5}},
+    ],
+)
+def test_a_plan_of_another_shape_is_a_value_error(plan: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"`\$\."):
+        run_of(run_row(plan=plan))
 
 
 def test_seconds_of_loads_are_read_apart() -> None:

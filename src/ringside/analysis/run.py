@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
 from ringside.analysis import plausibility
 from ringside.analysis.breakdown import BreakdownRow, breakdown
@@ -25,6 +26,7 @@ from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
 from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
 from ringside.analysis.warmup import WarmUp, analyse_warm_ups
+from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial
 from ringside.stats.ratio import paired_ratio
@@ -34,7 +36,6 @@ from ringside.workloads.base import Measurement, ScalingLaw, Workload
 
 # A factor with so many levels is swept where the experiment names none.
 _SWEEP_LEVELS = 3
-_CLASSES = ("idiomatic", "bare", "floor")
 
 Comparisons = Mapping[tuple[str, str], Comparison]
 
@@ -305,7 +306,7 @@ def without_repeated(trials: Sequence[Trial]) -> list[Trial]:
 def _classes(plan: RunPlan) -> list[list[str]]:
     """The contenders by class: that of the baseline first, the floor last."""
     kinds = {name: plan.contenders[name].kind for name in plan.experiment.contenders}
-    order = dict.fromkeys((kinds[plan.experiment.baseline], *_CLASSES))
+    order = dict.fromkeys((kinds[plan.experiment.baseline], *get_args(ContenderClass)))
     return [[name for name, kind in kinds.items() if kind == each] for each in order]
 
 

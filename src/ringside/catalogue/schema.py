@@ -6,11 +6,12 @@ no type is an error. docs/KEYS.md is made from the descriptions (`reference`).
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Level
 
 
@@ -107,9 +108,6 @@ class BuildTable(_Table, frozen=True, kw_only=True):
     ]
 
 
-Class = Literal["idiomatic", "bare", "floor"]
-
-
 class WorkloadTable(_Table, frozen=True, kw_only=True):
     """The contender's part in the workload of that name; `ringside list workloads` prints them."""
 
@@ -120,7 +118,7 @@ class WorkloadTable(_Table, frozen=True, kw_only=True):
             "`{build}` and the names of the workload's factors, such as `{cores}`."
         ),
     ]
-    kind: Annotated[Class | None, _about("The class of this program. Default: the manifest's.")] = (
+    kind: Annotated[ContenderClass | None, _about("The class of this program. Default: the manifest's.")] = (
         msgspec.field(name="class", default=None)
     )
     most: Annotated[
@@ -154,7 +152,7 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
     scheduler: Annotated[str, _at_most(60), _about("What schedules its units, for tables and reports.")] = ""
     parallel: Annotated[bool, _about("Whether its units can run on several CPUs at one time.")] = False
     kind: Annotated[
-        Class,
+        ContenderClass,
         _about(
             "`idiomatic`; `bare`: written by hand on the runtime's own sockets; `floor`: `limit`, with which "
             "the others are compared."

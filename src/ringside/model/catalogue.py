@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from ringside.model.design import Level
+
+ContenderClass = Literal["idiomatic", "bare", "floor"]
 
 # What is replaced in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -39,7 +42,7 @@ class WorkloadEntry:
     `{port}`."""
 
     command: tuple[str, ...]
-    kind: str = "idiomatic"
+    kind: ContenderClass = "idiomatic"
     most: Mapping[str, int] = field(default_factory=dict)
     only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
     host: bool = False
@@ -65,7 +68,7 @@ class Contender:
     runtime: Runtime
     builds: tuple[tuple[str, ...], ...]
     workloads: Mapping[str, WorkloadEntry]
-    kind: str = "idiomatic"
+    kind: ContenderClass = "idiomatic"
     without: Mapping[str, str] = field(default_factory=dict)
     has_sources: bool = True
 

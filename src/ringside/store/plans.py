@@ -14,7 +14,7 @@ from typing import Any, Required, TypedDict
 import msgspec
 
 from ringside.errors import StoreError
-from ringside.model.catalogue import Published
+from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Experiment, Goal, Level, Point
 from ringside.model.results import Run
 from ringside.text import one_line
@@ -36,7 +36,7 @@ class PlannedContender:
     queue: str = ""
     scheduler: str = ""
     parallel: bool = False
-    kind: str = "idiomatic"
+    kind: ContenderClass = "idiomatic"
     runtime: str = ""
     runs_on: str = ""
     command: tuple[str, ...] = ()

@@ -123,11 +123,18 @@ def _cell(contender: str, point: Any) -> Cell:
     return Cell(contender, Point(tuple(_json(point, dict[str, Level]).items())))
 
 
-def run_of(row: Any) -> Run:
-    """The run of a row. Raises ValueError where the row is none."""
-    kept = {name: getattr(row, name) for name in ("id", "experiment", "started_at", "ended_at", "seed")}
-    values = {name: _json(getattr(row, name), dict[str, Any]) for name in ("plan", "host")}
-    return msgspec.convert({**kept, **values}, Run)
+class _Facts(msgspec.Struct, frozen=True):
+    """The facts of a machine that something is made of. Others are only shown; all may be missing."""
+
+    cpu_model: str | None = None
+    cpus: Count | None = None
+    cpus_usable: tuple[Count, ...] | None = None
+    memory_bytes: Bytes | None = None
+    kernel: str | None = None
+    hypervisor: str | None = None
+    # How many, their names, or the facts of each by its name.
+    engines: Count | list[str] | dict[str, _Facts] | None = None
+    machines: dict[str, _Facts] | None = None
 
 
 class _TitledExperiment(msgspec.Struct):
@@ -139,6 +146,25 @@ class _TitledPlan(msgspec.Struct):
 
     experiment: _TitledExperiment = msgspec.field(default_factory=_TitledExperiment)
     suite: dict[str, Any] | None = None
+
+
+class _KnownContender(msgspec.Struct):
+    files: dict[str, str] = {}
+
+
+class _KnownPlan(_TitledPlan):
+    """What is asked of a plan without reading it whole (`plans.py`)."""
+
+    contenders: dict[str, _KnownContender] = {}
+
+
+def run_of(row: Any) -> Run:
+    """The run of a row. Raises ValueError where the row is none."""
+    kept = {name: getattr(row, name) for name in ("id", "experiment", "started_at", "ended_at", "seed")}
+    values = {name: _json(getattr(row, name), dict[str, Any]) for name in ("plan", "host")}
+    msgspec.convert(values["plan"], _KnownPlan)
+    msgspec.convert(values["host"], _Facts)
+    return msgspec.convert({**kept, **values}, Run)
 
 
 def titles_of(plan: Any) -> dict[str, str]:
