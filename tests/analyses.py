@@ -11,6 +11,7 @@ import pytest
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run import analyse as analyse_run
+from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, Show
 from ringside.model.results import Interval, Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
@@ -66,7 +67,7 @@ def analysis(
     measurement: Measurement | None = None,
     baseline: str = "",
     floor: str | None = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, ContenderClass] | None = None,
     metrics: Sequence[str] = (),
     ratios: Sequence[tuple[str, str]] = (),
     failed: Collection[tuple[str, Point]] = (),
@@ -179,7 +180,7 @@ def planned(
     *,
     workload: str = Exact.name,
     blocks: int = 7,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, ContenderClass] | None = None,
     ended: bool = True,
     **of_experiment: Any,
 ) -> Run:

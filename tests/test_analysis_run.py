@@ -10,6 +10,7 @@ import pytest
 
 from ringside.analysis.comparisons import Ranking
 from ringside.analysis.run import RunAnalysis, without_repeated
+from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Point
 from ringside.model.results import (
     Diagnostic,
@@ -166,7 +167,7 @@ def test_contenders_are_ranked_inside_their_class() -> None:
     """The baseline's class stands first, and has the best; of a class of one there is nothing to rank."""
     hops = {"thin": 10.0, "plain": 100.0, "limit": 1.0, "thinner": 5.0, "other": 200.0}
     values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in hops.items()}
-    bare = {"thin": "bare", "thinner": "bare"}
+    bare: dict[str, ContenderClass] = {"thin": "bare", "thinner": "bare"}
 
     idiomatic = analysis(values, baseline="plain", floor="limit", kinds=bare)
     ranks = {"plain": (1, 1), "other": (2, 2), "thinner": (1, 1), "thin": (2, 2)}

@@ -256,6 +256,32 @@ def test_several_processes_can_make_a_store_at_the_same_time(where: str) -> None
     assert len({run.id for run in Store(where).runs()}) == 3
 
 
+def test_stores_are_made_at_the_same_instant(tmp_path: Path) -> None:
+    """SQLite does not wait where two processes switch to a write-ahead log at once."""
+    program = (
+        "import sys, time; from pathlib import Path; from tests.test_store import Store\n"
+        "print(flush=True); at = float(sys.stdin.readline())\n"
+        "for number in range(40):\n"
+        "    while time.monotonic() < at + number * 0.05: pass\n"
+        "    Store(Path(sys.argv[1], f'{number}.sqlite')).close()\n"
+    )
+    command, pipe = [sys.executable, "-c", program, str(tmp_path)], subprocess.PIPE
+    makers = [
+        subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(3)
+    ]
+    for maker in makers:
+        assert maker.stdout
+        maker.stdout.readline()
+    at = time.monotonic() + 0.1
+    for maker in makers:
+        assert maker.stdin
+        maker.stdin.write(f"{at}\n")
+        maker.stdin.flush()
+    for maker in makers:
+        _, errors = maker.communicate(timeout=120)
+        assert maker.returncode == 0, errors
+
+
 def test_reading_alone_never_makes_a_store(tmp_path: Path) -> None:
     empty, missing = tmp_path / "empty", tmp_path / "deep" / "s.sqlite"
     empty.touch()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringside.analysis.run import RunAnalysis
+from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Point
 from ringside.render.answers import answers, leaders
 from tests.analyses import Exact, analyse, analysis, planned, point, scaled
@@ -106,7 +107,7 @@ def test_ratios_stay_inside_the_class_of_the_baseline() -> None:
         (name, P): {"hop_ns": scaled(value)}
         for name, value in (("go", 100.0), ("rust", 150.0), ("erlang", 2.0), ("python", 300.0))
     }
-    kinds = {"erlang": "bare", "python": "bare"}
+    kinds: dict[str, ContenderClass] = {"erlang": "bare", "python": "bare"}
     found = analysis(values, measurement=Exact(), baseline="go", kinds=kinds)
     assert text(found) == (
         "go is first: time per hop 100 ns (97–104). rust takes 1.50 times (1.50–1.50) as long as go"

@@ -9,7 +9,7 @@ import pytest
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.warmup import WarmUp
-from ringside.model.catalogue import Published
+from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
 from ringside.render import sentences
@@ -316,7 +316,7 @@ def test_contenders_show_the_columns_in_which_somebody_has_text(ring: RunAnalysi
 
 
 def test_a_contender_of_several_runs_has_the_texts_of_all_its_programs(ring: RunAnalysis) -> None:
-    kinds = {"erlang": "bare", "go": "idiomatic"}
+    kinds: dict[str, ContenderClass] = {"erlang": "bare", "go": "idiomatic"}
     planned = {
         name: PlannedContender(name, kind=kind, runs_on="X", version="1") for name, kind in kinds.items()
     }
@@ -330,7 +330,8 @@ def test_a_contender_of_several_runs_has_the_texts_of_all_its_programs(ring: Run
 def test_classes_stand_in_tables_where_they_differ() -> None:
     values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in (("erlang", 100.0), ("go", 150.0))}
     planned = {
-        name: PlannedContender(name, kind=kind) for name, kind in (("erlang", "bare"), ("go", "idiomatic"))
+        "erlang": PlannedContender("erlang", kind="bare"),
+        "go": PlannedContender("go", kind="idiomatic"),
     }
     table = points.point_table(analysis(values, contenders=planned), P)
     assert table.columns[:3] == ("contender", "class", "Per hop")

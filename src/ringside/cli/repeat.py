@@ -44,10 +44,11 @@ def repeat(
     from ringside.measure.suites import runs_of
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome
+    from ringside.store.plans import read_plan
 
     storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
-    runs = [each for each in runs if contender in each.plan.get("contenders", {})] or runs[:1]
+    runs = [each for each in runs if contender in read_plan(each).contenders] or runs[:1]
     if len(runs) > 1:
         ids = ", ".join(each.id for each in runs)
         raise UsageError(f"{run} is a suite of runs: name one of {ids}")

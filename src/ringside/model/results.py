@@ -82,8 +82,10 @@ class Run:
 
     @property
     def suite(self) -> Mapping[str, Any]:
-        """The suite that the run is a part of: its id, name and options; empty for a run by itself."""
-        return self.plan.get("suite") or {}
+        """The suite that the run is a part of: its id, name and options; empty for a run by itself, and where
+        the plan, of a later version, say, has something else there."""
+        suite = self.plan.get("suite")
+        return suite if isinstance(suite, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,6 +20,9 @@ from ringside.text import one_line
 
 # Of the lock that those have who begin runs, or make tables, in PostgreSQL.
 _WRITERS_KEY = 0x52696E6773696465
+
+# So long others may take to write.
+_PATIENCE_S = 10.0
 
 # What to do about SQLite's errors.
 _HINTS = {
@@ -81,7 +85,7 @@ class Database:
             # Kept in the file itself, so not before it is known to be ours. WAL and NORMAL: a commit outlives
             # ringside's own death; a power cut may take the last trials, whole.
             with self._begin() as connection:
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                _write_ahead(connection)
         # One connection for all trials: opening one for each costs more than the commit.
         try:
             self._connection = self.engine.connect()
@@ -230,8 +234,23 @@ def _table_names(connection: sa.Connection) -> set[str]:
     return set(sa.inspect(connection).get_table_names())
 
 
+def _write_ahead(connection: sa.Connection) -> None:
+    """Switch to a write-ahead log, where the store is a file. SQLite waits for others that write, but not where
+    two switch at once."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            return
+        except sa.exc.OperationalError as error:
+            is_locked = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_locked or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
 def _tune_sqlite(connection: Any, _record: Any) -> None:
-    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=10000"):
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={_PATIENCE_S * 1000:.0f}"):
         connection.execute(f"PRAGMA {pragma}")
 
 

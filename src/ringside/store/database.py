@@ -244,12 +244,7 @@ class Store:
         """The rows of all tables that belong to runs, by the tables' names: what `add_rows` takes."""
         ids = [run.id for run in runs]
         mine = sa.select(TRIAL.c.id).where(TRIAL.c.run_id.in_(ids))
-        hashes = {
-            digest
-            for run in runs
-            for contender in run.plan.get("contenders", {}).values()
-            for digest in contender.get("files", {}).values()
-        }
+        hashes = set().union(*map(rows.hashes_of, runs))
         queries = {
             RUN.name: sa.select(RUN).where(RUN.c.id.in_(ids)).order_by(RUN.c.started_at, RUN.c.id),
             SOURCE.name: sa.select(SOURCE).where(SOURCE.c.hash.in_(sorted(hashes))).order_by(SOURCE.c.hash),

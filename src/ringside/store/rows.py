@@ -148,23 +148,30 @@ class _TitledPlan(msgspec.Struct):
     suite: dict[str, Any] | None = None
 
 
-class _KnownContender(msgspec.Struct):
-    files: dict[str, str] = {}
-
-
-class _KnownPlan(_TitledPlan):
-    """What is asked of a plan without reading it whole (`plans.py`)."""
-
-    contenders: dict[str, _KnownContender] = {}
-
-
 def run_of(row: Any) -> Run:
     """The run of a row. Raises ValueError where the row is none."""
     kept = {name: getattr(row, name) for name in ("id", "experiment", "started_at", "ended_at", "seed")}
     values = {name: _json(getattr(row, name), dict[str, Any]) for name in ("plan", "host")}
-    msgspec.convert(values["plan"], _KnownPlan)
     msgspec.convert(values["host"], _Facts)
     return msgspec.convert({**kept, **values}, Run)
+
+
+class _ContenderOfFiles(msgspec.Struct):
+    files: dict[str, str] = {}
+
+
+class _PlanOfFiles(msgspec.Struct):
+    contenders: dict[str, _ContenderOfFiles] = {}
+
+
+def hashes_of(run: Run) -> set[str]:
+    """The hashes of the sources of a run's contenders; none where its plan, of a later version, say, does not
+    have them as this one does."""
+    try:
+        plan = msgspec.convert(run.plan, _PlanOfFiles)
+    except msgspec.ValidationError:
+        return set()
+    return {digest for contender in plan.contenders.values() for digest in contender.files.values()}
 
 
 def titles_of(plan: Any) -> dict[str, str]:
