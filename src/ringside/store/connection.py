@@ -235,8 +235,8 @@ def _table_names(connection: sa.Connection) -> set[str]:
 
 
 def _write_ahead(connection: sa.Connection) -> None:
-    """Switch to a write-ahead log, where the store is a file. SQLite waits for others that write, but not where
-    two switch at once."""
+    """Switch to a write-ahead log, where the store is a file. SQLite waits for others that write, but not
+    where two switch at once."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
