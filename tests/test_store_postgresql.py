@@ -4,6 +4,7 @@ share."""
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -19,7 +20,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from ringside.errors import NoStoreError, StoreError
-from ringside.store import Store, migrations
+from ringside.store import Store, connection, migrations
 from ringside.store.tables import METADATA, REVISIONS
 from tests.command_line import RINGSIDE, ringside
 from tests.postgresql import Server
@@ -90,6 +91,64 @@ def test_a_password_is_not_shown() -> None:
     assert "secret" not in str(caught.value)
     assert "postgresql+psycopg://me:***@127.0.0.1:1/none: connection failed" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a listener that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_server_that_never_answers_is_one_line(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_CONNECT_S", 2)
+    with pytest.raises(StoreError, match=rf"//{silent}/none: .*timeout expired") as caught:
+        Store(f"postgresql://{silent}/none")
+    assert "\n" not in str(caught.value)
+    done = ringside("list", "runs", "--store", f"postgresql://{silent}/none?connect_timeout=2", status=2)
+    assert "timeout expired" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_silence_has_limits_unless_the_url_has_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def limits(url: str) -> dict[str, int]:
+        return connection._limits(sa.engine.make_url(url))
+
+    place = "postgresql+psycopg://host/database"
+    assert limits(place) == {
+        "connect_timeout": 10,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 60_000,
+    }
+    own = limits(f"{place}?connect_timeout=3&tcp_user_timeout=5000")
+    assert own == {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "4")
+    assert "connect_timeout" not in limits(place)
+    # Others have other words for it.
+    assert limits("postgresql+pg8000://host/database") == limits("mysql+pymysql://host/database") == {}
+
+
+def test_a_lock_that_a_lost_server_cannot_answer_is_one_line(postgresql: Server, url: str) -> None:
+    store = Store(url)
+    run = begin(store)
+    # Without and with a connection that is there already.
+    for _ in range(2):
+        postgresql.stop()
+        try:
+            with pytest.raises(StoreError) as caught:
+                store.is_held(run.id)
+            assert "\n" not in str(caught.value)
+            with pytest.raises(StoreError):
+                store.state(run.id, None)
+            with pytest.raises(StoreError), store.hold(run):
+                raise AssertionError("nothing holds it")
+        finally:
+            postgresql.start()
+        assert not store.is_held(run.id)
+    with store.hold(run):
+        assert store.is_held(run.id)
 
 
 def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,12 @@ _WRITERS_KEY = 0x52696E6773696465
 # So long others may take to write.
 _PATIENCE_S = 10.0
 
+# A server that accepts connections and does not answer, or whose network is gone, would be waited for without
+# an end: by default libpq has no limit, and Linux tries to deliver for a quarter of an hour. Parameters of
+# libpq's; a URL may have others.
+_CONNECT_S = 10
+_SILENCE_S = 60
+
 # What to do about SQLite's errors.
 _HINTS = {
     "database or disk is full": "free some space",
@@ -63,7 +69,7 @@ class Database:
             if self.path is None:
                 url = _with_driver(sa.engine.make_url(self._location))
                 self.where = str(url)
-                self.engine = sa.create_engine(url)
+                self.engine = sa.create_engine(url, connect_args=_limits(url))
                 if read_only:
                     self.engine = self.engine.execution_options(postgresql_readonly=True)
             elif read_only:
@@ -87,10 +93,8 @@ class Database:
             with self._begin() as connection:
                 _write_ahead(connection)
         # One connection for all trials: opening one for each costs more than the commit.
-        try:
+        with self.own_errors():
             self._connection = self.engine.connect()
-        except sa.exc.SQLAlchemyError as error:
-            raise self._error(error) from error
 
     def _check(self, connection: sa.Connection, *, create: bool) -> None:
         """Refuse what is no store of this format, before anything is written to it."""
@@ -134,21 +138,26 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
+    def own_errors(self) -> Iterator[None]:
+        """Where the database fails, the error is a StoreError of one line."""
+        try:
+            yield
+        except sa.exc.SQLAlchemyError as error:
+            raise self._error(error) from error
+
+    @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
         try:
-            with self.engine.begin() as connection:
+            with self.own_errors(), self.engine.begin() as connection:
                 yield connection
         # SQLite's own words about a damaged file may be no text.
-        except (sa.exc.SQLAlchemyError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise self._error(error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
-        try:
-            with self._connection.begin():
-                yield self._connection
-        except sa.exc.SQLAlchemyError as error:
-            raise self._error(error) from error
+        with self.own_errors(), self._connection.begin():
+            yield self._connection
 
     @contextmanager
     def reading(self, what: str) -> Iterator[sa.Connection]:
@@ -190,6 +199,22 @@ class Database:
 def _with_driver(url: sa.URL) -> sa.URL:
     """The driver that the extra `postgresql` brings, where none is named."""
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
+
+
+def _limits(url: sa.URL) -> dict[str, int]:
+    """How long a silent PostgreSQL is waited for, as far as neither the URL nor libpq's environment says."""
+    if url.get_backend_name() != "postgresql" or url.get_driver_name() not in ("psycopg", "psycopg2"):
+        return {}
+    limits = {
+        "connect_timeout": _CONNECT_S,
+        "keepalives_idle": _SILENCE_S // 2,
+        "keepalives_interval": _SILENCE_S // 6,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 1000 * _SILENCE_S,
+    }
+    if "PGCONNECT_TIMEOUT" in os.environ:
+        del limits["connect_timeout"]
+    return {name: value for name, value in limits.items() if name not in url.query}
 
 
 def _url(path: Path, create: bool) -> str:

@@ -23,12 +23,14 @@ class RunLocks:
     """Locks of a database's runs: files beside it, or locks of its own."""
 
     def __init__(self, database: Database) -> None:
+        self._database = database
         self._engine = database.engine
         self._path = database.path
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
-        """Keep others from adding to a run. Raises UsageError where another process already does."""
+        """Keep others from adding to a run. Raises UsageError where another process already does, StoreError
+        where the database fails."""
         busy = _busy(run_id)
         if self._path is None:
             with self._own_lock(run_id) as is_ours:
@@ -54,7 +56,7 @@ class RunLocks:
 
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
-        and given back at once."""
+        and given back at once. Raises StoreError where the database fails."""
         if self._path is None:
             return self._is_own_lock_held(run_id)
         try:
@@ -75,11 +77,15 @@ class RunLocks:
         if self._engine.dialect.name != "postgresql":
             yield True
             return
-        connection = self._engine.connect()
+        with self._database.own_errors():
+            connection = self._engine.connect()
         try:
-            # No transaction stays open for the length of a run.
-            connection.execution_options(isolation_level="AUTOCOMMIT")
-            yield bool(connection.execute(sa.select(sa.func.pg_try_advisory_lock(_key(run_id)))).scalar())
+            with self._database.own_errors():
+                # No transaction stays open for the length of a run.
+                connection.execution_options(isolation_level="AUTOCOMMIT")
+                query = sa.select(sa.func.pg_try_advisory_lock(_key(run_id)))
+                is_free = bool(connection.execute(query).scalar())
+            yield is_free
         finally:
             # Not to the pool, which would keep the lock.
             connection.invalidate()
@@ -94,7 +100,7 @@ class RunLocks:
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
             "AND (classid::bigint << 32 | objid::bigint) = :key"
         )
-        with self._engine.connect() as connection:
+        with self._database.own_errors(), self._engine.connect() as connection:
             return connection.execute(sa.text(query), {"key": _key(run_id)}).first() is not None
 
     def _lock_path(self, run_id: str) -> Path:
