@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import importlib
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from ringside.cluster import session
 from ringside.cluster.session import connect
 from ringside.errors import ClusterError, UsageError
 from tests.ray_cluster import RayCluster, started
@@ -73,6 +77,69 @@ def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
         said = f"there is no cluster at {where}: .*ray start --head"
         with pytest.raises(ClusterError, match=said), connect(where):
             pass
+
+
+@contextmanager
+def listening(answer: bytes | None) -> Iterator[str]:
+    """Where somebody listens who answers everybody with these bytes and the end, or with nothing at all."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            # It may be gone before it has read all.
+            with connection, suppress(OSError):
+                if answer is not None:
+                    connection.sendall(answer)
+                    connection.shutdown(socket.SHUT_WR)
+                while connection.recv(1000):
+                    pass
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"ray://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        b"",
+        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+        b"SSH-2.0-x\r\n",
+        # Frames of HTTP/2 that are no settings, of a stream, and too short.
+        bytes([0, 0, 8, 6, 0, 0, 0, 0, 0]),
+        bytes([0, 0, 0, 4, 0, 0, 0, 0, 1]),
+        bytes([0, 0, 0, 4]),
+    ],
+)
+def test_who_is_not_ray_is_refused_without_ray(answer: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_ANSWER_TIMEOUT_S", 0.2)
+    with listening(answer) as where:
+        said = f"there is no cluster at {where}: what listens there is not Ray; .*ray start --head"
+        with pytest.raises(ClusterError, match=said), connect(where):
+            pass
+
+
+def test_another_server_of_grpc_is_one_line_without_rays_warnings(
+    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from ray.util.client import worker
+
+    grpc = importlib.import_module("grpc")
+
+    for name in ("INITIAL_TIMEOUT_SEC", "MAX_TIMEOUT_SEC"):
+        monkeypatch.setattr(worker, name, 0.1)
+    server = grpc.server(ThreadPoolExecutor(1))
+    where = f"ray://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    try:
+        with pytest.raises(ClusterError, match=f"{where} cannot be used: .*timeout"), connect(where):
+            pass
+    finally:
+        server.stop(None)
+    assert not [each for each in recwarn if "ray" in each.filename]
+    assert "Warning" not in capfd.readouterr().err
 
 
 def test_auto_takes_the_cluster_that_ray_address_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,7 +34,14 @@ ADVERTISE = f"""ray start … --resources='{{"{RESOURCE}": 1}}'"""
 _NAMESPACE = "ringside"
 _CLIENT_PORT = 10001
 _REACH_TIMEOUT_S = 5.0
-_QUICK_FAILURE_S = 15.0
+_ANSWER_TIMEOUT_S = 10.0
+# Ray itself tries three times, each time longer: for half a minute.
+_ATTEMPT_S = 5
+_QUICK_FAILURE_S = 12.0
+# What a client of HTTP/2, and so of gRPC, sends first: the preface, and settings without any (RFC 9113, 3.4).
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+_FRAME_HEADER_BYTES = 9
+_SETTINGS = 4
 # Results of trials pass through it; they are small. Ray's own default is a third of the memory.
 _LOCAL_OBJECT_STORE_BYTES = 100_000_000
 FORMS = "auto, local or ray://HOST:PORT"
@@ -145,6 +153,8 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
     # Read when Ray is imported; nobody is to be reported to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    for name in ("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S"):
+        os.environ.setdefault(name, str(_ATTEMPT_S))
     try:
         import ray
     except ImportError as error:
@@ -155,6 +165,19 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
         "logging_level": "ERROR",
         "runtime_env": {"working_dir": str(folder)} if folder else {},
     }
+    with warnings.catch_warnings():
+        # What they say is in its errors as well, or is for those who write programs for Ray.
+        warnings.filterwarnings("ignore", module=r"ray\b")
+        _connect(ray, where, address, options)
+        session = Session(ray, where)
+        try:
+            yield session
+        finally:
+            session.close()
+
+
+def _connect(ray: Any, where: str, address: str, options: dict[str, Any]) -> None:
+    """Raises ClusterError."""
     handler = signal.getsignal(signal.SIGTERM)
     try:
         _init(ray, address, options)
@@ -166,11 +189,6 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
         # Ray puts one of its own in place, also where it then finds no cluster.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)
-    session = Session(ray, where)
-    try:
-        yield session
-    finally:
-        session.close()
 
 
 def _checked(where: str, option: str) -> str:
@@ -192,15 +210,36 @@ def _checked(where: str, option: str) -> str:
 
 
 def _reach(host: str, port: int, named: str) -> None:
-    """Raise ClusterError where nobody listens: Ray itself tries for half a minute or longer."""
+    """Raise ClusterError where nobody listens, or somebody else than Ray: Ray itself tries for long, and does
+    not tell these cases apart."""
+    shown = one_line(named, 100)
+    start = f"`ray start --head` starts one, whose port for clients is {_CLIENT_PORT}"
     try:
-        socket.create_connection((host, port), timeout=_REACH_TIMEOUT_S).close()
+        connection = socket.create_connection((host, port), timeout=_REACH_TIMEOUT_S)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ClusterError(
-            f"there is no cluster at {one_line(named, 100)}: {reason}; `ray start --head` starts one, whose "
-            f"port for clients is {_CLIENT_PORT}"
-        ) from error
+        raise ClusterError(f"there is no cluster at {shown}: {reason}; {start}") from error
+    with connection:
+        # With TLS it is the other side that waits.
+        if os.environ.get("RAY_USE_TLS", "0").lower() not in ("1", "true") and not _speaks_http2(connection):
+            raise ClusterError(f"there is no cluster at {shown}: what listens there is not Ray; {start}")
+
+
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Whether the other side answers as servers of gRPC do: settings are the first that it sends."""
+    connection.settimeout(_ANSWER_TIMEOUT_S)
+    header = b""
+    try:
+        connection.sendall(_HELLO)
+        while len(header) < _FRAME_HEADER_BYTES:
+            piece = connection.recv(_FRAME_HEADER_BYTES - len(header))
+            if not piece:
+                return False
+            header += piece
+    except OSError:
+        return False
+    kind, stream = header[3], int.from_bytes(header[5:])
+    return kind == _SETTINGS and stream == 0
 
 
 def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
