@@ -189,7 +189,7 @@ def test_programs_run_in_a_sandbox(
     run = runner.begin(prepared, store, Catalogue(), executor, 5)
     runner.conduct(run, prepared, store, executor, Quiet())
     for request in executor.requests:
-        assert request.argv[0] == "/bin/bwrap"
+        assert "/bin/bwrap" in request.argv[:3]
         ready = prepared.contenders[argument(request, "how")]
         assert isinstance(ready, Ready)
         for folder in (ready.contender.folder, ready.build):

@@ -392,7 +392,8 @@ class ContenderTrials:
         request = self.request(block, position, cell, first=first)
         if self._prepared.experiment.sandbox:
             files = [input_file.path] if input_file else []
-            request = sandboxed(request, [ready.contender.folder, ready.build, *files])
+            folders = [ready.contender.folder, ready.build]
+            request = sandboxed(request, [*folders, *files], ready.receipt.executable)
         blank = Trial(
             block,
             position,

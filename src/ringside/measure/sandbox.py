@@ -1,10 +1,16 @@
-"""Contenders under bubblewrap (`run --sandbox`): the system is read-only, /tmp and /dev are private, no other
-process is visible, and a program that is no server has a network of its own, with a loopback only."""
+"""Contenders under bubblewrap (`run --sandbox`): of the host's files they see the system's, read-only, and
+what they need themselves. /tmp and /dev are private, no other process is visible, and a program that is no
+server has a network of its own, with a loopback only."""
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -13,7 +19,16 @@ from ringside.errors import UsageError
 from ringside.probe.protocol import TrialRequest
 
 PROGRAM = "bwrap"
-_HOME = "/tmp"
+_TEMPORARY = "/tmp"
+_SETTINGS = Path("/etc")
+# What programs of a system run on. Nothing else of the host is there: neither /run, where services have their
+# sockets, nor anybody's home.
+_SYSTEM = (
+    *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix/store", "/gnu/store"),
+    *("/etc", "/var/lib/gems", "/var/lib/ghc"),
+    # CPUs, limits and huge pages, which runtimes look at.
+    *("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"),
+)
 
 
 def check() -> None:
@@ -22,25 +37,117 @@ def check() -> None:
         raise UsageError("--sandbox needs bubblewrap: apt-get install bubblewrap")
 
 
-def sandboxed(request: TrialRequest, readable: Sequence[Path]) -> TrialRequest:
-    """The request with its program inside a sandbox. `readable`: what it reads; these may lie in /tmp, of
-    which it has its own. The environment is the same but for HOME, which would lie in the build."""
+def sandboxed(request: TrialRequest, readable: Sequence[Path], runtime: str | None = None) -> TrialRequest:
+    """The request with its program inside a sandbox. `readable`: files and folders that it reads; `runtime`:
+    the executable that it runs on, which may lie in somebody's home. The environment is the same but for HOME
+    and TMPDIR."""
     program = shutil.which(PROGRAM) or PROGRAM
-    bound = [word for path in readable for word in ("--ro-bind", str(path), str(path))]
+    programs = {name for name in (request.argv[0], runtime) if name and os.path.isabs(name)}
+    needed = dict.fromkeys(chain(readable, *(_installation(name) for name in sorted(programs))))
     # The probe drives a server over the host's loopback.
     network = [] if request.service else ["--unshare-net"]
     options = [
-        *("--ro-bind", "/", "/"),
+        *_system(),
         *("--dev", "/dev"),
         *("--proc", "/proc"),
-        *("--tmpfs", "/tmp"),
-        *bound,
+        *("--tmpfs", _TEMPORARY),
+        *("--symlink", _TEMPORARY, "/var/tmp"),
+        *(word for path in needed for word in ("--ro-bind", str(path), str(path))),
+        *("--remount-ro", "/"),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts"),
         *network,
         *("--cap-drop", "ALL"),
         *("--die-with-parent", "--new-session"),
         *("--chdir", request.cwd),
     ]
+    changed = {name: _TEMPORARY for name in ("HOME", "TMPDIR") if name == "HOME" or name in request.env}
     return msgspec.structs.replace(
-        request, argv=(program, *options, "--", *request.argv), env={**request.env, "HOME": _HOME}
+        request,
+        argv=(*_without_groups(), program, *options, "--", *request.argv),
+        env={**request.env, **changed},
     )
+
+
+def _without_groups() -> Sequence[str]:
+    """Root can give up its supplementary groups; to others the kernel does not allow it."""
+    setpriv = shutil.which("setpriv")
+    if os.geteuid() != 0 or not set(os.getgroups()) - {0} or not setpriv:
+        return ()
+    return (setpriv, "--clear-groups", "--")
+
+
+@cache
+def _system() -> tuple[str, ...]:
+    """Options that show the system's files, without settings that only some users may read: root would read
+    them without any capability, since they are root's own."""
+    words: list[str] = []
+    for name in _SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            words += ["--symlink", os.readlink(path), name]
+        elif path.is_dir():
+            words += ["--ro-bind", name, name]
+    for path in _secrets(_SETTINGS):
+        words += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", os.devnull, str(path)]
+    return tuple(words)
+
+
+def _secrets(folder: Path) -> Iterator[Path]:
+    """Files and folders below a folder that not everybody may read, such as /etc/shadow."""
+    for parent, folders, files in os.walk(folder):
+        hidden = [name for name in folders if not _is_public(Path(parent, name), stat.S_IROTH | stat.S_IXOTH)]
+        folders[:] = [name for name in folders if name not in hidden]
+        hidden += [name for name in files if not _is_public(Path(parent, name), stat.S_IROTH)]
+        yield from (Path(parent, name) for name in sorted(hidden))
+
+
+def _is_public(path: Path, bits: int) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return True  # It has just gone.
+    # What a link leads to has a mode of its own.
+    return stat.S_ISLNK(mode) or mode & bits == bits
+
+
+def _installation(program: str) -> Iterator[Path]:
+    """Folders that an executable outside of the system needs: those of its installation, at each link on the
+    way to it."""
+    for path in _links(program):
+        if not any(path.is_relative_to(each) for each in _SYSTEM):
+            yield from (each for each in _parts(path) if each.exists())
+
+
+def _links(program: str) -> Iterator[Path]:
+    path = program
+    # The kernel follows as many.
+    for _ in range(40):
+        yield Path(path)
+        if not os.path.islink(path):
+            break
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+    yield Path(os.path.realpath(program))
+
+
+def _parts(program: Path) -> tuple[Path, ...]:
+    """An installation is `PREFIX/bin/PROGRAM`. Where the prefix is a home, or a hidden folder of one such as
+    ~/.local and ~/.cargo, it has much that is none of the program's business."""
+    folder = program.parent
+    if folder.name not in ("bin", "sbin"):
+        return (program,) if _is_personal(folder) else (folder,)
+    prefix = folder.parent
+    return (folder, prefix / "lib") if _is_personal(prefix) else (prefix,)
+
+
+def _is_personal(folder: Path) -> bool:
+    """Whether a folder holds more than one installation: a home, a hidden folder in one, or one of the
+    root's."""
+    homes = _homes()
+    hidden = folder.name.startswith(".") and (folder.parent in homes or folder.parent.parent == Path("/home"))
+    return hidden or folder in homes or len(folder.parts) <= 2 or folder.parent == Path("/home")
+
+
+@cache
+def _homes() -> frozenset[Path]:
+    own = os.environ.get("HOME")
+    return frozenset(Path(entry.pw_dir) for entry in pwd.getpwall()) | ({Path(own)} if own else set())
