@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,21 +15,27 @@ from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_mach
 from ringside.analysis.run import RunAnalysis, analyse
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
+from ringside.publish.runs import Page, render_pages
+from ringside.publish.site import write_site
+from ringside.render import documents, markdown
 from ringside.render.heading import machine
+from ringside.render.html import facts
 from ringside.render.tables import tables
 from ringside.stats.between_groups import between_groups
 from ringside.stats.interval import median_interval
 from ringside.stats.ratio import paired_ratio
 from ringside.store import Store
 from tests.analyses import HOP, near, point
+from tests.live_pages import serving
 from tests.runs import HOST, experiment, make_run
 
 
-def analysed(tmp_path: Path, change: dict[str, str], blocks: int = 14) -> RunAnalysis:
-    """Blocks alternate between `fast` and `slow`; `change`: contenders that are unavailable on a machine."""
+def analysed(tmp_path: Path, change: dict[str, str], blocks: int = 14, *, ended: bool = True) -> RunAnalysis:
+    """A run in `store.sqlite` whose blocks alternate between `fast` and `slow`; `change`: contenders that are
+    unavailable on a machine."""
     store = Store(tmp_path / "store.sqlite")
     of = experiment(factors={"nodes": 100, "messages": 100}, blocks=blocks)
-    run = make_run(store, of, noise=0.02)
+    template = make_run(store, of, noise=0.02)
 
     def moved(trial: Trial) -> Trial:
         where = ("fast", "slow")[trial.block % 2]
@@ -40,9 +47,17 @@ def analysed(tmp_path: Path, change: dict[str, str], blocks: int = 14) -> RunAna
         phases = {name: tuple(ns * times for ns in each) for name, each in trial.phases.items()}
         return dataclasses.replace(trial, machine=where, phases=phases)
 
+    run = store.begin_run(of.name, 1, template.plan, HOST, {})
     for name in ("fast", "slow"):
-        run = store.add_machine(run, name, HOST)
-    return analyse(store.run(run.id), [moved(trial) for trial in store.trials(run)])
+        run = store.add_machine(run, name, HOST | ({"kernel": "6.6.6"} if name == "slow" else {}))
+    for trial in store.trials(template):
+        store.add_trial(run, moved(trial))
+    if ended:
+        store.end_run(run)
+    run = store.run(run.id)
+    analysis = analyse(run, store.trials(run))
+    store.close()
+    return analysis
 
 
 def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
@@ -65,7 +80,98 @@ def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
     assert "bimodal" not in {each.code for each in analysis.diagnostics}
     (table,) = [table for table in tables(analysis) if table.title == "Machines"]
     assert "fast 7 blocks, slow 7 blocks" in table.subtitle
-    assert machine(analysis.run.host).startswith("fast, slow: Example CPU 3000")
+    assert machine(analysis.run.host).startswith("fast: Example CPU 3000")
+
+
+# --- the machine in all outputs ---
+
+FAST = "fast: Example CPU 3000 @ 2.50GHz · 4 CPUs · Linux 6.1.0-18-amd64"
+SLOW = "slow: Example CPU 3000 @ 2.50GHz · 4 CPUs · Linux 6.6.6"
+
+
+def test_machines_in_one_line() -> None:
+    alike = {**HOST, "machines": {"a": HOST, "b": HOST}}
+    assert facts.machine(alike) == f"a, b: {facts.machine(HOST)}"
+    assert facts.machine({**HOST, "machines": {"a": HOST}}) == facts.machine(HOST)
+    engines = {**alike, "engines": 2}
+    assert facts.machine(engines) == f"a, b: {facts.machine(HOST)} · load from 2 engines on other machines"
+
+
+def test_markdown_has_the_machines(tmp_path: Path) -> None:
+    text = markdown.render(analysed(tmp_path, {}))
+    assert "fast: Example CPU 3000" in text
+    assert "; slow: Example CPU 3000" in text
+    assert "## Machines" in text
+    assert "| × erlang, fast | slow | × erlang, slow | × erlang, all | spread |" in text
+
+
+def test_a_report_has_the_machines(tmp_path: Path) -> None:
+    text = render_pages([Page(analysed(tmp_path, {}), {})])
+    front = text[: text.index("Machine and method")]
+    assert FAST in front
+    assert SLOW in front
+    assert "by machine: fast 7 blocks, slow 7 blocks" in text
+    assert "<td>slow: kernel</td><td>6.6.6</td>" in text
+
+
+def test_the_document_has_the_machines(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {"go": "slow"})
+    machines = json.loads(documents.as_json(documents.document(analysis)))["machines"]
+    assert machines.keys() == {"metric", "baseline", "blocks", "cells"}
+    assert (machines["metric"], machines["baseline"]) == ("hop_ns", "erlang")
+    assert machines["blocks"] == {"fast": 7, "slow": 7}
+    cells = {cell["contender"]: cell for cell in machines["cells"]}
+    assert cells.keys() == set(analysis.names)
+    assert analysis.machines
+    for row in analysis.machines.rows:
+        cell = cells[row.cell.contender]
+        assert cell["point"] == row.cell.point.as_dict()
+        assert {name: each["median"] for name, each in cell["figures"].items()} == {
+            name: each.estimate for name, each in row.figures.items()
+        }
+        assert {name: (each["ratio"], each["n"]) for name, each in cell["ratios"].items()} == {
+            name: (each.estimate, each.n) for name, each in row.ratios.items()
+        }
+        assert cell["spread"] == row.spread
+    assert {each["unit"] for each in cells["go"]["figures"].values()} == {analysis.headline.unit}
+    assert cells["go"]["ratios"].keys() == {"fast"}
+    assert cells["erlang"]["ratios"] == {}
+    assert cells["erlang"]["spread"] is None
+
+
+def test_the_document_of_a_run_on_one_machine_has_none(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store.sqlite")
+    run = make_run(store, experiment())
+    assert documents.document(analyse(run, store.trials(run)))["machines"] is None
+    store.close()
+
+
+def test_the_live_page_has_the_machines(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {}, ended=False)
+    with serving(tmp_path / "store.sqlite") as client:
+        run = analysis.run.id
+        document = json.loads(client.page(f"/runs/{run}/document.json"))
+        assert document["machines"]["blocks"] == {"fast": 7, "slow": 7}
+        page = client.page(f"/runs/{run}")
+        assert "Tables, so far" in page
+        assert "by machine: fast 7 blocks, slow 7 blocks" in page
+        for text in (page, client.page(f"/runs/{run}/report")):
+            assert FAST in text
+            assert SLOW in text
+        compared = client.page(f"/compare?one={run}&other={run}")
+        assert FAST in compared
+        assert SLOW in compared
+
+
+def test_a_site_has_the_machines(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {})
+    write_site(tmp_path / "site", [Page(analysis, {})])
+    index = (tmp_path / "site/index.html").read_text()
+    assert FAST in index
+    assert SLOW in index
+    (data,) = (tmp_path / "site/data").glob("*.json")
+    assert json.loads(data.read_text())["machines"]["blocks"] == {"fast": 7, "slow": 7}
+    assert "<dt>machines</dt>" in (tmp_path / "site/data/schema.html").read_text()
 
 
 def test_a_contender_that_one_machine_lacks_has_its_verdict_from_the_other(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_a_run() -> None:
         },
         "ranks": [{"point": {"nodes": 10}, "metric": "hop_ns", "ranks": {"go": [1, 1], "erlang": [2, 2]}}],
         "slopes": [],
+        "machines": None,
         "warnings": [],
     }
     assert cells[0] == {

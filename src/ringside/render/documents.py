@@ -8,6 +8,7 @@ from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.claims import ExaminedClaim
+from ringside.analysis.machines import MachineAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.model.design import Metric
@@ -68,6 +69,7 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
             }
             for row in analysis.slopes
         ],
+        "machines": None if analysis.machines is None else _machines(analysis, analysis.machines),
         "warnings": diagnostics.rows(analysis.diagnostics),
     }
 
@@ -167,6 +169,26 @@ def as_json(values: Any) -> str:
 def suite_document(suite: str, analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
     """The documents of a suite's runs in one."""
     return {"format": FORMAT, "suite": suite, "runs": [document(analysis) for analysis in analyses]}
+
+
+def _machines(analysis: RunAnalysis, of: MachineAnalysis) -> dict[str, Any]:
+    """The headline on each of several machines, and by which factor the ratios of two of them differ."""
+    unit = analysis.headline.unit
+    return {
+        "metric": analysis.headline.name,
+        "baseline": analysis.experiment.baseline,
+        "blocks": dict(of.blocks),
+        "cells": [
+            {
+                "contender": row.cell.contender,
+                "point": row.cell.point.as_dict(),
+                "figures": {name: {"unit": unit, **interval(value)} for name, value in row.figures.items()},
+                "ratios": {name: ratio(value) for name, value in row.ratios.items()},
+                "spread": row.spread,
+            }
+            for row in of.rows
+        ],
+    }
 
 
 def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:

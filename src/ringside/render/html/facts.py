@@ -6,20 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringside import units
+from ringside.text import one_line
 
 
 def machine(host: Mapping[str, Any]) -> str:
-    """The machine in one line."""
+    """The machine in one line; of several, those that are alike together."""
+    machines = host.get("machines")
+    if isinstance(machines, Mapping) and len(machines) > 1:
+        by_text: dict[str, list[str]] = {}
+        for name, own in machines.items():
+            by_text.setdefault(_one(own), []).append(one_line(str(name)))
+        machine = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
+    else:
+        machine = _one(host)
+    engines = host.get("engines") if isinstance(host.get("engines"), int) else 0
+    load = f"load from {units.count(engines, 'engine')} on other machines" if engines else ""
+    return " · ".join(part for part in (machine, load) if part)
+
+
+def _one(host: Mapping[str, Any]) -> str:
     memory, usable = host.get("memory_bytes"), len(host.get("cpus_usable") or [])
     cpus = f"{host.get('cpus', '?')} CPUs"
-    engines = host.get("engines") if isinstance(host.get("engines"), int) else 0
     parts = [
         str(host.get("cpu_model") or "unknown CPU"),
         cpus if usable in (0, host.get("cpus")) else f"{cpus}, {usable} usable",
         f"Linux {host.get('kernel') or '?'}",
         f"virtual machine ({host['hypervisor']})" if host.get("hypervisor") else "no hypervisor detected",
         units.quantity(memory, "B") if isinstance(memory, int) else "",
-        f"load from {units.count(engines, 'engine')} on other machines" if engines else "",
     ]
     return " · ".join(part for part in parts if part)
 
