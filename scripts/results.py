@@ -16,8 +16,9 @@ import vl_convert
 
 from ringside import units
 from ringside.analysis.claims import ExaminedClaim, examine
-from ringside.analysis.overview import overview, suite_diagnostics
+from ringside.analysis.overview import overview
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import analyse_suite
 from ringside.cli import context
 from ringside.measure.suites import analysis_of
 from ringside.model.catalogue import Published
@@ -56,7 +57,7 @@ def analyses_of(name: str) -> list[RunAnalysis]:
 
 def results(analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
     """The page of the record of a suite or an experiment."""
-    own, common = suite_diagnostics(analyses)
+    suite = analyse_suite(analyses)
     begun = min(analysis.run.started_at for analysis in analyses)
     ended = max(analysis.run.ended_at or "?" for analysis in analyses)
     parts = [
@@ -67,18 +68,18 @@ def results(analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
         "Results on other machines will differ; run the commands there. Ratios are from pairs inside blocks, "
         "with 95 % intervals in brackets ([METHODOLOGY](METHODOLOGY.md)). Whom our choices favour is in "
         "[BIAS](BIAS.md).",
-        *([table_markdown(overview_table(overview(analyses)))] if len(analyses) > 1 else []),
+        *([table_markdown(overview_table(suite.overview))] if len(analyses) > 1 else []),
     ]
-    for analysis, weak_points in zip(analyses, own, strict=True):
+    for analysis in analyses:
         note = " ".join(map(escape, analysis.experiment.note.strip().splitlines()))
         parts += [
             f"## {escape(analysis.experiment.title)}",
             f"`ringside run {analysis.experiment.name}`: {escape(heading(analysis))}",
             *([note] if note else []),
             *(table_markdown(table, 3) for table in part_tables(analysis)),
-            *map(warning, weak_points),
+            *map(warning, analysis.own_diagnostics),
         ]
-    parts += [table_markdown(contender_table(*analyses)), *map(warning, common)]
+    parts += [table_markdown(contender_table(*analyses)), *map(warning, suite.machine_diagnostics)]
     return "\n\n".join(parts) + "\n"
 
 

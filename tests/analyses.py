@@ -134,10 +134,12 @@ def analysis(
     return analyse(run, trials, measurement)
 
 
-def analyse(run: Run, trials: Sequence[Trial], measurement: Measurement) -> RunAnalysis:
+def analyse(
+    run: Run, trials: Sequence[Trial], measurement: Measurement, *, for_plots: bool = True
+) -> RunAnalysis:
     """The analysis of these trials by a measurement that need not be registered."""
     with mock.patch("ringside.analysis.run.find_measurement", return_value=measurement):
-        return analyse_run(run, trials)
+        return analyse_run(run, trials, for_plots=for_plots)
 
 
 def _trial(

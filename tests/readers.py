@@ -35,10 +35,9 @@ from ringside.model.results import Outcome, Trial
 from ringside.probe import protocol
 from ringside.probe.protocol import engine_message, trial_message
 from ringside.publish import data as site_data
-from ringside.publish.runs import page_of
+from ringside.publish.runs import page_of, render_pages
 from ringside.render import csv, documents, markdown, terminal
 from ringside.render.exports import TEXT_FORMATS
-from ringside.render.html import page
 from ringside.store import Store, record
 from ringside.workloads import workload as find_workload
 from tests.runs import ROOT, experiment, make_run
@@ -308,7 +307,7 @@ def read_everything(store: Store) -> None:
             with suppress(UsageError):
                 json.loads(render(analysis))
         terminal.show(analysis, Console(file=io.StringIO(), width=90))
-        page.render([page_of(store, run)])
+        render_pages([page_of(store, run)])
         json.loads(site_data.as_bytes(site_data.published(analysis)))
         diff(analysis, analysis)
 

@@ -11,9 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from ringside.model.design import Experiment
-from ringside.publish.runs import page_of
+from ringside.publish.runs import page_of, render_pages
 from ringside.publish.site import write_site
-from ringside.render.html.page import render
 from ringside.render.plots.charts import missing
 from ringside.store import Store
 from tests.browsers import launched, wait_until_drawn, watched
@@ -104,8 +103,8 @@ def test_reports(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Pat
     store = Store(path, create=False)
     parts = [page_of(store, store.run(run)) for run in runs]
     store.close()
-    (tmp_path / "suite.html").write_text(render(parts[1:5]), encoding="utf-8")
-    (tmp_path / "single.html").write_text(render(parts[:1]), encoding="utf-8")
+    (tmp_path / "suite.html").write_text(render_pages(parts[1:5]), encoding="utf-8")
+    (tmp_path / "single.html").write_text(render_pages(parts[:1]), encoding="utf-8")
 
     def opened(page: Page) -> None:
         wait_until_drawn(page)

@@ -13,7 +13,7 @@ from ringside.analysis.cells import (
     CellAnalysis,
     analyse_cell,
     has_no_steady_state,
-    middle_trials,
+    median_trials,
     trial_figures,
 )
 from ringside.model.design import Cell, Point
@@ -99,7 +99,7 @@ def test_a_cell_without_trials_says_so_and_one_without_failures_has_no_reason() 
 
 def middle(*trials: Trial) -> dict[Cell, Trial]:
     cells = {CELL: analyse_cell(CELL, trials, Exact())}
-    return middle_trials("hop_ns", cells, {CELL: trials})
+    return median_trials("hop_ns", cells, {CELL: trials})
 
 
 class Phases(Exact):
@@ -160,7 +160,7 @@ def test_a_trial_without_the_headline_comes_last_and_failures_do_not_count() -> 
 
 
 def test_a_cell_that_has_no_trials_has_no_middle() -> None:
-    assert middle_trials("hop_ns", {CELL: analyse_cell(CELL, [], Exact())}, {}) == {}
+    assert median_trials("hop_ns", {CELL: analyse_cell(CELL, [], Exact())}, {}) == {}
 
 
 class Repeated(Exact):

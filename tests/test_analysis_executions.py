@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ringside.analysis.executions import descriptions, means, over_first_point
 from ringside.model.design import Cell
 from ringside.stats.description import describe
 from ringside.stats.ratio import paired_ratio
@@ -14,7 +13,7 @@ P, Q, R = point(n=1), point(n=2), point(n=4)
 
 def test_cells_with_figures_are_described() -> None:
     made = analysis({("A", P): {"hop_ns": scaled(100.0)}, ("B", P): {"cpu_s": scaled(3.0)}})
-    described = descriptions(made)
+    described = made.executions.descriptions
     assert list(described) == [Cell("A", P)]
     assert described[Cell("A", P)] == describe(scaled(100.0))
 
@@ -22,8 +21,8 @@ def test_cells_with_figures_are_described() -> None:
 def test_means_of_all_metrics() -> None:
     values = {"hop_ns": (1.0, 3.0, None, 8.0), "cpu_s": (2.0, 4.0), "rate": (None, None)}
     made = analysis({("A", P): values, ("B", P): {"hop_ns": scaled(1.0)}})
-    assert means(made, Cell("A", P)) == {"hop_ns": 4.0, "cpu_s": 3.0}
-    assert means(made, Cell("B", P)) == {"hop_ns": near(sum(NOISE) / 7)}
+    assert made.executions.means[Cell("A", P)] == {"hop_ns": 4.0, "cpu_s": 3.0}
+    assert made.executions.means[Cell("B", P)] == {"hop_ns": near(sum(NOISE) / 7)}
 
 
 def test_each_point_over_the_first_of_the_same_command() -> None:
@@ -41,7 +40,7 @@ def test_each_point_over_the_first_of_the_same_command() -> None:
         },
         failed=[("C", R)],
     )
-    assert over_first_point(made) == {
+    assert made.executions.over_first_point == {
         Cell("A", Q): exactly(1.5),
         Cell("A", R): exactly(4.0),
         Cell("B", Q): exactly(0.5),
@@ -53,7 +52,7 @@ def test_intervals_have_the_confidence_of_the_run() -> None:
     spread = [110.0 + number for number in range(10)]
     values = {("A", P): {HOP.name: [100.0] * 10}, ("A", Q): {HOP.name: spread}}
     both = [dict(enumerate(each)) for each in (spread, [100.0] * 10)]
-    plain, wide = (over_first_point(analysis(values, until=until)) for until in (None, 0.05))
+    plain, wide = (analysis(values, until=until).executions.over_first_point for until in (None, 0.05))
     assert plain == {Cell("A", Q): paired_ratio(both[0], both[1], 0.95)}
     assert wide == {Cell("A", Q): paired_ratio(both[0], both[1], SEQUENTIAL_CONFIDENCE)}
     assert plain != wide

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ringside.analysis.overview import OverviewCell, overview, suite_diagnostics
+from ringside.analysis.overview import OverviewCell, overview
+from ringside.analysis.suite import analyse_suite
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render import markdown
 from ringside.render.tables import part_tables, tables
@@ -105,7 +106,7 @@ def test_contenders_stand_once_behind_all_parts() -> None:
     assert "Contenders" not in [each.title for each in part_tables(RING)]
     names = [row[0].text for row in contender_table(RING, SERVICE).rows]
     assert names == [*RING.names, "tornado"]
-    text = markdown.render_suite([RING, SERVICE])
+    text = markdown.render_suite(analyse_suite([RING, SERVICE]))
     assert text.startswith("## Overview")
     assert text.count("## Contenders") == 1
     assert text.index("# An example") < text.index("## Contenders")
@@ -119,4 +120,5 @@ def test_what_concerns_the_machine_is_said_once() -> None:
         dataclasses.replace(RING, diagnostics=diagnostics)
         for diagnostics in ((bimodal, accounting[0], drift), (shared, accounting[1]), (bimodal,))
     ]
-    assert suite_diagnostics(runs) == (((bimodal, drift), (), (bimodal,)), (accounting[0], shared))
+    assert [run.own_diagnostics for run in runs] == [(bimodal, drift), (), (bimodal,)]
+    assert analyse_suite(runs).machine_diagnostics == (accounting[0], shared)

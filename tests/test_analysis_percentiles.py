@@ -41,7 +41,7 @@ def trial(block: int, *loads: LoadMessage, outcome: Outcome = Outcome.OK) -> Tri
 
 
 def curves(*trials: Trial) -> tuple[PercentileCurve, ...]:
-    return analyse(planned(["go"], [P]), list(trials), Service()).percentiles()
+    return analyse(planned(["go"], [P]), list(trials), Service()).percentiles
 
 
 def by_level(curve: PercentileCurve) -> dict[float, tuple[float, float | None, float | None]]:
@@ -101,3 +101,10 @@ def test_stores_without_histograms_have_the_percentiles_of_summaries() -> None:
 @pytest.mark.parametrize("counts", ["", "100 19", "100 0 200 0"])
 def test_too_few_requests_make_no_curve(counts: str) -> None:
     assert curves(trial(1, load(counts))) == ()
+
+
+def test_an_analysis_for_no_plots_has_no_curves() -> None:
+    trials = [trial(1, load("100 90 200 10"))]
+    run = planned(["go"], [P])
+    assert analyse(run, trials, Service(), for_plots=False).percentiles == ()
+    assert len(analyse(run, trials, Service()).percentiles) == 1

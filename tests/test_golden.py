@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ringside.analysis.run import RunAnalysis, analyse
+from ringside.analysis.suite import analyse_suite
 from ringside.catalogue.loader import Catalogue
 from ringside.render import markdown, sentences
 from ringside.store import Store
@@ -37,7 +38,7 @@ def analyses(folder: Path) -> list[RunAnalysis]:
 
 def text(parts: list[RunAnalysis]) -> str:
     """Tables and warnings as they are printed, then the sentences of the page."""
-    lines = [markdown.render_suite(parts), "# Sentences"]
+    lines = [markdown.render_suite(analyse_suite(parts)), "# Sentences"]
     for part in parts:
         lines.append(f"\n## {part.experiment.name}")
         for sentence in sentences.overall(part, part.headline):

@@ -160,3 +160,27 @@ def test_render_computes_nothing_and_opens_no_store(module: str) -> None:
     assert not {name for name in names if name.split(".")[0] in COMPUTERS}, module
     assert not [name for name in names if name in MODULES and package(name) in ("stats", "measure")], module
     assert not names & STORES, module
+
+
+def imported_from_analysis(tree: ast.Module) -> list[tuple[str, str]]:
+    """The names that a module imports from those of `analysis`, with theirs."""
+    return [
+        (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ringside.analysis")
+        for alias in node.names
+    ]
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if package(name) == "render"))
+def test_render_takes_types_and_constants_of_analysis_and_calls_nothing_of_it(module: str) -> None:
+    for source, name in imported_from_analysis(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        tree = ast.parse(MODULES[source].read_text(encoding="utf-8"))
+        classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+        assert name in classes or name.isupper(), f"{module} imports {name} of {source}"
+
+
+def test_what_is_imported_from_analysis_is_seen() -> None:
+    text = "def f():\n    from ringside.analysis.run import RunAnalysis, analyse\nimport os"
+    run = "ringside.analysis.run"
+    assert imported_from_analysis(ast.parse(text)) == [(run, "RunAnalysis"), (run, "analyse")]

@@ -17,8 +17,8 @@ from ringside.model.results import Run
 from ringside.publish.badge import badge
 from ringside.publish.folder import MANIFEST, Folder
 from ringside.publish.post import write_post
+from ringside.publish.runs import Page
 from ringside.publish.site import write_site
-from ringside.render.html.page import Page
 from ringside.store import Store
 from ringside.units import quantity
 from tests.command_line import ringside

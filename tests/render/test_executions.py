@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from ringside import units
-from ringside.analysis.executions import descriptions, over_first_point
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -90,7 +89,7 @@ def test_a_command_alone() -> None:
 
 
 def test_bars_are_as_long_as_their_counts() -> None:
-    described = descriptions(run({("A", HERE): [1.0] * 8 + [2.0] * 4 + [4.0] * 4}))[Cell("A", HERE)]
+    described = run({("A", HERE): [1.0] * 8 + [2.0] * 4 + [4.0] * 4}).executions.descriptions[Cell("A", HERE)]
     bars = executions.histogram(described, ALONE.headline)
     assert [line.split()[0] for line in bars] == ["1.00", "1.75", "2.50", "3.25"]
     assert [line.count("█") for line in bars] == [40, 20, 0, 20]
@@ -113,7 +112,7 @@ def test_a_scan_of_a_command_alone_is_over_its_first_point() -> None:
         ["2", "20.0 ms (19.4–20.8)", "2.00 (2.00–2.00)"],
         ["4", "40.0 ms (38.8–41.6)", "4.00 (4.00–4.00)"],
     ]
-    assert over_first_point(SCAN)[Cell("A", point(n=4))].estimate == pytest.approx(4)
+    assert SCAN.executions.over_first_point[Cell("A", point(n=4))].estimate == pytest.approx(4)
     assert paired.verdicts(SCAN) == []
 
 

@@ -17,8 +17,8 @@ import pytest
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Diagnostic
 from ringside.probe.protocol import TrialOutcome
+from ringside.publish.runs import Page, render_pages
 from ringside.render.html import page, scripts
-from ringside.render.html.page import Page, render
 from ringside.render.plots import charts
 from ringside.render.plots.spec import Chart, Panel
 from ringside.store.plans import PlannedContender
@@ -118,7 +118,7 @@ def example(**options: Any) -> RunAnalysis:
 
 
 def read(*runs: RunAnalysis, sources: dict[str, str] | None = None) -> Reader:
-    return Reader(render([Page(run, SOURCES if sources is None else sources) for run in runs]))
+    return Reader(render_pages([Page(run, SOURCES if sources is None else sources) for run in runs]))
 
 
 def test_the_verdict_can_be_quoted(without_vega: None) -> None:
@@ -153,7 +153,7 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
     }
     for place in places[2:]:
         values["go", place] = {"rate": values["erlang", place]["rate"]}
-    made = render([Page(analysis(values, metrics=["rate"]), SOURCES)])
+    made = render_pages([Page(analysis(values, metrics=["rate"]), SOURCES)])
     assert made.count("<small>lower</small>") == 2
     assert made.count("<small>higher</small>") == 5
     assert made.count("<small>inconclusive</small>") == 3
@@ -185,7 +185,7 @@ def test_hostile_texts_stay_texts(without_vega: None) -> None:
     )
     script = "\n[click](javascript:alert(1)) ![x](https://example.org/x.png)\n"
     sources = {"hash-readme": HOSTILE + "\n" + script, "hash-source": HOSTILE}
-    made = render([Page(run, sources)])
+    made = render_pages([Page(run, sources)])
     parsed = Reader(made)
     tags = {tag for tag, _ in parsed.elements}
     assert "img" not in tags
@@ -230,7 +230,7 @@ def test_a_page_without_the_package_for_plots(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_contenders_show_readme_source_and_build_log(without_vega: None) -> None:
-    made = render([Page(example(contenders=planned()), SOURCES)])
+    made = render_pages([Page(example(contenders=planned()), SOURCES)])
     assert "<em>its community</em>" in made
     assert "<td>1</td>" in made
     assert '<span class="k">def</span>' in Reader(made).unpacked("texts")["hash-source"]
@@ -254,7 +254,7 @@ def test_stderr_of_failed_trials(without_vega: None) -> None:
 def test_two_runs_make_two_sections(without_vega: None) -> None:
     parsed = read(example(), example())
     # Contenders and their sources stand once, behind the sections.
-    of_two = render([Page(example(contenders=planned()), SOURCES)] * 2)
+    of_two = render_pages([Page(example(contenders=planned()), SOURCES)] * 2)
     assert len(Reader(of_two).unpacked("texts")) == 2
     anchors = [a["id"] for tag, a in Reader(of_two).elements if tag == "details" and "id" in a]
     assert anchors == ["contender-1", "contender-2"]
@@ -266,7 +266,7 @@ def test_two_runs_make_two_sections(without_vega: None) -> None:
 
 def test_direction_characters_of_a_source_are_visible(without_vega: None) -> None:
     sources = {digest: f"a \u202e b \ud800 {text}" for digest, text in SOURCES.items()}
-    made = render([Page(example(contenders=planned()), sources)])
+    made = render_pages([Page(example(contenders=planned()), sources)])
     assert "\u202e" not in made
     made.encode("utf-8")
 
@@ -310,7 +310,7 @@ def test_vega_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
     """The page of a run with these panels instead of its own."""
     with mock.patch.object(page, "charts", return_value=[Chart("All", "All kinds.", panels)]):
-        return render([Page(run, {})])
+        return render_pages([Page(run, {})])
 
 
 @pytest.mark.skipif(not PLOTS, reason="the `report` extra is not installed")
@@ -334,7 +334,7 @@ def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
 
 def test_the_question_has_paragraphs_whose_lines_are_those_of_the_screen(without_vega: None) -> None:
     asked = example(note="How fast is it\non one CPU?\n\nAnd on two?\n")
-    made = render([Page(asked, SOURCES)])
+    made = render_pages([Page(asked, SOURCES)])
     assert '<p class="question">How fast is it\non one CPU?</p>\n<p class="question">And on two?</p>' in made
 
 
@@ -344,7 +344,7 @@ def test_the_overview_ranks_inside_the_class_of_the_baseline(without_vega: None)
         for name, value in (("go", 100.0), ("rust", 150.0), ("erlang", 2.0), ("python", 300.0))
     }
     run = analysis(values, baseline="go", kinds={"erlang": "bare", "python": "bare"})
-    made = render([Page(run, {}), Page(run, {})])
+    made = render_pages([Page(run, {}), Page(run, {})])
     rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"[^>]*>(.*?)</td>', made)
     assert rows == [
         ("go", "tint-0", "1 <small>1</small>"),

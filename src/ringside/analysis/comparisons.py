@@ -8,11 +8,12 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.decisions import Decision, Family, has_no_resolution
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.ratio import differences, logarithms
+from ringside.stats.ratio import differences, logarithms, paired_ratio
 from ringside.stats.sequential import Look
 from ringside.stats.stepdown import rank_intervals
 
@@ -122,12 +123,12 @@ class ComparisonFamily:
         logs_of = functools.cache(
             lambda metric, name, point: logarithms(values.get((metric, Cell(name, point)), {}))
         )
-        found = {}
+        log_ratios = {}
         for key in self._keys:
             metric, point, numerator, denominator = key
             if logs := differences(logs_of(metric, numerator, point), logs_of(metric, denominator, point)):
-                found[key] = logs
-        return found
+                log_ratios[key] = logs
+        return log_ratios
 
 
 def rank(
@@ -159,6 +160,40 @@ def rank(
             }
             ranks |= rank_intervals(names, is_better)
     return Ranking(order, ranks)
+
+
+def over_floor(
+    metric: Metric,
+    point: Point,
+    names: Sequence[str],
+    floor: str | None,
+    cells: Mapping[Cell, CellAnalysis],
+    confidence: float,
+) -> dict[str, Interval]:
+    """Each contender over the floor at a point, without verdicts; empty without a floor."""
+    if floor is None:
+        return {}
+    below = cells[Cell(floor, point)].by_block.get(metric.name, {})
+    ratios = {
+        name: paired_ratio(cells[Cell(name, point)].by_block.get(metric.name, {}), below, confidence)
+        for name in names
+        if name != floor
+    }
+    return {name: ratio for name, ratio in ratios.items() if ratio is not None}
+
+
+def behind_best(
+    headline: Metric, ranking: Ranking, compare: Callable[[str, str], Comparison | None]
+) -> dict[str, Interval]:
+    """How many times the headline of the first contender of a ranking each other one's is, or that one is of
+    it, where more is better."""
+    best, *others = ranking.order
+    ratios = {}
+    for name in others:
+        pair = (name, best) if headline.smaller_is_better else (best, name)
+        if comparison := compare(*pair):
+            ratios[name] = comparison.ratio
+    return ratios
 
 
 def _inverse(ratio: Interval) -> Interval:

@@ -16,6 +16,8 @@ from ringside.stats.interval import MIN_BLOCKS
 from ringside.stats.unpaired import drift
 from ringside.workloads.base import Measurement, Workload
 
+# Diagnostics of the machine: the same in every run of a suite.
+MACHINE_CODES = frozenset({"accounting", "cores-shared"})
 # What a server may take to end, by the contract.
 MAX_ENDING_NS = 2_000_000_000
 # Shares of time from which on the machine is not quiet.

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
-from ringside.model.results import Diagnostic, Outcome
-
-# The same in every run of a suite.
-_OF_THE_MACHINE = ("accounting", "cores-shared")
+from ringside.model.results import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,34 +78,8 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     labels = problems if distinct else [analysis.experiment.name for analysis in analyses]
     return Overview(
         tuple(
-            OverviewColumn(label, analysis, _point(analysis))
+            OverviewColumn(label, analysis, analysis.overview_point)
             for label, analysis in zip(labels, analyses, strict=True)
         ),
         tuple(dict.fromkeys(name for analysis in analyses for name in analysis.names)),
     )
-
-
-def _point(analysis: RunAnalysis) -> Point:
-    """The last of the points that the most contenders can be at: some have no queue of that bound, say."""
-
-    def present(point: Point) -> int:
-        cells = (analysis.cell(name, point) for name in analysis.names)
-        return sum(set(cell.outcomes) != {Outcome.UNAVAILABLE} for cell in cells)
-
-    return max(reversed(analysis.points), key=present)
-
-
-def suite_diagnostics(
-    analyses: Sequence[RunAnalysis],
-) -> tuple[tuple[tuple[Diagnostic, ...], ...], tuple[Diagnostic, ...]]:
-    """The diagnostics of each run that are its own, and those that concern the machine, each once."""
-    own = tuple(
-        tuple(each for each in analysis.diagnostics if each.code not in _OF_THE_MACHINE)
-        for analysis in analyses
-    )
-    common: dict[str, Diagnostic] = {}
-    for analysis in analyses:
-        for each in analysis.diagnostics:
-            if each.code in _OF_THE_MACHINE:
-                common.setdefault(each.code, each)
-    return own, tuple(common.values())

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import get_args
 
 from ringside.analysis import plausibility
 from ringside.analysis.breakdown import BreakdownRow, breakdown
-from ringside.analysis.cells import CellAnalysis, analyse_cell, middle_trials
+from ringside.analysis.cells import CellAnalysis, analyse_cell, fullest_point, median_trials
 from ringside.analysis.coherence import check_coherent
-from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
-from ringside.analysis.diagnostics import diagnose, references
+from ringside.analysis.comparisons import (
+    Ranking,
+    behind_best,
+    compared_pairs,
+    over_floor,
+    rank,
+    shown_pairs,
+)
+from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references
 from ringside.analysis.examination import (
     MAX_FAILED_SHARE,
     Examination,
@@ -20,6 +27,8 @@ from ringside.analysis.examination import (
     nominal_confidence,
     replay,
 )
+from ringside.analysis.executions import ExecutionAnalysis, analyse_executions
+from ringside.analysis.load_totals import LoadTotals, load_totals
 from ringside.analysis.machines import MachineAnalysis, analyse_machines
 from ringside.analysis.percentiles import PercentileCurve, analyse_percentiles
 from ringside.analysis.published import ThenAndNow, then_and_now
@@ -29,7 +38,6 @@ from ringside.analysis.warmup import WarmUp, analyse_warm_ups
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial
-from ringside.stats.ratio import paired_ratio
 from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
 from ringside.workloads.base import Measurement, ScalingLaw, Workload
@@ -50,8 +58,10 @@ class RunAnalysis:
     `behind_best` by point: how many times the headline of the best of the baseline's class each contender's
     is, or that one is of it, where more is better. `varying`: the factors with several levels in
     this run; `swept`: the one along which plots draw lines. Timelines and spans are those of the trial with
-    the median headline. `machines`: None of a run on one. `references_ns`: by reference computation and
-    block, how long it took.
+    the median headline. `machines`: None of a run on one. `load_totals`: by contender. `percentiles`: the
+    curve of each distribution and cell that has one; empty where plots are not wanted. `overview_point`: the
+    point that stands for the run in an overview. `references_ns`: by reference computation and block, how
+    long it took.
     """
 
     run: Run
@@ -71,6 +81,10 @@ class RunAnalysis:
     floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]]
     behind_best: Mapping[Point, Mapping[str, Interval]]
     machines: MachineAnalysis | None
+    executions: ExecutionAnalysis
+    load_totals: Mapping[str, LoadTotals]
+    percentiles: tuple[PercentileCurve, ...]
+    overview_point: Point
     slopes: tuple[SlopeAnalysis, ...]
     cores_scaling: tuple[CoresScaling, ...]
     growth: tuple[Growth, ...]
@@ -113,10 +127,10 @@ class RunAnalysis:
         """The nominal confidence of the intervals of ratios."""
         return nominal_confidence(self.experiment)
 
-    def percentiles(self) -> tuple[PercentileCurve, ...]:
-        """The curve over percentiles of each distribution and cell that has one. Only plots need them, and
-        histograms are long: they are computed when they are asked for."""
-        return analyse_percentiles(self.measurement, self.trials)
+    @property
+    def own_diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Those that do not concern the machine, which are the same in every run of a suite."""
+        return tuple(each for each in self.diagnostics if each.code not in MACHINE_CODES)
 
     def cell(self, contender: str, point: Point) -> CellAnalysis:
         return self.cells[Cell(contender, point)]
@@ -167,9 +181,10 @@ def needs_samples(run: Run) -> bool:
     return find_measurement(read_plan(run).experiment.workload).timeline_view is not None
 
 
-def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
-    """The analysis of a run from its stored trials. Raises UsageError where its workload is not known here,
-    StoreError where its plan cannot be read."""
+def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> RunAnalysis:
+    """The analysis of a run from its stored trials. `for_plots`: with what plots alone need, curves over
+    percentiles, whose histograms are long. Raises UsageError where its workload is not known here, StoreError
+    where its plan cannot be read."""
     plan = read_plan(run)
     experiment = plan.experiment
     measurement = find_measurement(experiment.workload)
@@ -226,12 +241,12 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
     varying = varying_factors(points)
     laws = _laws(measurement, points, varying)
     floor_ratios = {
-        (metric.name, point): _over_floor(metric, point, names, floor, cells, confidence)
+        (metric.name, point): over_floor(metric, point, names, floor, cells, confidence)
         for metric in metrics
         for point in points
     }
     slopes = analyse_slopes(measurement, names, points, cells)
-    middle = middle_trials(metrics[0].name, cells, by_cell)
+    medians = median_trials(metrics[0].name, cells, by_cell)
     return RunAnalysis(
         run=run,
         plan=plan,
@@ -249,12 +264,16 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
         rankings=rankings,
         floor_ratios=floor_ratios,
         behind_best={
-            point: _behind_best(
+            point: behind_best(
                 metrics[0], rankings[metrics[0].name, point], partial(compare, metrics[0], point)
             )
             for point in points
         },
         machines=analyse_machines(counted, cells, metrics[0], experiment.baseline, points, names, confidence),
+        executions=analyse_executions(metrics[0].name, names, points, cells, confidence),
+        load_totals=load_totals(counted),
+        percentiles=analyse_percentiles(measurement, counted) if for_plots else (),
+        overview_point=fullest_point(names, points, cells),
         slopes=slopes,
         cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
         growth=growth(laws["size"], names, points, cells),
@@ -273,8 +292,8 @@ def analyse(run: Run, trials: Sequence[Trial]) -> RunAnalysis:
             if plan.published and isinstance(measurement, Workload)
             else ()
         ),
-        timelines={cell: line for cell, trial in middle.items() if (line := measurement.timeline_of(trial))},
-        spans={cell: spans for cell, trial in middle.items() if (spans := measurement.spans_of(trial))},
+        timelines={cell: line for cell, trial in medians.items() if (line := measurement.timeline_of(trial))},
+        spans={cell: spans for cell, trial in medians.items() if (spans := measurement.spans_of(trial))},
         diagnostics=(
             *_implausible(experiment, measurement, metrics[0], floor, floor_ratios, cells, slopes, counted),
             *diagnose(
@@ -308,37 +327,6 @@ def _classes(plan: RunPlan) -> list[list[str]]:
     kinds = {name: plan.contenders[name].kind for name in plan.experiment.contenders}
     order = dict.fromkeys((kinds[plan.experiment.baseline], *get_args(ContenderClass)))
     return [[name for name, kind in kinds.items() if kind == each] for each in order]
-
-
-def _behind_best(
-    headline: Metric, ranking: Ranking, compare: Callable[[str, str], Comparison | None]
-) -> dict[str, Interval]:
-    best, *others = ranking.order
-    found = {}
-    for name in others:
-        pair = (name, best) if headline.smaller_is_better else (best, name)
-        if comparison := compare(*pair):
-            found[name] = comparison.ratio
-    return found
-
-
-def _over_floor(
-    metric: Metric,
-    point: Point,
-    names: Sequence[str],
-    floor: str | None,
-    cells: Mapping[Cell, CellAnalysis],
-    confidence: float,
-) -> dict[str, Interval]:
-    if floor is None:
-        return {}
-    below = cells[Cell(floor, point)].by_block.get(metric.name, {})
-    ratios = {
-        name: paired_ratio(cells[Cell(name, point)].by_block.get(metric.name, {}), below, confidence)
-        for name in names
-        if name != floor
-    }
-    return {name: ratio for name, ratio in ratios.items() if ratio is not None}
 
 
 def _implausible(

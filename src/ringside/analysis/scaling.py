@@ -61,6 +61,7 @@ class CoresScaling:
     law: ScalingLaw
     fixed: Point
     rows: tuple[ScaledContender, ...]
+    fit_missing: bool = False
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -110,7 +111,7 @@ def over_cores(
             rows = [row for name in contenders if (row := _scaled(name, by_block[name], confidence))]
             if rows:
                 rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
-                scalings.append(CoresScaling(law, fixed, _with_curves(rows)))
+                scalings.append(CoresScaling(law, fixed, _with_curves(rows), fit_missing()))
     return tuple(scalings)
 
 

@@ -31,7 +31,7 @@ def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = 
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
-    examined = examine(sources, [analysis_of(storage, run) for run in named.values()])
+    examined = examine(sources, [analysis_of(storage, run, for_plots=False) for run in named.values()])
     if form == "json":
         sys.stdout.write(documents.as_json(documents.claims_document(examined)))
     elif form == "markdown":

@@ -51,7 +51,9 @@ def compare(
     from ringside.units import verdict_word
 
     storage = context.open_store(store, create=False)
-    before, after = (analysis_of(storage, single_run(storage, name)) for name in (one, other))
+    before, after = (
+        analysis_of(storage, single_run(storage, name), for_plots=False) for name in (one, other)
+    )
     difference = diff(before, after, metric, margin)
     if form == "json":
         sys.stdout.write(documents.as_json(documents.diff_document(difference)))

@@ -56,7 +56,7 @@ def compare(
             except KeyboardInterrupt:
                 # What was measured until then is shown.
                 interrupted = True
-    analysis = analysis_of(storage, storage.run(run.id))
+    analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
     with streams.output():
         if arguments.form == "json":
             duration_s = versus.part(plan, blocks, 0).duration_s

@@ -46,8 +46,7 @@ def report(
     from ringside.measure.suites import runs_of
     from ringside.publish import post, site
     from ringside.publish.badge import badge
-    from ringside.publish.runs import page_of
-    from ringside.render.html.page import render
+    from ringside.publish.runs import page_of, render_pages
     from ringside.render.plots import files
 
     context.leave_garbage()
@@ -57,7 +56,7 @@ def report(
     instead = site_to or post_to or badge_to
     if output or not instead:
         output = output or Path("report.html")
-        write_whole(output, render(pages))
+        write_whole(output, render_pages(pages))
     if figures_to is not None:
         written = files.write([page.analysis for page in pages], figures_to)
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)

@@ -192,7 +192,7 @@ def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:
     from ringside.render import terminal
 
     with progress.paused():
-        terminal.show_part(analysis_of(storage, run), context.out())
+        terminal.show_part(analysis_of(storage, run, for_plots=False), context.out())
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

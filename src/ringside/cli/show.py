@@ -47,12 +47,13 @@ def present(
 ) -> int:
     """Print a run, or those of the suite with that id; `hint`: how to make a report of them. `with_parts`:
     the parts of a suite as well, where they were not printed before."""
+    from ringside.analysis.suite import analyse_suite
     from ringside.cli import context
     from ringside.measure.suites import analysis_of
     from ringside.render import csv, documents, markdown, terminal
 
     context.leave_garbage()
-    analyses = [analysis_of(storage, run) for run in runs]
+    analyses = [analysis_of(storage, run, for_plots=False) for run in runs]
     if form == "json":
         document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])
         sys.stdout.write(documents.as_json(document))
@@ -61,16 +62,18 @@ def present(
         if suite is None:
             terminal.show(analyses[0], console)
         else:
-            terminal.show_overview(analyses, console)
+            parts = analyse_suite(analyses)
+            terminal.show_overview(parts, console)
             for analysis in analyses if with_parts else ():
                 console.print()
                 terminal.show_part(analysis, console)
-            terminal.show_rest(analyses, console)
+            terminal.show_rest(parts, console)
         if hint:
             command = f"ringside report {suite or runs[0].id}"
             print(f"\nFor an HTML report: {command} (writes report.html)", file=sys.stderr)
     elif form == "markdown":
-        sys.stdout.write(markdown.render_suite(analyses) if suite else markdown.render(analyses[0]))
+        text = markdown.render_suite(analyse_suite(analyses)) if suite else markdown.render(analyses[0])
+        sys.stdout.write(text)
     else:
         # Runs of a suite have other factors each: a table for each, an empty line between.
         sys.stdout.write("\n".join(csv.render(analysis) for analysis in analyses))

@@ -219,7 +219,7 @@ def _conduct(options: vs_options.VsOptions) -> int:
     finally:
         if not _clean_up(trials):
             status = status or EXIT_FAILED
-    analysis = analysis_of(storage, storage.run(run.id))
+    analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
     if analysis.trial_count:
         if is_whole:
             vs_output.show(analysis, vs_options.facts(options, rule, execution, run), form)

@@ -175,6 +175,6 @@ def _members(store: Store, suite: str) -> list[Run]:
     return [run for run in store.runs() if run.suite.get("id") == suite]
 
 
-def analysis_of(store: Store, run: Run) -> RunAnalysis:
-    """The analysis of a run of the store."""
-    return analyse(run, store.trials(run, samples=needs_samples(run)))
+def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysis:
+    """The analysis of a run of the store; `for_plots`: with what plots alone need."""
+    return analyse(run, store.trials(run, samples=needs_samples(run)), for_plots=for_plots)

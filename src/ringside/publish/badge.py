@@ -6,7 +6,6 @@ import unicodedata
 from xml.sax.saxutils import escape, quoteattr
 
 from ringside import units
-from ringside.analysis.overview import overview
 from ringside.analysis.run import RunAnalysis
 from ringside.render.answers import leaders
 from ringside.text import one_line
@@ -40,12 +39,13 @@ def badge(analysis: RunAnalysis) -> str:
 
 
 def _message(analysis: RunAnalysis) -> str:
-    [column] = overview([analysis]).columns
     metric = analysis.headline
-    first = leaders(analysis, column.point)
+    first = leaders(analysis, analysis.overview_point)
     if not first:
         return "no figures"
-    value = units.metric_estimate(analysis.cell(first[0], column.point).metrics[metric.name], metric)
+    value = units.metric_estimate(
+        analysis.cell(first[0], analysis.overview_point).metrics[metric.name], metric
+    )
     if len(first) > _MOST_LEADERS:
         return f"{len(first)} share the first rank"
     return f"{', '.join(first)} {value}" if len(first) == 1 else f"{' ≈ '.join(first)} {value}"

@@ -1,11 +1,24 @@
-"""A run of a store as a part of a report."""
+"""A run of a store as a part of a report, and the report of several."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import analyse_suite
 from ringside.measure.suites import analysis_of
 from ringside.model.results import Run
-from ringside.render.html.page import Page
+from ringside.render.html import page
 from ringside.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A run's part of the report. `sources`: texts by hash, to which the plan's `files` refer."""
+
+    analysis: RunAnalysis
+    sources: Mapping[str, str]
 
 
 def page_of(store: Store, run: Run) -> Page:
@@ -13,3 +26,9 @@ def page_of(store: Store, run: Run) -> Page:
     analysis = analysis_of(store, run)
     hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
     return Page(analysis, store.sources(sorted(hashes)))
+
+
+def render_pages(pages: Sequence[Page]) -> str:
+    """The whole report, as HTML."""
+    sources = {digest: text for each in pages for digest, text in each.sources.items()}
+    return page.render(analyse_suite([each.analysis for each in pages]), sources)

@@ -17,11 +17,11 @@ from ringside.publish.badge import badge
 from ringside.publish.data import as_bytes, file_name, history_run, published
 from ringside.publish.folder import Folder
 from ringside.publish.pages import page
+from ringside.publish.runs import Page, render_pages
 from ringside.render import csv
 from ringside.render.answers import answers
 from ringside.render.html import facts
 from ringside.render.html.history import view
-from ringside.render.html.page import Page, render
 from ringside.text import minute
 
 _TITLE = "Runs of Ringside"
@@ -57,7 +57,7 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
     for each in pages:
         run = _of_analysis(each.analysis)
         known[run.id] = run
-        files[f"runs/{run.name}.html"] = render([each]).encode()
+        files[f"runs/{run.name}.html"] = render_pages([each]).encode()
         files[f"data/{run.name}.json"] = as_bytes(published(each.analysis))
         files[f"data/{run.name}.csv"] = csv.render(each.analysis).encode()
     runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringside import units
-from ringside.analysis.overview import OverviewColumn, overview
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.render.sentences import Sentence, possessive
@@ -17,8 +16,7 @@ _MAX_NAMED = 3
 
 def answers(analysis: RunAnalysis) -> list[Sentence]:
     """The answer of a run in sentences, the most important first; one that says why, where there is none."""
-    [column] = overview([analysis]).columns
-    point = column.point
+    point = analysis.overview_point
     names = _of_the_class(analysis, point)
     if not analysis.trial_count and not analysis.run.ended_at:
         return [Sentence("No trial of this run has ended yet", "quiet")]
@@ -30,10 +28,10 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
             )
         ]
     first = _first(analysis, point, names)
-    found = [_opening(analysis, point, names, first), *_others(analysis, column, names, first)]
+    sentences = [_opening(analysis, point, names, first), *_others(analysis, point, names, first)]
     if len(analysis.points) > 1 and (sentence := _elsewhere(analysis, point)):
-        found.append(sentence)
-    return found
+        sentences.append(sentence)
+    return sentences
 
 
 def text(analysis: RunAnalysis) -> str:
@@ -85,17 +83,17 @@ def _opening(analysis: RunAnalysis, point: Point, names: Sequence[str], first: S
 
 
 def _others(
-    analysis: RunAnalysis, column: OverviewColumn, names: Sequence[str], first: Sequence[str]
+    analysis: RunAnalysis, point: Point, names: Sequence[str], first: Sequence[str]
 ) -> list[Sentence]:
     """The next one and the last, by their ratios to the best."""
-    behind = analysis.behind_best[column.point]
+    behind = analysis.behind_best[point]
     rest = [name for name in names if name not in first and name in behind]
     if not rest:
         return []
     best = names[0]
-    text = _distance(analysis.headline, rest[0], best, analysis, column.point)
+    text = _distance(analysis.headline, rest[0], best, analysis, point)
     if len(rest) > 1:
-        last = _distance(analysis.headline, rest[-1], "", analysis, column.point)
+        last = _distance(analysis.headline, rest[-1], "", analysis, point)
         text += f"; {last}, the last of {len(names)}"
     return [Sentence(text, "quiet")]
 

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.text import Text
 
 from ringside import units
-from ringside.analysis.executions import descriptions, over_first_point
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Description
@@ -29,7 +28,7 @@ def with_spread(analysis: RunAnalysis, figures: TableData) -> TableData:
     headline after its median and its ratio."""
     after = 3 if len(analysis.names) > 1 else 2
     (point,) = analysis.points
-    described = descriptions(analysis)
+    described = analysis.executions.descriptions
     rows = tuple(
         (*row[:after], *spread(described.get(Cell(row[0].text, point)), analysis.headline), *row[after:])
         for row in figures.rows
@@ -52,7 +51,7 @@ def spread(description: Description | None, metric: Metric) -> tuple[TableCell, 
 
 def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
     """The cells with figures: point by point in the order of the commands, or the shortest mean first."""
-    described = descriptions(analysis)
+    described = analysis.executions.descriptions
     if order == SORTED_BY_MEAN:
         return sorted(described, key=lambda cell: described[cell].mean)
     return list(described)
@@ -61,12 +60,12 @@ def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
 def scan_table(analysis: RunAnalysis, order: str = "auto") -> TableData:
     """The headline over the parameters: a row for each point and command, with the ratio over the baseline at
     the same point, or of a command alone over its first point."""
-    described = descriptions(analysis)
+    described = analysis.executions.descriptions
     headline, baseline = analysis.headline, analysis.experiment.baseline
     first = analysis.points[0]
     factors = [name for name, _ in first.levels]
     is_alone = len(analysis.names) == 1
-    over_first = over_first_point(analysis) if is_alone else {}
+    over_first = analysis.executions.over_first_point if is_alone else {}
     rows = []
     for cell in in_order(analysis, order):
         row = [cells.text(str(cell.point[name])) for name in factors]
@@ -99,7 +98,7 @@ def scan_table(analysis: RunAnalysis, order: str = "auto") -> TableData:
 
 def show_alone(analysis: RunAnalysis, console: Console) -> None:
     """Print a command alone: its figures, outliers, and a histogram."""
-    ((cell, description),) = descriptions(analysis).items()
+    ((cell, description),) = analysis.executions.descriptions.items()
     for label, text in alone_lines(analysis, cell, description):
         console.print(Text.assemble((f"{label:>12}  ", "dim"), text))
     console.print()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from ringside.analysis.overview import overview, suite_diagnostics
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render import answers, diagnostics
 from ringside.render.heading import heading, machine
@@ -30,17 +30,16 @@ def render(analysis: RunAnalysis) -> str:
     return "\n\n".join([*parts, *_warnings(analysis.diagnostics)]) + "\n"
 
 
-def render_suite(analyses: Sequence[RunAnalysis]) -> str:
+def render_suite(suite: SuiteAnalysis) -> str:
     """The runs of a suite: the overview, each part, and once what holds for all."""
-    own, common = suite_diagnostics(analyses)
-    parts = [table_markdown(overview_table(overview(analyses)))]
-    for analysis, diagnostics_of_part in zip(analyses, own, strict=True):
+    parts = [table_markdown(overview_table(suite.overview))]
+    for analysis in suite.runs:
         parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
         parts.append(f"**{escape(answers.text(analysis))}**")
         parts += map(table_markdown, part_tables(analysis))
-        parts += _warnings(diagnostics_of_part)
-    parts += [table_markdown(contender_table(*analyses)), escape(machine(analyses[-1].run.host))]
-    return "\n\n".join([*parts, *_warnings(common)]) + "\n"
+        parts += _warnings(analysis.own_diagnostics)
+    parts += [table_markdown(contender_table(*suite.runs)), escape(machine(suite.runs[-1].run.host))]
+    return "\n\n".join([*parts, *_warnings(suite.machine_diagnostics)]) + "\n"
 
 
 def render_diff(diff: RunDiff) -> str:

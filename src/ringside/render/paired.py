@@ -13,8 +13,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ringside.analysis.executions import descriptions
-from ringside.analysis.load_totals import load_totals
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Description, Obstacle, Trial, Verdict
@@ -118,7 +116,7 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The document of `vs --json`. `facts`: how it was measured. Where commands have parameters, each entry
     is of one point."""
-    described = descriptions(analysis)
+    described = analysis.executions.descriptions
     return {
         "format": FORMAT,
         **facts,
@@ -222,7 +220,7 @@ def _with_counts(analysis: RunAnalysis, figures: TableData) -> TableData:
     """The table with columns for what the loads counted; as it is where there was no load."""
     if not _is_load(analysis):
         return figures
-    totals = load_totals(analysis.trials)
+    totals = analysis.load_totals
     counts = ["answered", "messages", "unfinished", "errors"]
     if not any(each.messages for each in totals.values()):
         counts.remove("messages")

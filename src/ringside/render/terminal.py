@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ringside.analysis.overview import overview, suite_diagnostics
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render import answers, diagnostics
 from ringside.render.heading import heading, machine
@@ -50,31 +50,28 @@ def show_part(analysis: RunAnalysis, console: Console) -> None:
         console.print()
         render(table, console)
     _answer(analysis, console)
-    own, _ = suite_diagnostics([analysis])
-    diagnose(own[0], console)
+    diagnose(analysis.own_diagnostics, console)
     console.print()
     console.rule()
 
 
-def show_overview(analyses: Sequence[RunAnalysis], console: Console) -> None:
+def show_overview(suite: SuiteAnalysis, console: Console) -> None:
     """Print how the contenders of a suite compare in each of its problems, and the answer of each."""
-    of = overview(analyses)
     console.print()
-    render(overview_table(of), console)
+    render(overview_table(suite.overview), console)
     console.print()
-    for column in of.columns:
+    for column in suite.overview.columns:
         answer = one_line(answers.text(column.analysis), most=1000)
         console.print(Text.assemble((f"{one_line(column.label)}: ", "bold"), answer))
 
 
-def show_rest(analyses: Sequence[RunAnalysis], console: Console) -> None:
+def show_rest(suite: SuiteAnalysis, console: Console) -> None:
     """Print what holds for all parts of a suite: contenders, machine, notes."""
     console.print()
-    render(contender_table(*analyses), console)
+    render(contender_table(*suite.runs), console)
     console.print()
-    console.print(Text(machine(analyses[-1].run.host)), style="dim")
-    _, common = suite_diagnostics(analyses)
-    diagnose(common, console)
+    console.print(Text(machine(suite.runs[-1].run.host)), style="dim")
+    diagnose(suite.machine_diagnostics, console)
 
 
 def _answer(analysis: RunAnalysis, console: Console) -> None:

@@ -116,14 +116,18 @@ class Pages:
 
     async def document(self, request: Request) -> Response:
         def answer(store: Store) -> Response:
-            values = documents.document(analysis_of(store, single_run(store, request.path_params["run"])))
+            values = documents.document(
+                analysis_of(store, single_run(store, request.path_params["run"]), for_plots=False)
+            )
             return Response(documents.as_json(values), media_type="application/json")
 
         return await self.with_store(answer)
 
     async def figures(self, request: Request) -> Response:
         def answer(store: Store) -> Response:
-            text = csv.render(analysis_of(store, single_run(store, request.path_params["run"])))
+            text = csv.render(
+                analysis_of(store, single_run(store, request.path_params["run"]), for_plots=False)
+            )
             return Response(text, media_type="text/csv; charset=utf-8")
 
         return await self.with_store(answer)
@@ -137,7 +141,7 @@ class Pages:
             if not all(names):
                 return _html("compare.html.j2", runs=summaries, names=names, trouble="", diff=None)
             try:
-                both = [analysis_of(store, single_run(store, name)) for name in names]
+                both = [analysis_of(store, single_run(store, name), for_plots=False) for name in names]
                 difference = diff(both[0], both[1], metric)
             except UsageError as error:
                 return _html("compare.html.j2", runs=summaries, names=names, trouble=str(error), diff=None)

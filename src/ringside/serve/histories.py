@@ -75,7 +75,7 @@ class Histories:
 
 def _analysed(store: Store, run_id: str) -> _Figures | None:
     try:
-        analysis = analysis_of(store, store.run(run_id))
+        analysis = analysis_of(store, store.run(run_id), for_plots=False)
     except RingsideError:
         return None
     return of_analysis(analysis), analysis.experiment.title, analysis.headline

@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 
 from ringside.measure.suites import runs_of
 from ringside.model.results import Run
-from ringside.publish.runs import page_of
-from ringside.render.html.page import render
+from ringside.publish.runs import page_of, render_pages
 from ringside.serve.guard import POLICY
 from ringside.store import Store
 
@@ -41,7 +40,7 @@ class Reports:
 
 def whole_report(store: Store, runs: Sequence[Run]) -> str:
     """The page that `ringside report` writes."""
-    return render([page_of(store, run) for run in runs])
+    return render_pages([page_of(store, run) for run in runs])
 
 
 def policy_of(text: str) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ringside import units
-from ringside.analysis.executions import descriptions, means, over_first_point
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Description, Outcome
@@ -24,7 +23,7 @@ _MAX_TEXT = 200
 def as_json(analysis: RunAnalysis, order: str = "auto") -> str:
     """`results`, one for each command at each point. `command` is the name where the command has one of its
     own, else the command line."""
-    described = descriptions(analysis)
+    described = analysis.executions.descriptions
     results = [_result(analysis, cell, described[cell]) for cell in executions.in_order(analysis, order)]
     return json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n"
 
@@ -35,7 +34,7 @@ def as_csv(analysis: RunAnalysis, order: str = "auto") -> str:
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(["command", *_FIGURES, *(f"parameter_{name}" for name in factors)])
-    described = descriptions(analysis)
+    described = analysis.executions.descriptions
     for cell in executions.in_order(analysis, order):
         result = _result(analysis, cell, described[cell])
         figures = [0.0 if result[name] is None else result[name] for name in _FIGURES]
@@ -78,7 +77,7 @@ FORMATS: Mapping[str, Callable[[RunAnalysis, str], str]] = {
 
 
 def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict[str, Any]:
-    mean = means(analysis, cell)
+    means = analysis.executions.means[cell]
     reports = [
         trial.report
         for trial in analysis.trials
@@ -89,8 +88,8 @@ def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict
         "mean": description.mean,
         "stddev": description.deviation,
         "median": description.median,
-        "user": mean.get("user_s", 0.0),
-        "system": mean.get("system_s", 0.0),
+        "user": means.get("user_s", 0.0),
+        "system": means.get("system_s", 0.0),
         "min": description.least,
         "max": description.most,
         "times": list(analysis.cells[cell].by_block[analysis.headline.name].values()),
@@ -116,10 +115,10 @@ def _title(analysis: RunAnalysis, cell: Cell, *, with_unused: bool = False) -> s
 
 def _table(analysis: RunAnalysis, order: str) -> tuple[list[str], list[list[str]]]:
     """The heads and the rows, times in one unit."""
-    described = descriptions(analysis)
+    described = analysis.executions.descriptions
     cells = executions.in_order(analysis, order)
     headline, baseline = analysis.headline, analysis.experiment.baseline
-    over_first = over_first_point(analysis) if len(analysis.names) == 1 else {}
+    over_first = analysis.executions.over_first_point if len(analysis.names) == 1 else {}
     factor, name = units.scale(described[cells[0]].mean, headline.unit) if cells else (1.0, "s")
     rows = []
     for cell in cells:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ringside import units
-from ringside.analysis.overview import Overview, OverviewColumn, overview
+from ringside.analysis.overview import Overview, OverviewColumn
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.render.answers import answers
 from ringside.render.command import command
 from ringside.render.heading import headline
@@ -18,8 +19,9 @@ from ringside.text import capitalised, minute
 _TINTS = 4
 
 
-def front(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
+def front(suite: SuiteAnalysis) -> dict[str, Any]:
     """What the template shows before the problems."""
+    analyses = suite.runs
     suites = {analysis.plan.suite["id"]: analysis.plan.suite for analysis in analyses if analysis.plan.suite}
     of_one_suite = len(suites) == 1 and all(analysis.plan.suite for analysis in analyses)
     single = analyses[0] if len(analyses) == 1 else None
@@ -35,7 +37,7 @@ def front(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
             }
             for number, analysis in enumerate(analyses, 1)
         ],
-        "overview": None if single else _overview(overview(analyses)),
+        "overview": None if single else _overview(suite.overview),
         "machines": list(dict.fromkeys(facts.machine(analysis.run.host) for analysis in analyses)),
         "commands": list(dict.fromkeys(command(analysis) for analysis in analyses)),
         "begun": minute(begun),

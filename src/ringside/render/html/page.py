@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
-from ringside.analysis.claims import examine, sources_of
-from ringside.analysis.overview import suite_diagnostics
 from ringside.analysis.run import RunAnalysis
-from ringside.model.results import Diagnostic
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.render import sentences
 from ringside.render.diagnostics import for_pages
 from ringside.render.documents import FORMAT, document
@@ -30,7 +27,6 @@ from ringside.render.html.scripts import Script, json_element, packed, policy, s
 from ringside.render.html.templates import environment
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import Json, colour
-from ringside.render.table import TableData
 from ringside.render.tables import part_tables
 from ringside.render.tables.claims import table as claim_table
 from ringside.render.tables.contenders import contender_table
@@ -40,35 +36,27 @@ from ringside.text import minute
 _OPEN_POINTS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A run's part of the page. `sources`: texts by hash, to which the plan's `files` refer."""
-
-    analysis: RunAnalysis
-    sources: Mapping[str, str]
-
-
-def render(pages: Sequence[Page]) -> str:
-    """The whole page. Without the package that draws plots it says so and has all the rest."""
+def render(suite: SuiteAnalysis, source_texts: Mapping[str, str]) -> str:
+    """The whole page; `source_texts`: by hash, to which the plans' `files` refer. Without the package that
+    draws plots it says so and has all the rest."""
     absent = missing()
     specs: list[Json] = []
-    analyses = [page.analysis for page in pages]
-    own, common = suite_diagnostics(analyses)
+    analyses = suite.runs
     sections = [
-        _section(analysis, number, weak_points, specs, with_plots=absent is None)
-        for number, (analysis, weak_points) in enumerate(zip(analyses, own, strict=True), 1)
+        _section(analysis, number, specs, with_plots=absent is None)
+        for number, analysis in enumerate(analyses, 1)
     ]
-    texts = appendix.SourceTexts({digest: text for page in pages for digest, text in page.sources.items()})
+    texts = appendix.SourceTexts(source_texts)
     contenders = appendix.contenders(analyses, texts)
     library = _library() if specs else None
     behaviour = script(style.read("page.js"))
-    top = front(analyses)
+    top = front(suite)
     return _template().render(
         title=top["title"],
         front=top,
         sections=sections,
-        claims=_claims(analyses),
-        common=for_pages(common),
+        claims=claim_table(suite.claims) if suite.claims else None,
+        common=for_pages(suite.machine_diagnostics),
         contenders=contenders,
         contender_table=contender_table(*analyses),
         machines=appendix.machines(analyses),
@@ -102,14 +90,7 @@ def _library() -> _Library:
     return _Library(library, packed(str(library.text)))
 
 
-def _section(
-    analysis: RunAnalysis,
-    number: int,
-    weak_points: Sequence[Diagnostic],
-    specs: list[Json],
-    *,
-    with_plots: bool,
-) -> dict[str, Any]:
+def _section(analysis: RunAnalysis, number: int, specs: list[Json], *, with_plots: bool) -> dict[str, Any]:
     """What the template shows of one run. Specifications of plots are put behind `specs`."""
     headline = analysis.headline
     return {
@@ -124,18 +105,12 @@ def _section(
             for point in analysis.points
         ],
         "open": len(analysis.points) <= _OPEN_POINTS,
-        "diagnostics": for_pages(weak_points),
+        "diagnostics": for_pages(analysis.own_diagnostics),
         "charts": _charts(analysis, specs) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
         "tables": part_tables(analysis),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
-
-
-def _claims(analyses: Sequence[RunAnalysis]) -> TableData | None:
-    """What the runs say of their sources' claims; None where they have none."""
-    examined = examine(sources_of(analyses), analyses)
-    return claim_table(examined) if examined else None
 
 
 def _charts(analysis: RunAnalysis, specs: list[Json]) -> list[dict[str, Any]]:

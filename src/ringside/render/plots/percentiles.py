@@ -34,7 +34,7 @@ _PERCENTS = ("0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "99.99
 
 def charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """A plot for each distribution of the workload, a panel for each point."""
-    all_curves = analysis.percentiles()
+    all_curves = analysis.percentiles
     for distribution in analysis.measurement.distributions:
         curves = [
             curve

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.scaling import CoresScaling, Growth, Outlook, ScaledContender, fit_missing
+from ringside.analysis.scaling import CoresScaling, Growth, Outlook, ScaledContender
 from ringside.model.results import Interval
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
@@ -87,7 +87,7 @@ def _cores(best: Interval) -> str:
 
 
 def _fit_notes(analysis: RunAnalysis, scaling: CoresScaling) -> tuple[str, ...]:
-    if fit_missing():
+    if scaling.fit_missing:
         return ("The Universal Scalability Law is fitted with scipy: pip install 'ringside[report]'.",)
     if not scaling.fitted_levels:
         return (_too_few_levels(analysis, max(scaling.levels)),)
