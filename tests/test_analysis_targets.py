@@ -184,8 +184,9 @@ def test_weak_points_of_targets() -> None:
         *(load(block, "new", 500, 20) for block in range(1, 6)),
         load(6, "new", 0, 1, outcome="load-failed", detail="refused", requests=0),
     ]
-    held_back, failed, bound = targets(trials).diagnostics
+    held_back, failed, bound, short = targets(trials).diagnostics
     assert (held_back.code, held_back.subjects) == ("failed-blocks", ("new / old",))
     assert (failed.code, failed.subjects, failed.values) == ("load-failed", ("new",), {"runs": 1})
     assert (bound.code, bound.subjects, bound.values) == ("generator-bound", ("old",), {"runs": 6})
+    assert (short.code, short.subjects, short.values) == ("short-run", ("old",), {"runs": 6})
     assert targets(trials).cell("new", HERE).outcomes == {Outcome.OK: 5, Outcome.LOAD_FAILED: 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,3 +181,15 @@ def test_files_larger_than_a_piece_are_hashed_as_a_whole(tmp_path: Path) -> None
     assert made.answer_sha256 == hashlib.sha256(b"b" + b"d" * 3_000_000).hexdigest()
     # It is kept.
     assert Inputs(tmp_path).get(InputFile("x.txt", 10, lambda: iter(()))) == made
+
+
+@pytest.mark.parametrize("rest", ["", ".json", ".answers"])
+def test_a_pipe_in_the_place_of_an_input_is_not_read(tmp_path: Path, rest: str) -> None:
+    """Nobody may ever write to it. It is replaced, as whatever is not the input."""
+    text = Inputs(tmp_path).get(file_of(3)).path
+    place = text.with_name(text.name + rest)
+    content = place.read_bytes()
+    place.unlink()
+    os.mkfifo(place)
+    Inputs(tmp_path).get(file_of(3))
+    assert place.read_bytes() == content

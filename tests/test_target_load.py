@@ -64,10 +64,14 @@ def test_warnings_once_per_target_with_the_number_of_runs() -> None:
         run(LOAD),
         run(warned("generator-bound", text="another text"), "B"),
     ]
-    first, second = TARGET.diagnostics(trials)
+    first, short, stalls, second = TARGET.diagnostics(trials)
     assert (first.code, first.subjects, first.values) == ("generator-bound", ("A",), {"runs": 2})
     assert first.text == "A, in 2 runs: the engine was busy"
     assert first.remedy == "give it a CPU"
+    assert [(each.code, each.subjects) for each in (short, stalls)] == [
+        ("short-run", ("A",)),
+        ("closed-loop-stalls", ("B",)),
+    ]
     assert second.text == "B, in 1 run: another text"
     # The same warnings are not reported once more as those of a workload's load.
     assert list(TARGET.decisive_loads(trials[0])) == []

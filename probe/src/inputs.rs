@@ -4,9 +4,10 @@
 use crate::request::Input;
 use crate::sys;
 use crate::text::quoted;
-use rustix::fs::{fadvise, Advice};
-use std::fs::File;
+use rustix::fs::{fadvise, Advice, OFlags};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 
 /// Brings all inputs into the state that the request asks for. Returns what could not be done; the error names a
 /// file that cannot be read.
@@ -33,7 +34,7 @@ pub fn prepare(inputs: &[Input]) -> Result<Vec<String>, String> {
 
 /// Returns the share of the file that is in the page cache afterwards; None where it is not known.
 fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
-    let mut file = File::open(&input.path)?;
+    let mut file = open(&input.path)?;
     let bytes = file.metadata()?.len();
     if input.cached {
         let mut buffer = vec![0; 1 << 20];
@@ -44,6 +45,20 @@ fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
         fadvise(&file, 0, None, Advice::DontNeed)?;
     }
     Ok(sys::cached_share(&file, bytes))
+}
+
+/// Nobody may ever write to a pipe, and a device may have no end: reading them would keep the probe for ever.
+fn open(path: &str) -> io::Result<File> {
+    // Without the flag, opening a named pipe waits for its writer.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("not a regular file")),
+    }
 }
 
 #[cfg(test)]
@@ -84,5 +99,27 @@ mod tests {
             assert!(prepare(&[Input { path, cached }]).unwrap().is_empty());
         }
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused() {
+        let name = format!("ringside-pipe-{}", std::process::id());
+        let pipe = std::env::temp_dir().join(name);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        for path in [pipe.to_str().unwrap(), "/dev/zero", "/"] {
+            for cached in [true, false] {
+                let path = path.into();
+                let error = prepare(&[Input { path, cached }]).unwrap_err();
+                assert!(error.ends_with("': not a regular file"), "{error}");
+            }
+        }
+        std::fs::remove_file(&pipe).unwrap();
     }
 }

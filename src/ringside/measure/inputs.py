@@ -35,6 +35,9 @@ class Inputs:
 
     def _kept(self, file: InputFile) -> Input | None:
         path = (self.folder / file.name).resolve()
+        # Reading anything else, a named pipe for instance, may never end.
+        if not all(each.is_file() for each in (path, _record(path), _answers(path))):
+            return None
         try:
             record = json.loads(_record(path).read_text(encoding="utf-8"))
             hashes = (_sha256(path), _sha256(_answers(path)))
@@ -60,8 +63,8 @@ class Inputs:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from error
         finally:
             with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
-                _answers(partial).unlink(missing_ok=True)
+                for left in (partial, _record(partial), _answers(partial)):
+                    left.unlink(missing_ok=True)
 
 
 def _write(file: InputFile, partial: Path, path: Path) -> Input:
@@ -78,8 +81,9 @@ def _write(file: InputFile, partial: Path, path: Path) -> Input:
         "sha256": text_hash.hexdigest(),
         "answer_sha256": answer_hash.hexdigest(),
     }
+    _record(partial).write_text(json.dumps(record) + "\n", encoding="utf-8")
     # The text comes last: without it the files beside it count for nothing.
-    _record(path).write_text(json.dumps(record) + "\n", encoding="utf-8")
+    _record(partial).replace(_record(path))
     _answers(partial).replace(_answers(path))
     partial.replace(path)
     return Input(path, size, answer_hash.hexdigest(), _answers(path))

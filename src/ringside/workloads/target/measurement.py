@@ -12,8 +12,6 @@ from ringside.workloads.base import Distribution, Measurement
 
 # The step of the load in a trial.
 STEP = "measured"
-# The runs of a comparison are meant to be short, and a closed loop compares both targets alike.
-_IGNORED = ("short-run", "closed-loop-stalls")
 _PERCENTILES = ("p50", "p99")
 
 
@@ -84,12 +82,11 @@ class TargetLoad(Measurement):
                 detail = trial.detail or (load.detail if load else "") or "the load failed"
                 failures.setdefault(name, []).append(detail)
             for warning in load.warnings if load else ():
-                if warning.code not in _IGNORED:
-                    key = (name, warning.code)
-                    counts[key] += 1
-                    warnings.setdefault(
-                        key, Diagnostic(warning.code, (name,), text=warning.text, remedy=warning.remedy)
-                    )
+                key = (name, warning.code)
+                counts[key] += 1
+                warnings.setdefault(
+                    key, Diagnostic(warning.code, (name,), text=warning.text, remedy=warning.remedy)
+                )
         return [
             *(_failed(name, details) for name, details in failures.items()),
             *(_counted(warning, counts[key]) for key, warning in warnings.items()),
