@@ -181,3 +181,32 @@ def test_hostile_values_are_one_line() -> None:
         params.duration("\x1b[31m\n" + "x" * 1000)
     assert "\x1b" not in caught.value.message
     assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0", "'0' is out of range: 1 to 1,000"),
+        ("5000", "'5000' is out of range: 1 to 1,000"),
+        ("a,,b", "'a,,b' is not a list of nodes: write a number, or names like node-a,node-b"),
+        ("", "'' is not a list of nodes: write a number, or names like node-a,node-b"),
+    ],
+)
+def test_engines_are_a_number_or_names(text: str, message: str) -> None:
+    assert params.engines("1000") == 1000
+    assert params.engines("node-a, 10.0.0.7") == ("node-a", "10.0.0.7")
+    with pytest.raises(click.BadParameter) as raised:
+        params.engines(text)
+    assert raised.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [("run", "the experiment's, else 5%"), ("compare", "that of OTHER's experiment"), ("vs", "5%")],
+)
+def test_the_help_of_margins_has_their_default(name: str, default: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    (margin,) = [each for each in command.params if each.name == "margin"]
+    assert isinstance(margin, click.Option)
+    assert (margin.help or "").endswith(f"than this are equivalent [default: {default}].")

@@ -50,6 +50,19 @@ REPLACED = {
     "not here, see the log": "fix the error in",
     "Three things to try": "Things to try",
     "proves that each did the work": "checks evidence of their work",
+    "in which a difference is claimed that is none": "tables with at least one false claim",
+    "has what that holds": "shows their real coverage",
+    "that the tables show of the headline": "every headline comparison shown has a verdict",
+    "make seven blocks nevertheless": "make at least seven blocks",
+    "before so many tasks were due": "came only after that many tasks were due",
+    "what there was of it does not count": "its earlier trials are discarded",
+    "nothing is said where it is missing": "neither installs it nor reports its absence",
+    "A new process of the probe": "One probe process carries out trial after trial",
+    "Figures are of one machine": "of the machines, that they were measured on",
+    "a statement about that ratio and not": "a statement about that ratio, not about medians",
+    "two runs of one experiment": "Compare two runs of one workload, OTHER over ONE",
+    "as a store that is only read": "reads such a file in place of a store",
+    "once in so long": "together, once per tick",
 }
 PLACES = ("src", "README.md", "CONTRIBUTING.md", "docs", "experiments/README.md")
 

@@ -93,8 +93,8 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
     optional: Annotated[
         bool,
         _about(
-            "Whether it is used only where it is found, such as one more version of an interpreter: nothing "
-            "is installed, and nothing is said where it is missing."
+            "Use this runtime only if it is installed, such as one more version of an interpreter; Ringside "
+            "neither installs it nor reports its absence."
         ),
     ] = False
 

@@ -1,4 +1,4 @@
-"""`ringside compare`: two runs of one experiment; a gate for continuous integration."""
+"""`ringside compare`: two runs of one workload; a gate for continuous integration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ from ringside.cli import params
     metavar="slower:3%",
     help="Exit status 1 where OTHER has this verdict, by so much or more.",
 )
-@click.option("--margin", type=params.margin, metavar="5%", help=params.MARGIN_HELP)
+@click.option(
+    "--margin",
+    type=params.margin,
+    metavar="5%",
+    help=f"{params.MARGIN_HELP} [default: that of OTHER's experiment].",
+)
 @params.form_option("json", "One JSON document.")
 @params.form_option("markdown", "Markdown.")
 @params.store_option
@@ -36,11 +41,11 @@ def compare(
     form: str | None = None,
     store: str | None = None,
 ) -> int:
-    """Compare two runs of one experiment, OTHER over ONE.
+    """Compare two runs of one workload, OTHER over ONE.
 
-    They may be of two versions of a runtime, or of two branches. Runs at different times have no pairs:
-    intervals are wider, by as much as reference computations show that the machine may have changed. Where
-    both can run now, put them into one experiment instead. Exit status 1 where --fail-if applies.
+    It is for two versions of a runtime, or two branches. Runs at different times have no pairs: intervals are
+    wider, by as much as reference computations show that the machine may have changed. If both versions can
+    run now, put them into one experiment instead. Exit status 1 where --fail-if applies.
     """
     from ringside.analysis.run_diff import diff
     from ringside.cli import context

@@ -24,8 +24,8 @@ from ringside.errors import UsageError
 def export(run: str, *, form: str, output: Path | None, store: str | None = None) -> int:
     """Export RUN (default: latest).
 
-    The formats are those of other tools, but for `record`: all that the store has of a run, or of a suite, as
-    one file FILE.json.xz, which --store takes as a store that is only read. Exit status 1 where cells have no
+    The formats are those of other tools, except `record`: one file FILE.json.xz with all that the store has
+    of a run, or of a suite. --store reads such a file in place of a store. Exit status 1 where cells have no
     figures.
     """
     from ringside.cli import context

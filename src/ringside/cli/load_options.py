@@ -122,7 +122,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "wait_ready_s",
         type=params.duration,
         metavar="10s",
-        help="Wait so long until the target accepts connections.",
+        help="Wait up to this long for the target to accept connections.",
     ),
     option(
         COMMON,
@@ -157,7 +157,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "tick_s",
         type=params.duration,
         metavar="250us",
-        help="Send what became due together, once in so long [default: each at its instant].",
+        help="Send what has become due, together, once per tick [default: each at its instant].",
     ),
     option(
         _SCHEDULE,
@@ -277,7 +277,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="N",
         help="Pairs of runs [default: 10].",
     ),
-    option(_VERSUS, "--margin", type=params.margin, metavar="5%", help="Equivalent below it [default: 5%]."),
+    option(
+        _VERSUS,
+        "--margin",
+        type=params.margin,
+        metavar="5%",
+        help="Closer ratios are equivalent [default: 5%].",
+    ),
     option(
         _VERSUS,
         "--store",

@@ -33,7 +33,7 @@ COMMANDS = {
         "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
     ),
     "claims": ("claims", "Test the claims of the posts, and of other sources, with RUNS (default: latest)."),
-    "compare": ("compare", "Compare two runs of one experiment, OTHER over ONE."),
+    "compare": ("compare", "Compare two runs of one workload, OTHER over ONE."),
     "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
     "export": ("export", "Export RUN (default: latest)."),
     "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),

@@ -51,7 +51,7 @@ _MAX_BODY_BYTES = 16 << 20
 UNTIL_HELP = (
     "End when all is `decided`, at the `end` of the blocks, or when intervals are within 2% [decided]."
 )
-MARGIN_HELP = "Ratios closer to 1 than this are equivalent [default: 5%]."
+MARGIN_HELP = "Ratios closer to 1 than this are equivalent"
 store_option = click.option(
     "--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite]."
 )
@@ -170,11 +170,11 @@ def engines(text: str) -> int | tuple[str, ...]:
     """`3` or `node-a,10.0.0.7`: how many engines, or the names or addresses of their nodes."""
     if re.fullmatch(r"[0-9]+", text):
         if not 1 <= int(text[:9]) <= _MAX_ENGINES:
-            raise _bad(text, f"out of range: 1 to {_MAX_ENGINES:,}")
+            raise _bad(text, f"is out of range: 1 to {_MAX_ENGINES:,}")
         return int(text)
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise _bad(text, "no list of nodes: write a number, or names like node-a,node-b")
+        raise _bad(text, "is not a list of nodes: write a number, or names like node-a,node-b")
     return names
 
 

@@ -36,10 +36,15 @@ EXIT_INTERRUPTED = 130
 )
 @click.option("--cores", metavar="N[,N…]|all", help="Numbers of CPUs; all: 1, 2, 4 … and all of them.")
 @click.option(
-    "--blocks", type=click.IntRange(1, 10_000), metavar="N", help="N passes over all cells at most."
+    "--blocks", type=click.IntRange(1, 10_000), metavar="N", help="At most N passes over all cells."
 )
 @click.option("--until", type=params.goal, metavar="GOAL", help=params.UNTIL_HELP)
-@click.option("--margin", type=params.margin, metavar="5%", help=params.MARGIN_HELP)
+@click.option(
+    "--margin",
+    type=params.margin,
+    metavar="5%",
+    help=f"{params.MARGIN_HELP} [default: the experiment's, else 5%].",
+)
 @click.option(
     "--time", "time_s", type=params.run_duration, metavar="5m", help="Begin no new block after this time."
 )
@@ -51,7 +56,7 @@ EXIT_INTERRUPTED = 130
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
 @params.on_option
 @params.engines_option
-@click.option("--serve", "serves", is_flag=True, help="Show the run in a browser meanwhile.")
+@click.option("--serve", "serves", is_flag=True, help="Show the run in a browser while it is in progress.")
 @params.port_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 @params.store_option

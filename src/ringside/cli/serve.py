@@ -24,8 +24,8 @@ LOCAL = "127.0.0.1"
 def serve(*, host: str, port: int, store: str | None = None) -> int:
     """Show the runs of the store in a browser, also while they are in progress.
 
-    The page only reads. Everybody who can reach the address sees all runs with their sources: with another
-    address than this machine's own, that is the network. Ctrl-C ends it.
+    The page changes nothing. Everybody who can reach the address sees all runs with their sources; by default
+    only this machine can. Ctrl-C ends it.
     """
     server = start(host, port, store)
     print(f"{server.url} shows the runs; Ctrl-C ends it", file=sys.stderr)

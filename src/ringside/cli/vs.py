@@ -131,7 +131,12 @@ _RUNS = click.IntRange(1, vs_options.MAX_BLOCKS)
 )
 @option("--until", type=params.goal, metavar="GOAL", section="How often", help=params.UNTIL_HELP)
 @option(
-    "--margin", type=params.margin, default="5%", metavar="5%", section="How often", help=params.MARGIN_HELP
+    "--margin",
+    type=params.margin,
+    default="5%",
+    metavar="5%",
+    section="How often",
+    help=f"{params.MARGIN_HELP} [default: 5%].",
 )
 @option(
     "--seed",
