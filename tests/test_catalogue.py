@@ -10,7 +10,7 @@ from ringside.catalogue.experiments import read_experiment, read_suite
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.stats.sequential import FIRST_LOOK
-from ringside.workloads import workload
+from ringside.workloads import WORKLOADS, workload
 from tests.runs import ROOT
 
 
@@ -55,6 +55,24 @@ def test_experiments_name_what_exists() -> None:
             workload(experiment.workload).factor(factor)
         if experiment.published:
             catalogue.published(experiment.published)
+
+
+def test_every_contender_is_in_an_experiment() -> None:
+    catalogue = Catalogue()
+    names = [name for name in catalogue.experiment_names() if not catalogue.suite(name)]
+    measured = {name.partition("@")[0] for each in names for name in catalogue.experiment(each).contenders}
+    bundled = {contender.name.partition("@")[0] for contender in Catalogue([ROOT]).contenders()[0]}
+    assert bundled == measured
+
+
+def test_every_problem_is_measured_on_todays_runtimes() -> None:
+    catalogue = Catalogue()
+    suite = catalogue.suite("today")
+    assert suite
+    experiments = [catalogue.experiment(name) for name in suite.experiments]
+    assert {experiment.workload for experiment in experiments} == set(WORKLOADS)
+    for experiment in experiments:
+        assert {"go", "rust-tokio", "java-virtual-threads", "node"} <= set(experiment.contenders)
 
 
 def test_every_published_file_reads() -> None:
