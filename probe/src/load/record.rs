@@ -57,7 +57,7 @@ pub struct Record {
     pub handshake: Histogram,
     pub first_byte: Histogram,
     pub lateness: Histogram,
-    /// How much later than it could a request was sent, or a part of a stream was read at most.
+    /// How much later than it could a request was sent. Of streams also: how late bytes without a stamp were read at most.
     pub schedule_error: Histogram,
     pub intended: u64,
     /// The shares of late requests that were served before the end.

@@ -17,6 +17,8 @@ pub struct Warning {
 const BUSY_SHARE: f64 = 0.9;
 /// An open loop whose schedule error is a larger share of the mean latency measures the engine.
 const LATE_SHARE: f64 = 0.5;
+/// A ramp is no finer than this: a stream that is opened so much later is opened in time.
+const RAMP_GRAIN_NS: f64 = 1_000_000.0;
 /// An open loop with a lower share of its requests answered was not the intended load.
 const RATE_KEPT: f64 = 0.99;
 /// A load of bursts whose requests are this share more or fewer than its rate has too few bursts.
@@ -57,6 +59,19 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "give it CPUs of its own, or a lower rate",
         );
     }
+    let streams = plan.protocol == Protocol::Stream;
+    let is_late = error.mean() > RAMP_GRAIN_NS.max(LATE_SHARE * record.lateness.mean());
+    if streams && share <= BUSY_SHARE && is_late {
+        warn(
+            "generator-bound",
+            format!(
+                "the engine was {:.1} ms behind its schedule on average, and messages came {:.1} ms late",
+                error.mean() / 1e6,
+                record.lateness.mean() / 1e6
+            ),
+            "give it CPUs of its own, or a slower --ramp",
+        );
+    }
     if of_tick > LATE_SHARE {
         warn(
             "coarse-tick",
@@ -86,11 +101,15 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         }
     }
     let largest_lag_ns = record.schedule_error.max();
-    if open_loop && largest_lag_ns > LAG_NS + tick_ns {
+    if (open_loop || streams) && largest_lag_ns > LAG_NS + tick_ns {
+        let effect = match streams {
+            true => "streams were opened later by that, or unstamped messages seem to be",
+            false => "latencies include that",
+        };
         warn(
             "lag",
             format!(
-                "the engine itself was up to {:.0} ms behind its schedule: latencies include that",
+                "the engine itself was up to {:.0} ms behind its schedule: {effect}",
                 largest_lag_ns as f64 / 1e6
             ),
             "give it CPUs of its own on a machine that does not stall, or compare --vs another server",
@@ -113,7 +132,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         }
     }
     let service = &record.replies.service;
-    if record.sweeps >= LITTLE_SWEEPS && plan.protocol != Protocol::Stream && service.len() > 1000 {
+    if record.sweeps >= LITTLE_SWEEPS && !streams && service.len() > 1000 {
         let expected = service.mean() * service.len() as f64 / outcome.duration_ns as f64;
         let measured = record.concurrency();
         if (measured - expected).abs() > 0.2 * expected.max(measured) + 1.0 {
@@ -124,7 +143,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             );
         }
     }
-    if !open_loop && plan.protocol != Protocol::Stream && service.len() > 1000 {
+    if !open_loop && !streams && service.len() > 1000 {
         let (max, median) = (service.max(), service.quantile(0.5));
         if max > STALL_NS && max > median * STALL_FACTOR {
             warn(
@@ -201,9 +220,14 @@ mod tests {
     }
 
     fn codes(pacing: &str, record: Record) -> Vec<&'static str> {
-        let plan = format!(
-            r#"{{"protocol": "tcp", "addresses": ["127.0.0.1:1"], "line": "1", "duration_s": 2, "pacing": {pacing}}}"#
-        );
+        codes_of(
+            &format!(r#""protocol": "tcp", "line": "1", "pacing": {pacing}"#),
+            record,
+        )
+    }
+
+    fn codes_of(plan: &str, record: Record) -> Vec<&'static str> {
+        let plan = format!(r#"{{"addresses": ["127.0.0.1:1"], "duration_s": 2, {plan}}}"#);
         let outcome = Outcome {
             record,
             duration_ns: 2_000_000_000,
@@ -294,5 +318,31 @@ mod tests {
             ..fine()
         };
         assert_eq!(codes(closed, many), ["near-ports"]);
+    }
+
+    #[test]
+    fn streams_have_a_schedule_too() {
+        let codes = |errors_ns: &[u64], late_ns: u64, busy_ns: u64| {
+            let mut record = Record {
+                max_thread_cpu_ns: busy_ns,
+                max_thread_busy_ns: busy_ns,
+                ..Record::default()
+            };
+            errors_ns
+                .iter()
+                .for_each(|&ns| record.schedule_error.add(ns));
+            record.lateness.add(late_ns);
+            codes_of(r#""protocol": "stream""#, record)
+        };
+        let ms = 1_000_000;
+        // What a wake-up takes, though messages are late by even less.
+        assert!(codes(&[900_000], 20_000, 0).is_empty());
+        assert_eq!(codes(&[2 * ms], 20_000, 0), ["generator-bound"]);
+        assert!(codes(&[2 * ms], 5 * ms, 0).is_empty());
+        assert_eq!(codes(&[0, 9 * ms], 5 * ms, 0), ["generator-bound"]);
+        assert_eq!(codes(&[0, 21 * ms], 50 * ms, 0), ["lag"]);
+        assert_eq!(codes(&[0], 5 * ms, 1900 * ms), ["generator-bound"]);
+        let both = codes(&[21 * ms], 5 * ms, 1900 * ms);
+        assert_eq!(both, ["generator-bound", "lag"]);
     }
 }

@@ -197,3 +197,53 @@ fn lateness_is_what_the_server_made_it() {
         );
     }
 }
+
+/// Every stream has the delay of its opening and of its request, whether its messages are stamped or not.
+#[test]
+fn every_stream_has_its_schedule_error() {
+    let server = streaming(|id| vec![format!("Welcome: {id}"), format!("Chunk 1 for {id}")]);
+    let changes = with(stream_changes(), "/duration_s", json!(2));
+    for outcome in both(&plan(&server, changes)) {
+        let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
+        assert!(stamped > 0, "{outcome:#}");
+        assert_eq!(
+            outcome["histograms"]["schedule_error"]["count"],
+            3 + reads - stamped,
+            "{outcome:#}"
+        );
+    }
+}
+
+/// An engine that stands still during its ramp opens streams late, and says so.
+#[test]
+fn a_ramp_that_the_engine_does_not_keep() {
+    let server = streaming(|id| vec![format!("Welcome: {id}")]);
+    let mut changes = with(stream_changes(), "/ramp_per_s", json!(50));
+    changes["connections"] = json!(40);
+    changes["duration_s"] = json!(1.5);
+    for io in ["epoll", "uring"] {
+        let request = with(plan(&server, changes.clone()), "/load/io", json!(io));
+        let mut probe = start(&request);
+        let mut lines = reader(&mut probe);
+        let begun = answer(&mut lines)["monotonic_ns"].as_u64().unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        signal(probe.id(), rustix::process::Signal::STOP);
+        std::thread::sleep(Duration::from_millis(400));
+        signal(probe.id(), rustix::process::Signal::CONT);
+        // On a host that stalls all of it may be over by then.
+        let is_in_time = monotonic_ns() - begun < 1_000_000_000;
+        let mut text = String::new();
+        lines.read_to_string(&mut text).unwrap();
+        probe.wait().unwrap();
+        let outcome: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        let error = &outcome["histograms"]["schedule_error"];
+        if is_in_time {
+            assert!(error["max_ns"].as_u64().unwrap() > 300_000_000, "{error}");
+            // Twenty of forty were due meanwhile, and 200 ms late on average.
+            assert!(error["mean_ns"].as_f64().unwrap() > 40e6, "{error}");
+            let warnings = outcome["warnings"].to_string();
+            assert!(warnings.contains("lag"), "{warnings}");
+            assert!(warnings.contains("generator-bound"), "{warnings}");
+        }
+    }
+}

@@ -39,7 +39,7 @@ pub struct Connection {
     /// When the request could have been sent: its intended instant, but not before the connection was free.
     pub ready_ns: u64,
     pub sent_ns: u64,
-    /// By how much the engine was late to open the connection of this request.
+    /// By how much the engine was late to open the connection of this request, or of this stream.
     pub open_late_ns: u64,
     /// The number of the request, and the number of its target.
     pub number: u64,

@@ -1,6 +1,7 @@
 //! Opens connections: at the rate of the ramp, again after failures, and a limited number at a time.
 
 use super::config::ShardConfig;
+use crate::clock::now_ns;
 use crate::io::{socket, Io, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::pacer::{Pacer, Pacing};
@@ -26,14 +27,19 @@ pub struct Dialer {
     start_ns: u64,
     sources: Sources,
     ramp: Pacer,
+    /// Whether the plan has a ramp; without one all connections are due at once, and no instant is missed.
+    is_ramped: bool,
     /// How many slots share a connection.
     lanes: usize,
     /// How many connections the ramp has opened.
     ramped: usize,
-    queue: VecDeque<Slot>,
+    /// Slots to connect, and when each was due.
+    queue: VecDeque<(Slot, u64)>,
     retries: VecDeque<(u64, Slot)>,
     connecting: usize,
     max_connecting: usize,
+    /// When the maximum of pending connects was last left.
+    room_ns: u64,
 }
 
 impl Dialer {
@@ -48,11 +54,13 @@ impl Dialer {
             sources: Sources::new(&plan.addresses, plan.connections),
             ramp: Pacer::new(&ramp, shard, share, None, Some(total)),
             lanes: plan.lanes(),
+            is_ramped: plan.ramp_per_s.is_some(),
             ramped: 0,
             queue: VecDeque::new(),
             retries: VecDeque::new(),
             connecting: 0,
             max_connecting: (MAX_CONNECTING / plan.shards()).max(1),
+            room_ns: 0,
         }
     }
 
@@ -69,41 +77,44 @@ impl Dialer {
         ramp.into_iter().chain(retry).min()
     }
 
-    /// The slots of a connection that the ramp opens, or one that is due for a retry.
-    pub fn take_due(&mut self, now_ns: u64) -> Option<Range<Slot>> {
-        if let Some(&(_, slot)) = self.retries.front().filter(|(due, _)| *due <= now_ns) {
+    /// The slots of a connection that the ramp opens, or one that is due for a retry, and when it was due.
+    pub fn take_due(&mut self, now_ns: u64) -> Option<(Range<Slot>, u64)> {
+        if let Some(&(due_ns, slot)) = self.retries.front().filter(|(due, _)| *due <= now_ns) {
             self.retries.pop_front();
-            return Some(slot..slot + 1);
+            return Some((slot..slot + 1, due_ns));
         }
-        self.ramp
-            .peek()
-            .filter(|due| self.start_ns + due <= now_ns)?;
+        let due_ns = self.ramp.peek().map(|due| self.start_ns + due);
+        let due_ns = due_ns.filter(|&due_ns| due_ns <= now_ns)?;
         self.ramp.take();
         self.ramped += 1;
-        Some((self.ramped - 1) * self.lanes..self.ramped * self.lanes)
+        let slots = (self.ramped - 1) * self.lanes..self.ramped * self.lanes;
+        Some((slots, if self.is_ramped { due_ns } else { now_ns }))
     }
 
-    pub fn enqueue(&mut self, slot: Slot) {
-        self.queue.push_back(slot);
+    /// A slot is to be connected, and could be from `due_ns` on.
+    pub fn enqueue(&mut self, slot: Slot, due_ns: u64) {
+        self.queue.push_back((slot, due_ns));
     }
 
     pub fn retry_later(&mut self, slot: Slot, now_ns: u64) {
         self.retries.push_back((now_ns + RETRY_NS, slot));
     }
 
-    /// Starts the connect of the next connection in the queue.
+    /// Starts the connect of the next connection in the queue. The number: from when on it could be started, which is
+    /// not before there was room for another pending connect.
     pub fn dial<I: Io>(
         &mut self,
         config: &ShardConfig,
         io: &mut I,
-    ) -> Option<(Slot, Result<Dialed, ErrorKind>)> {
+    ) -> Option<(Slot, u64, Result<Dialed, ErrorKind>)> {
         if self.connecting >= self.max_connecting {
             return None;
         }
-        let slot = self.queue.pop_front()?;
+        let (slot, due_ns) = self.queue.pop_front()?;
+        let ready_ns = due_ns.max(self.room_ns);
         if io.join(slot) {
             self.connecting += 1;
-            return Some((slot, Ok(Dialed::Joining)));
+            return Some((slot, ready_ns, Ok(Dialed::Joining)));
         }
         let id = config.connection_id(slot);
         let number = config.connection_number(slot);
@@ -126,11 +137,14 @@ impl Dialer {
             connect_error(errno)
         });
         self.connecting += usize::from(result.is_ok());
-        Some((slot, result.map(|()| Dialed::Opening)))
+        Some((slot, ready_ns, result.map(|()| Dialed::Opening)))
     }
 
     /// A connect has succeeded, failed, or was given up.
     pub fn connect_ended(&mut self) {
+        if self.connecting == self.max_connecting {
+            self.room_ns = now_ns();
+        }
         self.connecting -= 1;
     }
 

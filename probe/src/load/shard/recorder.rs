@@ -1,6 +1,7 @@
 //! Records the events of a shard, in its record and for the live view.
 
 use super::config::ShardConfig;
+use super::connection::Connection;
 use crate::load::decoder::Event;
 use crate::load::error::ErrorKind;
 use crate::load::interval::Interval;
@@ -42,6 +43,14 @@ impl Recorder {
         self.note(target, |replies| replies.errors[kind as usize] += 1);
         self.interval.errors += 1;
         self.record.second(now_ns - self.start_ns).errors += 1;
+    }
+
+    /// A request goes to the kernel now, or one of a stream that sends none could.
+    #[inline]
+    pub fn schedule_error(&mut self, connection: &mut Connection, now_ns: u64) {
+        let open_late_ns = std::mem::take(&mut connection.open_late_ns);
+        let late_ns = now_ns.saturating_sub(connection.ready_ns) + open_late_ns;
+        self.record.schedule_error.add(late_ns);
     }
 
     /// A request was due, and sent or not.

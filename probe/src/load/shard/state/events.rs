@@ -78,12 +78,11 @@ impl Handler for Shard {
             return;
         }
         connection.sent_ns = now;
+        self.recorder.schedule_error(connection, now);
         if streams {
             return;
         }
-        let late_ns = now - connection.ready_ns + std::mem::take(&mut connection.open_late_ns);
         let record = &mut self.recorder.record;
-        record.schedule_error.add(late_ns);
         if self.arrivals.is_closed_loop() {
             connection.intended_ns = now;
         } else {

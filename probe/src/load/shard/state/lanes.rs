@@ -20,7 +20,7 @@ impl Shard {
         self.dialer.connect_ended();
         self.connections[slot].stage = Stage::Closed;
         match at_once {
-            true => self.dialer.enqueue(slot),
+            true => self.dialer.enqueue(slot, now),
             false => self.dialer.retry_later(slot, now),
         }
     }
@@ -37,6 +37,6 @@ impl Shard {
         if connection.hop.is_none() {
             self.recorder.taken_back();
         }
-        self.send_later(slot);
+        self.send_later(slot, now);
     }
 }

@@ -162,7 +162,7 @@ impl Shard {
             if closes {
                 connection.pending_ns = Some(intended);
                 connection.open_late_ns = now - ready;
-                self.dialer.enqueue(slot);
+                self.dialer.enqueue(slot, now);
             } else if let Next::Send(bytes) = self.start(slot, intended, ready, now) {
                 io.send(slot, bytes, self);
             }
@@ -215,11 +215,12 @@ impl Shard {
         connection.sent_ns = now;
         connection.number = number;
         connection.answered = false;
-        if !self.streams() {
+        if !self.decoder.streams() {
             self.recorder.intended();
         }
         // A server that is sent nothing begins at the handshake, which has ended now.
         let begin = if self.encoder.listens() {
+            self.recorder.schedule_error(connection, now);
             intended
         } else {
             now
@@ -240,14 +241,14 @@ impl Shard {
 
     /// A request in flight waits for another connection, to be sent again or elsewhere; its latency counts from its own
     /// instant.
-    fn send_later(&mut self, slot: Slot) {
+    fn send_later(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         connection.pending_ns = Some(connection.intended_ns);
         connection.stage = Stage::Closed;
         self.in_flight -= 1;
         self.disown(slot);
         if !self.stopping {
-            self.dialer.enqueue(slot);
+            self.dialer.enqueue(slot, now);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Opens connections, and opens them again after they were closed or have failed.
 
 use super::Shard;
+use crate::clock::now_ns;
 use crate::io::{Io, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
@@ -12,12 +13,16 @@ impl Shard {
         if self.stopping {
             return;
         }
-        while let Some(slots) = self.dialer.take_due(now) {
+        while let Some((slots, due_ns)) = self.dialer.take_due(now) {
             for slot in slots {
-                self.reopen(slot, now);
+                self.reopen(slot, now, due_ns);
             }
         }
-        while let Some((slot, result)) = self.dialer.dial(&self.config, io) {
+        while let Some((slot, ready_ns, result)) = self.dialer.dial(&self.config, io) {
+            if self.streams() {
+                // Nothing else is due for a stream than its opening.
+                self.connections[slot].open_late_ns = now_ns().saturating_sub(ready_ns);
+            }
             self.connections[slot].since_ns = now;
             match result {
                 Ok(Dialed::Opening) => self.connections[slot].stage = Stage::Connecting,
@@ -27,16 +32,16 @@ impl Shard {
         }
     }
 
-    /// Opens a connection again: at once, or when there is a request for it.
-    fn reopen(&mut self, slot: Slot, now: u64) {
+    /// Opens a connection that is due since `due_ns`: at once, or when there is a request for it.
+    fn reopen(&mut self, slot: Slot, now: u64, due_ns: u64) {
         if !self.decoder.closes() {
-            self.dialer.enqueue(slot);
+            self.dialer.enqueue(slot, due_ns);
         } else if !self.arrivals.is_closed_loop() {
             self.connections[slot].since_ns = now;
             self.free.push_back(slot);
         } else if let Some(intended) = self.arrivals.take_due(now) {
             self.connections[slot].pending_ns = Some(intended);
-            self.dialer.enqueue(slot);
+            self.dialer.enqueue(slot, now);
         }
     }
 
@@ -64,7 +69,7 @@ impl Shard {
         self.connections[slot].stage = Stage::Closed;
         self.disown(slot);
         if !self.stopping {
-            self.reopen(slot, now);
+            self.reopen(slot, now, now);
         }
     }
 }

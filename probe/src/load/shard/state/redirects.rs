@@ -38,7 +38,7 @@ impl Shard {
             self.in_flight -= 1;
             return self.send_redirected(slot, at.now);
         }
-        self.send_later(slot);
+        self.send_later(slot, at.now);
         Next::Close
     }
 
