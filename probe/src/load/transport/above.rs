@@ -44,7 +44,14 @@ impl<H: Handler> Above<'_, H> {
         let done = self.hand_over(number, &plain, arrived_ns, out);
         self.links.plain = plain;
         done?;
-        Ok(decrypted?)
+        decrypted?;
+        // Many servers wait for the client's end after their own: the socket alone would not tell.
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        if link.channel.has_ended() {
+            self.end_all(number, CloseReason::Finished, CloseReason::NotJoined);
+            return Err(End::Closed);
+        }
+        Ok(())
     }
 
     /// The end of the channel's handshake, and decrypted bytes, to the session.

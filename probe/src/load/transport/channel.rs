@@ -29,6 +29,11 @@ impl Channel {
             .map_or(true, |session| !session.is_handshaking())
     }
 
+    /// Whether the peer has ended what it sends, whatever its socket does.
+    pub fn has_ended(&self) -> bool {
+        self.session().is_some_and(|session| session.ended)
+    }
+
     /// Whether the end of the connection, now, could be somebody else's than the peer's.
     pub fn can_be_cut(&self) -> bool {
         self.session().is_some_and(|session| !session.ended)
