@@ -66,14 +66,16 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
         dict[str, Texts],
         _about(
             "Packages by system, with the names of `/etc/os-release`: `debian` is for Debian and systems "
-            "like it; `debian-12` takes precedence on that release."
+            "like it; `debian-12` takes precedence on that release. Where apt's own version of the first one "
+            "is below `minimum`, `setup` takes it from another release that apt knows, such as backports."
         ),
     ] = {}
     instructions: Annotated[
         dict[str, str],
         _about(
-            "A sentence by system, with the same names, where no package does: `setup` and `doctor` print "
-            "it, and nothing is installed."
+            "A sentence by system, with the same names, where apt's own packages are too old or missing: "
+            "`setup` and `doctor` print it, and nothing is installed unless another release that apt knows "
+            "has the package of `install` in a version from `minimum` on."
         ),
     ] = {}
     title: Annotated[

@@ -8,11 +8,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from ringside.model.catalogue import Contender, Unavailable
 from ringside.text import LOG_LINES, last_lines, one_line
+
+if TYPE_CHECKING:
+    from ringside.measure.apt import Package
 
 _TRIES = 3
 _PAUSE_S = 5.0
@@ -63,20 +67,41 @@ def _building(contender: Contender) -> None:
 
 
 def _install(contenders: Sequence[Contender]) -> None:
-    from ringside.measure.toolchain import has_apt, packages
+    from ringside.measure.toolchain import has_apt
 
-    wanted = sorted({name for contender in contenders for name in packages(contender.runtime)})
+    wanted = _packages(contenders)
     # Where there is no apt-get, each contender's remedy says what to install.
     if not wanted or not has_apt():
         return
     if os.geteuid() != 0:
-        _say(f"missing runtimes; get them with: sudo apt-get install -y {' '.join(wanted)}")
+        for command in _commands(wanted):
+            _say(f"missing runtimes; get them with: sudo apt-get install -y {command}")
         return
-    _say(f"installing runtimes on this system with apt-get: {' '.join(wanted)}")
+    _say(f"installing runtimes on this system with apt-get: {', '.join(_commands(wanted))}")
     retry(lambda: _apt("update", "-qq"))
-    for name in wanted:  # one by one: a package that this system lacks must not keep the others out
-        if not retry(partial(_apt, "install", "-y", "-qq", "--no-install-recommends", name)):
-            _say(f"{name} could not be installed")
+    # Newer lists may have versions that are new enough.
+    for package in _packages(contenders):
+        # One by one: a package that this system lacks must not keep the others out.
+        if not retry(partial(_apt, "install", "-y", "-qq", "--no-install-recommends", *package.words)):
+            _say(f"{package.name} could not be installed")
+
+
+def _packages(contenders: Sequence[Contender]) -> list[Package]:
+    from ringside.measure.apt import packages_of
+
+    # Each runtime is asked for once: apt takes a moment.
+    runtimes = {(each.runtime.name, *each.runtime.executable): each.runtime for each in contenders}
+    return sorted({package for runtime in runtimes.values() for package in packages_of(runtime)})
+
+
+def _commands(packages: Sequence[Package]) -> list[str]:
+    """What follows `apt-get install`: once for each release."""
+    by_release: dict[str, list[str]] = {}
+    for package in packages:
+        by_release.setdefault(package.release, []).append(package.name)
+    return [
+        " ".join([*(["-t", release] if release else []), *names]) for release, names in by_release.items()
+    ]
 
 
 def _apt(*words: str) -> bool:

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from filelock import FileLock
 from packaging.version import Version
@@ -25,6 +26,8 @@ from ringside.model.catalogue import PLACEHOLDER, Contender, Ready, Receipt, Run
 VERSION_TIMEOUT_S = 60.0
 BUILD_TIMEOUT_S = 3600.0
 _DONE = ".built"
+
+Entry = TypeVar("Entry")
 
 
 class Toolchain:
@@ -317,6 +320,11 @@ def packages(runtime: Runtime) -> tuple[str, ...]:
     instructions instead."""
     way = _way(runtime)
     return way if isinstance(way, tuple) else ()
+
+
+def entry_of_system(by_system: Mapping[str, Entry]) -> Entry | None:
+    """The entry of this system, by the most specific of its names that has one."""
+    return next((by_system[name] for name in system_names() if name in by_system), None)
 
 
 def _way(runtime: Runtime) -> tuple[str, ...] | str | None:
