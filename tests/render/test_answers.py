@@ -50,6 +50,30 @@ def test_the_floor_may_be_the_baseline() -> None:
     assert text(found) == "erlang: time per hop 100 ns (97–104)"
 
 
+def test_the_floor_alone() -> None:
+    floor_only = run({"limit": 8.0}, {"limit": 32.0}, floor="limit")
+    assert text(floor_only) == (
+        "limit at nodes=20: time per hop 32.0 ns (31.0–33.3). "
+        "Over both points: from 8.00 ns at nodes=10 to 32.0 ns at nodes=20"
+    )
+    others_elsewhere = run({"limit": 8.0, "go": 100.0}, {"limit": 8.0}, floor="limit")
+    assert text(others_elsewhere) == (
+        "limit at nodes=20: time per hop 8.00 ns (7.76–8.32). At 1 point of 2 another leads: at nodes=10 go"
+    )
+    others_here = run({"limit": 8.0}, {"limit": 8.0, "go": 100.0}, floor="limit")
+    assert text(others_here) == (
+        "go at nodes=20: time per hop 100 ns (97–104). It has no figure at the other point"
+    )
+
+
+def test_one_contender_at_several_points_has_the_range_of_its_figures() -> None:
+    found = run({"go": 300.0}, {"go": 100.0}, {"go": 200.0})
+    assert text(found) == (
+        "go at nodes=30: time per hop 200 ns (194–208). "
+        "Over all 3 points: from 100 ns at nodes=20 to 300 ns at nodes=10"
+    )
+
+
 def test_more_is_better() -> None:
     found = run({"erlang": 100.0, "go": 50.0}, metric="rate")
     assert "go is 2.00 times (2.00–2.00) below erlang" in text(found)

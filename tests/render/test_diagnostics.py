@@ -24,10 +24,10 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "continue it with `ringside run --resume run-5`",
     ),
     "faster-than-floor": (
-        ("perl", "go"),
-        {"floor": "limit", "times": {"perl": 10.04, "go": 1.2}},
-        "perl (10×), go (1.2×): faster than limit, by more than the interval allows. limit is written to be "
-        "the floor: the program may not do all of the work, or limit can be better",
+        ("perl", "go", "c"),
+        {"floor": "limit", "times": {"perl": 5712.3, "go": 1.2, "c": 10.04}},
+        "perl (5,710×), go (1.2×), c (10×): faster than limit, by more than the interval allows. limit is "
+        "written to be the floor: the program may not do all of the work, or limit can be better",
         "read its source before you trust its figures",
     ),
     "below-a-cycle": (

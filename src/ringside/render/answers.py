@@ -29,8 +29,8 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
         ]
     first = _first(analysis, point, names)
     sentences = [_opening(analysis, point, names, first), *_others(analysis, point, names, first)]
-    if len(analysis.points) > 1 and (sentence := _elsewhere(analysis, point)):
-        sentences.append(sentence)
+    if len(analysis.points) > 1:
+        sentences.append(_elsewhere(analysis, point))
     return sentences
 
 
@@ -46,15 +46,18 @@ def leaders(analysis: RunAnalysis, point: Point) -> list[str]:
 
 def _of_the_class(analysis: RunAnalysis, point: Point) -> list[str]:
     """The contenders of the baseline's class with figures at a point, the best median first: ratios to the
-    best, and ranks, are inside a class. Where the baseline is the floor, those of the next class."""
-    order = analysis.rankings[analysis.headline.name, point].order
-    ranked = [name for name in order if name != analysis.floor]
-    return [
-        name
-        for name in ranked
-        if analysis.kind(name) == analysis.kind(ranked[0])
-        and analysis.headline.name in analysis.cell(name, point).metrics
-    ]
+    best, and ranks, are inside a class. Where the baseline is the floor, those of the next class; the floor
+    itself where no other contender has a figure."""
+    present = _with_figures(analysis, point)
+    ranked = [name for name in present if name != analysis.floor] or present
+    return [name for name in ranked if analysis.kind(name) == analysis.kind(ranked[0])]
+
+
+def _with_figures(analysis: RunAnalysis, point: Point) -> list[str]:
+    """The contenders with figures at a point, the best median first."""
+    headline = analysis.headline.name
+    order = analysis.rankings[headline, point].order
+    return [name for name in order if headline in analysis.cell(name, point).metrics]
 
 
 def _first(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> list[str]:
@@ -113,10 +116,17 @@ def _distance(metric: Metric, name: str, best: str, analysis: RunAnalysis, point
     return f"{text}, less than the margin of {units.percent(margin)}" if is_small else text
 
 
-def _elsewhere(analysis: RunAnalysis, point: Point) -> Sentence | None:
-    """Whether the same ones lead at the other points."""
+def _elsewhere(analysis: RunAnalysis, point: Point) -> Sentence:
+    """Whether the same ones lead at the other points; of one contender alone, its figures there."""
     here = set(leaders(analysis, point))
-    others = [each for each in analysis.points if each != point]
+    # The floor leads nobody: where it alone has figures, the others failed.
+    left_out = {analysis.floor} - here
+    names = {name for each in analysis.points for name in _of_the_class(analysis, each)} - left_out
+    if len(names) == 1:
+        return _range(analysis, names.pop())
+    others = [
+        each for each in analysis.points if each != point and not left_out & set(leaders(analysis, each))
+    ]
     differing = [
         each for each in others if leaders(analysis, each) and not here & set(leaders(analysis, each))
     ]
@@ -130,6 +140,28 @@ def _elsewhere(analysis: RunAnalysis, point: Point) -> Sentence | None:
         f"{_listed(leaders(analysis, example))}",
         "quiet",
     )
+
+
+def _range(analysis: RunAnalysis, name: str) -> Sentence:
+    """The lowest and the highest figure of a contender, and the points that have them."""
+    metric = analysis.headline
+    values = {
+        each: cell.metrics[metric.name].estimate
+        for each in analysis.points
+        if metric.name in (cell := analysis.cell(name, each)).metrics
+    }
+    if len(values) == 1:
+        return Sentence(f"It has no figure at {_other_points(len(analysis.points) - 1)}", "quiet")
+    ends = (min(values, key=values.__getitem__), max(values, key=values.__getitem__))
+    low, high = (f"{units.quantity(values[each], metric.unit)} at {analysis.label(each)}" for each in ends)
+    which = units.all_of(len(values), "point")
+    if len(values) < len(analysis.points):
+        which = f"{len(values)} of {len(analysis.points)} points"
+    return Sentence(f"Over {which}: from {low} to {high}", "quiet")
+
+
+def _other_points(count: int) -> str:
+    return "the other point" if count == 1 else f"the {count:,} other points"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.plausibility import CYCLE_NS, POINTER_BYTES
 from ringside.model.results import Diagnostic
 from ringside.text import capitalised
-from ringside.units import count, percent, quantity
+from ringside.units import count, percent, quantity, significant
 
 # More contenders than this are counted, not named.
 _MAX_NAMED = 3
@@ -181,9 +181,9 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "least": str(BLOCKS_FOR_VERDICT),
         "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
         "reasons": "; ".join(text.format(fields[name]) for name, text in _NOISE.items() if name in fields),
-        "times": _named([f"{name} ({times:.3g}×)" for name, times in _mapping(diagnostic, "times")]),
-        "amounts": _named([f"{name} ({ns:.2g} ns)" for name, ns in _mapping(diagnostic, "amounts")]),
-        "memory": _named([f"{name} ({size:.3g} B)" for name, size in _mapping(diagnostic, "memory")]),
+        "times": _named([f"{name} ({_plain(times)}×)" for name, times in _mapping(diagnostic, "times")]),
+        "amounts": _named([f"{name} ({_plain(ns, 2)} ns)" for name, ns in _mapping(diagnostic, "amounts")]),
+        "memory": _named([f"{name} ({_plain(size)} B)" for name, size in _mapping(diagnostic, "memory")]),
         "counts": _named([f"{name} ({number:,})" for name, number in _mapping(diagnostic, "counts")]),
         "cycle": f"{CYCLE_NS:g}",
         "pointer": str(POINTER_BYTES),
@@ -201,6 +201,11 @@ def _written(value: object) -> str:
     if isinstance(value, float):
         return percent(value)
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _plain(value: float, digits: int = 3) -> str:
+    """A number without an exponent, and without zeros at its end."""
+    return f"{value:.{digits}g}" if 1e-4 <= value < 10**digits - 0.5 else significant(value, digits)
 
 
 def _mapping(diagnostic: Diagnostic, name: str) -> list[tuple[str, float]]:
