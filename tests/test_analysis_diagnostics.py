@@ -176,8 +176,13 @@ def test_other_warnings_of_the_load_engine_are_quoted_by_kind() -> None:
     ]
     kept = ("go (half of it)", "erlang (all but a tenth)")
     assert list(engine_warnings(FIB, trials)) == [
-        Diagnostic("engine-rate-not-kept", kept, text=", ".join(kept), remedy="ask for less"),
-        Diagnostic("engine-odd", ("erlang (why)",), text="erlang (why)"),
+        Diagnostic(
+            "engine-rate-not-kept",
+            kept,
+            text=f"the load engine reported: {', '.join(kept)}",
+            remedy="ask for less",
+        ),
+        Diagnostic("engine-odd", ("erlang (why)",), text="the load engine reported: erlang (why)"),
     ]
 
 

@@ -11,6 +11,7 @@ from ringside.workloads.command import COMMAND
 from tests.points import REPORT
 
 SLOW_NS = 20_000_000
+POINT = Point(())
 
 
 def execution(
@@ -21,9 +22,10 @@ def execution(
     wall_ns: int = SLOW_NS,
     outcome: Outcome = Outcome.OK,
     detail: str = "",
+    point: Point = POINT,
 ) -> Trial:
     report = replace(REPORT, wall_ns=wall_ns, output=ProgramOutput(sha256=sha256))
-    return Trial(block, 0, Cell(command, Point(())), outcome, detail, report=report)
+    return Trial(block, 0, Cell(command, point), outcome, detail, report=report)
 
 
 def codes(*trials: Trial) -> dict[str, Diagnostic]:
@@ -73,6 +75,21 @@ def test_output_that_changes_between_executions_is_not_compared() -> None:
         diagnostics["varying-output"].text
         == "output of `B` changes between executions, so it was not compared"
     )
+
+
+def test_each_point_has_an_output_of_its_own() -> None:
+    points = [Point((("n", level),)) for level in "ab"]
+    trials = [
+        execution(name, block, sha256=str(point), point=point)
+        for block in (1, 2)
+        for name in "AB"
+        for point in points
+    ]
+    assert codes(*trials) == {}
+    (other, *_) = points
+    diagnostics = codes(*trials, execution("C", sha256="other", point=other))
+    assert diagnostics["unequal-output"].subjects == ("C",)
+    assert codes(*trials, execution("B", 3, point=other)).keys() == {"varying-output"}
 
 
 def test_failures_that_were_counted() -> None:

@@ -218,7 +218,7 @@ def test_messages(texts: tuple[str, ...], message: str) -> None:
 
 
 def test_messages_about_names_and_options() -> None:
-    assert refusal("true", names=("a", "b")) == "2 names for 1 commands: at most one -n for each"
+    assert refusal("true", names=("a", "b")) == "2 names for 1 command: at most one -n for each"
     differ = "names must differ and not be empty: "
     assert refusal("true", "true", names=("x", "x")) == f"{differ}x, x"
     assert refusal("true", "true", names=("",)) == f"{differ}, B"

@@ -122,7 +122,7 @@ def test_a_shell_is_no_command(vs: Vs, words: Sequence[str]) -> None:
 def test_too_many_names(vs: Vs) -> None:
     ended = vs("--command-name=a", "--command-name=b", "echo a")
     assert ended.status == 2
-    assert "2 names for 1 commands" in ended.err
+    assert "2 names for 1 command:" in ended.err
 
 
 @pytest.mark.parametrize("option", ["--prepare", "--conclude", "--output"])

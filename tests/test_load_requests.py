@@ -78,7 +78,7 @@ def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
         (["http://h/", "http://i/"], "http://i/ is not on h: several targets share"),
         (["http://h/", "tcp://h:80"], "several targets are for http://"),
         (["http://h/", "http://h/b", "--vs", "http://h/c"], "--vs compares two targets"),
-        (["http://h/", "http://h/b", "--weights", "1"], "--weights has 1 numbers for 2 targets"),
+        (["http://h/", "http://h/b", "--weights", "1"], "--weights has 1 number for 2 targets"),
         (["http://h/", "--weights", "1,0"], "'1,0' is not a list of weights: write it as 3,1"),
         (["http://h/", "--vs", "http://h/", "--csv"], "--csv is for one load: leave out --vs"),
         (["http://h/", "--json", "--csv"], "--json and --csv exclude each other"),

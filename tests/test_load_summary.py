@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace as replace_target
 from typing import Any
 
 import pytest
@@ -111,6 +112,20 @@ def test_errors_are_explained_the_most_frequent_first() -> None:
     assert "errors       32, see below" in text
     assert text.index("the server reset the connection") < text.index("no whole reply within --timeout")
     assert "while a request was being sent" not in text
+
+
+def test_the_number_of_errors_is_written_alike_everywhere() -> None:
+    warning = {"code": "errors", "text": "errors: 1033; latencies include few", "remedy": "check their kinds"}
+    text = shown(HTTP, http_plan(), load_result(errors={"status": 1033}, warnings=[warning]))
+    assert "1033" not in text
+    assert "Errors: 1,033; latencies include" in text
+
+
+def test_no_tls_is_explained_by_what_the_target_asked_for() -> None:
+    failed = load_result(errors={"tls": 2})
+    assert "the server speaks TLS where HTTP was expected" in shown(HTTP, http_plan(), failed, 160)
+    secure = replace_target(HTTP, is_secure=True)
+    assert "the server does not speak TLS there" in shown(secure, http_plan(), failed, 160)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,20 @@ def test_warnings_once_per_target_with_the_number_of_runs() -> None:
     assert list(TARGET.decisive_loads(trials[0])) == []
 
 
+def test_errors_are_those_of_all_runs() -> None:
+    warning = EngineWarning("errors", "errors: 1; latencies include few", "check their kinds")
+    unfinished = EngineWarning("unfinished", "1 of them had no answer", "use a lower rate")
+    loads = [
+        replace(LOAD, errors=errors, unfinished=count, warnings=(warning, unfinished))
+        for errors, count in (({"status": 1}, 1), ({"status": 40_000, "reset": 159}, 2_000))
+    ]
+    errors, without_answer = TARGET.diagnostics([run(load, "B") for load in loads])
+    assert errors.text == (
+        "B, in 2 runs: errors: 40,160; latencies include only those requests of them that timed out"
+    )
+    assert without_answer.text == "B, in 2 runs: 2,001 of the intended requests had no answer at the end"
+
+
 def test_runs_that_failed() -> None:
     trials = [
         run(None, "B", Outcome.LOAD_FAILED, "connection refused"),

@@ -213,7 +213,8 @@ def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
     for code, warnings in found.items():
         texts = tuple(f"{name} ({warning.text})" for name, warning in warnings.items())
         remedy = next(iter(warnings.values())).remedy
-        yield Diagnostic(f"engine-{code}", texts, text=", ".join(texts), remedy=remedy)
+        text = f"the load engine reported: {', '.join(texts)}"
+        yield Diagnostic(f"engine-{code}", texts, text=text, remedy=remedy)
 
 
 def two_sided(experiment: Experiment, trials: Sequence[Trial]) -> Iterator[Diagnostic]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ringside.errors import UsageError
 from ringside.model.design import DEFAULT_MARGIN
+from ringside.units import count
 
 if TYPE_CHECKING:
     from ringside.cli.vs_output import Form
@@ -127,7 +128,8 @@ def commands(options: VsOptions, points: Sequence[Point]) -> tuple[Command, ...]
         raise UsageError("--reference-name is the name of --reference: add --reference CMD")
     texts, names = list(options.texts), list(options.names)
     if len(names) > len(texts):
-        raise UsageError(f"{len(names)} names for {len(texts)} commands: at most one -n for each")
+        named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
+        raise UsageError(f"{named}: at most one -n for each")
     if options.reference is not None:
         # The other commands keep their letters.
         names += string.ascii_uppercase[len(names) : len(texts)]

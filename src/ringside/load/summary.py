@@ -13,11 +13,20 @@ from ringside.load import bands
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.load.time_units import MILLISECONDS, TimeUnit
-from ringside.probe.protocol import ClosedLoop, LatencySummary, LoadPlan, PoissonRate, Staircase
+from ringside.probe.protocol import (
+    ClosedLoop,
+    EngineWarning,
+    LatencySummary,
+    LoadFigures,
+    LoadPlan,
+    PoissonRate,
+    Staircase,
+)
 from ringside.render import terminal
 from ringside.render.table import TableCell, TableData
 from ringside.text import one_line, sentences
 from ringside.units import significant
+from ringside.workloads.target.measurement import errors_text
 
 CLOSED_LOOP = (
     "Closed loop: latency counts from the sending, so a server that stalls holds back the requests that "
@@ -53,6 +62,8 @@ ERRORS = {
     "goaway": "the server ended a connection of HTTP/2 with an error, or before it processed requests",
     "upgrade": "the server does not make the connection a WebSocket: check the path",
 }
+# The meaning of `tls` where TLS was to be spoken.
+NO_TLS = "the server does not speak TLS there (name it without the s, as http://…), or breaks its rules"
 SEQUENCE = {
     "gaps": "messages missing",
     "repeats": "messages sent again",
@@ -120,9 +131,15 @@ def show(
     if target.protocol != "stream" and not result.is_open_loop and result.is_answered:
         console.print()
         console.print(Text(CLOSED_LOOP, style="dim"))
-    _faults("Errors", figures.errors, ERRORS, console)
+    meanings = {**ERRORS, "tls": NO_TLS} if target.is_secure else ERRORS
+    _faults("Errors", figures.errors, meanings, console)
     _faults("Sequence faults", figures.sequence, SEQUENCE, console)
-    terminal.warn((sentences(warning.text, warning.remedy) for warning in figures.warnings), console)
+    terminal.warn((_sentences(warning, figures) for warning in figures.warnings), console)
+
+
+def _sentences(warning: EngineWarning, figures: LoadFigures) -> str:
+    text = errors_text(sum(figures.errors.values())) if warning.code == "errors" else warning.text
+    return sentences(text, warning.remedy)
 
 
 def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:

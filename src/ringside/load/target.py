@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from ringside.errors import UsageError
 from ringside.text import one_line
+from ringside.units import count
 
 # By scheme without TLS: the protocol of the load, and what carries it.
 _SCHEMES = {
@@ -115,7 +116,8 @@ def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Ta
     weights = weights or [1] * len(targets)
     if len(weights) != len(targets):
         raise UsageError(
-            f"--weights has {len(weights)} numbers for {len(targets)} targets: give each its own"
+            f"--weights has {count(len(weights), 'number')} for {count(len(targets), 'target')}: give each "
+            "its own"
         )
     if len(targets) > _MAX_TARGETS:
         raise UsageError(f"{len(targets)} targets are too many: a load has up to {_MAX_TARGETS}")

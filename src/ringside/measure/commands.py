@@ -15,6 +15,7 @@ from ringside.errors import UsageError
 from ringside.measure.scans import filled_in
 from ringside.model.design import Point
 from ringside.text import one_line
+from ringside.units import count
 
 # One letter for each command where they are not named.
 MAX_COMMANDS = len(string.ascii_uppercase)
@@ -153,7 +154,8 @@ def readable(path: Path | None) -> Path | None:
 
 def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     if len(names) > len(texts):
-        raise UsageError(f"{len(names)} names for {len(texts)} commands: at most one -n for each")
+        named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
+        raise UsageError(f"{named}: at most one -n for each")
     own_names = [one_line(name, 60) for name in names]
     all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
     if len(set(all_names)) != len(all_names) or not all(all_names):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from ringside.model.design import Metric
+from ringside.model.design import Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import CPU_S, PEAK, WALL_S, process_figures
@@ -67,15 +67,24 @@ class CommandTimes(Measurement):
 
 def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     """Commands that print different things, and commands that print something else in each execution."""
-    printed = {
-        name: {trial.report.output.sha256 for trial in trials if trial.report}
-        for name, trials in commands.items()
-    }
-    varying = tuple(name for name, hashes in printed.items() if len(hashes) > 1)
-    constant = {name: next(iter(hashes)) for name, hashes in printed.items() if len(hashes) == 1}
-    if len(set(constant.values())) > 1:
-        first, *_ = constant
-        others = tuple(name for name, sha256 in constant.items() if sha256 != constant[first])
+    # At another point a command may print something else.
+    printed: dict[Point, dict[str, set[str | None]]] = {}
+    for name, trials in commands.items():
+        for trial in trials:
+            if trial.report:
+                at_point = printed.setdefault(trial.cell.point, {})
+                at_point.setdefault(name, set()).add(trial.report.output.sha256)
+    varying = tuple(name for name in commands if any(len(at.get(name, ())) > 1 for at in printed.values()))
+    unequal: dict[str, str] = {}
+    for at_point in printed.values():
+        constant = {name: next(iter(hashes)) for name, hashes in at_point.items() if len(hashes) == 1}
+        reference = next(iter(constant), "")
+        for name, sha256 in constant.items():
+            if sha256 != constant[reference]:
+                unequal.setdefault(name, reference)
+    if unequal:
+        first = next(iter(unequal.values()))
+        others = tuple(name for name in commands if unequal.get(name) == first)
         yield Diagnostic(
             "unequal-output",
             others,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from ringside.model.design import Metric
 from ringside.model.results import Diagnostic, Outcome, Trial
-from ringside.probe.protocol import LoadMessage
+from ringside.probe.protocol import EngineWarning, LoadMessage
 from ringside.workloads.base import Distribution, Measurement
 
 # The step of the load in a trial.
@@ -74,22 +73,18 @@ class TargetLoad(Measurement):
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Failed runs and the load engine's warnings, each once per target, with the number of runs."""
         failures: dict[str, list[str]] = {}
-        warnings: dict[tuple[str, str], Diagnostic] = {}
-        counts: Counter[tuple[str, str]] = Counter()
+        warnings: dict[tuple[str, str], list[tuple[EngineWarning, LoadMessage]]] = {}
         for trial in trials:
             name, load = trial.cell.contender, trial.load(STEP)
             if trial.outcome is Outcome.LOAD_FAILED or (load and load.outcome == Outcome.LOAD_FAILED):
                 detail = trial.detail or (load.detail if load else "") or "the load failed"
                 failures.setdefault(name, []).append(detail)
-            for warning in load.warnings if load else ():
-                key = (name, warning.code)
-                counts[key] += 1
-                warnings.setdefault(
-                    key, Diagnostic(warning.code, (name,), text=warning.text, remedy=warning.remedy)
-                )
+            if load:
+                for warning in load.warnings:
+                    warnings.setdefault((name, warning.code), []).append((warning, load))
         return [
             *(_failed(name, details) for name, details in failures.items()),
-            *(_counted(warning, counts[key]) for key, warning in warnings.items()),
+            *(_counted(name, each) for (name, _), each in warnings.items()),
         ]
 
 
@@ -106,11 +101,31 @@ def _failed(name: str, details: Sequence[str]) -> Diagnostic:
     )
 
 
-def _counted(warning: Diagnostic, count: int) -> Diagnostic:
-    (name,) = warning.subjects
+def _counted(name: str, warned: Sequence[tuple[EngineWarning, LoadMessage]]) -> Diagnostic:
+    warning, _ = warned[0]
+    text = _summed(warning, [load for _, load in warned])
     return Diagnostic(
-        warning.code, (name,), {"runs": count}, f"{name}, in {_runs(count)}: {warning.text}", warning.remedy
+        warning.code,
+        (name,),
+        {"runs": len(warned)},
+        f"{name}, in {_runs(len(warned))}: {text}",
+        warning.remedy,
     )
+
+
+def errors_text(count: int) -> str:
+    """The engine's warning `errors` of so many, in the digits of the tables beside it."""
+    return f"errors: {count:,}; latencies include only those requests of them that timed out"
+
+
+def _summed(warning: EngineWarning, loads: Sequence[LoadMessage]) -> str:
+    """The warning's text; what it counts in one run is the sum over the runs."""
+    if warning.code == "errors":
+        return errors_text(sum(sum(load.errors.values()) for load in loads))
+    if warning.code == "unfinished":
+        unfinished = sum(load.unfinished for load in loads)
+        return f"{unfinished:,} of the intended requests had no answer at the end"
+    return warning.text
 
 
 def _runs(count: int) -> str:
