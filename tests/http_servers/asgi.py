@@ -1,4 +1,4 @@
-"""The routes of the other servers here, as an ASGI application."""
+"""The routes of the other servers here, as an ASGI application. As a WebSocket it sends back what comes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 Message = dict[str, Any]
-BODIES = {"/hello": [b"hello"], "/bytes": [b"h", b"e", b"l", b"l", b"o"], "/large": [b"x" * 100_000]}
+STATUSES = {"/204": 204, "/304": 304, "/moved": 302}
+BODIES = {
+    "/hello": [b"hello"],
+    "/hints": [b"hello"],
+    "/bytes": [b"h", b"e", b"l", b"l", b"o"],
+    "/large": [b"x" * 100_000],
+}
 
 
 async def app(
@@ -17,8 +23,11 @@ async def app(
             await send({"type": "lifespan.startup.complete"})
         await send({"type": "lifespan.shutdown.complete"})
         return
+    if scope["type"] == "websocket":
+        await send_back(receive, send)
+        return
     path = scope["path"]
-    status = int(path[1:]) if path in ("/204", "/304") else 200
+    status = STATUSES.get(path, 200)
     parts = BODIES.get(path, [b""])
     if path == "/echo":
         parts, more = [b""], True
@@ -26,8 +35,23 @@ async def app(
             message = await receive()
             parts[0] += message["body"]
             more = message.get("more_body", False)
-    length = [(b"content-length", str(len(parts[0])).encode())] if len(parts) == 1 and status == 200 else []
-    await send({"type": "http.response.start", "status": status, "headers": length})
+    headers = [(b"content-length", str(len(parts[0])).encode())] if len(parts) == 1 and status == 200 else []
+    if status == 302:
+        headers = [(b"location", b"/hello"), (b"content-length", b"0")]
+    if path == "/hints":
+        for link in (b"</x.css>; rel=preload", b"</y.css>; rel=preload"):
+            await send({"type": "http.response.early_hint", "links": [link]})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     for part in parts:
         await send({"type": "http.response.body", "body": part, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def send_back(
+    receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        content = {key: message[key] for key in ("text", "bytes") if message.get(key) is not None}
+        await send({"type": "websocket.send", **content})

@@ -1,4 +1,5 @@
-// The routes of the other servers here, by net/http. Prints its port.
+// The routes of the other servers here, by net/http: HTTP/1.1 and HTTP/2, inside TLS with a certificate and its key.
+// Arguments: an idle time, and the two files or nothing. Prints its port.
 package main
 
 import (
@@ -42,6 +43,13 @@ func main() {
 		w.Header().Set("ETag", `"1"`)
 		w.WriteHeader(304)
 	})
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/hello", 302) })
+	mux.HandleFunc("/hints", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", "</x.css>; rel=preload")
+		w.WriteHeader(103)
+		w.WriteHeader(103)
+		io.WriteString(w, "hello")
+	})
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -56,11 +64,16 @@ func main() {
 		panic(err)
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-	idle := time.Minute
-	if len(os.Args) > 1 {
-		if idle, err = time.ParseDuration(os.Args[1]); err != nil {
-			panic(err)
-		}
+	idle, err := time.ParseDuration(os.Args[1])
+	if err != nil {
+		panic(err)
 	}
-	panic((&http.Server{Handler: mux, IdleTimeout: idle}).Serve(listener))
+	server := http.Server{Handler: mux, IdleTimeout: idle}
+	if len(os.Args) > 3 {
+		panic(server.ServeTLS(listener, os.Args[2], os.Args[3]))
+	}
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	panic(server.Serve(listener))
 }
