@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import io
 import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,91 @@ def test_a_cluster_that_has_ended_without_a_word(tmp_path: Path, monkeypatch: py
         (tmp_path / "ray" / "ray_current_cluster").write_text(address)
         with pytest.raises(ClusterError, match=f"{address}, does not answer .*--on local"), connect("auto"):
             pass
+
+
+# --- what Ray says ---
+
+
+@dataclass
+class FakeRay:
+    """A Ray that fails in this way."""
+
+    error: Exception
+    inits: int = 0
+
+    def init(self, **options: object) -> None:
+        self.inits += 1
+        raise self.error
+
+    def shutdown(self) -> None:
+        pass
+
+
+def mismatch(**versions: str) -> Exception:
+    """Ray's own error for a cluster of these versions."""
+    from ray._private import utils
+
+    ours = utils.compute_version_info()
+    with pytest.raises(RuntimeError) as caught:
+        utils.check_version_info(
+            {"ray_version": ours[0], "python_version": ours[1], **versions},
+            "Ray Client",
+            python_version_match_level="minor",
+        )
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("versions", "says"),
+    [
+        ({"ray_version": "2.9.0"}, r"it has Ray 2\.9\.0 and Python 3\..*, this machine Ray [1-9.]*"),
+        ({"python_version": "3.8.1"}, r"it has Ray .* and Python 3\.8\.1, this machine Ray .* and Python 3"),
+    ],
+)
+@pytest.mark.parametrize("where", ["auto", "ray://h:1"])
+def test_another_version_is_named_in_one_line(
+    versions: dict[str, str], says: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_refuse_ended", lambda ray: None)
+    for error in (mismatch(**versions), RuntimeError(f"Traceback (most):\n{mismatch(**versions)}\nmore")):
+        with pytest.raises(ClusterError, match=rf"the cluster {where} cannot be used: {says}") as caught:
+            session._connect(FakeRay(error), where, where, {})
+        assert str(caught.value).endswith(": install the cluster's here")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Version mismatch of another kind\nmore", "Version mismatch of another kind"),
+        ("it ended\nTraceback (most recent call last):\n  File x\nOSError: no room\n", "OSError: no room"),
+        ("first\nsecond", "first"),
+        ("", "ValueError"),
+    ],
+)
+def test_the_telling_line_of_a_long_error(text: str, says: str) -> None:
+    assert session._reason(ValueError(text)) == says
+
+
+def test_a_client_that_ends_at_once_tries_again_and_one_that_took_long_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = FakeRay(ConnectionAbortedError("gone"))
+    with pytest.raises(ClusterError, match="cannot be used: gone"):
+        session._connect(ray, "ray://h:1", "ray://h:1", {})
+    assert ray.inits == 2
+    monkeypatch.setattr(session, "_QUICK_FAILURE_S", -1.0)
+    with pytest.raises(ClusterError, match="cannot be used: gone"):
+        session._connect(ray, "ray://h:1", "ray://h:1", {})
+    assert ray.inits == 3
+
+
+def test_ray_does_not_print_among_the_data() -> None:
+    import ray
+
+    session._quieten(ray)
+    worker = importlib.import_module("ray._private.worker")
+    with redirect_stdout(io.StringIO()) as shown:
+        lines = {"lines": ["Raylet is terminated."], "pid": "raylet", "is_err": False, "ip": "192.0.2.1"}
+        worker.print_worker_logs({**lines, "job": None}, shown)
+    assert shown.getvalue() == ""

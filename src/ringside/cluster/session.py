@@ -11,6 +11,7 @@ Ray does placement, transport and provisioning. It is an extra (`ringside[cluste
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import threading
@@ -44,6 +45,9 @@ _FRAME_HEADER_BYTES = 9
 _SETTINGS = 4
 # Results of trials pass through it; they are small. Ray's own default is a third of the memory.
 _LOCAL_OBJECT_STORE_BYTES = 100_000_000
+# How Ray words that the versions differ: the cluster's, then this process's.
+_PAIR = r"Ray: (\S+)\s+Python: (\S+)"
+_VERSIONS = re.compile(rf"ersion mismatch: .*?{_PAIR}.*?{_PAIR}", re.DOTALL)
 FORMS = "auto, local or ray://HOST:PORT"
 
 
@@ -178,6 +182,7 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
 
 def _connect(ray: Any, where: str, address: str, options: dict[str, Any]) -> None:
     """Raises ClusterError."""
+    _quieten(ray)
     handler = signal.getsignal(signal.SIGTERM)
     try:
         _init(ray, address, options)
@@ -240,6 +245,13 @@ def _speaks_http2(connection: socket.socket) -> bool:
         return False
     kind, stream = header[3], int.from_bytes(header[5:])
     return kind == _SETTINGS and stream == 0
+
+
+def _quieten(ray: Any) -> None:
+    """Keep Ray's words about its nodes, which are many and come on stdout, away from the data there."""
+    # Ray's `log_to_driver` is about the words of workers only.
+    with suppress(AttributeError):
+        ray._private.worker._worker_logs_enabled = False
 
 
 def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
@@ -323,6 +335,10 @@ def _named(entries: list[dict[str, Any]]) -> list[Node]:
 
 def _reason(error: Exception) -> str:
     """The line of Ray's error that says what it is; its texts are long, and end with traces of the server."""
+    if mismatch := _VERSIONS.search(str(error)):
+        ray, python, our_ray, our_python = mismatch.groups()
+        ours = f"this machine Ray {our_ray} and Python {our_python}"
+        return one_line(f"it has Ray {ray} and Python {python}, {ours}: install the cluster's here", 300)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if "ersion mismatch" in line]
     if not telling and any("Traceback" in line for line in lines):
