@@ -38,15 +38,10 @@ integration: setup-dev
 	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadscope --reruns 2 $(if $(MINUTES),--minutes $(MINUTES))
 
 soak: setup-dev
-	.venv/bin/pytest -m soak
-	@scripts/fuzz 300
-	@.venv/bin/python scripts/fuzz_readers 300
-	@.venv/bin/python scripts/endurance
-	@scripts/mutants
-	@scripts/mutants_probe
-	@if [ "$$(id -u)" = 0 ]; then \
-	  for suite in bookworm trixie noble; do scripts/clean_root $$suite || [ $$? = 77 ] || exit 1; done; \
-	else echo "soak: fresh systems are left out: scripts/clean_root needs root"; fi
+	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers 300" \
+	  ".venv/bin/python scripts/endurance" scripts/mutants scripts/mutants_probe \
+	  $(if $(filter 0,$(shell id -u)),$(foreach suite,bookworm trixie noble,"scripts/clean_root $(suite)"))
+	@[ "$$(id -u)" = 0 ] || echo "soak: fresh systems are left out: scripts/clean_root needs root"
 
 fuzz: setup-dev
 	@scripts/fuzz 60

@@ -1,7 +1,11 @@
 """Lists, at the end of a test run, the tests that passed only when they were repeated: a retry must hide no
-defect. Loaded by pytest's options in pyproject.toml."""
+defect. Those of the probe, which `scripts/test` ran before, are in the file that RETRIED names. Loaded by
+pytest's options in pyproject.toml."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +25,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     failed = {report.nodeid for report in terminalreporter.stats.get("failed", ())}
     failures = first_failures(terminalreporter.stats.get("rerun", []))
     retried = {test: failure for test, failure in failures.items() if test not in failed}
-    if retried:
+    lines = [*(f"{test}: {failure}" for test, failure in sorted(retried.items())), *_of_the_probe()]
+    if lines:
         terminalreporter.section("passed only at a second try", red=True)
-        for test, failure in sorted(retried.items()):
-            terminalreporter.line(f"{test}: {failure}")
+        for line in lines:
+            terminalreporter.line(line)
+
+
+def _of_the_probe() -> list[str]:
+    file = os.environ.get("RETRIED")
+    return Path(file).read_text(encoding="utf-8", errors="replace").splitlines() if file else []
