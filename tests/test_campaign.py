@@ -31,7 +31,7 @@ def catalogue(workplace: Path, add_fake: Add, add_experiment: Add) -> Catalogue:
     add_fake("two", "two")
     add_experiment("first", "one", blocks=2)
     add_experiment("second", "two", blocks=3)
-    (workplace / "experiments" / "both.toml").write_text('title = "Both"\nparts = ["first", "second"]\n')
+    (workplace / "experiments" / "both.toml").write_text('title = "Both"\nnote = "Why?"\nparts = ["first", "second"]\n')
     return Catalogue()
 
 
@@ -121,6 +121,8 @@ def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store)
             **selection.as_suite(task.suite_id or ""),
             "only": [],
             "outside": [],
+            "title": "Both",
+            "note": "Why?",
         }
         assert read_plan(run).selection is None
     assert len(os.sched_getaffinity(0)) == 1

@@ -15,6 +15,7 @@ from ringside.errors import CatalogueError, UsageError
 from ringside.measure import host, runner
 from ringside.measure.campaign import Task
 from ringside.measure.stopping import rule_of
+from ringside.measure.suites import kept_suite
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Run
@@ -169,7 +170,7 @@ class ClusterCampaign:
         selection, suite_id = self.task.selection, self.task.suite_id
         assert selection
         experiment = prepared.experiment
-        suite = selection.as_suite(suite_id) if suite_id else None
+        suite = kept_suite(selection, suite_id, self.catalogue) if suite_id else None
         published = self.catalogue.published(experiment.published) if experiment.published else None
         sources: dict[str, str] = {}
         first = next(iter(self.machines))

@@ -11,7 +11,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.measure import runner
 from ringside.measure.executor import Executor, keep_off_contender_cpus
 from ringside.measure.inputs import Inputs
-from ringside.measure.suites import Selection, experiments, runs_of, selection_of
+from ringside.measure.suites import Selection, experiments, kept_suite, runs_of, selection_of
 from ringside.measure.toolchain import Toolchain
 from ringside.model.design import Experiment
 from ringside.model.results import REPEATABLE, Run
@@ -113,7 +113,7 @@ class Campaign:
     def _begin(self, prepared: runner.Prepared) -> Run:
         selection, suite_id = self.task.selection, self.task.suite_id
         assert selection
-        suite = selection.as_suite(suite_id) if suite_id else None
+        suite = kept_suite(selection, suite_id, self.catalogue) if suite_id else None
         return runner.begin(
             prepared,
             self.store,

@@ -45,6 +45,13 @@ class Selection:
         return {"id": suite_id, **self.kept()}
 
 
+def kept_suite(selection: Selection, suite_id: str, catalogue: Catalogue) -> KeptSelection:
+    """For the plans of a suite's runs: how it was chosen, and its title and note as they are now."""
+    suite = catalogue.suite(selection.name)
+    kept = selection.as_suite(suite_id)
+    return {**kept, "title": suite.title, "note": suite.note} if suite else kept
+
+
 def selection_of(suite: Mapping[str, Any]) -> Selection:
     """The selection that is kept with a run of a suite."""
     return Selection(

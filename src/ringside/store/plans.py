@@ -51,10 +51,12 @@ class PlannedContender:
 
 
 class KeptSelection(TypedDict, total=False):
-    """How the command line chose experiments, as it is kept (`measure/suites.py`); `id`: of a suite. Earlier
-    versions lack some keys."""
+    """How the command line chose experiments, as it is kept (`measure/suites.py`); `id`, `title`, `note`: of
+    a suite, as its file has them. Earlier versions lack some keys."""
 
     id: str
+    title: str
+    note: str
     name: Required[str]
     only: list[str]
     settings: dict[str, list[Level]] | None
