@@ -354,7 +354,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing(
     ringside("run", "solo")
     assert "cannot be written" in complaint("report", "-o", "no/such/folder/page.html")
     (workplace / "taken").write_text("a file")
-    assert "taken cannot be written" in complaint("report", "--figures", "taken")
+    assert "taken is a file: name a folder" in complaint("report", "--figures", "taken")
     (workplace / "full").symlink_to("/dev/full")
     assert [path.name for path in workplace.glob("*partial*")] == []
 

@@ -14,11 +14,14 @@ import pytest
 from ringside.errors import ReportError
 from ringside.measure.suites import analysis_of
 from ringside.model.results import Run
+from ringside.publish import whole
 from ringside.publish.badge import badge
+from ringside.publish.figures import write_figures
 from ringside.publish.folder import MANIFEST, Folder
 from ringside.publish.post import write_post
 from ringside.publish.runs import Page
 from ringside.publish.site import write_site
+from ringside.render.plots import charts
 from ringside.store import Store
 from ringside.units import quantity
 from tests.command_line import ringside
@@ -79,6 +82,7 @@ def test_a_site_is_extended_and_all_of_its_links_lead_somewhere(
     pages = {name: data.decode() for name, data in second.items() if name.endswith(".html")}
     for name, text in pages.items():
         if name.startswith("runs/"):
+            assert '<a href="../index.html">All runs</a>' in text
             continue
         assert "<script" not in text
         for target in Links(text).targets:
@@ -185,11 +189,17 @@ def test_a_post_shows_what_is_in_its_folder(store: Store, runs: list[Run], tmp_p
     # Again, as its runs may have grown.
     assert write_post(tmp_path / "post", analyses) == written
     text = (tmp_path / "post" / "post.md").read_text()
-    assert text.startswith("# The showdown: the ring\n")
+    assert text.startswith("# The showdown: the ring, 2 runs\n")
+    assert "| contender | showdown-ring | showdown-ring |" in text
+    assert "ns (91" in text.split("## Overview")[0]
     assert "go takes 1." in text
     assert "ringside run showdown-ring" in text
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
-    assert len(pictures) > 5
+    assert 3 < len(pictures) < 20
+    assert all(picture.endswith(".svg") for picture in pictures)
+    links = re.findall(r"[^!]\[[^]]*\]\(([^)]*)\)", text)
+    assert links
+    assert all((tmp_path / "post" / link).is_file() for link in links)
     assert all((tmp_path / "post" / picture).is_file() for picture in pictures)
 
 
@@ -214,3 +224,45 @@ def test_the_command_writes_them_and_no_report_beside(
     refused = ringside(*words, "--site", "site", status=2)
     assert refused.stderr.count("\n") == 1
     assert "mine.txt" in refused.stderr
+
+
+@pytest.mark.parametrize(("option", "name"), [("-o", "page.html"), ("--badge", "badge.svg")])
+def test_a_file_of_another_is_not_overwritten(
+    store: Store, runs: list[Run], tmp_path: Path, option: str, name: str
+) -> None:
+    path = tmp_path / name
+    words = ["report", runs[0].id, "--store", store.where, option, str(path)]
+    path.touch()
+    ringside(*words)
+    first = path.read_bytes()
+    ringside(*words)
+    assert path.read_bytes() == first
+    path.write_text("<p>mine</p>")
+    refused = ringside(*words, status=2).stderr
+    assert refused.count("\n") == 1
+    assert f"{name} was not written by ringside" in refused
+    assert path.read_text() == "<p>mine</p>"
+
+
+def test_a_page_of_an_earlier_version_is_ours(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("<footer>Made by ringside 0.1.0.")
+    whole.refuse_others(tmp_path / "report.html", whole.PAGE_MARKS, "-o")
+
+
+@pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")
+def test_figures_stand_beside_files_of_others_and_replace_none(
+    store: Store, runs: list[Run], tmp_path: Path
+) -> None:
+    analyses = [analysis_of(store, runs[0])]
+    (tmp_path / "notes.txt").write_text("mine")
+    names = write_figures(tmp_path, analyses)
+    assert {Path(name).suffix for name in names} == {".svg", ".png", ".csv"}
+    assert write_figures(tmp_path, analyses) == names
+    (tmp_path / names[0]).write_text("edited")
+    before = contents(tmp_path)
+    with pytest.raises(ReportError, match=r"was changed or is not Ringside's: nothing is written"):
+        write_figures(tmp_path, analyses)
+    assert contents(tmp_path) == before
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(ReportError, match="taken is a file: name a folder"):
+        write_figures(tmp_path / "taken", analyses)

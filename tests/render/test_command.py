@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ringside.analysis.run import RunAnalysis
-from ringside.render.command import command, repeat_command, with_options
+from ringside.render.command import command, own_command, repeat_command, with_options
 from ringside.store.plans import PlannedContender
 from ringside.workloads import WORKLOADS
 from ringside.workloads.command import COMMAND
@@ -24,6 +24,7 @@ def chosen(**selection: Any) -> RunAnalysis:
     )
 
 
+NAME = chosen().experiment.name
 FULL: dict[str, Any] = {
     "name": "mine",
     "only": ["go", "my own"],
@@ -52,6 +53,19 @@ def test_what_the_command_line_changed_is_in_the_command(part: str) -> None:
     ).replace("2%", "end")
     nothing: dict[str, Any] = {**dict.fromkeys(FULL), "name": "mine", "only": [], "outside": []}
     assert command(chosen(**{part: nothing})) == "ringside run mine"
+
+
+def test_a_part_of_a_suite_has_a_command_of_its_own() -> None:
+    run = chosen(suite=FULL)
+    run = dataclasses.replace(
+        run, experiment=dataclasses.replace(run.experiment, factors={"nodes": (10, 20)})
+    )
+    # Its own contenders and factors, of those chosen for the suite.
+    assert own_command(run) == WORDS.replace("mine --full --only 'go,my own'", f"{NAME} --only go").replace(
+        " --set mode=serial", ""
+    )
+    assert own_command(chosen(suite={**FULL, "only": []})).startswith(f"ringside run {NAME} --set")
+    assert own_command(chosen(selection=FULL)) == WORDS
 
 
 def test_a_run_of_an_earlier_version_names_its_experiment() -> None:

@@ -276,6 +276,14 @@ def test_facts_of_the_machine(without_vega: None) -> None:
     text = read(example(host=host)).text()
     assert "4 CPUs, 2 usable" in text
     assert "turbo unknown" in text
+    # What changes from run to run stands by itself, rounded.
+    busy = {**HOST, "load_average": [1.28564453125, 1, 2.5], "pressure_cpu": 24.81, "revision": "abc"}
+    quiet = {**busy, "load_average": [0.1, 0.1, 0.1], "pressure_cpu": 0.4, "revision": "abd"}
+    text = read(example(host=busy), example(host=quiet)).text()
+    assert text.count("cpu model Example CPU 3000") == 1
+    assert "When each run began" in text
+    assert "1.29, 1, 2.50 24.8 %" in text
+    text = read(example(host=host)).text()
     assert "limits descriptors soft 1,024" in text
     assert "memory 16.0 GiB" in text
     engines = {"east": {**HOST, "kernel": "9.9"}}
@@ -335,7 +343,41 @@ def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
 def test_the_question_has_paragraphs_whose_lines_are_those_of_the_screen(without_vega: None) -> None:
     asked = example(note="How fast is it\non one CPU?\n\nAnd on two?\n")
     made = render_pages([Page(asked, SOURCES)])
-    assert '<p class="question">How fast is it\non one CPU?</p>\n<p class="question">And on two?</p>' in made
+    first, second = re.findall(r'<p class="question"[^>]*>([^<]*)</p>', made)
+    assert (first, second) == ("How fast is it\non one CPU?", "And on two?")
+
+
+def of_suite(name: str, **suite: Any) -> RunAnalysis:
+    run = example(name=name)
+    kept: Any = {"id": "1-both", "name": "./both.toml", "only": [], "settings": {}, **suite}
+    return dataclasses.replace(run, plan=dataclasses.replace(run.plan, suite=kept))
+
+
+def test_a_suite_has_its_own_title_and_question(without_vega: None) -> None:
+    named = [of_suite(name, title="Both of them", note="Which is it?") for name in ("one", "two")]
+    made = render_pages([Page(run, SOURCES) for run in named])
+    assert '<h1 dir="auto">Both of them</h1>' in made
+    assert '<p class="question" dir="auto">Which is it?</p>' in made
+    # Runs of earlier versions have only its name.
+    text = read(of_suite("one"), of_suite("two")).text()
+    assert f"{example().experiment.title}, 2 runs What does each of 2 contenders cost in" in text
+
+
+def test_a_warning_of_several_runs_is_one(without_vega: None) -> None:
+    noise = [
+        Diagnostic("noisy-neighbour", values={"io_pressure": share}, subjects=()) for share in (0.3, 0.5)
+    ]
+    runs = [
+        dataclasses.replace(example(name=name), diagnostics=(each,))
+        for name, each in zip(("one", "two"), noise, strict=True)
+    ]
+    text = read(*runs).text()
+    assert text.count("Noisy neighbour.") == 1
+    assert text.count("stop other programs") == 1
+    assert "one : I/O pressure (PSI): 30 % of the time." in text
+    assert "two : I/O pressure (PSI): 50 % of the time." in text
+    assert text.count("Warnings that other experiments have too: noisy neighbour") == 2
+    assert read(runs[0]).text().count("Noisy neighbour.") == 1
 
 
 def test_the_overview_ranks_inside_the_class_of_the_baseline(without_vega: None) -> None:

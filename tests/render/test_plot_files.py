@@ -1,48 +1,57 @@
 from __future__ import annotations
 
-from pathlib import Path
+import csv
+import io
 
 import pytest
 
 from ringside.errors import ReportError
 from ringside.render.plots import charts, files
 from tests.analyses import analysis, point, scaled
+from tests.render.test_plots import everything
 
 pytestmark = pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")
 P, Q = point(nodes=10), point(nodes=20)
 RUN = analysis({("go", place): {"hop_ns": scaled(1.0)} for place in (P, Q)}, name="ring")
 
 
-def test_each_plot_as_svg_and_png(tmp_path: Path) -> None:
-    written = files.write([RUN], tmp_path / "new" / "folder")
-    assert [path.name for path in written] == [
-        *("01-per-hop-nodes-10.svg", "01-per-hop-nodes-10.png"),
-        *("02-per-hop-nodes-20.svg", "02-per-hop-nodes-20.png"),
-        *("03-per-hop-of-every-trial-nodes-10.svg", "03-per-hop-of-every-trial-nodes-10.png"),
-        *("04-per-hop-of-every-trial-nodes-20.svg", "04-per-hop-of-every-trial-nodes-20.png"),
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_each_plot_as_svg_png_and_csv() -> None:
+    figures = list(files.figures([RUN]))
+    assert [figure.stem for figure in figures] == [
+        "01-per-hop-nodes-10",
+        "02-per-hop-nodes-20",
+        "03-per-hop-of-every-trial-nodes-10",
+        "04-per-hop-of-every-trial-nodes-20",
     ]
-    for path in written:
-        content = path.read_bytes()
-        if path.suffix == ".png":
-            assert content.startswith(b"\x89PNG")
-        else:
-            # Nothing of the page is left, on which it could not look as it does there.
-            assert content.startswith(b"<svg")
-            assert b"var(--" not in content
+    for figure in figures:
+        svg, png, table = (figure.files[f"{figure.stem}.{suffix}"] for suffix in ("svg", "png", "csv"))
+        assert png.startswith(b"\x89PNG")
+        # Nothing of the page is left, on which it could not look as it does there.
+        assert svg.startswith(b"<svg")
+        assert b"var(--" not in svg
+        assert {row["contender"] for row in read(table.decode())} == {"go"}
 
 
-def test_files_of_several_runs_have_the_experiment_in_their_names(tmp_path: Path) -> None:
-    names = {path.name for path in files.write([RUN, RUN], tmp_path)}
-    assert "ring-01-per-hop-nodes-10.svg" in names
+def test_files_of_several_runs_have_the_experiment_in_their_names() -> None:
+    assert next(files.figures([RUN, RUN])).stem == "ring-01-per-hop-nodes-10"
 
 
-def test_a_folder_that_cannot_be_made_gets_one_line(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("a file")
-    with pytest.raises(ReportError, match="taken cannot be written: .*; choose another"):
-        files.write([RUN], tmp_path / "taken")
+def test_a_table_has_all_series_and_not_what_only_draws() -> None:
+    panels = list(everything())
+    for panel in panels:
+        series = {name: rows for name, rows in panel.spec["datasets"].items() if name not in files.MARKS}
+        rows = read(files.table(panel.spec))
+        assert len(rows) == sum(map(len, series.values()))
+        assert ("series" in rows[0]) == (len([name for name, each in series.items() if each]) > 1)
+    [feed, *_] = [panel for panel in panels if "cpu" in panel.spec["datasets"]]
+    assert {row["series"] for row in read(files.table(feed.spec))} == {"open", "cpu", "memory"}
 
 
-def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "missing", lambda: "vl-convert-python")
     with pytest.raises(ReportError, match="need vl-convert-python: .* extra `report`"):
-        files.write([RUN], tmp_path)
+        list(files.figures([RUN]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +9,17 @@ from pathlib import Path
 import click
 
 from ringside.cli import params
-from ringside.errors import ReportError
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
 @click.option("-o", "--output", type=params.FILE, help="The page [default: report.html].")
 @click.option(
-    "--figures", "figures_to", type=params.FILE, metavar="DIR", help="Also write each plot as SVG and PNG."
+    "--figures",
+    "figures_to",
+    type=params.FILE,
+    metavar="DIR",
+    help="Also write each plot as SVG, PNG and CSV.",
 )
 @click.option(
     "--site", "site_to", type=params.FILE, metavar="DIR", help="Write or extend a site of runs instead."
@@ -44,21 +46,25 @@ def report(
     """Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."""
     from ringside.cli import context
     from ringside.measure.suites import runs_of
-    from ringside.publish import post, site
+    from ringside.publish import figures, post, site, whole
     from ringside.publish.badge import badge
     from ringside.publish.runs import page_of, render_pages
-    from ringside.render.plots import files
 
+    instead = site_to or post_to or badge_to
+    if not instead:
+        output = output or Path("report.html")
+    if output:
+        whole.refuse_others(output, whole.PAGE_MARKS, "-o")
+    if badge_to:
+        whole.refuse_others(badge_to, whole.BADGE_MARKS, "--badge")
     context.leave_garbage()
     storage = context.open_store(store, create=False)
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
     pages = [page_of(storage, run) for run in named.values()]
-    instead = site_to or post_to or badge_to
-    if output or not instead:
-        output = output or Path("report.html")
-        write_whole(output, render_pages(pages))
+    if output:
+        whole.write_whole(output, render_pages(pages), "-o")
     if figures_to is not None:
-        written = files.write([page.analysis for page in pages], figures_to)
+        written = figures.write_figures(figures_to, [page.analysis for page in pages])
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)
     if site_to is not None:
         paths = site.write_site(site_to, pages, site_url)
@@ -67,19 +73,8 @@ def report(
         paths = post.write_post(post_to, [page.analysis for page in pages])
         print(f"{post_to / 'post.md'}, and {len(paths) - 1} files more", file=sys.stderr)
     if badge_to is not None:
-        write_whole(badge_to, badge(pages[0].analysis))
+        whole.write_whole(badge_to, badge(pages[0].analysis), "--badge")
         print(badge_to, file=sys.stderr)
     if output is not None:
         print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
     return 0
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file, or leave what was there."""
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ReportError(f"{path} cannot be written: {error.strerror}; choose another with -o") from error

@@ -30,6 +30,7 @@ def badge(analysis: RunAnalysis) -> str:
     total = sum(widths)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="{_HEIGHT}" role="img" '
+        'data-generator="ringside" '
         f"aria-label={quoteattr(title)}><title>{escape(title)}</title>"
         f'<rect width="{total}" height="{_HEIGHT}" rx="3" fill="#3b424b"/>'
         f'<path d="M{widths[0]} 0h{widths[1] - 3}a3 3 0 0 1 3 3v{_HEIGHT - 6}a3 3 0 0 1-3 3'

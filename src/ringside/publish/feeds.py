@@ -12,8 +12,8 @@ from typing import Any
 from ringside.text import one_line
 
 _ATOM = "http://www.w3.org/2005/Atom"
-_MOST_ENTRIES = 50
-_MOST_LENGTH = 2000
+_MAX_ENTRIES = 50
+_MAX_LENGTH = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def atom(title: str, entries: Sequence[Entry], base: str) -> bytes:
 
     def add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> ElementTree.Element:
         element = ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}", attributes)
-        element.text = one_line(text, _MOST_LENGTH) or None
+        element.text = one_line(text, _MAX_LENGTH) or None
         return element
 
     add(feed, "title", title)
@@ -50,7 +50,7 @@ def atom(title: str, entries: Sequence[Entry], base: str) -> bytes:
     add(add(feed, "author"), "name", "Ringside")
     add(feed, "link", rel="self", href=f"{base}feed.atom")
     add(feed, "link", href=f"{base}index.html")
-    for each in entries[:_MOST_ENTRIES]:
+    for each in entries[:_MAX_ENTRIES]:
         entry = add(feed, "entry")
         add(entry, "id", each.id)
         add(entry, "title", each.title)
@@ -65,17 +65,17 @@ def json_feed(title: str, entries: Sequence[Entry], base: str) -> bytes:
     """The same as JSON."""
     values: dict[str, Any] = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": one_line(title, _MOST_LENGTH),
+        "title": one_line(title, _MAX_LENGTH),
         **({"home_page_url": base, "feed_url": f"{base}feed.json"} if base else {}),
         "items": [
             {
                 "id": each.id,
                 "url": f"{base}{each.path}",
-                "title": one_line(each.title, _MOST_LENGTH),
-                "content_text": one_line(each.summary, _MOST_LENGTH),
+                "title": one_line(each.title, _MAX_LENGTH),
+                "content_text": one_line(each.summary, _MAX_LENGTH),
                 "date_published": each.updated,
             }
-            for each in entries[:_MOST_ENTRIES]
+            for each in entries[:_MAX_ENTRIES]
         ],
     }
     return (json.dumps(values, indent=1) + "\n").encode()

@@ -23,8 +23,8 @@ _MOST_BYTES = 64 << 20
 
 @dataclass
 class Folder:
-    """An open folder. `kind`: site or post. `files`: hashes by path, of what is there and ours; `about`: what
-    the kind keeps in its list."""
+    """An open folder. `kind`: site, post or figures. `files`: hashes by path, of what is there and ours;
+    `about`: what the kind keeps in its list."""
 
     path: Path
     kind: str
@@ -32,16 +32,17 @@ class Folder:
     about: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
-    def open(path: Path, kind: str) -> Folder:
-        """The folder, which may not exist yet. Raises ReportError where it holds files of others, or is a
-        folder of another kind."""
+    def open(path: Path, kind: str, *, beside_others: bool = False) -> Folder:
+        """The folder, which may not exist yet. Raises ReportError where it is a folder of another kind, or
+        holds files of others, unless ours may stand beside them."""
         folder = Folder(path, kind)
         try:
             if path.exists() and not path.is_dir():
                 raise ReportError(f"{path} is a file: name a folder")
             if (path / MANIFEST).exists():
                 folder._read_manifest()
-            folder._refuse_others()
+            if not beside_others:
+                folder._refuse_others()
         except OSError as error:
             raise ReportError(f"{path} cannot be read: {error.strerror}") from error
         return folder
@@ -77,7 +78,7 @@ class Folder:
                 self.files[name] = {digest}
             self._write_manifest(about)
         except OSError as error:
-            raise ReportError(f"{self.path} cannot be written: {error.strerror}") from error
+            raise ReportError(f"{self.path} cannot be written: {error.strerror}; choose another") from error
 
     def _is_ours(self, name: str) -> bool:
         return self.read(name) is not None

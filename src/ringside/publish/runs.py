@@ -28,7 +28,7 @@ def page_of(store: Store, run: Run) -> Page:
     return Page(analysis, store.sources(sorted(hashes)))
 
 
-def render_pages(pages: Sequence[Page]) -> str:
-    """The whole report, as HTML."""
+def render_pages(pages: Sequence[Page], *, home: str = "") -> str:
+    """The whole report, as HTML; `home`: the address of the list of runs that it is one of."""
     sources = {digest: text for each in pages for digest, text in each.sources.items()}
-    return page.render(analyse_suite([each.analysis for each in pages]), sources)
+    return page.render(analyse_suite([each.analysis for each in pages]), sources, home=home)

@@ -57,7 +57,7 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
     for each in pages:
         run = _of_analysis(each.analysis)
         known[run.id] = run
-        files[f"runs/{run.name}.html"] = render_pages([each]).encode()
+        files[f"runs/{run.name}.html"] = render_pages([each], home="../index.html").encode()
         files[f"data/{run.name}.json"] = as_bytes(published(each.analysis))
         files[f"data/{run.name}.csv"] = csv.render(each.analysis).encode()
     runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)

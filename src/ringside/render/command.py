@@ -21,6 +21,24 @@ def command(analysis: RunAnalysis) -> str:
     return shlex.join(["ringside", "run", *words])
 
 
+def own_command(analysis: RunAnalysis) -> str:
+    """The command that makes this run alone: of a part of a suite, what was chosen of the suite and concerns
+    the part."""
+    suite = analysis.plan.suite
+    if suite is None or not isinstance(analysis.measurement, Workload):
+        return command(analysis)
+    experiment = analysis.experiment
+    settings = suite.get("settings") or {}
+    part: KeptSelection = {
+        **suite,
+        "name": experiment.name,
+        "full": False,
+        "only": list(experiment.contenders) if suite.get("only") else [],
+        "settings": {name: levels for name, levels in settings.items() if name in experiment.factors},
+    }
+    return shlex.join(["ringside", "run", *_words(part)])
+
+
 def with_options(selection: KeptSelection | None) -> list[str]:
     """The `--with` of a run: `ringside repeat` and `--resume` need them again."""
     outside = selection.get("outside", []) if selection else []

@@ -39,8 +39,8 @@ class Reports:
 
 
 def whole_report(store: Store, runs: Sequence[Run]) -> str:
-    """The page that `ringside report` writes."""
-    return render_pages([page_of(store, run) for run in runs])
+    """The page that `ringside report` writes, with a link to the list of runs."""
+    return render_pages([page_of(store, run) for run in runs], home="/")
 
 
 def policy_of(text: str) -> str:

@@ -11,6 +11,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import failures
 from ringside.render.html import facts, sources
+from ringside.render.table import TableCell, TableData
 from ringside.store.plans import PlannedContender
 
 
@@ -102,10 +103,25 @@ def _by_interest(item: tuple[str, str]) -> tuple[bool, str, str]:
 
 
 def machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
-    """The facts of each machine once: those of runs that agree in all of them stand together."""
+    """The facts of each machine once: runs stand together that agree in all that lasts longer than a run."""
     together: dict[str, dict[str, Any]] = {}
     for analysis in analyses:
         rows = facts.rows(analysis.run.host)
         entry = together.setdefault(json.dumps(rows), {"rows": rows, "runs": []})
         entry["runs"].append(analysis.run.id)
     return list(together.values())
+
+
+def moments(analyses: Sequence[RunAnalysis]) -> TableData:
+    """What the machines did when each run began, and the version that ran it."""
+    by_run = [(analysis.run.id, facts.moments(analysis.run.host)) for analysis in analyses]
+    columns = tuple(dict.fromkeys(column for _, rows in by_run for row in rows for column in row))
+    return TableData(
+        "When each run began" if len(by_run) > 1 else "When the run began",
+        ("run", *columns),
+        tuple(
+            (TableCell(run, "text"), *(TableCell(row.get(column, "–"), "text") for column in columns))
+            for run, rows in by_run
+            for row in rows
+        ),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ringside import units
@@ -10,9 +11,10 @@ from ringside.analysis.overview import Overview, OverviewColumn
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.render.answers import answers
-from ringside.render.command import command
+from ringside.render.command import command, own_command
 from ringside.render.heading import headline
 from ringside.render.html import facts
+from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
 
 # The shares of a table's length at which a rank gets another tint.
@@ -22,13 +24,12 @@ _TINTS = 4
 def front(suite: SuiteAnalysis) -> dict[str, Any]:
     """What the template shows before the problems."""
     analyses = suite.runs
-    suites = {analysis.plan.suite["id"]: analysis.plan.suite for analysis in analyses if analysis.plan.suite}
-    of_one_suite = len(suites) == 1 and all(analysis.plan.suite for analysis in analyses)
     single = analyses[0] if len(analyses) == 1 else None
     begun = min(analysis.run.started_at for analysis in analyses)
+    note = single.experiment.note.strip() if single else _note(analyses)
     return {
-        "title": single.experiment.title if single else _title(analyses, of_one_suite),
-        "question": single.experiment.note.strip().split("\n\n") if single else [],
+        "title": title(analyses),
+        "question": note.split("\n\n"),
         "answers": [
             {
                 "problem": "" if single else analysis.experiment.title,
@@ -39,17 +40,47 @@ def front(suite: SuiteAnalysis) -> dict[str, Any]:
         ],
         "overview": None if single else _overview(suite.overview),
         "machines": list(dict.fromkeys(facts.machine(analysis.run.host) for analysis in analyses)),
-        "commands": list(dict.fromkeys(command(analysis) for analysis in analyses)),
+        "commands": commands(analyses),
         "begun": minute(begun),
         "trials": sum(analysis.trial_count for analysis in analyses),
     }
 
 
-def _title(analyses: Sequence[RunAnalysis], of_one_suite: bool) -> str:
-    suite = analyses[0].plan.suite
-    if of_one_suite and suite:
-        return f"{capitalised(str(suite['name']))}: {len(analyses)} experiments"
-    return f"{len(analyses)} experiments"
+def title(analyses: Sequence[RunAnalysis]) -> str:
+    """The title of one run, or of several: that of their suite or experiment, where they have one."""
+    suite = _suite(analyses) if len(analyses) > 1 else None
+    if suite and (own := suite.get("title", "")):
+        return own
+    titles = {analysis.experiment.title for analysis in analyses}
+    if len(titles) == 1:
+        return titles.pop() + (f", {len(analyses)} runs" if len(analyses) > 1 else "")
+    name = f"{capitalised(Path(suite['name']).stem)}: " if suite else ""
+    return f"{name}{len(analyses)} experiments"
+
+
+def commands(analyses: Sequence[RunAnalysis]) -> list[str]:
+    """The commands that make these runs again, each once."""
+    if len(analyses) == 1:
+        return [own_command(analyses[0])]
+    return list(dict.fromkeys(command(analysis) for analysis in analyses))
+
+
+def _suite(analyses: Sequence[RunAnalysis]) -> KeptSelection | None:
+    """The suite of which all of these runs are parts."""
+    suites = [analysis.plan.suite for analysis in analyses]
+    first = suites[0]
+    return first if first and all(each and each["id"] == first["id"] for each in suites) else None
+
+
+def _note(analyses: Sequence[RunAnalysis]) -> str:
+    """What several runs answer: the note of their suite; of runs that have none, what they compare."""
+    suite = _suite(analyses)
+    if suite and (note := suite.get("note", "").strip()):
+        return note
+    problems = list(dict.fromkeys(analysis.measurement.name for analysis in analyses))
+    names = {name for analysis in analyses for name in analysis.names}
+    listed = " and ".join(filter(None, (", ".join(problems[:-1]), problems[-1])))
+    return f"What does each of {units.count(len(names), 'contender')} cost in {listed}?"
 
 
 def _overview(of: Overview) -> dict[str, Any]:

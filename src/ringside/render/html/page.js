@@ -69,7 +69,11 @@
     link.click();
     window.setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
-  const csv = (rows) => {
+  // All series of a plot, as `render/plots/files.py` writes them.
+  let marks = [];
+  const csv = (datasets) => {
+    const series = Object.entries(datasets).filter(([name, rows]) => !marks.includes(name) && rows.length);
+    const rows = series.flatMap(([name, each]) => (series.length > 1 ? each.map((row) => ({ series: name, ...row })) : each));
     const fields = Array.from(new Set(rows.flatMap((row) => Object.keys(row))));
     const cell = (value) => {
       const text = value === null || value === undefined ? "" : String(value);
@@ -101,11 +105,11 @@
   const downloads = (box, view, spec) => {
     const list = document.createElement("p");
     list.className = "downloads";
-    const name = box.dataset.file.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 80);
+    const name = box.dataset.file;
     const offers = {
       SVG: async () => save(`${name}.svg`, "image/svg+xml", colours(await view.toSVG())),
       PNG: async () => save(`${name}.png`, "image/png", await picture(colours(await view.toSVG()))),
-      CSV: async () => save(`${name}.csv`, "text/csv", csv(spec.datasets.rows || Object.values(spec.datasets)[0] || [])),
+      CSV: async () => save(`${name}.csv`, "text/csv", csv(spec.datasets)),
     };
     for (const [kind, give] of Object.entries(offers)) {
       const button = document.createElement("button");
@@ -124,7 +128,8 @@
     script.textContent = await unpack("library");
     document.head.append(script);
     if (!window.vegaEmbed) throw new Error("vega did not load");
-    const { config, specs } = JSON.parse(await unpack("charts"));
+    const { config, specs, marks: names } = JSON.parse(await unpack("charts"));
+    marks = names;
     // ast: expressions are interpreted, so that the page does without eval. The tooltip is styled by the page.
     const options = {
       actions: false,

@@ -10,24 +10,32 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
+from ringside.analysis.claims import ExaminedClaim
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
+from ringside.model.claims import Answer
 from ringside.render import sentences
+from ringside.render.command import own_command
 from ringside.render.diagnostics import for_pages
 from ringside.render.documents import FORMAT, document
 from ringside.render.html import appendix, sources, style
 from ringside.render.html.front import front
 from ringside.render.html.scripts import Script, json_element, packed, policy, script, vega
 from ringside.render.html.templates import environment
+from ringside.render.html.warnings import SharedWarning, shared_warnings
+from ringside.render.plots import files
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import Json, colour
+from ringside.render.table import TableData
 from ringside.render.tables import part_tables
+from ringside.render.tables.claims import summary as claim_summary
 from ringside.render.tables.claims import table as claim_table
 from ringside.render.tables.contenders import contender_table
 from ringside.text import minute
@@ -36,14 +44,15 @@ from ringside.text import minute
 _OPEN_POINTS = 6
 
 
-def render(suite: SuiteAnalysis, source_texts: Mapping[str, str]) -> str:
-    """The whole page; `source_texts`: by hash, to which the plans' `files` refer. Without the package that
-    draws plots it says so and has all the rest."""
+def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
+    """The whole page; `source_texts`: by hash, to which the plans' `files` refer; `home`: the address of the
+    list that the page is one of. Without the package that draws plots it says so and has all the rest."""
     absent = missing()
     specs: list[Json] = []
     analyses = suite.runs
+    shared = shared_warnings(analyses)
     sections = [
-        _section(analysis, number, specs, with_plots=absent is None)
+        _section(analysis, number, specs, shared, with_plots=absent is None, several=len(analyses) > 1)
         for number, analysis in enumerate(analyses, 1)
     ]
     texts = appendix.SourceTexts(source_texts)
@@ -55,18 +64,21 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str]) -> str:
         title=top["title"],
         front=top,
         sections=sections,
-        claims=claim_table(suite.claims) if suite.claims else None,
+        home=home,
+        claims=_claims(suite.claims),
         common=for_pages(suite.machine_diagnostics),
+        shared=shared,
         contenders=contenders,
         contender_table=contender_table(*analyses),
         machines=appendix.machines(analyses),
+        moments=appendix.moments(analyses),
         evidence=list(dict.fromkeys(filter(None, (each.measurement.evidence_note for each in analyses)))),
         absent=absent,
         policy=policy([behaviour, *([library.script] if library else [])]),
         behaviour=behaviour.text,
         # Packed: they are unpacked when the page has been painted, or when a source is opened.
         library=library.packed if library else "",
-        charts=packed(json.dumps({"config": config(), "specs": specs})) if specs else "",
+        charts=_packed_charts(specs) if specs else "",
         texts=packed(json.dumps(texts.highlighted)) if texts.highlighted else "",
         style=Markup(style.read("page.css") + sources.highlighting_css()),
         data=json_element({"format": FORMAT, "runs": [_data(analysis) for analysis in analyses]}),
@@ -76,6 +88,10 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str]) -> str:
 @functools.cache
 def _template() -> jinja2.Template:
     return environment().get_template("page.html.j2")
+
+
+def _packed_charts(specs: Sequence[Json]) -> str:
+    return packed(json.dumps({"config": config(), "specs": specs, "marks": files.MARKS}))
 
 
 class _Library(NamedTuple):
@@ -90,9 +106,40 @@ def _library() -> _Library:
     return _Library(library, packed(str(library.text)))
 
 
-def _section(analysis: RunAnalysis, number: int, specs: list[Json], *, with_plots: bool) -> dict[str, Any]:
-    """What the template shows of one run. Specifications of plots are put behind `specs`."""
+def _claims(claims: Sequence[ExaminedClaim]) -> dict[str, Any] | None:
+    """The claims that these runs test as a table, and the others as another."""
+    others = [each for each in claims if each.finding.answer is Answer.NOT_TESTED]
+    tested = [each for each in claims if each.finding.answer is not Answer.NOT_TESTED]
+    return (
+        {
+            "summary": claim_summary(claims),
+            "tested": _without_summary(tested),
+            "others": _without_summary(others),
+            "count": len(others),
+        }
+        if claims
+        else None
+    )
+
+
+def _without_summary(claims: Sequence[ExaminedClaim]) -> TableData | None:
+    return replace(claim_table(claims), subtitle="") if claims else None
+
+
+def _section(
+    analysis: RunAnalysis,
+    number: int,
+    specs: list[Json],
+    shared: Sequence[SharedWarning],
+    *,
+    with_plots: bool,
+    several: bool,
+) -> dict[str, Any]:
+    """What the template shows of one run. Specifications of plots are put behind `specs`. Warnings that
+    several runs have stand elsewhere, in `shared`."""
     headline = analysis.headline
+    elsewhere = {each.code for each in shared}
+    codes = list(dict.fromkeys(each.code for each in analysis.own_diagnostics))
     return {
         "id": f"run-{number}",
         "analysis": analysis,
@@ -105,20 +152,25 @@ def _section(analysis: RunAnalysis, number: int, specs: list[Json], *, with_plot
             for point in analysis.points
         ],
         "open": len(analysis.points) <= _OPEN_POINTS,
-        "diagnostics": for_pages(analysis.own_diagnostics),
-        "charts": _charts(analysis, specs) if with_plots else [],
+        "diagnostics": for_pages(each for each in analysis.own_diagnostics if each.code not in elsewhere),
+        "shared": [code for code in codes if code in elsewhere],
+        "is_interim": analysis.run.ended_at is None and "unfinished" not in codes,
+        "command": own_command(analysis),
+        "charts": _charts(analysis, specs, several=several) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
         "tables": part_tables(analysis),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
 
 
-def _charts(analysis: RunAnalysis, specs: list[Json]) -> list[dict[str, Any]]:
+def _charts(analysis: RunAnalysis, specs: list[Json], *, several: bool) -> list[dict[str, Any]]:
     numbered = []
+    number = 0
     for chart in charts(analysis):
         panels = []
         for panel in chart.panels:
-            name = f"{analysis.experiment.name}-{chart.title}-{panel.title}"
+            number += 1
+            name = files.stem(analysis, number, chart, panel, several=several)
             panels.append({"panel": panel, "number": len(specs), "file": name})
             specs.append(panel.spec)
         numbered.append({"title": chart.title, "caption": chart.caption, "panels": panels})

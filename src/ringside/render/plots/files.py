@@ -1,51 +1,82 @@
-"""The plots of runs as files: SVG and PNG, in the page's light colours."""
+"""The plots of runs as files: SVG and PNG in the page's light colours, and the figures as CSV. The page's
+downloads have the same names, and the same columns."""
 
 from __future__ import annotations
 
+import csv
 import importlib
+import io
 import json
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
 from ringside.render.html.style import light_colours
 from ringside.render.plots.charts import charts, config, missing
-from ringside.render.plots.spec import Panel
+from ringside.render.plots.spec import Chart, Json, Panel
 
+# Data that only draw: where names stand at the edge, and lines at fixed values.
+MARKS = ("labels", "limits", "one", "equal", "marker")
 # Pixels of a panel, whose page would have given it its own; and how many of a PNG stand for one of them.
 _WIDTH = 640
 _SCALE = 2
 
 
-def write(analyses: Sequence[RunAnalysis], folder: Path) -> list[Path]:
-    """Write each panel of each run as `NN-chart-panel.svg` and `.png` into a folder, which is made. Raises
-    ReportError where that fails, or a package is missing."""
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A panel of a chart as files, by name: `stem.svg`, `stem.png`, `stem.csv`."""
+
+    chart: Chart
+    panel: Panel
+    stem: str
+    files: Mapping[str, bytes]
+
+
+def figures(analyses: Sequence[RunAnalysis]) -> Iterator[Figure]:
+    """Each panel of each run as `NN-chart-panel`, with the experiment before it where there are several runs.
+    Raises ReportError where a package is missing."""
     if absent := missing():
         raise ReportError(f"figures need {absent}: install ringside with its extra `report`")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return [path for analysis in analyses for path in _write(analysis, folder, len(analyses) > 1)]
-    except OSError as error:
-        raise ReportError(f"{folder} cannot be written: {error.strerror}; choose another") from error
-
-
-def _write(analysis: RunAnalysis, folder: Path, several: bool) -> Iterator[Path]:
     convert = importlib.import_module("vl_convert")
-    number = 0
-    for chart in charts(analysis):
-        for panel in chart.panels:
-            number += 1
-            parts = [analysis.experiment.name] if several else []
-            parts += [f"{number:02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
-            stem = "-".join(_slug(part) for part in parts)
-            title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
-            svg = convert.vegalite_to_svg(standing_alone(panel, title))
-            for suffix, data in (("svg", svg.encode()), ("png", convert.svg_to_png(svg, scale=_SCALE))):
-                path = folder / f"{stem}.{suffix}"
-                path.write_bytes(data)
-                yield path
+    for analysis in analyses:
+        number = 0
+        for chart in charts(analysis):
+            for panel in chart.panels:
+                number += 1
+                name = stem(analysis, number, chart, panel, several=len(analyses) > 1)
+                title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
+                svg = convert.vegalite_to_svg(standing_alone(panel, title))
+                files = {
+                    f"{name}.svg": svg.encode(),
+                    f"{name}.png": convert.svg_to_png(svg, scale=_SCALE),
+                    f"{name}.csv": table(panel.spec).encode(),
+                }
+                yield Figure(chart, panel, name, files)
+
+
+def stem(analysis: RunAnalysis, number: int, chart: Chart, panel: Panel, *, several: bool) -> str:
+    """The name of a panel's files; `number`: the panel's place among those of its run."""
+    parts = [analysis.experiment.name] if several else []
+    parts += [f"{number:02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
+    return "-".join(_slug(part) for part in parts)
+
+
+def table(spec: Json) -> str:
+    """The figures that a panel draws, as CSV; of several series all, with a column that names them."""
+    series = {name: rows for name, rows in spec.get("datasets", {}).items() if name not in MARKS and rows}
+    several = len(series) > 1
+    rows: list[Mapping[str, Any]] = [
+        {"series": name, **row} if several else row for name, rows in series.items() for row in rows
+    ]
+    text = io.StringIO()
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([_field(row.get(column)) for column in columns] for row in rows)
+    return text.getvalue()
 
 
 def standing_alone(panel: Panel, title: str) -> str:
@@ -64,6 +95,13 @@ def standing_alone(panel: Panel, title: str) -> str:
     }
     colours = light_colours()
     return re.sub(r"var\(--([a-z0-9]+)\)", lambda match: colours[match[1]], json.dumps(spec))
+
+
+def _field(value: Any) -> Any:
+    """A value as a script of the page writes it: whole numbers without a point, truth in small letters."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _slug(text: str) -> str:
