@@ -131,7 +131,11 @@ impl Shard {
         };
         let idle = self.dialer.is_idle();
         let reads_at_ns = match request {
-            Some(at_ns) if idle => self.deferral.until_ns(now, at_ns),
+            Some(at_ns) if idle && self.arrivals.is_exact() => {
+                self.deferral.until_ns(now, at_ns, false)
+            }
+            // Between two ticks nothing arrives where no reply is pending.
+            Some(at_ns) if idle && self.in_flight > 0 => self.deferral.until_ns(now, at_ns, true),
             None if idle && self.streams() && self.connections() >= COALESCED_STREAMS => {
                 self.deferral.coalesced_until_ns(self.last_event_ns)
             }
