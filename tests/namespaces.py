@@ -7,9 +7,12 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 
 # For documentation (RFC 5737): nobody has them.
 _NETWORK = "198.51.100"
+_NUMBERS = count()
+CABLE = "cable"
 
 
 def _ip(*words: str) -> None:
@@ -17,9 +20,10 @@ def _ip(*words: str) -> None:
 
 
 @contextmanager
-def connected(count: int) -> Iterator[dict[str, str]]:
+def connected(hosts: int) -> Iterator[dict[str, str]]:
     """So many namespaces: their names, each with its address. Raises LookupError where none can be made."""
-    names = [f"rs{os.getpid()}n{number}" for number in range(count)]
+    network = f"rs{os.getpid()}x{next(_NUMBERS)}"
+    names = [f"{network}n{number}" for number in range(hosts)]
     addresses = {name: f"{_NETWORK}.{number}" for number, name in enumerate(names, start=1)}
     with ExitStack() as stack:
         try:
@@ -42,11 +46,22 @@ def _connect(names: Sequence[str], addresses: dict[str, str]) -> None:
         _ip("-n", name, "link", "set", "lo", "up")
         if name == first:
             continue
-        here, there = f"port{number}", "cable"
+        here, there = f"port{number}", CABLE
         _ip("-n", first, "link", "add", here, "type", "veth", "peer", "name", there, "netns", name)
         _ip("-n", first, "link", "set", here, "master", "bridge", "up")
         _ip("-n", name, "addr", "add", f"{addresses[name]}/24", "dev", there)
         _ip("-n", name, "link", "set", there, "up")
+
+
+def cut_off(name: str) -> None:
+    """Take the cable out of a host that is not the first. Nobody is told; what runs there goes on."""
+    _ip("-n", name, "link", "set", CABLE, "down")
+
+
+def processes(name: str) -> list[int]:
+    """What runs in a namespace."""
+    done = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True, check=False)
+    return [int(word) for word in done.stdout.split()]
 
 
 def inside(name: str) -> list[str]:
