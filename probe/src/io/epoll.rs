@@ -237,8 +237,13 @@ impl Io for Epoll {
     }
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
-        if let (Wait::Instant(at_ns), true) = (wait, self.unread.is_empty()) {
-            sleep_until(at_ns);
+        match wait {
+            Wait::Instant(at_ns) if self.unread.is_empty() => sleep_until(at_ns),
+            Wait::Sleep(at_ns) if self.unread.is_empty() => {
+                sleep_until(at_ns);
+                return Ok(());
+            }
+            _ => {}
         }
         let left = std::mem::take(&mut self.unread);
         let timeout = match wait {

@@ -92,6 +92,8 @@ pub enum Wait {
     Event(u64),
     /// Until an instant, whatever happens meanwhile.
     Instant(u64),
+    /// The same, but what has happened can be handed over at a later turn, where that saves a system call.
+    Sleep(u64),
 }
 
 /// The user of the connections.
@@ -307,6 +309,36 @@ mod tests {
             io.turn(wait, &mut notes).unwrap();
         }
         assert_eq!(notes.closed, None);
+    }
+
+    /// What a sleep leaves unread is there at the next turn.
+    fn a_sleep_loses_nothing<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        for _ in 0..10 {
+            peer.write_all(b"x").unwrap();
+            let until = now_ns() + MS;
+            io.turn(Wait::Sleep(until), &mut notes).unwrap();
+            assert!(now_ns() >= until);
+        }
+        while notes.bytes.len() < 10 {
+            io.turn(Wait::No, &mut notes).unwrap();
+        }
+        assert_eq!(notes.bytes, [b'x'; 10]);
+        drop(peer);
+        io.turn(Wait::Sleep(now_ns() + MS), &mut notes).unwrap();
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        assert_eq!(notes.closed, Some(CloseReason::Finished));
+    }
+
+    #[test]
+    fn what_a_sleep_leaves_unread_is_read_at_the_next_turn() {
+        a_sleep_loses_nothing(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            a_sleep_loses_nothing(uring);
+        }
     }
 
     #[test]

@@ -198,7 +198,8 @@ impl Operations {
         match wait {
             Wait::No => self.ring.submit(),
             Wait::Event(until_ns) => self.ring.wait(1, until_ns),
-            Wait::Instant(at_ns) => self.ring.wait(ALL, at_ns),
+            // One call sleeps and takes what has arrived.
+            Wait::Instant(at_ns) | Wait::Sleep(at_ns) => self.ring.wait(ALL, at_ns),
         }
     }
 

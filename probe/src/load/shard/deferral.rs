@@ -6,6 +6,10 @@ const MAX_DEFERRAL_NS: u64 = 1_000_000;
 /// So many replies in succession must have come whole before any waits: the rest of a reply may depend on the reading
 /// of its first part (a full buffer, an acknowledgement).
 const WHOLE_REPLIES: u32 = 64;
+/// Replies that wait are read when so many requests were sent since the last look, or after so long: not at each sending,
+/// where reading one reply takes as many system calls as reading several of them does.
+const UNREAD_SENDS: u32 = 8;
+const UNREAD_NS: u64 = 500_000;
 /// Read coalescing: chunks of many streams are read together, once in so long. Without stamps a lateness can be too
 /// large by this.
 const COALESCE_STAMPED_NS: u64 = 2_000_000;
@@ -15,6 +19,9 @@ const COALESCE_NS: u64 = 500_000;
 pub struct Deferral {
     is_stamped: bool,
     whole: u32,
+    /// The last look at what has arrived, and the requests sent since.
+    looked_ns: u64,
+    sent: u32,
 }
 
 impl Deferral {
@@ -36,6 +43,24 @@ impl Deferral {
             true => until_ns,
             false => now_ns,
         }
+    }
+
+    /// A request goes to the kernel.
+    pub fn sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// What had arrived is handed over now.
+    pub fn looked(&mut self, now_ns: u64) {
+        self.looked_ns = now_ns;
+        self.sent = 0;
+    }
+
+    /// Whether replies that wait need not even be read when the request that is due at `at_ns` is sent. `free`: how many
+    /// of the connections have no request. Where fewer are, replies come late, and are looked for each time.
+    pub fn stay_unread(&self, at_ns: u64, free: usize, connections: usize) -> bool {
+        let is_recent = at_ns < self.looked_ns + UNREAD_NS;
+        self.sent < UNREAD_SENDS && is_recent && 2 * free > connections
     }
 
     /// Until when the chunks of streams wait.
@@ -79,6 +104,23 @@ mod tests {
         assert_eq!(after(&whole).until_ns(5, 900_005, true), 900_005);
         assert_eq!(after(&whole).until_ns(5, 90_000_000, true), 1_000_005);
         assert_eq!(after(&whole[1..]).until_ns(5, 90_000_000, true), 5);
+    }
+
+    #[test]
+    fn replies_stay_unread_for_some_requests_or_some_time() {
+        let mut deferral = Deferral::default();
+        deferral.looked(1_000);
+        assert!(deferral.stay_unread(500_999, 33, 64));
+        assert!(!deferral.stay_unread(501_000, 33, 64));
+        assert!(!deferral.stay_unread(1_001, 32, 64));
+        assert!(!deferral.stay_unread(1_001, 0, 1));
+        for _ in 0..UNREAD_SENDS {
+            assert!(deferral.stay_unread(1_001, 64, 64));
+            deferral.sent();
+        }
+        assert!(!deferral.stay_unread(1_001, 64, 64));
+        deferral.looked(600_000);
+        assert!(deferral.stay_unread(1_000_000, 64, 64));
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub struct Wakeup {
     pub is_exact: bool,
     /// What arrives before does not end the wait.
     pub reads_at_ns: u64,
+    /// What has arrived by then can be left for another wait.
+    pub stays_unread: bool,
 }
 
 impl Wakeup {
@@ -32,6 +34,7 @@ impl Wakeup {
             at_ns,
             is_exact: false,
             reads_at_ns: 0,
+            stays_unread: false,
         }
     }
 }
@@ -60,6 +63,7 @@ impl Waiter {
             at_ns,
             is_exact,
             reads_at_ns,
+            stays_unread,
         } = wakeup;
         handler.wait_begins(now_ns);
         if at_ns <= now_ns {
@@ -77,9 +81,10 @@ impl Waiter {
         match self.latency.sleep_until_ns(now_ns, at_ns) {
             None => io.turn(Wait::No, handler)?,
             Some(until_ns) => {
-                let wait = match defers {
-                    true => Wait::Instant(until_ns),
-                    false => Wait::Event(until_ns),
+                let wait = match (defers, stays_unread) {
+                    (true, true) => Wait::Sleep(until_ns),
+                    (true, false) => Wait::Instant(until_ns),
+                    (false, _) => Wait::Event(until_ns),
                 };
                 io.turn(wait, handler)?;
                 let late_ns = self::now_ns().checked_sub(until_ns);
@@ -122,5 +127,104 @@ impl Waiter {
             self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::{CloseReason, Next, Slot};
+    use rustix::fd::OwnedFd;
+    use rustix::net::SocketAddrAny;
+    use std::rc::Rc;
+
+    /// A back-end that notes its waits, and sleeps.
+    #[derive(Default)]
+    struct Waits(Vec<Wait>);
+
+    impl Io for Waits {
+        fn open(&mut self, _: Slot, _: OwnedFd, _: &SocketAddrAny) -> io::Result<()> {
+            Ok(())
+        }
+        fn send(&mut self, _: Slot, _: Rc<[u8]>, _: &mut impl Handler) {}
+        fn close(&mut self, _: Slot) {}
+        fn socket(&self, _: Slot) -> Option<&OwnedFd> {
+            None
+        }
+        fn pause(&mut self, _: Slot) {}
+        fn resume(&mut self, _: Slot, _: &mut impl Handler) {}
+        fn turn(&mut self, wait: Wait, _: &mut impl Handler) -> io::Result<()> {
+            self.0.push(wait);
+            if let Wait::Event(at) | Wait::Instant(at) | Wait::Sleep(at) = wait {
+                crate::clock::sleep_until(at);
+            }
+            Ok(())
+        }
+        const NONBLOCKING: bool = true;
+    }
+
+    struct Idle;
+
+    impl Handler for Idle {
+        fn connected(&mut self, _: Slot) -> Next {
+            Next::Wait
+        }
+        fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {
+            Next::Wait
+        }
+        fn sending(&mut self, _: Slot, _: u64) {}
+        fn woken(&mut self, _: u64) {}
+        fn closed(&mut self, _: Slot, _: CloseReason) {}
+    }
+
+    impl Activity for Idle {
+        fn last_event_ns(&self) -> u64 {
+            0
+        }
+        fn wait_begins(&mut self, _: u64) {}
+    }
+
+    /// The waits for instants that are so far away, each after the one before.
+    fn waits(defers: bool, stays_unread: bool, ahead_ns: u64) -> Vec<Wait> {
+        let (mut waiter, mut io) = (Waiter::default(), Waits::default());
+        for _ in 0..200 {
+            let now = now_ns();
+            let at_ns = now + ahead_ns;
+            let wakeup = Wakeup {
+                is_exact: true,
+                reads_at_ns: if defers { at_ns } else { now },
+                stays_unread,
+                ..Wakeup::at(at_ns)
+            };
+            waiter.wait(wakeup, now, &mut io, &mut Idle).unwrap();
+            assert!(!defers || now_ns() >= at_ns);
+        }
+        io.0
+    }
+
+    #[test]
+    fn polling_makes_no_call_where_replies_wait() {
+        // One turn for each wait, and none while it polls until the instant.
+        for stays_unread in [false, true] {
+            let waits = waits(true, stays_unread, 50_000);
+            assert_eq!(waits.len(), 200);
+            for wait in waits {
+                match wait {
+                    Wait::Sleep(_) => assert!(stays_unread),
+                    Wait::Instant(_) => assert!(!stays_unread),
+                    Wait::No => {}
+                    Wait::Event(_) => panic!("ended by what arrives"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn replies_end_a_wait_where_they_must() {
+        let waits = waits(false, true, 50_000);
+        assert!(waits.len() >= 200);
+        assert!(waits
+            .iter()
+            .all(|wait| matches!(wait, Wait::Event(_) | Wait::No)));
     }
 }

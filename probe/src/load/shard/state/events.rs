@@ -78,6 +78,7 @@ impl Handler for Shard {
             return;
         }
         connection.sent_ns = now;
+        self.deferral.sent();
         self.recorder.schedule_error(connection, now);
         if streams {
             return;
@@ -94,6 +95,7 @@ impl Handler for Shard {
 
     fn woken(&mut self, now: u64) {
         self.lookout.woken(now);
+        self.deferral.looked(now);
     }
 
     fn closed(&mut self, slot: Slot, reason: CloseReason) {

@@ -141,8 +141,10 @@ impl Shard {
             }
             _ => now,
         };
+        let (free, all) = (self.free.len(), self.connections());
         Wakeup {
             reads_at_ns,
+            stays_unread: self.deferral.stay_unread(wakeup.at_ns, free, all),
             ..wakeup
         }
     }
