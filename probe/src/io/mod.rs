@@ -261,6 +261,40 @@ mod tests {
         }
     }
 
+    /// Bytes that are read at once have one stamp, that of the last: those before seem to be later, never earlier.
+    fn a_read_has_the_stamp_of_its_last_bytes<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let mut is_stamped = false;
+        while !is_stamped {
+            notes.arrivals_ns.clear();
+            notes.bytes.clear();
+            peer.write_all(b"first").unwrap();
+            sleep_until(now_ns() + 2 * MS);
+            let between = now_ns();
+            peer.write_all(b"last").unwrap();
+            sleep_until(now_ns() + MS);
+            while notes.bytes.len() < 9 {
+                io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+            }
+            let last = *notes.arrivals_ns.last().unwrap();
+            if let Some(arrived) = last {
+                is_stamped = true;
+                assert!(arrived >= between);
+            }
+        }
+        // However it was read: a receive of io_uring that waits in the kernel takes each piece by itself.
+        assert!(notes.arrivals_ns.len() <= 2);
+    }
+
+    #[test]
+    fn bytes_that_are_read_at_once_share_the_last_stamp() {
+        a_read_has_the_stamp_of_its_last_bytes(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            a_read_has_the_stamp_of_its_last_bytes(uring);
+        }
+    }
+
     fn large_messages_are_whole<I: Io>(mut io: I) {
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);

@@ -12,11 +12,18 @@ const UNREAD_SENDS: u32 = 8;
 const UNREAD_NS: u64 = 500_000;
 /// Read coalescing: chunks of many streams are read together, once in so long. Without stamps a lateness can be too
 /// large by this.
-const COALESCE_STAMPED_NS: u64 = 2_000_000;
 const COALESCE_NS: u64 = 500_000;
+/// With stamps for longer: at most a quarter of the interval between two chunks of a stream. Chunks that are read at once
+/// share the stamp of the last, which makes the lateness of the first too large. Two chunks of one stream can only meet
+/// within a quarter of their interval if the first is late by three quarters, so this adds at most a third to it.
+const COALESCE_STAMPED_NS: u64 = 8_000_000;
+const COALESCED_PARTS: u64 = 4;
+/// Where the interval is not known.
+const COALESCE_UNKNOWN_NS: u64 = 2_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Deferral {
+    coalesced_ns: u64,
     is_stamped: bool,
     whole: u32,
     /// The last look at what has arrived, and the requests sent since.
@@ -25,6 +32,20 @@ pub struct Deferral {
 }
 
 impl Deferral {
+    /// `interval_ns`: between two chunks of a stream, where the plan has it.
+    pub fn new(interval_ns: Option<u64>) -> Deferral {
+        let part_ns = interval_ns.map(|interval_ns| interval_ns / COALESCED_PARTS);
+        Deferral {
+            coalesced_ns: part_ns
+                .unwrap_or(COALESCE_UNKNOWN_NS)
+                .min(COALESCE_STAMPED_NS),
+            is_stamped: false,
+            whole: 0,
+            looked_ns: 0,
+            sent: 0,
+        }
+    }
+
     /// Bytes were read. `is_whole`: they completed a reply.
     pub fn read(&mut self, is_stamped: bool, is_whole: bool) {
         self.is_stamped = is_stamped;
@@ -67,8 +88,8 @@ impl Deferral {
     pub fn coalesced_until_ns(&self, last_event_ns: u64) -> u64 {
         last_event_ns
             + match self.is_stamped {
-                true => COALESCE_STAMPED_NS,
-                false => COALESCE_NS,
+                true => self.coalesced_ns,
+                false => self.coalesced_ns.min(COALESCE_NS),
             }
     }
 }
@@ -78,7 +99,7 @@ mod tests {
     use super::*;
 
     fn after(reads: &[(bool, bool)]) -> Deferral {
-        let mut deferral = Deferral::default();
+        let mut deferral = Deferral::new(None);
         for &(is_stamped, is_whole) in reads {
             deferral.read(is_stamped, is_whole);
         }
@@ -108,7 +129,7 @@ mod tests {
 
     #[test]
     fn replies_stay_unread_for_some_requests_or_some_time() {
-        let mut deferral = Deferral::default();
+        let mut deferral = Deferral::new(None);
         deferral.looked(1_000);
         assert!(deferral.stay_unread(500_999, 33, 64));
         assert!(!deferral.stay_unread(501_000, 33, 64));
@@ -127,5 +148,20 @@ mod tests {
     fn chunks_wait_longer_where_they_are_stamped() {
         assert_eq!(after(&[(true, false)]).coalesced_until_ns(7), 2_000_007);
         assert_eq!(after(&[(false, false)]).coalesced_until_ns(7), 500_007);
+    }
+
+    #[test]
+    fn chunks_wait_for_a_part_of_their_interval() {
+        for (interval_ns, stamped_ns, unstamped_ns) in [
+            (1_000_000_000, 8_000_000, 500_000),
+            (32_000_000, 8_000_000, 500_000),
+            (20_000_000, 5_000_000, 500_000),
+            (1_000_000, 250_000, 250_000),
+        ] {
+            let mut deferral = Deferral::new(Some(interval_ns));
+            assert_eq!(deferral.coalesced_until_ns(7), 7 + unstamped_ns);
+            deferral.read(true, false);
+            assert_eq!(deferral.coalesced_until_ns(7), 7 + stamped_ns);
+        }
     }
 }

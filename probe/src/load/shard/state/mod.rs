@@ -87,7 +87,7 @@ impl Shard {
             stopping: false,
             last_event_ns: config.start_ns,
             lookout: Lookout::new(config.start_ns),
-            deferral: Deferral::default(),
+            deferral: Deferral::new(plan.stream.interval_s.map(nanoseconds)),
             config,
         }
     }
