@@ -8,25 +8,87 @@ use crate::load::interval::Interval;
 use crate::load::record::{Record, Replies};
 use std::sync::{Arc, Mutex};
 
+/// Replies in succession with the same status, for the same target: most have that of the one before.
+#[derive(Default)]
+struct Run {
+    status: u16,
+    target: usize,
+    count: u64,
+}
+
 pub struct Recorder {
+    /// Without what `finish` adds.
     pub record: Record,
+    run: Run,
+    /// Whether each latency is the service time: it is recorded once, and copied at the end.
+    is_service_latency: bool,
+    /// Whether anybody looks at the live view.
+    is_live: bool,
     interval: Interval,
     live: Arc<Mutex<Interval>>,
     start_ns: u64,
 }
 
 impl Recorder {
-    /// `targets`: their number; one is not recorded by itself.
-    pub fn new(config: &ShardConfig, targets: usize) -> Recorder {
+    /// `targets`: their number; one is not recorded by itself. `is_service_latency`: replies have no other latency than
+    /// their service time.
+    pub fn new(config: &ShardConfig, targets: usize, is_service_latency: bool) -> Recorder {
         let mut record = Record::default();
         if targets > 1 {
             record.targets.resize_with(targets, Replies::default);
         }
         Recorder {
             record,
+            run: Run::default(),
+            is_service_latency,
+            is_live: config.plan.progress_s.is_some(),
             interval: Interval::default(),
             live: Arc::clone(&config.live),
             start_ns: config.start_ns,
+        }
+    }
+
+    /// The whole record.
+    pub fn finish(mut self) -> Record {
+        self.end_run();
+        let mut record = self.record;
+        if self.is_service_latency {
+            for replies in std::iter::once(&mut record.replies).chain(&mut record.targets) {
+                // Requests that timed out are there already: they have a latency only.
+                replies.latency.merge(&replies.service);
+            }
+        }
+        record
+    }
+
+    /// Counts the statuses of replies in succession.
+    fn end_run(&mut self) {
+        let Run {
+            status,
+            target,
+            count,
+        } = std::mem::take(&mut self.run);
+        if count > 0 {
+            self.note(Some(target), |replies| {
+                *replies.statuses.entry(status).or_default() += count;
+            });
+        }
+    }
+
+    #[inline]
+    fn status(&mut self, status: u16, target: usize) {
+        if (self.run.status, self.run.target) != (status, target) {
+            self.end_run();
+            (self.run.status, self.run.target) = (status, target);
+        }
+        self.run.count += 1;
+    }
+
+    /// A time for the live view.
+    #[inline]
+    fn show(&mut self, ns: u64) {
+        if self.is_live {
+            self.interval.add(ns);
         }
     }
 
@@ -76,15 +138,19 @@ impl Recorder {
         number: Option<u64>,
         target: usize,
     ) {
+        let is_one = self.is_service_latency;
+        debug_assert!(!is_one || latency_ns == service_ns);
         self.note(Some(target), |replies| {
-            replies.latency.add(latency_ns);
+            if !is_one {
+                replies.latency.add(latency_ns);
+            }
             replies.service.add(service_ns);
             match late_share {
                 None => replies.requests += 1,
                 Some(_) => replies.late_requests += 1,
             }
         });
-        self.interval.add(latency_ns);
+        self.show(latency_ns);
         if let Some(number) = number {
             self.record.service_times.add(number, service_ns);
         }
@@ -101,7 +167,7 @@ impl Recorder {
     /// A request was given up after this time.
     pub fn timed_out(&mut self, age_ns: u64, target: usize) {
         self.note(Some(target), |replies| replies.latency.add(age_ns));
-        self.interval.add(age_ns);
+        self.show(age_ns);
     }
 
     /// A part of a reply. `fed`: whether the connection has had a message; `was_paused`: lateness does not count.
@@ -114,11 +180,7 @@ impl Recorder {
         target: usize,
     ) {
         let message = match event {
-            Event::Status(status) => {
-                return self.note(Some(target), |replies| {
-                    *replies.statuses.entry(status).or_default() += 1;
-                });
-            }
+            Event::Status(status) => return self.status(status, target),
             Event::Message(message) => message,
         };
         self.record.sequence.count(message.error, message.early);
@@ -130,7 +192,7 @@ impl Recorder {
         if let Some(late_ns) = message.late_ns.filter(|_| !was_paused) {
             second.max_ns = second.max_ns.max(late_ns);
             self.record.lateness.add(late_ns);
-            self.interval.add(late_ns);
+            self.show(late_ns);
         }
     }
 
@@ -140,11 +202,99 @@ impl Recorder {
             let second = self.record.second(now_ns - self.start_ns);
             second.open = second.open.max(open);
         }
+        if !self.is_live {
+            return;
+        }
         if let Ok(mut live) = self.live.lock() {
             live.merge(&self.interval);
             live.open = open;
             live.in_flight = in_flight;
         }
         self.interval = Interval::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::decoder::ReplyFormat;
+    use crate::load::outgoing::Outgoing;
+    use crate::load::plan::Plan;
+
+    fn recorder(progress: &str, is_service_latency: bool) -> Recorder {
+        let plan = format!(
+            r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "duration_s": 9, {progress}
+                "request": {{"headers": [["Host", "h"]]}}}}"#
+        );
+        let plan: Arc<Plan> = Arc::new(serde_json::from_str(&plan).unwrap());
+        let config = ShardConfig {
+            outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
+            replies: Arc::new(ReplyFormat::new(&plan)),
+            shard: 0,
+            share: plan.share(0),
+            start_ns: 1000,
+            stop: Arc::default(),
+            live: Arc::default(),
+            plan,
+        };
+        Recorder::new(&config, 2, is_service_latency)
+    }
+
+    /// Some replies of each of two targets, with their statuses, some of them late, and time-outs.
+    fn record(recorder: &mut Recorder) {
+        let mut random = fastrand::Rng::with_seed(5);
+        for number in 0..2000 {
+            let (ns, target) = (
+                1u64 << random.u64(4..33) | random.u64(0..999),
+                number / 7 % 2,
+            );
+            let status = [200, 200, 200, 503, 204][random.usize(0..5)];
+            recorder.event(ns, Event::Status(status), &mut false, false, target);
+            match random.u8(0..10) {
+                0 => recorder.timed_out(ns, target),
+                1 => recorder.reply(1000 + ns, ns, ns, Some(0.5), None, target),
+                2 => recorder.error(1000 + ns, ErrorKind::Status, Some(target)),
+                _ => recorder.reply(1000 + ns, ns, ns, None, None, target),
+            }
+        }
+    }
+
+    #[test]
+    fn a_latency_that_is_the_service_time_is_recorded_once() {
+        let [twice, once] = [false, true].map(|is_one| {
+            let mut recorder = recorder("", is_one);
+            record(&mut recorder);
+            serde_json::to_value(recorder.finish()).unwrap()
+        });
+        assert_eq!(twice, once);
+        assert_ne!(twice["replies"]["latency"], twice["replies"]["service"]);
+    }
+
+    #[test]
+    fn statuses_are_counted_by_target() {
+        let mut recorder = recorder("", true);
+        for (status, target) in [(200, 0), (200, 0), (200, 1), (503, 1), (200, 1), (200, 0)] {
+            recorder.event(1, Event::Status(status), &mut false, false, target);
+        }
+        let record = recorder.finish();
+        let counts = |replies: &Replies| replies.statuses.clone().into_iter().collect::<Vec<_>>();
+        assert_eq!(counts(&record.replies), [(200, 5), (503, 1)]);
+        assert_eq!(counts(&record.targets[0]), [(200, 3)]);
+        assert_eq!(counts(&record.targets[1]), [(200, 2), (503, 1)]);
+        assert!(counts(&super::tests::recorder("", true).finish().replies).is_empty());
+    }
+
+    #[test]
+    fn the_live_view_is_fed_where_it_is_wanted() {
+        for (progress, is_wanted) in [("", false), (r#""progress_s": 1,"#, true)] {
+            let mut recorder = recorder(progress, true);
+            record(&mut recorder);
+            recorder.publish(2000, 3, 4, true);
+            let mut live = recorder.live.lock().unwrap();
+            assert_eq!(live.open, if is_wanted { 3 } else { 0 });
+            let taken = live.take();
+            assert_eq!(!taken.buckets().is_empty(), is_wanted);
+            assert_eq!(taken.requests > 0, is_wanted);
+        }
     }
 }

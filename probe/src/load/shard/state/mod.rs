@@ -70,14 +70,18 @@ impl Shard {
         let plan = &config.plan;
         let count = config.slots();
         let encoder = Encoder::new(plan, &config.outgoing, config.shard);
-        let recorder = Recorder::new(&config, encoder.targets());
+        let decoder = Decoder::new(plan, &config.replies);
+        let arrivals = Arrivals::new(&config);
+        // Without a schedule and redirects both count from the sending.
+        let is_service_latency = arrivals.is_closed_loop() && !decoder.follows();
+        let recorder = Recorder::new(&config, encoder.targets(), is_service_latency);
         Shard {
             encoder,
-            decoder: Decoder::new(plan, &config.replies),
+            decoder,
             connections: (0..count).map(|_| Connection::default()).collect(),
             free: VecDeque::with_capacity(count),
             dialer: Dialer::new(&config),
-            arrivals: Arrivals::new(&config),
+            arrivals,
             faults: FaultSchedule::new(&plan.stream, config.start_ns),
             recorder,
             timeout_ns: nanoseconds(plan.timeout_s),
@@ -101,7 +105,7 @@ impl Shard {
     }
 
     pub fn into_record(self, cpu_ns: u64, layer: LayerReport) -> Record {
-        let mut record = self.recorder.record;
+        let mut record = self.recorder.finish();
         record.cpu_ns = cpu_ns;
         (record.security, record.fault) = (layer.security, layer.fault);
         if let Some(bytes) = layer.bytes {
