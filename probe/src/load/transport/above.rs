@@ -3,7 +3,7 @@
 
 use super::fault::Fault;
 use super::http2::{Arrived, Http2};
-use super::link::{Links, Number, Session};
+use super::link::{kept, Links, Number, Session};
 use super::websocket::{Incoming, WebSocket};
 use crate::io::{CloseReason, Handler, Next, Part, Slot};
 use crate::load::error::ErrorKind;
@@ -42,7 +42,7 @@ impl<H: Handler> Above<'_, H> {
         };
         let decrypted = link.channel.decrypt(wire, &mut plain);
         let done = self.hand_over(number, &plain, arrived_ns, out);
-        self.links.plain = plain;
+        self.links.plain = kept(plain);
         done?;
         decrypted?;
         // Many servers wait for the client's end after their own: the socket alone would not tell.
@@ -303,6 +303,21 @@ impl<H: Handler> Above<'_, H> {
         Next::Close
     }
 
+    /// Does something with a connection, and sends what the load answers.
+    #[inline]
+    fn answering(
+        &mut self,
+        number: Number,
+        act: impl FnOnce(&mut Self, &mut Vec<u8>) -> Result<(), End>,
+    ) -> Next {
+        let mut out = std::mem::take(&mut self.links.out);
+        out.clear();
+        let done = act(self, &mut out);
+        let next = self.sealed(number, done, &out);
+        self.links.out = kept(out);
+        next
+    }
+
     pub fn sealed(&mut self, number: Number, done: Result<(), End>, out: &[u8]) -> Next {
         let sealed = match done {
             Ok(()) => self.links.seal(number, out),
@@ -325,16 +340,14 @@ impl<H: Handler> Handler for Above<'_, H> {
         if !link.channel.is_open() || self.links.layers.websocket.is_some() {
             self.handler.handshaking(opener);
         }
-        let mut out = Vec::new();
-        let done = self.hand_over(number, &[], None, &mut out);
-        self.sealed(number, done, &out)
+        self.answering(number, |above, out| above.hand_over(number, &[], None, out))
     }
 
     fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         self.links.bytes_in += bytes.len() as u64;
-        let mut out = Vec::new();
-        let done = self.take_in(number, bytes, arrived_ns, &mut out);
-        self.sealed(number, done, &out)
+        self.answering(number, |above, out| {
+            above.take_in(number, bytes, arrived_ns, out)
+        })
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {

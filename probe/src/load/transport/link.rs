@@ -43,14 +43,27 @@ pub struct Link {
     pub sends: Vec<Slot>,
 }
 
+/// A buffer that has grown beyond this, for one large message, is not kept.
+const MAX_KEPT_BYTES: usize = 256 * 1024;
+
+/// A buffer to be used again.
+pub fn kept(buffer: Vec<u8>) -> Vec<u8> {
+    match buffer.capacity() <= MAX_KEPT_BYTES {
+        true => buffer,
+        false => Vec::new(),
+    }
+}
+
 pub struct Links {
     pub layers: Arc<Layers>,
     links: Vec<Option<Box<Link>>>,
     /// Slots that wait until the connection of another is open.
     pub waiting: Vec<Slot>,
     pub requests: Requests,
-    /// Decrypted bytes: the same memory for all connections.
+    /// Decrypted bytes, what the load answers to them, and what goes to the socket: the same memory for all connections.
     pub plain: Vec<u8>,
+    pub out: Vec<u8>,
+    wire: Vec<u8>,
     /// Of the values in handshakes.
     pub random: fastrand::Rng,
     share: Share,
@@ -71,6 +84,8 @@ impl Links {
             links: (0..config.connections()).map(|_| None).collect(),
             waiting: Vec::new(),
             plain: Vec::new(),
+            out: Vec::new(),
+            wire: Vec::new(),
             share: config.share,
             report: LayerReport::default(),
             bytes_in: 0,
@@ -157,16 +172,21 @@ impl Links {
 
     /// Bytes for the socket: these, and what the channel itself has to send.
     pub fn seal(&mut self, number: Number, plain: &[u8]) -> Result<Next, Fault> {
-        let Some(link) = self.get(number) else {
-            return Ok(Next::Wait);
+        let mut wire = std::mem::take(&mut self.wire);
+        wire.clear();
+        let encrypted = match self.get(number) {
+            Some(link) => link.channel.encrypt(plain, &mut wire),
+            None => Ok(()),
         };
-        let mut wire = Vec::new();
-        link.channel.encrypt(plain, &mut wire)?;
-        self.bytes_out += wire.len() as u64;
-        Ok(match wire.is_empty() {
-            true => Next::Wait,
-            false => Next::Send(wire.into()),
-        })
+        let sealed = encrypted.map(|()| {
+            self.bytes_out += wire.len() as u64;
+            match wire.is_empty() {
+                true => Next::Wait,
+                false => Next::Send(wire.as_slice().into()),
+            }
+        });
+        self.wire = kept(wire);
+        sealed
     }
 
     /// Notes what was wrong with the first connection that failed.

@@ -18,7 +18,7 @@ use crate::load::shard::ShardConfig;
 use above::{Above, End};
 use http2::Http2;
 pub use layers::Layers;
-use link::{Links, Session};
+use link::{kept, Links, Session};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -140,9 +140,11 @@ impl<I: Io> Io for Layered<I> {
             }
             session => {
                 link.session = session;
-                let mut out = Vec::new();
+                let mut out = std::mem::take(&mut self.links.out);
+                out.clear();
                 let sent = self.links.send(slot, &bytes, &mut out);
                 self.deliver(number, sent.map_err(End::from), &out, handler);
+                self.links.out = kept(out);
             }
         }
     }
