@@ -107,6 +107,10 @@ impl<I: Io> Io for Layered<I> {
 
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
         let number = self.links.number(slot);
+        if self.links.take(number).is_some() {
+            // Its only stream has failed, and the connection has not.
+            self.io.close(number);
+        }
         if let Err(fault) = self.links.open(slot) {
             self.links.note_fault(&fault);
             return Err(io::ErrorKind::Other.into());
