@@ -29,6 +29,9 @@ pub struct Ring {
     inner: IoUring,
     /// Whether the kernel takes instants.
     absolute: bool,
+    /// System calls that wait or look.
+    #[cfg(test)]
+    pub calls: u64,
 }
 
 impl Ring {
@@ -43,6 +46,8 @@ impl Ring {
         Ok(Ring {
             inner,
             absolute: true,
+            #[cfg(test)]
+            calls: 0,
         })
     }
 
@@ -71,6 +76,10 @@ impl Ring {
             return Ok(());
         }
         drop(queue);
+        #[cfg(test)]
+        {
+            self.calls += 1;
+        }
         // SAFETY: without a signal mask no memory is passed.
         let done = unsafe {
             let submitter = self.inner.submitter();
@@ -93,6 +102,10 @@ impl Ring {
     }
 
     fn enter(&mut self, completions: u32, until_ns: u64) -> io::Result<usize> {
+        #[cfg(test)]
+        {
+            self.calls += 1;
+        }
         let submissions = self.inner.submission().len() as u32;
         let (time_ns, absolute) = match self.absolute {
             true => (until_ns, ENTER_ABS_TIMER),

@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
-const GOAWAY: u8 = 7;
+pub const GOAWAY: u8 = 7;
 const CONTINUATION: u8 = 9;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
+pub const END_STREAM: u8 = 1;
+pub const END_HEADERS: u8 = 4;
 /// `:status: 200` in HPACK.
-const OK: &[u8] = b"\x88";
+pub const OK: &[u8] = b"\x88";
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
@@ -38,7 +38,7 @@ fn read_frame(stream: &mut impl Read) -> Option<(u8, u8, u32, Vec<u8>)> {
 }
 
 /// Reads the preface, and sends settings.
-fn begin(stream: &mut (impl Read + Write)) -> bool {
+pub fn begin(stream: &mut (impl Read + Write)) -> bool {
     let mut preface = [0; 24];
     if stream.read_exact(&mut preface).is_err() || &preface != b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" {
         return false;
@@ -47,7 +47,7 @@ fn begin(stream: &mut (impl Read + Write)) -> bool {
 }
 
 /// The stream of the next request that is complete.
-fn request(stream: &mut (impl Read + Write)) -> Option<u32> {
+pub fn request(stream: &mut (impl Read + Write)) -> Option<u32> {
     loop {
         let (kind, flags, number, payload) = read_frame(stream)?;
         match kind {
@@ -65,7 +65,7 @@ fn reply(number: u32) -> Vec<u8> {
 }
 
 /// Answers every request.
-fn answer(mut stream: impl Read + Write) {
+pub fn answer(mut stream: impl Read + Write) {
     if !begin(&mut stream) {
         return;
     }
@@ -76,7 +76,7 @@ fn answer(mut stream: impl Read + Write) {
     }
 }
 
-fn http2(streams: usize, mut changes: Value) -> Value {
+pub fn http2(streams: usize, mut changes: Value) -> Value {
     changes["http2"] = json!({ "streams": streams });
     changes
 }
@@ -375,9 +375,10 @@ fn servers_that_break_the_rules() {
 fn floods_are_bounded() {
     let headers = |number: u32| frame(HEADERS, 0, number, OK);
     type Flood = Box<dyn Fn(u32) -> (Vec<u8>, Vec<u8>) + Send + Sync>;
-    let floods: Vec<(&str, Flood)> = vec![
+    let floods: Vec<(&str, &[&str], Flood)> = vec![
         (
             "continuation",
+            &["too-large"],
             Box::new(move |number| {
                 (
                     headers(number),
@@ -387,14 +388,17 @@ fn floods_are_bounded() {
         ),
         (
             "settings",
+            &["send", "timeout"],
             Box::new(|_| (vec![], frame(SETTINGS, 0, 0, &[]).repeat(500))),
         ),
         (
             "ping",
+            &["send", "timeout"],
             Box::new(|_| (vec![], frame(PING, 0, 0, &[1; 8]).repeat(500))),
         ),
         (
             "empty data",
+            &["too-large"],
             Box::new(|number| {
                 (
                     frame(HEADERS, END_HEADERS, number, OK),
@@ -404,6 +408,7 @@ fn floods_are_bounded() {
         ),
         (
             "resets",
+            &["stream-reset", "timeout"],
             Box::new(|_| {
                 (
                     vec![],
@@ -412,7 +417,7 @@ fn floods_are_bounded() {
             }),
         ),
     ];
-    for (name, flood) in floods {
+    for (name, kinds, flood) in floods {
         // It reads nothing any more, so that the answers find no room.
         let server = Server::start(move |mut stream, _| {
             begin(&mut stream);
@@ -428,11 +433,84 @@ fn floods_are_bounded() {
             http2(2, json!({"requests": 2, "connections": 1, "timeout_s": 2})),
         )) {
             assert_eq!(outcome["requests"], 0, "{name}: {outcome:#}");
-            assert_ne!(outcome["errors"], json!({}), "{name}");
+            let found = errors(&outcome);
+            assert!(
+                !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
+                "{name}: {found:?}"
+            );
             assert!(
                 outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20,
                 "{name}"
             );
+        }
+    }
+}
+
+/// A server that goes away in the middle of a body: it completes what it has begun, or it does not.
+#[test]
+fn the_end_of_a_connection_while_a_body_arrives() {
+    type Ending = fn(u32) -> Vec<u8>;
+    let cases: [(&[&str], Ending); 3] = [
+        // No error, and all of the body after it.
+        (&[], |number| {
+            let last = [number.to_be_bytes(), 0u32.to_be_bytes()].concat();
+            let rest = frame(DATA, END_STREAM, number, b"lo");
+            [frame(GOAWAY, 0, 0, &last), rest].concat()
+        }),
+        // An internal error, and no more of the body.
+        (&["truncated"], |number| {
+            let last = [number.to_be_bytes(), 2u32.to_be_bytes()].concat();
+            frame(GOAWAY, 0, 0, &last)
+        }),
+        // No error, and no more of the body.
+        (&["truncated"], |number| {
+            let last = [number.to_be_bytes(), 0u32.to_be_bytes()].concat();
+            frame(GOAWAY, 0, 0, &last)
+        }),
+    ];
+    for (case, (kinds, ending)) in cases.into_iter().enumerate() {
+        let server = Server::start(move |mut stream, _| {
+            begin(&mut stream);
+            if let Some(number) = request(&mut stream) {
+                let head = frame(HEADERS, END_HEADERS, number, OK);
+                let body = frame(DATA, 0, number, b"hel");
+                let bytes = [head, body, ending(number)].concat();
+                dribble(&mut stream, &bytes, 7);
+                if !kinds.is_empty() {
+                    stream.shutdown(std::net::Shutdown::Write).unwrap();
+                }
+                // A socket that is closed with bytes unread is reset.
+                let _ = stream.read_to_end(&mut Vec::new());
+            }
+        });
+        let changes = json!({"requests": 4, "timeout_s": 5, "expect": {"equals": "hello"}});
+        for outcome in both(&plan(&server, http2(1, changes))) {
+            assert_eq!(errors(&outcome), kinds, "{case}: {outcome:#}");
+            if kinds.is_empty() {
+                assert_eq!(outcome["requests"], 4, "{outcome:#}");
+            }
+        }
+    }
+}
+
+/// What comes in place of a server's settings.
+#[test]
+fn a_server_that_begins_wrongly() {
+    for (kinds, bytes) in [
+        (["protocol"], b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+        // It does not begin, and what it sends is answered.
+        (["timeout"], frame(PING, 0, 0, &[1; 8])),
+        (["protocol"], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec()),
+    ] {
+        let sent = bytes.clone();
+        let server = Server::start(move |mut stream, _| {
+            let _ = stream.read(&mut [0; 24]);
+            let _ = stream.write_all(&sent);
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let changes = json!({"requests": 4, "timeout_s": 2});
+        for outcome in both(&plan(&server, http2(2, changes))) {
+            assert_eq!(errors(&outcome), kinds, "{bytes:?} {outcome:#}");
         }
     }
 }

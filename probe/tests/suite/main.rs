@@ -6,6 +6,7 @@ mod ends;
 mod failures;
 mod http2;
 mod inputs;
+mod layers;
 mod load;
 mod mixes;
 mod modules;

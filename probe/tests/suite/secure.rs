@@ -349,3 +349,47 @@ fn sessions_that_break_after_the_handshake() {
         }
     }
 }
+
+/// New keys without end, each of which the engine must derive.
+#[test]
+fn floods_of_new_keys_are_bounded() {
+    let server = serve("good", &[], |mut stream, _| {
+        request(&mut stream);
+        let mut wire = Vec::new();
+        loop {
+            wire.clear();
+            if stream.conn.refresh_traffic_keys().is_err() {
+                return;
+            }
+            while stream.conn.wants_write() {
+                stream.conn.write_tls(&mut wire).unwrap();
+            }
+            if stream.sock.write_all(&wire).is_err() {
+                return;
+            }
+        }
+    });
+    let changes = json!({"requests": 2, "timeout_s": 1});
+    for outcome in both(&plan(&server, secure(changes))) {
+        let found = errors(&outcome);
+        let kinds = ["timeout", "tls"];
+        assert!(
+            !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
+            "{outcome:#}"
+        );
+        assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
+    }
+    // One that has new keys before each reply, as it may.
+    let server = serve("good", &[], |mut stream, _| {
+        while request(&mut stream).is_some() {
+            stream.conn.refresh_traffic_keys().unwrap();
+            if stream.write_all(OK).is_err() {
+                return;
+            }
+        }
+    });
+    for outcome in both(&plan(&server, secure(json!({})))) {
+        assert_eq!(outcome["requests"], 20, "{outcome:#}");
+        assert_eq!(outcome["errors"], json!({}));
+    }
+}

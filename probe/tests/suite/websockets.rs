@@ -12,7 +12,7 @@ use std::time::Duration;
 use tungstenite::protocol::{Role, WebSocket};
 use tungstenite::Message;
 
-fn websocket(mut changes: Value) -> Value {
+pub fn websocket(mut changes: Value) -> Value {
     let own = json!({"protocol": "ws", "line": "message {n}", "templates": {"seed": 1}});
     for (key, value) in own.as_object().unwrap() {
         if changes.get(key).is_none() {
@@ -35,7 +35,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// Accepts the handshake; the head of the request.
-fn accept(stream: &mut (impl Read + Write)) -> Option<String> {
+pub fn accept(stream: &mut (impl Read + Write)) -> Option<String> {
     let head = request(stream)?;
     let key = head
         .lines()
@@ -50,7 +50,7 @@ fn accept(stream: &mut (impl Read + Write)) -> Option<String> {
 }
 
 /// Sends every message back.
-fn echo(mut stream: impl Read + Write) {
+pub fn echo(mut stream: impl Read + Write) {
     if accept(&mut stream).is_none() {
         return;
     }
@@ -222,7 +222,8 @@ fn frames_that_break_the_rules() {
         &[0; 65_537],
     ]
     .concat();
-    let cases: [(&str, Vec<u8>); 9] = [
+    let large_ping = [&b"\x89\x7e\x00\x7e"[..], &[0; 126]].concat();
+    let cases: [(&str, Vec<u8>); 13] = [
         // Masked, as a server's must not be.
         ("protocol", b"\x81\x81\x01\x02\x03\x04\x60".to_vec()),
         ("protocol", b"\xf1\x01x".to_vec()),
@@ -234,6 +235,12 @@ fn frames_that_break_the_rules() {
         ("too-large", huge),
         ("too-large", long),
         ("closed-early", b"\x88\x02\x03\xe8".to_vec()),
+        // Control frames that are too long; close frames with half a code, a reserved one (an end all the same), and what is
+        // not UTF-8.
+        ("protocol", large_ping),
+        ("protocol", b"\x88\x01\x03".to_vec()),
+        ("closed-early", b"\x88\x02\x03\xed".to_vec()),
+        ("protocol", b"\x88\x04\x03\xe8\xff\xfe".to_vec()),
     ];
     for (kind, frame) in cases {
         let bytes = frame.clone();
@@ -257,10 +264,16 @@ fn floods_are_bounded() {
         let _ = stream.write_all(b"\x01\x01x");
         while stream.write_all(&b"\x00\x01x".repeat(1000)).is_ok() {}
     };
+    // Without a byte between them, so that they are never too large.
+    let nothing: Serve = |stream| {
+        let _ = stream.write_all(b"\x01\x00");
+        while stream.write_all(&b"\x00\x00".repeat(1000)).is_ok() {}
+    };
     // They are not read, so that the answers find no room.
     let pings: Serve = |stream| while stream.write_all(&b"\x89\x04ping".repeat(1000)).is_ok() {};
     for (serve, kinds) in [
         (fragments, ["too-large"].as_slice()),
+        (nothing, &["timeout"]),
         (pings, &["send", "timeout", "reset"]),
     ] {
         let server = Server::start(move |mut stream, _| {

@@ -252,6 +252,37 @@ mod tests {
         fn closed(&mut self, _: Slot, _: CloseReason) {}
     }
 
+    /// With a receive pending, the engine polls its memory: nothing is asked of the kernel until something has come.
+    #[test]
+    fn polling_makes_no_system_call() {
+        let Ok(mut uring) = Uring::new(1, true) else {
+            return;
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = SocketAddrAny::from(listener.local_addr().unwrap());
+        let socket = socket::<Uring>(address.address_family()).unwrap();
+        uring.open(0, socket, &address).unwrap();
+        uring.turn(Wait::No, &mut Ignore).unwrap();
+        let mut peer = listener.accept().unwrap().0;
+        let is_receiving = |uring: &Uring| uring.operations.entries.get(0).unwrap().receiving;
+        while !is_receiving(&uring) {
+            uring
+                .turn(Wait::Event(now_ns() + 10_000_000), &mut Ignore)
+                .unwrap();
+        }
+        // The receive goes to the kernel.
+        uring.turn(Wait::No, &mut Ignore).unwrap();
+        let before = uring.operations.calls();
+        for _ in 0..10_000 {
+            uring.turn(Wait::No, &mut Ignore).unwrap();
+        }
+        assert_eq!(uring.operations.calls(), before);
+        peer.write_all(b"x").unwrap();
+        while uring.operations.calls() == before {
+            uring.turn(Wait::No, &mut Ignore).unwrap();
+        }
+    }
+
     #[test]
     fn pending_operations_are_drained() {
         let Ok(mut uring) = Uring::new(2, false) else {

@@ -88,6 +88,12 @@ impl Operations {
         self.ring.submitter()
     }
 
+    /// The system calls so far that waited or looked.
+    #[cfg(test)]
+    pub fn calls(&self) -> u64 {
+        self.ring.calls
+    }
+
     fn push(&mut self, index: u32, kind: Kind, operation: squeue::Entry) -> io::Result<()> {
         let operation = operation.user_data(u64::from(index) << 2 | kind as u64);
         // SAFETY: the entry owns the memory that the operation points to, until the operation has completed.
