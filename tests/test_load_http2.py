@@ -38,6 +38,21 @@ func main() {
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
+	for path, status := range map[string]int{"/204": 204, "/304": 304} {
+		http.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	}
+	moved := map[string]string{"/moved": "/x", "/again": "moved", "/loop": "/loop", "/away": "http://other/"}
+	for path, location := range moved {
+		http.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", location)
+			w.WriteHeader(307)
+		})
+	}
+	http.HandleFunc("/hints", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(103)
+		w.WriteHeader(103)
+		io.WriteString(w, "hints")
+	})
 	both := new(http.Protocols)
 	both.SetHTTP1(true)
 	both.SetUnencryptedHTTP2(true)
@@ -99,6 +114,51 @@ def test_bodies_placeholders_and_streams(servers: tuple[int, int], workplace: Pa
     )
     assert streams["messages"] > 12
     assert set(streams["sequence"].values()) == {0}
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+@pytest.mark.parametrize(
+    ("path", "arguments"),
+    [
+        ("/x", ("--method", "HEAD", "--expect-status", "200")),
+        ("/204", ("--expect-status", "204")),
+        ("/304", ("--method", "HEAD", "--expect-status", "304")),
+    ],
+)
+def test_replies_without_a_body(
+    servers: tuple[int, int], workplace: Path, path: str, arguments: tuple[str, ...], io: str
+) -> None:
+    few = ("--requests", "40", "--connections", "2", "-m", "4", "--io", io, *arguments)
+    load = load_document(f"h2://127.0.0.1:{servers[0]}{path}", *few, "--expect-body", "")
+    assert (load["requests"], load["errors"]) == (40, {})
+    assert load["connections"]["opened"] == 2
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+def test_redirects(servers: tuple[int, int], workplace: Path, io: str) -> None:
+    target = f"h2://127.0.0.1:{servers[0]}"
+    few = ("--requests", "40", "--connections", "2", "-m", "4", "--io", io)
+    follow = (*few, "--follow-redirects")
+    for path in ("/moved", "/again"):
+        load = load_document(f"{target}{path}", *follow, "--body", "y", "--expect-body", "yHTTP/2.0 /x")
+        assert (load["requests"], load["errors"]) == (40, {})
+        assert load["connections"]["opened"] == 2
+        assert load["statuses"]["200"] == 40
+    assert load_document(f"{target}/moved", *few)["statuses"] == {"307": 40}
+    for path, error in (("/loop", "redirect-limit"), ("/away", "redirect-elsewhere")):
+        assert load_document(f"{target}{path}", *follow, status=1)["errors"] == {error: 40}
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+def test_interim_replies(servers: tuple[int, int], workplace: Path, io: str) -> None:
+    """103 (Early Hints) before a reply, and 100 before the body of a request is read."""
+    few = ("--requests", "40", "--connections", "2", "-m", "4", "--io", io)
+    target = f"h2://127.0.0.1:{servers[0]}"
+    load = load_document(f"{target}/hints", *few, "--expect-body", "hints")
+    assert (load["requests"], load["statuses"]) == (40, {"200": 40})
+    expecting = ("--header", "Expect: 100-continue", "--body", "y" * 3000)
+    load = load_document(f"{target}/x", *few, *expecting, "--expect-body", "y" * 3000 + "HTTP/2.0 /x")
+    assert (load["requests"], load["statuses"]) == (40, {"200": 40})
 
 
 def test_both_versions_compared(servers: tuple[int, int], certificates: Path, workplace: Path) -> None:

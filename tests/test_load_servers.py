@@ -274,12 +274,13 @@ def drive(target: Target, io: str, count: int) -> int:
 def talk(target: Target, io: str, count: int) -> int:
     """So many messages over WebSockets, each of which comes back: texts, bytes, long ones."""
     answered = 0
-    for share, message, plan in (
+    parts: list[tuple[float, str, dict[str, Any]]] = [
         (0.5, "hello", {}),
         (0.2, "\xff" * 3000, {}),
         (0.1, "x" * 60_000, {}),
         (0.2, "hello", {"pacing": PACED}),
-    ):
+    ]
+    for share, message, plan in parts:
         number = round(count * share)
         outcome = load(target, io, requests=number, line=message, **plan)
         assert outcome["requests"] == number
