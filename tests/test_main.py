@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from click.shell_completion import ShellComplete
 
 from ringside.cli.main import COMMANDS, cli
+from tests.command_line import RINGSIDE, ringside
 
 HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy", "sqlalchemy")
 
@@ -59,3 +63,48 @@ def test_the_shell_completes_names_without_importing_commands() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("columns", ["0", "-3", "wide"])
+def test_columns_that_are_no_width_are_unset(workplace: Path, columns: str) -> None:
+    assert ringside("list", "workloads", COLUMNS=columns).stdout == ringside("list", "workloads").stdout
+
+
+def test_a_width_below_that_of_any_table_is_that_of_a_narrow_one(workplace: Path) -> None:
+    assert (
+        ringside("list", "workloads", COLUMNS="1").stdout
+        == ringside("list", "workloads", COLUMNS="20").stdout
+    )
+
+
+@pytest.mark.parametrize(
+    "words", [("vs", b"echo \xff\xfe"), ("vs", "-L", "x", b"\xff\xfe", "true"), ("show", b"\xff")]
+)
+def test_words_that_are_no_text_are_refused_in_one_line(
+    workplace: Path, words: tuple[str | bytes, ...]
+) -> None:
+    done = subprocess.run([*RINGSIDE, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"ringside: the argument `.*` is not valid UTF-8: write it in UTF-8.*\n", done.stderr)
+    assert not list(workplace.glob(".ringside/*"))
+
+
+def test_an_encoding_that_lacks_characters_gets_others(workplace: Path) -> None:
+    shown = ringside("list", "workloads", PYTHONIOENCODING="ascii").stdout
+    assert shown.isascii()
+    assert "ring" in shown
+    for words in (("list", "workloads"), ("vs", "--runs", "1", "true")):
+        done = ringside(*words, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+        assert done.stdout.strip()
+        assert done.stdout.isascii()
+
+
+def test_variables_that_are_no_text_are_left_out(workplace: Path) -> None:
+    done = subprocess.run(
+        [*RINGSIDE, "vs", "--runs", "1", "--show-output", "env"],
+        capture_output=True,
+        env={**os.environb, b"ODD": b"\xff", b"EVEN": b"2"},
+        check=False,
+    )
+    assert (done.returncode, b"ODD=" in done.stdout, b"EVEN=2" in done.stdout) == (0, False, True), done
+    assert b"the variable ODD is not UTF-8: the commands do not get it" in done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +21,8 @@ FOLDER = Path(".ringside")
 _STORE = "ringside.sqlite"
 # Where output is no terminal, tables get room instead of rich's 80 columns.
 _PIPE_WIDTH = 160
+# Tables of fewer columns would hold nothing.
+_MIN_WIDTH = 20
 
 
 class _Console(Console):
@@ -91,7 +93,7 @@ def inputs() -> Inputs:
 
 
 def out(*, colours: bool | None = None) -> Console:
-    """stdout, for data. rich honours NO_COLOR and COLUMNS. `colours`: with or without, wherever it goes."""
+    """stdout, for data. rich honours NO_COLOR. `colours`: with or without, wherever it goes."""
     console = _Console(
         highlight=False,
         markup=False,
@@ -99,14 +101,22 @@ def out(*, colours: bool | None = None) -> Console:
         force_terminal=True if colours else None,
         no_color=None if colours is None else not colours,
     )
-    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
-        console.width = _PIPE_WIDTH
+    console.width = _width()
     return console
+
+
+def _width() -> int:
+    """The width for stdout: of COLUMNS where that is above 0, else of the terminal (rich would take a 0)."""
+    size = shutil.get_terminal_size((_PIPE_WIDTH, 0))
+    return max(size.columns, _MIN_WIDTH)
 
 
 def talk() -> Console:
     """stderr, for talk."""
-    return _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    if console.width < _MIN_WIDTH:
+        console.width = _MIN_WIDTH
+    return console
 
 
 def leave_garbage() -> None:

@@ -9,6 +9,7 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import click
 
 from ringside import __version__
 from ringside.cli import streams
-from ringside.errors import RingsideError
+from ringside.errors import RingsideError, UsageError
 from ringside.text import one_line
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def main() -> None:
     try:
         if "_RINGSIDE_COMPLETE" in os.environ:
             cli.main(prog_name="ringside")
+        _check_words(sys.argv[1:])
         # Not `cli.main`: that one answers a reader that went away with status 1.
         with cli.make_context("ringside", sys.argv[1:]) as context:
             status = cli.invoke(context)
@@ -144,6 +146,19 @@ def main() -> None:
             what = f"{error.filename}: " if error.filename else ""
             status = _complain(f"{what}{error.strerror or error}", EXIT_USAGE)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Raises UsageError where a word is no text: the store, the probe and every document need UTF-8."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            encoding = sys.getfilesystemencoding()
+            raise UsageError(
+                f"the argument `{one_line(word, 80)}` is not valid {encoding.upper()}: write it in UTF-8, in "
+                "a locale of UTF-8"
+            ) from None
 
 
 def _complain(text: str, status: int) -> int:

@@ -3,6 +3,7 @@ reason to leave anything else of a command undone."""
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -34,6 +35,10 @@ def make_safe() -> None:
         sys.stdin = os.fdopen(0, closefd=False, encoding="utf-8")
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", closefd=False, encoding="utf-8")
+    elif sys.stdout is sys.__stdout__ and isinstance(sys.stdout, io.TextIOWrapper):
+        # What the encoding lacks is no reason to fail: a box, or in UTF-8 a file's name that is no text.
+        is_unicode = codecs.lookup(sys.stdout.encoding).name.startswith("utf")
+        sys.stdout.reconfigure(errors="backslashreplace" if is_unicode else "replace")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         raw = _Talk(2, "w", closefd=False)
         encoding = getattr(sys.stderr, "encoding", "utf-8")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ringside.errors import UsageError
 from ringside.model.design import DEFAULT_MARGIN
-from ringside.units import count
+from ringside.text import one_line
 
 if TYPE_CHECKING:
     from ringside.cli.vs_output import Form
@@ -119,6 +119,7 @@ def commands(options: VsOptions, points: Sequence[Point]) -> tuple[Command, ...]
     """The commands with what surrounds them, the reference first. Raises UsageError."""
     from ringside.measure.commands import Hooks, parse_commands, split_shell
     from ringside.measure.outputs import INHERIT, check_output
+    from ringside.units import count
 
     if options.shell and options.no_shell:
         raise UsageError("-N and --shell exclude each other")
@@ -157,13 +158,20 @@ def warn_of_unused(options: VsOptions, factors: Mapping[str, tuple[Level, ...]])
 
 def execution(options: VsOptions) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
-    from ringside.measure import host
+    from ringside.measure import host, surroundings
     from ringside.measure.command_trials import ExecutionOptions
     from ringside.measure.commands import readable
 
+    environment, left_out = surroundings.environment()
+    environment.pop("RINGSIDE_PADDING", None)
+    for name in left_out:
+        print(
+            f"ringside: the variable {one_line(name, 60)} is not UTF-8: the commands do not get it",
+            file=sys.stderr,
+        )
     return ExecutionOptions(
         folder=Path.cwd(),
-        environment={key: value for key, value in os.environ.items() if key != "RINGSIDE_PADDING"},
+        environment=environment,
         warmups=options.warmup,
         timeout_s=options.timeout_s,
         memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE),

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import BuildError, CatalogueError, ProbeError, UsageError
-from ringside.measure import host, plan, sandbox, trials
+from ringside.measure import host, plan, sandbox, surroundings, trials
 from ringside.measure.executor import Capacity, Executor
 from ringside.measure.inputs import Inputs
 from ringside.measure.paired import PairedBenchmark, RunObserver
@@ -324,7 +324,7 @@ class ContenderTrials:
         self._listen_at = listen_at
         self._prepared = prepared
         self._executor = executor
-        self._environment = dict(os.environ)
+        self._environment, _ = surroundings.environment()
         self._memory_available_bytes = host.memory_available_bytes()
         ready = (each for each in prepared.contenders.values() if isinstance(each, Ready))
         self._watch = FileWatch(ready)
