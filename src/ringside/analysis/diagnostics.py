@@ -71,13 +71,13 @@ def diagnose(
 def references(trials: Sequence[Trial]) -> dict[str, dict[int, float]]:
     """By reference computation (`computing`, `memory`) and block: how long it took, in nanoseconds."""
     reports = [(trial.block, trial.report) for trial in trials if trial.report]
-    found = {
+    times_ns = {
         "computing": {block: float(each.reference_ns) for block, each in reports if each.reference_ns},
         "memory": {
             block: float(each.memory_reference_ns) for block, each in reports if each.memory_reference_ns
         },
     }
-    return {name: by_block for name, by_block in found.items() if by_block}
+    return {name: by_block for name, by_block in times_ns.items() if by_block}
 
 
 def drifted(references: Iterable[float]) -> Iterator[Diagnostic]:
@@ -92,11 +92,11 @@ def _drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     by_machine: dict[str, list[Trial]] = {}
     for trial in trials:
         by_machine.setdefault(trial.machine, []).append(trial)
-    found = [
+    drifts = [
         each for own in by_machine.values() for each in drifted(references(own).get("computing", {}).values())
     ]
-    if found:
-        yield max(found, key=lambda each: float(each.values["share"]))
+    if drifts:
+        yield max(drifts, key=lambda each: float(each.values["share"]))
 
 
 def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
@@ -204,13 +204,13 @@ def generator_bound(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
 def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`engine-…`: each other kind of warning that the load engine gave, by contender, in its words of the
     trial that had it first."""
-    found: dict[str, dict[str, EngineWarning]] = {}
+    by_code: dict[str, dict[str, EngineWarning]] = {}
     for trial in trials:
         for load in measurement.decisive_loads(trial):
             for warning in load.warnings:
                 if warning.code != "generator-bound" and not measurement.expects_warning(trial, warning.code):
-                    found.setdefault(warning.code, {}).setdefault(trial.cell.contender, warning)
-    for code, warnings in found.items():
+                    by_code.setdefault(warning.code, {}).setdefault(trial.cell.contender, warning)
+    for code, warnings in by_code.items():
         texts = tuple(f"{name} ({warning.text})" for name, warning in warnings.items())
         remedy = next(iter(warnings.values())).remedy
         text = f"the load engine reported: {', '.join(texts)}"

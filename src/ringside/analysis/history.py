@@ -23,7 +23,7 @@ MACHINE = (
 MIN_RUNS = MIN_VALUES
 # A machine that computes so much slower or faster, between the same facts, explains a change of that size.
 _SPEED_SHARE = 0.5
-_LEAST_SPEED_CHANGE = 0.02
+_MIN_SPEED_CHANGE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +212,6 @@ def _causes(
         ]
         speed = levels[1] / levels[0] if levels[0] > 0 else 1.0
         explains = math.log(speed) / math.log(ratio) if ratio != 1 and speed > 0 else 0.0
-        if abs(speed - 1) >= _LEAST_SPEED_CHANGE and explains >= _SPEED_SHARE:
+        if abs(speed - 1) >= _MIN_SPEED_CHANGE and explains >= _SPEED_SHARE:
             causes.append(Cause("speed", name, 1.0, speed))
     return tuple(causes)

@@ -16,7 +16,7 @@ CYCLE_NS = 0.2
 # A thread or a process has a page of stack at least, of its own; a unit inside a process a pointer.
 PAGE_BYTES, POINTER_BYTES = 4096, 8
 # No reply comes through TCP in less, whoever sends it.
-LEAST_LATENCY_NS = 1000
+MIN_LATENCY_NS = 1000
 _TIMES = ("ns", "s", "ms", "/s")
 
 
@@ -104,7 +104,7 @@ def _answered_unasked(measurement: Measurement, trials: Sequence[Trial]) -> Iter
             continue
         for load in measurement.decisive_loads(trial):
             summary = load.latency("latency")
-            too_soon = summary is not None and summary.min_ns < LEAST_LATENCY_NS
+            too_soon = summary is not None and summary.min_ns < MIN_LATENCY_NS
             if number := load.errors.get("unsolicited", 0) + too_soon:
                 name = trial.cell.contender
                 counts[name] = counts.get(name, 0) + number

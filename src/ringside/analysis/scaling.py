@@ -22,7 +22,7 @@ _NO_CONTENTION = 0.005
 # A speed-up below this is none.
 _GAIN = 1.1
 # A best number of cores beyond this is that of rounding errors.
-_MOST_CORES = 10_000
+_MAX_CORES = 10_000
 # Places at which a fitted curve is drawn.
 _CURVE_STEPS = 60
 
@@ -209,7 +209,7 @@ def _outlook(
         return Outlook.SLOWER_BEYOND, (best.low, best.high)
     if best.low <= most:
         return Outlook.NOT_CLEAR, None
-    if best.high < _MOST_CORES:
+    if best.high < _MAX_CORES:
         return Outlook.GAINS_UP_TO, (best.low, best.high)
     if contention.low > _NO_CONTENTION:
         return Outlook.NEVER_MORE_THAN, (1 / contention.high, 1 / contention.low)

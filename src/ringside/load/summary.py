@@ -23,6 +23,7 @@ from ringside.probe.protocol import (
     Staircase,
 )
 from ringside.render import terminal
+from ringside.render.bars import bar
 from ringside.render.table import TableCell, TableData
 from ringside.text import one_line, sentences
 from ringside.units import significant
@@ -380,14 +381,6 @@ def bars(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
         )
         lines.append(text[:width].rstrip())
     return lines
-
-
-def bar(share: float, width: int) -> str:
-    """A bar of eighths of a character; any share above 0 shows (rich.bar.Bar rounds it down to nothing)."""
-    eighths = round(share * width * 8)
-    if share > 0:
-        eighths = max(1, eighths)
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _faults(title: str, counts: Mapping[str, int], meanings: Mapping[str, str], console: Console) -> None:

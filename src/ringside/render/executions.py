@@ -13,14 +13,14 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Description
+from ringside.render.bars import bar
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 
 # Of `--sort`: the order of the commands, or the shortest mean first.
 SORTED_BY_MEAN = "mean-time"
 SPREAD = ("mean ± σ", "min", "max")
-_BAR = 40
-_EIGHTHS = " ▏▎▍▌▋▊▉"
+_BAR_WIDTH = 40
 
 
 def with_spread(analysis: RunAnalysis, figures: TableData) -> TableData:
@@ -138,7 +138,7 @@ def histogram(description: Description, metric: Metric) -> list[str]:
     edges = [f"{each.low / factor:.{digits}f} {name}" for each in description.bins]
     longest = max(map(len, edges))
     return [
-        f"{edge:>{longest}}  {_bar(each.count / most)} {each.count}"
+        f"{edge:>{longest}}  {bar(each.count / most, _BAR_WIDTH)} {each.count}"
         for edge, each in zip(edges, description.bins, strict=True)
     ]
 
@@ -173,11 +173,3 @@ def _outliers(description: Description, metric: Metric) -> str:
     if len(values) > 1:
         ends += f" … {units.quantity(values[-1], metric.unit)}"
     return f"{len(values)} of {description.n} ({ends}), not in the histogram; other programs may have run"
-
-
-def _bar(share: float) -> str:
-    eighths = round(share * _BAR * 8)
-    # What is there at all is seen.
-    eighths = max(eighths, 1 if share else 0)
-    bar = "█" * (eighths // 8)
-    return bar + (_EIGHTHS[eighths % 8] if eighths % 8 else "")

@@ -3,6 +3,7 @@ it do nothing."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -15,6 +16,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render import answers, diagnostics
+from ringside.render.bars import bar
 from ringside.render.heading import heading, machine
 from ringside.render.sentences import Sentence
 from ringside.render.table import TableCell, TableData, column_kinds
@@ -24,9 +26,8 @@ from ringside.render.tables.overview import table as overview_table
 from ringside.text import one_line
 
 # Narrower screens have lists in place of tables.
-_LEAST_SPLIT_WIDTH = 60
+_MIN_SPLIT_WIDTH = 60
 _BAR_CELLS = 8
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
 
@@ -130,7 +131,7 @@ def _one_grid(table: TableData, console: Console) -> list[Table]:
 def _several_grids(table: TableData, console: Console) -> list[Table]:
     """The columns that must be there in several tables, each with the names; empty where even two columns do
     not fit."""
-    if console.width < _LEAST_SPLIT_WIDTH:
+    if console.width < _MIN_SPLIT_WIDTH:
         return []
     with_bars = _can_draw_bars(table, console)
     grids: list[Table] = []
@@ -200,11 +201,8 @@ def _parts(cell: TableCell, *, with_bar: bool) -> Sequence[Text]:
 
 
 def _bar(share: float | None) -> str:
-    """A bar of up to eight cells, in eighths of them; of the smallest there is something to see."""
-    if share is None:
-        return ""
-    eighths = max(1, round(share * _BAR_CELLS * 8))
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+    """Of a figure of 0 too there is something to see: an empty field would be one without a figure."""
+    return "" if share is None else bar(max(share, sys.float_info.min), _BAR_CELLS)
 
 
 def _print_as_lists(table: TableData, console: Console) -> None:

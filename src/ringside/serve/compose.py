@@ -18,9 +18,9 @@ from ringside.text import one_line
 from ringside.units import count
 from ringside.workloads import workload as find_workload
 
-_MOST_BLOCKS = 10_000
-_MOST_SEED = 2**62
-_MOST_LENGTH = 2000
+_MAX_BLOCKS = 10_000
+_MAX_SEED = 2**62
+_MAX_LENGTH = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def form(catalogue: Catalogue, query: Mapping[str, str], only: Sequence[str]) ->
     """The form with a query's values, `only` those of the contenders' boxes."""
     names = catalogue.experiment_names()
     name = query.get("experiment", "")
-    fields = {key: query.get(key, "").strip()[:_MOST_LENGTH] for key in _FIELDS}
+    fields = {key: query.get(key, "").strip()[:_MAX_LENGTH] for key in _FIELDS}
     if name not in names:
         trouble = f"there is no experiment `{one_line(name, 60)}`: choose one of the list" if name else ""
         return Form(names, "", (), (), (), fields, False, "", trouble, "")
@@ -85,7 +85,7 @@ def _factors(members: Sequence[Experiment], query: Mapping[str, str]) -> list[Fa
                 dict.fromkeys(own[factor.name] for own in member.at if factor.name in own)
             )
             text = ",".join(map(str, levels or (factor.default,)))
-            value = query.get(f"set-{factor.name}", "").replace(" ", "")[:_MOST_LENGTH]
+            value = query.get(f"set-{factor.name}", "").replace(" ", "")[:_MAX_LENGTH]
             fields.setdefault(factor.name, FactorField(factor.name, text, factor.explanation, value))
     return list(fields.values())
 
@@ -111,10 +111,10 @@ def _command(
         name=name,
         only=tuple(only),
         settings=settings,
-        blocks=_whole(fields["blocks"], "blocks", 1, _MOST_BLOCKS),
+        blocks=_whole(fields["blocks"], "blocks", 1, _MAX_BLOCKS),
         until=quantities.goal(until) if until else None,
         margin=quantities.margin(fields["margin"]) if fields["margin"] else None,
-        seed=_whole(fields["seed"], "the seed", 0, _MOST_SEED),
+        seed=_whole(fields["seed"], "the seed", 0, _MAX_SEED),
         full=bool(fields["full"]),
         sandbox=bool(fields["sandbox"]),
     )

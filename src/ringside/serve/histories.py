@@ -17,9 +17,9 @@ from ringside.store import RunSummary, Store
 from ringside.text import one_line
 
 # Of more runs the latest: each has to be analysed once.
-MOST_RUNS = 50
+MAX_RUNS = 50
 # Runs whose figures are kept: a few kilobytes each.
-_MOST_KEPT = 500
+_MAX_KEPT = 500
 
 # A run's id, its trials, its end: what its figures depend on.
 _Key = tuple[str, int, str | None]
@@ -37,7 +37,7 @@ class Histories:
         of the experiment that can be read."""
         mine = [run for run in store.summaries() if run.experiment == experiment]
         ended = [run for run in mine if store.state(run.id, run.ended_at) is not RunState.IN_PROGRESS]
-        latest = ended[-MOST_RUNS:]
+        latest = ended[-MAX_RUNS:]
         known = [figures for run in latest if (figures := self._figures(store, run))]
         if not known:
             raise UsageError(
@@ -67,7 +67,7 @@ class Histories:
             if figures is None:
                 return None
             self._kept[key] = figures
-            while len(self._kept) > _MOST_KEPT:
+            while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]

@@ -58,8 +58,8 @@ class Selection:
             self._bounds.insert(place, bound)
             self._counts.insert(place, count)
             place += count <= k
-        found = self._between(low, high)
-        return float(np.partition(found, k - below)[k - below])
+        numbers = self._between(low, high)
+        return float(np.partition(numbers, k - below)[k - below])
 
 
 def pairs_between(values: np.ndarray, firsts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -58,11 +58,11 @@ def last_look(blocks: int, *, interim: bool) -> Look:
 
 def width_looks(most: int) -> list[int]:
     """The numbers of blocks after which widths of intervals are examined, up to `most`: 10, 12, 14, 16, …"""
-    found, blocks = [], _FIRST_WIDTH
+    looks, blocks = [], _FIRST_WIDTH
     while blocks <= most:
-        found.append(blocks)
+        looks.append(blocks)
         blocks = round(blocks * _WIDTH_STEP)
-    return found
+    return looks
 
 
 def all_narrower_than(ratios: Iterable[Interval | None], goal: float) -> bool:

@@ -75,12 +75,6 @@ def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     return _interval(_WalshAverages(values), confidence)
 
 
-def hodges_lehmann_and_p(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[Interval, float]:
-    """`hodges_lehmann` and `p_value` of finite values, at least one, from the same Walsh averages."""
-    averages = _WalshAverages(values)
-    return _interval(averages, confidence), _p_value(averages)
-
-
 def _p_value(averages: _WalshAverages) -> float:
     # Averages of 0 count for both sides.
     not_positive = averages.count_at_most(0.0)

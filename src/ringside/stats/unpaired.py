@@ -55,17 +55,18 @@ def critical_value(n: int, m: int, confidence: float = CONFIDENCE) -> int | None
     return largest
 
 
-def shift(one: Sequence[float], other: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """By how much the values of `one` are larger than those of `other`, in their unit; both must have values.
+def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+    """By how much the values of `minuend` are larger than those of `subtrahend`, in their unit; both must
+    have values.
 
     Estimate: the median of all differences (Hodges and Lehmann, two samples). Interval: the inverted
     Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none where there are too few values. `n` is
     the size of the smaller sample.
     """
-    differences = _Differences(one, other)
-    size, n = differences.total, min(len(one), len(other))
+    differences = _Differences(minuend, subtrahend)
+    size, n = differences.total, min(len(minuend), len(subtrahend))
     estimate = (differences.smallest((size - 1) // 2) + differences.smallest(size // 2)) / 2
-    c = critical_value(len(one), len(other), confidence)
+    c = critical_value(len(minuend), len(subtrahend), confidence)
     if c is None:
         return Interval(estimate, None, None, n)
     return Interval(estimate, differences.smallest(c), differences.smallest(size - 1 - c), n)
@@ -75,16 +76,16 @@ class _Differences:
     """The differences of all pairs: stored and sorted for few values, else counted on demand, so that 100,000
     values need no gigabytes."""
 
-    def __init__(self, one: Sequence[float], other: Sequence[float]) -> None:
+    def __init__(self, minuend: Sequence[float], subtrahend: Sequence[float]) -> None:
         import numpy as np  # here, since `--help` does without
 
         self._numpy = np
-        self.total = len(one) * len(other)
-        self._one: np.ndarray = np.sort(np.array(one, dtype=float))
-        self._other: np.ndarray = np.sort(np.array(other, dtype=float))
+        self.total = len(minuend) * len(subtrahend)
+        self._minuend: np.ndarray = np.sort(np.array(minuend, dtype=float))
+        self._subtrahend: np.ndarray = np.sort(np.array(subtrahend, dtype=float))
         self._stored: np.ndarray | None = None
         if self.total <= _MAX_STORED:
-            self._stored = np.sort(np.subtract.outer(self._one, self._other), axis=None)
+            self._stored = np.sort(np.subtract.outer(self._minuend, self._subtrahend), axis=None)
 
     def smallest(self, k: int) -> float:
         """The k-th smallest difference, from 0."""
@@ -94,10 +95,10 @@ class _Differences:
 
     @cached_property
     def _selection(self) -> Selection:
-        low, high = self._one[0] - self._other[-1], self._one[-1] - self._other[0]
+        low, high = self._minuend[0] - self._subtrahend[-1], self._minuend[-1] - self._subtrahend[0]
         # Sums of a bound and a value are rounded, so that a difference may seem to be above itself.
-        ends = self._numpy.abs([self._one[0], self._one[-1], self._other[0], self._other[-1]])
-        margin = 2 * self._numpy.spacing(ends.max())
+        ends = [*self._minuend[[0, -1]], *self._subtrahend[[0, -1]]]
+        margin = 2 * self._numpy.spacing(self._numpy.abs(ends).max())
         return Selection(self._count_at_most, self._between, float(low - margin), float(high + margin))
 
     def _count_at_most(self, bound: float) -> int:
@@ -105,26 +106,26 @@ class _Differences:
 
     def _up_to(self, bound: float) -> np.ndarray:
         """For each value of the shorter sample, how many of its differences are at most `bound`: those with
-        the largest of `other`, or with the smallest of `one`."""
+        the largest of `subtrahend`, or with the smallest of `minuend`."""
         counts: np.ndarray
-        if len(self._one) < len(self._other):
-            smaller = self._numpy.searchsorted(self._other, self._one - bound, side="left")
-            counts = self._numpy.subtract(len(self._other), smaller)
+        if len(self._minuend) < len(self._subtrahend):
+            smaller = self._numpy.searchsorted(self._subtrahend, self._minuend - bound, side="left")
+            counts = self._numpy.subtract(len(self._subtrahend), smaller)
         else:
             counts = self._numpy.asarray(
-                self._numpy.searchsorted(self._one, self._other + bound, side="right")
+                self._numpy.searchsorted(self._minuend, self._subtrahend + bound, side="right")
             )
         return counts
 
     def _between(self, low: float, high: float) -> np.ndarray:
         fewer, more = self._up_to(low), self._up_to(high)
-        if len(self._one) < len(self._other):
-            size = len(self._other)
-            rows, others = pairs_between(self._other, size - more, size - fewer)
-            differences: np.ndarray = self._one[rows] - others
+        if len(self._minuend) < len(self._subtrahend):
+            size = len(self._subtrahend)
+            rows, others = pairs_between(self._subtrahend, size - more, size - fewer)
+            differences: np.ndarray = self._minuend[rows] - others
         else:
-            rows, ones = pairs_between(self._one, fewer, more)
-            differences = ones - self._other[rows]
+            rows, ones = pairs_between(self._minuend, fewer, more)
+            differences = ones - self._subtrahend[rows]
         return differences
 
 
@@ -154,18 +155,18 @@ def ratio(
     number of ratios, all of whose intervals hold together with 95 % (Bonferroni). No interval where there are
     too few values.
     """
-    found = log_shift(numerator, denominator, 1 - (1 - CONFIDENCE) / family)
-    if found is None:
+    interval = log_shift(numerator, denominator, 1 - (1 - CONFIDENCE) / family)
+    if interval is None:
         return None
-    if found.low is None or found.high is None:
-        return Interval(math.exp(found.estimate), None, None, found.n)
+    if interval.low is None or interval.high is None:
+        return Interval(math.exp(interval.estimate), None, None, interval.n)
     ends = [0.0]
     for each in machine:
         if each.low is None or each.high is None:
-            return Interval(math.exp(found.estimate), None, None, found.n)
+            return Interval(math.exp(interval.estimate), None, None, interval.n)
         ends += [each.low, each.high]
-    low, high = found.low - max(ends), found.high - min(ends)
-    return Interval(math.exp(found.estimate), math.exp(low), math.exp(high), found.n)
+    low, high = interval.low - max(ends), interval.high - min(ends)
+    return Interval(math.exp(interval.estimate), math.exp(low), math.exp(high), interval.n)
 
 
 def drift(references: Sequence[float]) -> float | None:

@@ -187,11 +187,11 @@ def ratio_claim(
     """A claim of how many times a metric of one contender that of another is: the ratio inside blocks, over
     points its geometric mean. `where`: the points in words, `at kind=io`. `beside`: contenders whose ratio to
     the denominator the sentence has as well, without deciding anything. `note`: what else is to be known."""
-    found = find(runs, experiment, workload, (numerator, denominator), applies)
-    if found is None:
+    matching = find(runs, experiment, workload, (numerator, denominator), applies)
+    if matching is None:
         place = f" {where}" if where else ""
         return not_tested(f"no run has {numerator} beside {denominator}{place}", experiment)
-    run, points = found
+    run, points = matching
 
     def part(name: str) -> Part:
         top, bottom = (logs(run, metric, each, points) for each in (name, denominator))
@@ -225,10 +225,10 @@ def value_claim(
     where: str = "",
 ) -> Finding:
     """A claim of a metric's own size: its median over blocks at the last point that applies."""
-    found = find(runs, experiment, workload, (contender,), applies)
-    if found is None:
+    matching = find(runs, experiment, workload, (contender,), applies)
+    if matching is None:
         return not_tested(f"no run has {contender} {where}".rstrip(), experiment)
-    run, points = found
+    run, points = matching
     unit, noun = run.metric(metric).unit, run.metric(metric).noun
     place = f" {where}" if where else ""
     return judge_values(

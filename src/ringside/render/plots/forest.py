@@ -37,12 +37,12 @@ def chart(analysis: RunAnalysis) -> Chart:
 def _comparisons(analysis: RunAnalysis, point: Point) -> list[Comparison]:
     """Those with the baseline, the smallest ratio first."""
     baseline = analysis.experiment.baseline
-    found = (
+    comparisons = (
         analysis.comparison(analysis.headline, name, baseline, point)
         for name in analysis.names
         if name != baseline
     )
-    return sorted((each for each in found if each and each.ratio.estimate > 0), key=_ratio)
+    return sorted((each for each in comparisons if each and each.ratio.estimate > 0), key=_ratio)
 
 
 def _ratio(comparison: Comparison) -> float:

@@ -20,12 +20,12 @@ from ringside.render.plots.spec import (
 
 _HEIGHT = 260
 # More points would make a page of nothing but plots.
-_MOST_POINTS = 6
+_MAX_POINTS = 6
 
 
 def chart(history: History) -> Chart:
     """A panel for each point: a line for each contender over time, on a log axis, changes of level marked."""
-    points = history.points[:_MOST_POINTS]
+    points = history.points[:_MAX_POINTS]
     more = len(history.points) - len(points)
     caption = (
         f"The {history.metric.noun} by the date of the run: medians with 95 % intervals, on a log axis. A "

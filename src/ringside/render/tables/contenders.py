@@ -34,7 +34,7 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
 
 
 # Characters of a text that a manifest has; plans of earlier versions have no bound.
-_MOST = 200
+_MAX_TEXT = 200
 
 
 def contender_table(*analyses: RunAnalysis) -> TableData:
@@ -50,7 +50,7 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
             for analysis in analyses
             if name in analysis.contenders
         )
-        return one_line(", ".join(dict.fromkeys(filter(None, texts))), _MOST)
+        return one_line(", ".join(dict.fromkeys(filter(None, texts))), _MAX_TEXT)
 
     rows = tuple(
         (cells.text(name), *(cells.text(text_of(column, name)) for column in columns)) for name in contenders

@@ -12,7 +12,7 @@ from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 from ringside.text import minute, one_line
 
-_MOST_NAMED = 6
+_MAX_NAMED = 6
 
 
 def change_table(history: History) -> TableData:
@@ -97,8 +97,8 @@ def _differences(causes: Sequence[Cause] | None) -> str:
     if causes is None:
         return "the first run"
     texts = sorted(map(cause_text, causes))
-    more = f"; {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
-    return "; ".join(texts[:_MOST_NAMED]) + more or "nothing that is recorded"
+    more = f"; {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+    return "; ".join(texts[:_MAX_NAMED]) + more or "nothing that is recorded"
 
 
 def _value(value: Any) -> str:

@@ -26,7 +26,7 @@ _POSTS_PEAK = 8
 # A gain of less is none.
 _GAIN = Band(high=1.05, words="up to 1.05")
 # The largest part of the time.
-_MOST = at_least(0.5)
+_MAJORITY = at_least(0.5)
 # A queue that changes the time by less has no big effect.
 _NO_BIG_EFFECT = Band(1 / 1.2, 1.2, "from 0.83 to 1.2")
 
@@ -34,15 +34,15 @@ _NO_BIG_EFFECT = Band(1 / 1.2, 1.2, "from 0.83 to 1.2")
 def eight_cores_are_enough(runs: Sequence[AnalysedRun]) -> Finding:
     """Wall time on eight cores over that on the most cores of the run."""
     experiment = "batch-cores"
-    found = find(runs, experiment, "batch", ("go",), lambda point: int(point["cores"]) >= _POSTS_PEAK)
-    cores = sorted({int(point["cores"]) for point in found[1]}) if found else []
-    if found is None or len(cores) < 2 or cores[0] != _POSTS_PEAK:
+    matching = find(runs, experiment, "batch", ("go",), lambda point: int(point["cores"]) >= _POSTS_PEAK)
+    cores = sorted({int(point["cores"]) for point in matching[1]}) if matching else []
+    if matching is None or len(cores) < 2 or cores[0] != _POSTS_PEAK:
         most = max(
             (int(point["cores"]) for run in runs for point in run.points if _has_cores(point)), default=0
         )
         here = f"; these runs have {units.count(most, 'core')} at most" if most else ""
         return not_tested(f"it needs go on {_POSTS_PEAK} cores and on more{here}", experiment)
-    run, points = found
+    run, points = matching
     few, many = ([point for point in points if point["cores"] == number] for number in (cores[0], cores[-1]))
     gain = Part("go", log_ratio(logs(run, "wall_s", "go", few), logs(run, "wall_s", "go", many)))
     return judge(
@@ -62,13 +62,13 @@ def _has_cores(point: Point) -> bool:
 def queue_has_no_big_effect(runs: Sequence[AnalysedRun]) -> Finding:
     """Wall time with each size of the queue of answers over that with the smallest, over all cores."""
     experiment = "batch-capacity"
-    found = find(runs, experiment, "batch", ("go",), lambda point: point["capacity"] != "own")
-    levels = {point["capacity"] for point in found[1]} if found else set()
+    matching = find(runs, experiment, "batch", ("go",), lambda point: point["capacity"] != "own")
+    levels = {point["capacity"] for point in matching[1]} if matching else set()
     # The word `unbounded` stands behind all numbers.
     sizes: list[Level] = sorted(levels, key=lambda level: (isinstance(level, str), level))
-    if found is None or len(sizes) < 2:
+    if matching is None or len(sizes) < 2:
         return not_tested("no run has go with several sizes of its queue", experiment)
-    run, points = found
+    run, points = matching
 
     def time(size: Level) -> dict[int, float]:
         return logs(run, "wall_s", "go", [point for point in points if point["capacity"] == size])
@@ -97,10 +97,10 @@ def queue_is_full(runs: Sequence[AnalysedRun]) -> Finding:
 
 def _share(runs: Sequence[AnalysedRun], metric: str, words: str) -> Finding:
     experiment = "batch-cores"
-    found = find(runs, experiment, "batch", ("go",), lambda point: point["capacity"] == "own")
-    if found is None:
+    matching = find(runs, experiment, "batch", ("go",), lambda point: point["capacity"] == "own")
+    if matching is None:
         return not_tested("no run has go", experiment)
-    run, points = found
+    run, points = matching
     point = max(points, key=lambda point: (int(point["cores"]), int(point["cases"])))
     values = run.values(metric, "go", point)
     if metric == "wait_full_s":
@@ -114,7 +114,7 @@ def _share(runs: Sequence[AnalysedRun], metric: str, words: str) -> Finding:
     return judge_values(
         run,
         values,
-        _MOST,
+        _MAJORITY,
         lambda interval: f"{words.format(units.ratio(interval))} at {place}",
     )
 

@@ -50,10 +50,10 @@ def _as_in_the_post(point: Point) -> bool:
 def more_threads_than_cores(runs: Sequence[AnalysedRun]) -> Finding:
     """Kernel threads of Go over the cores that it was given."""
     experiment = "feed-threads"
-    found = find(runs, experiment, "feed", ("go",), _many)
-    if found is None:
+    matching = find(runs, experiment, "feed", ("go",), _many)
+    if matching is None:
         return not_tested("no run has go with a thousand connections", experiment)
-    run, points = found
+    run, points = matching
     point = max(points, key=lambda point: (int(point["cores"]), int(point["connections"])))
     cores = int(point["cores"])
     values = {block: threads / cores for block, threads in run.values("peak_threads", "go", point).items()}
@@ -70,10 +70,10 @@ def more_threads_than_cores(runs: Sequence[AnalysedRun]) -> Finding:
 
 def memory_settles_after_cpu(runs: Sequence[AnalysedRun]) -> Finding:
     """The time until Go's memory stays at its final value, over that until its rate of CPU does."""
-    found = find(runs, _EXPERIMENT, "feed", ("go",), _as_in_the_post)
-    if found is None:
+    matching = find(runs, _EXPERIMENT, "feed", ("go",), _as_in_the_post)
+    if matching is None:
         return not_tested("no run has go with ten thousand connections", _EXPERIMENT)
-    run, points = found
+    run, points = matching
     point = max(points, key=lambda point: int(point["seconds"]))
     memory, cpu = (logs(run, f"{what}_settled_s", "go", [point]) for what in ("memory", "cpu"))
     return judge(

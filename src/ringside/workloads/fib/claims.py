@@ -41,10 +41,10 @@ def _has(point: Point, levels: Mapping[str, object]) -> bool:
 def synchronous_servers_are_alike(runs: Sequence[AnalysedRun]) -> Finding:
     """Answers per second of each pair of the three synchronous servers, one client."""
     experiment = "fib-sync"
-    found = find(runs, experiment, "fib", _SYNCHRONOUS, lambda point: _has(point, _hammer(1)))
-    if found is None:
+    matching = find(runs, experiment, "fib", _SYNCHRONOUS, lambda point: _has(point, _hammer(1)))
+    if matching is None:
         return not_tested("no run has the three synchronous servers with one client", experiment)
-    run, points = found
+    run, points = matching
     rates = {name: logs(run, _RATE, name, points) for name in _SYNCHRONOUS}
     first, *others = _SYNCHRONOUS
     pairs = [(first, others[0]), (first, others[1]), (others[0], others[1])]
@@ -107,11 +107,11 @@ def _is_python(name: str) -> bool:
 
 def _speed_up(runs: Sequence[AnalysedRun], takes_part: Callable[[str], bool], *, uses_them: bool) -> Finding:
     experiment = "fib-cores"
-    found = find(runs, experiment, "fib", (_GO,), lambda point: point["load"] == "hammer")
-    cores = sorted({int(point["cores"]) for point in found[1]}) if found else []
-    if found is None or len(cores) < 2:
+    matching = find(runs, experiment, "fib", (_GO,), lambda point: point["load"] == "hammer")
+    cores = sorted({int(point["cores"]) for point in matching[1]}) if matching else []
+    if matching is None or len(cores) < 2:
         return not_tested("no run has go on one core and on several", experiment)
-    run, points = found
+    run, points = matching
     one, all_of_them = (
         [point for point in points if point["cores"] == number] for number in (cores[0], cores[-1])
     )

@@ -43,7 +43,7 @@ from ringside.workloads.process import (
 _MAX_TRACED_JOBS = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
 # A makespan below the ideal by less is noise.
-_LEAST_OVER_IDEAL = 0.98
+_MIN_OVER_IDEAL = 0.98
 _BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; longer jobs reduce what their beginning takes"
 
 
@@ -243,7 +243,7 @@ class Jobs(Workload):
             if trial.outcome is Outcome.OK and (ratio := self.figures(trial).get("over_ideal")):
                 over_ideal.setdefault(trial.cell, []).append(ratio)
         below = dict.fromkeys(
-            cell.contender for cell, ratios in over_ideal.items() if median(ratios) < _LEAST_OVER_IDEAL
+            cell.contender for cell, ratios in over_ideal.items() if median(ratios) < _MIN_OVER_IDEAL
         )
         if not below:
             return []

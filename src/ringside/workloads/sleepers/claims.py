@@ -53,10 +53,10 @@ def goroutines_twice_virtual_threads(runs: Sequence[AnalysedRun]) -> Finding:
 def too_slow_for_a_million(runs: Sequence[AnalysedRun]) -> Finding:
     """The p99 of lateness with a million tasks, of both."""
     names = ("java-virtual-threads", "python-asyncio")
-    found = find(runs, _EXPERIMENT, "sleepers", names, _million)
-    if found is None:
+    matching = find(runs, _EXPERIMENT, "sleepers", names, _million)
+    if matching is None:
         return not_tested(f"no run has {' and '.join(names)} with a million tasks", _EXPERIMENT)
-    run, points = found
+    run, points = matching
     return judge(
         run,
         [Part(name, logs(run, "late_ms.p99", name, points)) for name in names],
@@ -67,10 +67,10 @@ def too_slow_for_a_million(runs: Sequence[AnalysedRun]) -> Finding:
 
 def tokio_takes_few_bytes(runs: Sequence[AnalysedRun]) -> Finding:
     """The growth of memory from the fewest tasks to the most, in each block."""
-    found = find(runs, _EXPERIMENT, "sleepers", ("rust-tokio",))
-    if found is None or len({point["tasks"] for point in found[1]}) < 2:
+    matching = find(runs, _EXPERIMENT, "sleepers", ("rust-tokio",))
+    if matching is None or len({point["tasks"] for point in matching[1]}) < 2:
         return not_tested("no run has rust-tokio at several numbers of tasks", _EXPERIMENT)
-    run, points = found
+    run, points = matching
     fewest, most = (choose(points, key=lambda point: int(point["tasks"])) for choose in (min, max))
     low, high = (run.values("held_pss_bytes", "rust-tokio", point) for point in (fewest, most))
     growth = int(most["tasks"]) - int(fewest["tasks"])
