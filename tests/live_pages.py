@@ -62,7 +62,8 @@ def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str,
 
 
 @contextlib.contextmanager
-def serving(path: Path) -> Iterator[Client]:
+def serving(path: Path | str) -> Iterator[Client]:
+    """The page of a store, by its path or URL."""
     listener = listen("127.0.0.1", 0)
     server = Server(listener, "127.0.0.1", Source(lambda: str(path)), lambda: Catalogue([ROOT]))
     server.start()
