@@ -2,19 +2,22 @@
 
 The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare
 io_uring loop that sends and counts: no parsing, no timing, no checks. Targets: closed loop over 64
-connections, with io_uring at least 1.25 times wrk's requests per second, at most 0.8 of its CPU per request
-and at least 0.95 of the floor, with epoll at least wrk's; at 20,000/s in the exact mode at most 2.0 of
-h2load's CPU per request, in the coarse mode at most 0.8 of h2load's and oha's, and a mean latency within
-12 us of what a closed loop at the same load sees; 10,000 held streams at most 6 % of a core and 1 KiB each.
-With two threads, at least wrk's requests per second with two: they and the server share all CPUs.
-Peers are wrk, ab, h2load and oha where they are on PATH, gcannon (of which the target is its requests per
-second) and wrk2 where GCANNON and WRK2 name their programs.
-`engine.py [closed] [threads] [rate] [latency] [streams]`.
+connections, with io_uring at least 1.25 times wrk's requests per second and 1.0 times gcannon's, at most 0.8
+of wrk's CPU per request; with two threads, which share all CPUs with the server, at least wrk's requests per
+second with two; at 20,000/s in the exact mode at most 2.0 of h2load's CPU per request, in the coarse mode at
+most 0.8 of h2load's and oha's, and a mean latency within 12 us of a closed loop's; 10,000 held streams at
+most 6 % of a core and 1 KiB each; 10,000 connects within 3 s.
+Peers are wrk, ab, h2load and oha where they are on PATH, gcannon and wrk2 where GCANNON and WRK2 name their
+programs. RINGSIDE_BEFORE names a probe of an earlier revision, which takes turns with the others.
+`engine.py [closed] [threads] [rate] [latency] [streams] [profile]`: all but `profile`, which shows where the
+probe's CPU time goes, by function, and needs perf. A probe that was installed has no symbols: RINGSIDE_PROBE
+names one that cargo built.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -22,7 +25,9 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 from typing import Any
@@ -43,12 +48,33 @@ CONNECT_SECONDS = 3
 # due; the third is that of h2load, which has a timer for each connection, of ten milliseconds or of the time
 # between two of its requests, whichever is longer.
 TICKS_S = 0.000_25, 0.001, 0.01
+BACK_ENDS = {"uring": "io_uring", "epoll": "epoll"}
+# How peers print their requests, and the seconds in which they made them.
+WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
+H2LOAD = r"(\d+) succeeded", r"finished in ([\d.]+)s"
+AB = r"Complete requests:\s+(\d+)", r"Time taken for tests:\s+([\d.]+) seconds"
+OHA = r"\[200\] (\d+) responses", r"Total:\s+([\d.]+) sec"
+# It sends for so long before it counts.
+GCANNON_WARM_UP_S = 0.1
+# More than one connection can have answered.
+ALWAYS_LATE_PER_S = 200_000
+STAMPED = "a closed loop, stamped"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a generator made: requests, and in how many seconds by its own account. Before these it may have
+    sent others, in so many seconds, that it does not count."""
+
+    requests: float
+    seconds: float
+    before_s: float = 0
 
 
 class Side:
     """A generator: calls give requests per second; its CPU per request is kept by round."""
 
-    def __init__(self, run: Callable[[], float]) -> None:
+    def __init__(self, run: Callable[[], Load]) -> None:
         self.run = run
         self.calls = 0
         self.cpu_us: dict[int, float] = {}
@@ -62,14 +88,15 @@ class Side:
 
     def _once(self) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        requests = self.run()
+        load = self.run()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         # The first call is the warm-up of `take_turns`.
+        rate_per_s = load.requests / load.seconds
         if self.calls:
-            self.cpu_us[self.calls] = used / requests * 1e6
+            self.cpu_us[self.calls] = used / (rate_per_s * (load.seconds + load.before_s)) * 1e6
         self.calls += 1
-        return requests / SECONDS
+        return rate_per_s
 
 
 @contextlib.contextmanager
@@ -89,10 +116,19 @@ def server(cpu: int) -> Iterator[int]:
             process.communicate()
 
 
-def load(pinned: Sequence[str], tolerated: Sequence[str] = (), **plan: Any) -> dict[str, Any]:
+def probes() -> dict[str, str]:
+    """The probes that are measured, by name: this one, and that of an earlier revision where it is named."""
+    earlier = os.environ.get("RINGSIDE_BEFORE")
+    return {"ringside": str(find_probe())} | ({"before": earlier} if earlier else {})
+
+
+def load(
+    pinned: Sequence[str], tolerated: Sequence[str] = (), probe: str | None = None, **plan: Any
+) -> dict[str, Any]:
     """One load by the engine; its outcome. Errors of other kinds than these end the benchmark."""
     request = json.dumps({"version": 1, "load": plan}).encode() + b"\n"
-    done = subprocess.run([*pinned, find_probe()], input=request, capture_output=True, check=False)
+    words = [*pinned, probe or find_probe()]
+    done = subprocess.run(words, input=request, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     lines = done.stdout.splitlines()
     outcome: dict[str, Any] = json.loads(lines[-1])
@@ -102,8 +138,17 @@ def load(pinned: Sequence[str], tolerated: Sequence[str] = (), **plan: Any) -> d
     return outcome
 
 
-def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> float:
-    return float(loaded(port, io, pinned, **more)["requests"])
+def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> Load:
+    return Load(loaded(port, io, pinned, **more)["requests"], SECONDS)
+
+
+def our_sides(port: int, pinned: Sequence[str], suffix: str = "", **more: Any) -> dict[str, Side]:
+    """Both back-ends of each probe."""
+    return {
+        f"{name}, {title}{suffix}": Side(partial(ours, port, io, pinned, probe=probe, **more))
+        for name, probe in probes().items()
+        for io, title in BACK_ENDS.items()
+    }
 
 
 def loaded(port: int, io: str, pinned: Sequence[str], **more: Any) -> dict[str, Any]:
@@ -120,14 +165,17 @@ def loaded(port: int, io: str, pinned: Sequence[str], **more: Any) -> dict[str, 
     return load(pinned, **(plan | more))
 
 
-def counted(words: Sequence[str], pattern: str) -> Callable[[], float]:
-    """A command that prints how many requests it made."""
+def counted(
+    words: Sequence[str], pattern: str, seconds: str | None = None, before_s: float = 0
+) -> Callable[[], Load]:
+    """A command that prints how many requests it made, and, by the second pattern, in how many seconds."""
 
-    def run() -> float:
+    def run() -> Load:
         done = subprocess.run(words, capture_output=True, text=True, check=True)
-        found = re.search(pattern, done.stdout)
-        assert found, done.stdout
-        return float(found[1])
+        requests, took = (re.search(each, done.stdout) for each in (pattern, seconds or ""))
+        assert requests, done.stdout
+        assert took, done.stdout
+        return Load(float(requests[1]), float(took[1]) if seconds else SECONDS, before_s)
 
     return run
 
@@ -144,27 +192,22 @@ def closed(cpus: Sequence[int]) -> None:
     pinned = ["taskset", "-c", str(cpus[0])]
     with server(cpus[-1]) as port:
         url = f"http://127.0.0.1:{port}/"
-        sides = {
-            "ringside, io_uring": Side(lambda: ours(port, "uring", pinned)),
-            "ringside, epoll": Side(lambda: ours(port, "epoll", pinned)),
-            "the floor": Side(
-                counted(
-                    [*pinned, peer("floor"), str(port), str(CONNECTIONS), str(SECONDS)], r"(\d+) requests"
-                )
-            ),
-        }
+        sides = our_sides(port, pinned)
+        words = [*pinned, peer("floor"), str(port), str(CONNECTIONS), str(SECONDS)]
+        sides["the floor"] = Side(counted(words, r"(\d+) requests"))
         if gcannon := named("GCANNON"):
             words = [*pinned, gcannon, url, "--json", "-t", "1", "-c", str(CONNECTIONS), "-d", f"{SECONDS}s"]
-            sides["gcannon"] = Side(counted(words, r'"responses": (\d+)'))
+            counts = r'"responses": (\d+)', r'"elapsed_sec": ([\d.]+)'
+            sides["gcannon"] = Side(counted(words, *counts, before_s=GCANNON_WARM_UP_S))
         if wrk := shutil.which("wrk"):
             words = [*pinned, wrk, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", url]
-            sides["wrk"] = Side(counted(words, r"(\d+) requests in"))
+            sides["wrk"] = Side(counted(words, *WRK))
         if h2load := shutil.which("h2load"):
             words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS), url]
-            sides["h2load"] = Side(counted(words, r"(\d+) succeeded"))
+            sides["h2load"] = Side(counted(words, *H2LOAD))
         if ab := shutil.which("ab"):
             words = [*pinned, ab, "-q", "-k", f"-c{CONNECTIONS}", f"-t{SECONDS}", "-n", "500000", url]
-            sides["ab"] = Side(counted(words, r"Complete requests:\s+(\d+)"))
+            sides["ab"] = Side(counted(words, *AB))
         print(f"closed loop: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections, one CPU each")
         values = take_turns(sides, ROUNDS)
     show(sides, values, [name for name in ("wrk", "gcannon", "the floor") if name in sides])
@@ -173,13 +216,10 @@ def closed(cpus: Sequence[int]) -> None:
 def two_threads(cpus: Sequence[int]) -> None:
     """Two threads of each generator, pinned to nothing: with two CPUs they share them with the server."""
     with server(cpus[-1]) as port:
-        sides = {
-            f"ringside, {io}, two threads": Side(partial(ours, port, io, [], threads=2))
-            for io in ("uring", "epoll")
-        }
+        sides = our_sides(port, [], ", two threads", threads=2)
         if wrk := shutil.which("wrk"):
             words = [wrk, "-t2", f"-c{CONNECTIONS}", f"-d{SECONDS}s", f"http://127.0.0.1:{port}/"]
-            sides["wrk"] = Side(counted(words, r"(\d+) requests in"))
+            sides["wrk"] = Side(counted(words, *WRK))
         print(f"closed loop: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections, two threads")
         print(f"on CPUs {', '.join(map(str, cpus))}; the server has CPU {cpus[-1]} with them")
         values = take_turns(sides, ROUNDS)
@@ -191,61 +231,90 @@ def fixed_rate(cpus: Sequence[int]) -> None:
     with server(cpus[-1]) as port:
         url = f"http://127.0.0.1:{port}/"
         pacing = {"kind": "constant", "rate_per_s": RATE}
-        sides = {
-            "ringside, io_uring": Side(lambda: ours(port, "uring", pinned, pacing=pacing)),
-            "ringside, epoll": Side(lambda: ours(port, "epoll", pinned, pacing=pacing)),
-        }
-        for io, title in (("uring", "io_uring"), ("epoll", "epoll")):
-            for tick_s in TICKS_S:
-                run = partial(ours, port, io, pinned, pacing=pacing, tick_s=tick_s)
-                sides[f"ringside, {title}, ticks of {tick_s * 1e6:.0f} us"] = Side(run)
+        sides = our_sides(port, pinned, pacing=pacing)
+        for tick_s in TICKS_S:
+            ticks = f", ticks of {tick_s * 1e6:.0f} us"
+            sides |= our_sides(port, pinned, ticks, pacing=pacing, tick_s=tick_s)
         if h2load := shutil.which("h2load"):
             words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS)]
             words += ["--rps", str(RATE // CONNECTIONS), url]
-            sides["h2load"] = Side(counted(words, r"(\d+) succeeded"))
+            sides["h2load"] = Side(counted(words, *H2LOAD))
         if oha := shutil.which("oha"):
             words = [*pinned, oha, "--no-tui", "-c", str(CONNECTIONS), "-z", f"{SECONDS}s"]
             words += ["-q", str(RATE), url]
-            sides["oha"] = Side(counted(words, r"\[200\] (\d+) responses"))
+            sides["oha"] = Side(counted(words, *OHA))
         if wrk2 := named("WRK2"):
             words = [*pinned, wrk2, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", f"-R{RATE}", url]
-            sides["wrk2"] = Side(counted(words, r"(\d+) requests in"))
+            sides["wrk2"] = Side(counted(words, *WRK))
         print(f"open loop at {RATE}/s: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections")
         values = take_turns(sides, ROUNDS)
     show(sides, values, [name for name in ("h2load", "oha", "wrk2") if name in sides])
 
 
 def latency(cpus: Sequence[int]) -> None:
-    """Beside a closed loop of one connection, which makes about as many requests here."""
+    """Beside a closed loop of one connection, which makes about as many requests here.
+
+    A closed loop reads each reply's instant from the clock, an open loop has the kernel's stamp: the time to
+    wake up and read is in the one and not in the other. A loop of one connection that is always late sends
+    when the reply before it has come, as a closed loop does, and has stamps: its service time is the closed
+    loop's latency by the clock of the open loops, which are compared with it."""
     pinned = ["taskset", "-c", str(cpus[0])]
-    pacing = {"kind": "constant", "rate_per_s": RATE}
+    late = {"kind": "constant", "rate_per_s": ALWAYS_LATE_PER_S}
     paces: dict[str, dict[str, Any]] = {
-        "a closed loop of one connection": {"connections": 1},
-        "ringside, io_uring": {"pacing": pacing},
-        "ringside, epoll": {"pacing": pacing, "io": "epoll"},
+        "a closed loop, as it reads": {"connections": 1},
+        STAMPED: {"connections": 1, "pacing": late},
     }
+    for name, probe in probes().items():
+        for io, title in BACK_ENDS.items():
+            pacing = {"kind": "constant", "rate_per_s": RATE}
+            paces[f"{name}, {title}"] = {"pacing": pacing, "io": io, "probe": probe}
     with server(cpus[-1]) as port:
 
         def mean_us(name: str) -> Callable[[], float]:
             def run() -> float:
-                found = loaded(port, pinned=pinned, **({"io": "uring"} | paces[name]))
-                rates[name].append(found["requests"] / SECONDS)
-                return float(found["histograms"]["latency"]["mean_ns"]) / 1e3
+                outcome = loaded(port, pinned=pinned, **({"io": "uring"} | paces[name]))
+                rates[name].append(outcome["requests"] / SECONDS)
+                kind = "service" if name == STAMPED else "latency"
+                return float(outcome["histograms"][kind]["mean_ns"]) / 1e3
 
             return run
 
         rates: dict[str, list[float]] = {name: [] for name in paces}
         print(f"mean latency at {RATE}/s, from the intended instant: {ROUNDS} rounds of {SECONDS} s")
-        print(
-            "replies of the open loops have the kernel's stamps, those of the closed loop the time of reading"
-        )
+        print("by the kernel's stamps, but for the first")
         values = take_turns({name: mean_us(name) for name in paces}, ROUNDS)
-    closed_loop, *paced = paces
-    tell(values, "us", closed_loop)
-    print(f"  the closed loop made {median(rates[closed_loop]):,.0f} requests per second")
-    for name in paced:
-        apart = median(values[name][i] - values[closed_loop][i] for i in values[name])
+    tell(values, "us", STAMPED)
+    for name in list(paces)[:2]:
+        print(f"  {name}: {median(rates[name]):,.0f} requests per second")
+    for name in list(paces)[2:]:
+        apart = median(values[name][i] - values[STAMPED][i] for i in values[name])
         print(f"  {name}: {apart:+.1f} us of the closed loop's")
+
+
+def profile(cpus: Sequence[int]) -> None:
+    """The CPU time of one request by function, of the closed and of the open loop, by perf's samples."""
+    if not shutil.which("perf"):
+        print("the profile is left out: perf is not on PATH")
+        return
+    loops: dict[str, dict[str, Any]] = {
+        "closed loop": {},
+        f"{RATE}/s": {"pacing": {"kind": "constant", "rate_per_s": RATE}},
+    }
+    with server(cpus[-1]) as port, tempfile.TemporaryDirectory() as folder:
+        recorded = ["perf", "record", "--quiet", "-g", "-o", f"{folder}/perf.data", "--"]
+        words = ["taskset", "-c", str(cpus[0]), *recorded]
+        for (name, probe), (loop, plan), (io, title) in itertools.product(
+            probes().items(), loops.items(), BACK_ENDS.items()
+        ):
+            outcome = loaded(port, io, words, probe=probe, **plan)
+            us = outcome["cpu_ns"] / outcome["requests"] / 1e3
+            print(f"{name}, {title}, {loop}: {us:.2f} us of CPU per request, with perf's part of it")
+            # Of each function itself, without what it calls.
+            report = ["perf", "report", "--stdio", "--no-children", "-g", "none", "--percent-limit", "1"]
+            report += ["--sort", "symbol", "-i", f"{folder}/perf.data"]
+            done = subprocess.run(report, capture_output=True, text=True, check=True)
+            for share, symbol in re.findall(r"^ +([\d.]+)% +(.+?)(?: +-)* *$", done.stdout, re.MULTILINE):
+                print(f"  {float(share) / 100 * us:6.2f} us {float(share):5.1f}%  {symbol}")
 
 
 def show(sides: dict[str, Side], values: dict[str, dict[int, float]], against: Sequence[str]) -> None:
@@ -265,37 +334,46 @@ def streams(cpus: Sequence[int]) -> None:
         assert process.stdout
         port = int(process.stdout.readline())
         try:
-            short, long = STREAM_SECONDS
-            print(f"held streams, a chunk per second each, opened at {STREAMS // 3}/s")
-            for count in (100, STREAMS):
-                brief, found = (held(port, count, seconds, pinned) for seconds in STREAM_SECONDS)
-                late = found["histograms"]["lateness"]
-                share = (found["cpu_ns"] - brief["cpu_ns"]) / (long - short) / 1e9
-                begin_s = brief["cpu_ns"] / 1e9
-                print(
-                    f"  {count:>6} streams: {share:.1%} of a core while held, {begin_s:.2f} s of CPU for the "
-                    f"first {short} s, {found['messages']} messages, peak "
-                    f"{found['peak_memory_bytes'] / 2**20:.1f} MiB, late p50 {late['p50_ns'] / 1e6:.3g} ms, "
-                    f"p99 {late['p99_ns'] / 1e6:.3g} ms, faults {sum(found['sequence'].values())}"
-                )
-            found = held(port, STREAMS, CONNECT_SECONDS, pinned, ramp_per_s=None)
-            by_second = ", ".join(
-                f"{second['open']} in second {second['t_s'] + 1}" for second in found["series"]
-            )
-            print(
-                f"  {STREAMS} at once: most that were open {by_second}; of {found['streams']['fed']} "
-                f"the first line had come within {CONNECT_SECONDS} s"
-            )
+            for name, probe in probes().items():
+                _streams(name, probe, port, pinned)
         finally:
             process.terminate()
 
 
+def _streams(name: str, probe: str, port: int, pinned: Sequence[str]) -> None:
+    short, long = STREAM_SECONDS
+    print(f"{name}: held streams, a chunk per second each, opened at {STREAMS // 3}/s")
+    for count in (100, STREAMS):
+        brief, found = (held(port, count, seconds, pinned, probe) for seconds in STREAM_SECONDS)
+        late = found["histograms"]["lateness"]
+        share = (found["cpu_ns"] - brief["cpu_ns"]) / (long - short) / 1e9
+        begin_s = brief["cpu_ns"] / 1e9
+        print(
+            f"  {count:>6} streams: {share:.1%} of a core while held, {begin_s:.2f} s of CPU for the "
+            f"first {short} s, {found['messages']} messages, peak "
+            f"{found['peak_memory_bytes'] / 2**20:.1f} MiB, late p50 {late['p50_ns'] / 1e6:.3g} ms, "
+            f"p99 {late['p99_ns'] / 1e6:.3g} ms, faults {sum(found['sequence'].values())}"
+        )
+    found = held(port, STREAMS, CONNECT_SECONDS, pinned, probe, ramp_per_s=None)
+    by_second = ", ".join(f"{second['open']} in second {second['t_s'] + 1}" for second in found["series"])
+    print(
+        f"  {STREAMS} at once: most that were open {by_second}; of {found['streams']['fed']} "
+        f"the first line had come within {CONNECT_SECONDS} s"
+    )
+
+
 def held(
-    port: int, count: int, seconds: int, pinned: Sequence[str], ramp_per_s: float | None = STREAMS / 3
+    port: int,
+    count: int,
+    seconds: int,
+    pinned: Sequence[str],
+    probe: str,
+    ramp_per_s: float | None = STREAMS / 3,
 ) -> dict[str, Any]:
     """The outcome of so many streams, for so long."""
     return load(
         pinned,
+        probe=probe,
         protocol="stream",
         addresses=[f"127.0.0.1:{port}"],
         connections=count,
@@ -317,8 +395,9 @@ def main() -> int:
         "rate": fixed_rate,
         "latency": latency,
         "streams": streams,
+        "profile": profile,
     }
-    for name in sys.argv[1:] or parts:
+    for name in sys.argv[1:] or [name for name in parts if name != "profile"]:
         if name not in parts:
             print(f"{name}: one of {', '.join(parts)}", file=sys.stderr)
             return 2

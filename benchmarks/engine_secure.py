@@ -5,6 +5,7 @@ TLS_AES_128_GCM_SHA256, a certificate on P-256, replies from memory) another. Ov
 HTTP/1.1 each connection has one request in flight, over HTTP/2 as many as STREAMS says; handshakes are a part
 of each load, 64 in two seconds. Target: over HTTP/1.1 at least the requests per second of wrk and of h2load.
 Where nginx is the slower side, requests per second say little about a generator: its CPU per request does.
+RINGSIDE_BEFORE names a probe of an earlier revision, which takes turns with the others.
 `engine_secure.py [http1] [http2]`.
 """
 
@@ -19,11 +20,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine import CONNECTIONS, ROUNDS, SECONDS, Side, counted, ours, show
+from engine import CONNECTIONS, H2LOAD, ROUNDS, SECONDS, WRK, Side, counted, our_sides, show
 
 from pairs import take_turns  # isort: skip
 
@@ -84,16 +84,13 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 def http1(pinned: Sequence[str], port: int) -> None:
     url = f"https://127.0.0.1:{port}/"
     plan: dict[str, Any] = {"tls": {"server_name": "127.0.0.1", "insecure": True}}
-    sides = {
-        "ringside, io_uring": Side(lambda: ours(port, "uring", pinned, **plan)),
-        "ringside, epoll": Side(lambda: ours(port, "epoll", pinned, **plan)),
-    }
+    sides = our_sides(port, pinned, **plan)
     if wrk := shutil.which("wrk"):
         words = [*pinned, wrk, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", url]
-        sides["wrk"] = Side(counted(words, r"(\d+) requests in"))
+        sides["wrk"] = Side(counted(words, *WRK))
     if h2load := shutil.which("h2load"):
         words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS), url]
-        sides["h2load"] = Side(counted(words, r"(\d+) succeeded"))
+        sides["h2load"] = Side(counted(words, *H2LOAD))
     print(f"HTTP/1.1 over TLS: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections, one CPU each")
     values = take_turns(sides, ROUNDS)
     show(sides, values, [name for name in ("wrk", "h2load") if name in sides])
@@ -105,13 +102,10 @@ def http2(pinned: Sequence[str], port: int) -> None:
             "tls": {"server_name": "127.0.0.1", "insecure": True},
             "http2": {"streams": streams},
         }
-        sides = {
-            f"ringside, {title}": Side(partial(ours, port, io, pinned, **plan))
-            for io, title in (("uring", "io_uring"), ("epoll", "epoll"))
-        }
+        sides = our_sides(port, pinned, **plan)
         if h2load := shutil.which("h2load"):
             words = [*pinned, h2load, "-t1", f"-c{CONNECTIONS}", f"-m{streams}", "-D", str(SECONDS)]
-            sides["h2load"] = Side(counted([*words, f"https://127.0.0.1:{port}/"], r"(\d+) succeeded"))
+            sides["h2load"] = Side(counted([*words, f"https://127.0.0.1:{port}/"], *H2LOAD))
         print(f"HTTP/2 over TLS, {streams} at once on each of {CONNECTIONS} connections")
         values = take_turns(sides, ROUNDS)
         show(sides, values, [name for name in ("h2load",) if name in sides])
