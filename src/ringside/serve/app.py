@@ -24,7 +24,7 @@ from ringside.render.tables import run_diff
 from ringside.serve import compose, content, pages, runs
 from ringside.serve.guard import Guard
 from ringside.serve.histories import Histories
-from ringside.serve.live import MOST_WATCHERS, Hub
+from ringside.serve.live import MAX_WATCHERS, Hub
 from ringside.serve.reports import Reports
 from ringside.serve.source import Source
 from ringside.serve.worker import Worker
@@ -102,7 +102,7 @@ class Pages:
 
     async def events(self, request: Request) -> Response:
         run_id = request.path_params["run"]
-        if self.hub.watchers >= MOST_WATCHERS:
+        if self.hub.watchers >= MAX_WATCHERS:
             return PlainTextResponse("too many pages watch runs: close some\n", 503)
         stream = self.hub.live(run_id).events()
         return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")

@@ -24,15 +24,15 @@ _HELD_S = 5.0
 _QUERY_S = 3.0
 # Analyses of one run are at least so far apart, and so many times what the last one cost: together with
 # sending they stay within 2 % of a core.
-_LEAST_PAUSE_S = 3.0
+_MIN_PAUSE_S = 3.0
 _PAUSE_PER_COST = 120.0
-_MOST_PAUSE_S = 120.0
+_MAX_PAUSE_S = 120.0
 # A line that browsers skip, by which a connection that is gone is noticed.
 _KEEP_ALIVE_S = 15.0
 _KEEP_ALIVE = b": still here\n\n"
 # A producer without watchers goes on so long: a page that is loaded again finds it.
 _LINGER_S = 10.0
-MOST_WATCHERS = 500
+MAX_WATCHERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Live:
             progress = progress or await self.progress()
             if self.content is None or not self.content.is_fresh(progress):
                 values, cost_s = await self.worker.timed(lambda: self.render(self.run_id))
-                pause_s = min(_MOST_PAUSE_S, max(_LEAST_PAUSE_S, cost_s * _PAUSE_PER_COST))
+                pause_s = min(_MAX_PAUSE_S, max(_MIN_PAUSE_S, cost_s * _PAUSE_PER_COST))
                 self.content = Content(progress, values, time.monotonic(), pause_s)
             return self.content
 
@@ -200,7 +200,7 @@ class Hub:
     def live(self, run_id: str) -> Live:
         """The run of that id, whether it exists or not."""
         for name in [name for name, live in self._lives.items() if not live.watchers and name != run_id]:
-            if len(self._lives) > _MOST_KEPT:
+            if len(self._lives) > _MAX_KEPT:
                 del self._lives[name]
         if run_id not in self._lives or self._lives[run_id].is_over:
             kept = self._lives.get(run_id)
@@ -215,4 +215,4 @@ class Hub:
 
 
 # Runs whose newest analysis is kept.
-_MOST_KEPT = 20
+_MAX_KEPT = 20
