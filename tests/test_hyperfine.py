@@ -7,15 +7,19 @@ import csv
 import json
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import filelock
 import pytest
 
 from ringside.cli import hyperfine
 from ringside.cli import main as cli
+from ringside.measure.exclusive import VARIABLE
+from tests.command_line import RINGSIDE, ringside
 
 NO_PROGRAM = "some-program-that-does-not-exist"
 
@@ -55,6 +59,18 @@ def vs(workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def exported(name: str = "out.json") -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = json.loads(Path(name).read_text(encoding="utf-8"))["results"]
     return results
+
+
+def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(workplace / "lock"))
+    with filelock.FileLock(workplace / "lock"):
+        words = [*RINGSIDE, "vs", "--runs", "1", "true"]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stderr
+            assert "waiting for its end" in waiting.stderr.readline()
+            waiting.send_signal(signal.SIGINT)
+            assert waiting.wait() == 130
+    assert "holds no run yet" in ringside("show", status=2).stderr
 
 
 # --- runs ---

@@ -492,6 +492,14 @@ def test_a_run_waits_for_another_measurement_and_says_so(
     assert len(maker.made) == len(PLANNED)
 
 
+def test_who_has_the_lock_already_does_not_wait(
+    benchmark: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    with filelock.FileLock(tmp_path / "lock"):
+        assert benchmark(Maker()).conduct(is_alone=True)
+
+
 def test_errors_of_a_maker_pass_through_and_nothing_is_lost(benchmark: Make, store: Store, run: Run) -> None:
     with pytest.raises(UsageError):
         benchmark(Maker({6: UsageError})).conduct()

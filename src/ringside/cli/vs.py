@@ -191,7 +191,9 @@ def vs(texts: tuple[str, ...], **values: Any) -> int:
 
 def _conduct(options: vs_options.VsOptions) -> int:
     from ringside.cli import context, vs_output
+    from ringside.cli.progress import LiveProgress
     from ringside.measure import command_trials
+    from ringside.measure.exclusive import alone
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.scans import scan_points
     from ringside.measure.suites import analysis_of
@@ -207,23 +209,11 @@ def _conduct(options: vs_options.VsOptions) -> int:
     seed = secrets.randbelow(2**31) if options.seed is None else options.seed
     storage = context.open_store(options.store, anywhere=True)
     experiment = command_trials.experiment_of(commands, rule, options.margin, factors)
-    run = command_trials.begin(commands, experiment, execution, seed, storage, points)
-    trials = command_trials.CommandTrials(commands, execution, seed, LocalExecutor(), points)
-    status = 0
-    is_whole = True
-    try:
-        _measure(run, experiment, points, rule, trials, storage)
-    except command_trials.CommandFailedError as error:
-        hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
-        what = "is compared" if len(commands) > 1 else "is shown"
-        print(f"ringside: {error}; nothing {what}{hint}", file=sys.stderr)
-        status, is_whole = EXIT_FAILED, False
-    except KeyboardInterrupt:
-        # What was measured until then is shown.
-        status = EXIT_INTERRUPTED
-    finally:
-        if not _clean_up(trials):
-            status = status or EXIT_FAILED
+    # Who gives up while another one measures leaves no empty run behind.
+    with alone(LiveProgress(context.talk()).on_wait):
+        run = command_trials.begin(commands, experiment, execution, seed, storage, points)
+        trials = command_trials.CommandTrials(commands, execution, seed, LocalExecutor(), points)
+        status, is_whole = _measured(run, experiment, points, rule, trials, storage)
     analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
     if analysis.trial_count:
         if is_whole:
@@ -235,21 +225,39 @@ def _conduct(options: vs_options.VsOptions) -> int:
     return status
 
 
-def _measure(
+def _measured(
     run: Run,
     experiment: Experiment,
     points: tuple[Point, ...],
     rule: StoppingRule,
     trials: CommandTrials,
     store: Store,
-) -> None:
+) -> tuple[int, bool]:
+    """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
+    was measured can be compared."""
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
+    from ringside.measure import command_trials
     from ringside.measure.paired import PairedBenchmark
     from ringside.workloads.command import COMMAND
 
-    with LiveProgress(context.talk(), quiet=True) as progress:
-        PairedBenchmark(run, experiment, COMMAND, points, rule, trials, store, progress).conduct()
+    status, is_whole = 0, True
+    try:
+        with LiveProgress(context.talk(), quiet=True) as progress:
+            benchmark = PairedBenchmark(run, experiment, COMMAND, points, rule, trials, store, progress)
+            benchmark.conduct(is_alone=True)
+    except command_trials.CommandFailedError as error:
+        hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
+        what = "is compared" if len(experiment.contenders) > 1 else "is shown"
+        print(f"ringside: {error}; nothing {what}{hint}", file=sys.stderr)
+        status, is_whole = EXIT_FAILED, False
+    except KeyboardInterrupt:
+        # What was measured until then is shown.
+        status = EXIT_INTERRUPTED
+    finally:
+        if not _clean_up(trials):
+            status = status or EXIT_FAILED
+    return status, is_whole
 
 
 def _clean_up(trials: CommandTrials) -> bool:

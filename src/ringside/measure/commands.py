@@ -24,7 +24,9 @@ DEFAULT_SHELL = ("sh",)
 # Parts of a line that a shell takes as they are, and those in which it expands variables only.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _OPERATOR = re.compile(r"&&|\|\||[|;<>&()]|\n")
-_EXPANSION = re.compile(r"\$[A-Za-z_{(?$!@*#0-9]|`")
+_EXPANSION = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[{(?$!@*#0-9])|`")
+# Names of files that a shell would fill in; `?` and `[` are more often part of a URL.
+_PATTERN = re.compile(r"\*|(?<!\S)~")
 # Commands of POSIX shells that are no programs, or that as programs could not do what they are for.
 _BUILTINS = {
     *(
@@ -202,13 +204,14 @@ def _refuse_shell_syntax(line: str, program: str) -> None:
 
 
 def _shell_syntax(line: str) -> str | None:
-    """The first operator outside of quotes, else the first expansion; None where there is neither."""
+    """The first operator outside of quotes, else the first expansion or pattern; None where there is none."""
     operator = _OPERATOR.search(_QUOTED.sub("_", line))
     if operator:
         return "a new line" if operator[0] == "\n" else f"`{operator[0]}`"
     expanded = _QUOTED.sub(lambda part: part[0] if part[0].startswith('"') else "_", line)
     expansion = _EXPANSION.search(re.sub(r"\\.", "_", expanded, flags=re.DOTALL))
-    return f"`{expansion[0]}`" if expansion else None
+    found = expansion or _PATTERN.search(_QUOTED.sub("_", line))
+    return f"`{found[0]}`" if found else None
 
 
 def _check_program(program: str, *, is_made: bool) -> None:

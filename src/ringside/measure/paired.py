@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Protocol
 
 from ringside.errors import ProbeError
@@ -100,12 +101,13 @@ class PairedBenchmark:
     observer: RunObserver
     unavailable: dict[Cell, str] = dataclasses.field(default_factory=dict)
 
-    def conduct(self) -> bool:
+    def conduct(self, *, is_alone: bool = False) -> bool:
         """Carry out all trials that the store does not have yet; True when the run is over, False when its
         deadline came first and it can go on later. Raises UsageError where another process works on this
         run, ProbeError when the probe failed twice in a row; KeyboardInterrupt passes through. In each case
-        all finished trials are in the store."""
-        with self.store.hold(self.run), alone(self.observer.on_wait):
+        all finished trials are in the store. `is_alone`: this process has the lock of the machine already."""
+        lock = nullcontext() if is_alone else alone(self.observer.on_wait)
+        with self.store.hold(self.run), lock:
             return self._conduct()
 
     def _conduct(self) -> bool:
