@@ -178,7 +178,44 @@ def test_a_build_command_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(BuildError) as failed:
         toolchain.run_build(["sleep", "1000"], tmp_path, "before\n")
     assert str(failed.value) == "cannot be built: `sleep 1000` took over 0 s"
-    assert failed.value.log == "before\n"
+    assert failed.value.log == "before\n$ sleep 1000\n"
+
+
+def test_a_build_that_hangs_leaves_what_it_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 0.5)
+    thing = script(tmp_path / "thing", "echo 1.0")
+    hanging = contender(tmp_path / "c", runtime(str(thing)), ("sh", "-c", "echo fetching; sleep 1000"))
+    unavailable = Toolchain(tmp_path / "builds").prepare(hanging)
+    assert isinstance(unavailable, Unavailable)
+    assert unavailable.log.endswith("\nfetching\n")
+    (log,) = (tmp_path / "builds").glob("*.log")
+    assert log.read_text() == unavailable.log
+    assert unavailable.remedy == f"find in {log} what it waits for"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "curl: (6) Could not resolve host: crates.io",
+        "Temporary failure in name resolution",
+        "connect: Network is unreachable",
+    ],
+)
+def test_a_build_without_its_network_is_no_error_of_the_sources(tmp_path: Path, line: str) -> None:
+    thing = script(tmp_path / "thing", "echo 1.0")
+    offline = contender(tmp_path / "c", runtime(str(thing)), ("sh", "-c", f"echo '{line}'; exit 1"))
+    unavailable = Toolchain(tmp_path / "builds").prepare(offline)
+    assert isinstance(unavailable, Unavailable)
+    assert unavailable.remedy.startswith("this build needs a network: connect this machine and run again; ")
+
+
+def test_a_runtime_that_is_too_old_is_to_be_a_newer_one(tmp_path: Path) -> None:
+    old = script(tmp_path / "perl", "echo 'This is perl 5, version 28, subversion 1 (v5.28.1) built for x86'")
+    wanted = replace(runtime(str(old), minimum="5.30"), install={})
+    unavailable = Toolchain(tmp_path / "builds").prepare(contender(tmp_path / "c", wanted))
+    assert isinstance(unavailable, Unavailable)
+    assert f"{old} is 5.28.1, below 5.30" in unavailable.reason
+    assert unavailable.remedy == f"install a newer {old} (5.30 or later)"
 
 
 def test_what_a_build_command_prints(tmp_path: Path) -> None:

@@ -295,6 +295,9 @@ def test_versions_compare_by_number(one: list[int], other: list[int]) -> None:
     ("text", "version"),
     [
         ("go version go1.26.8 linux/amd64", "1.26.8"),
+        ("\nThis is perl 5, version 36, subversion 0 (v5.36.0) built for x86_64\n(with 1.2.3)", "5.36.0"),
+        ("25, mochiweb 3.1.1", "25"),
+        ("openjdk 21 (build 21)\n1.2", "21"),
         ("R11B-5", "11"),
         ("25.2.3, mochiweb 2.20.1", "25.2.3"),
         ("v007", "007"),

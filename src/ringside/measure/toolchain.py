@@ -24,8 +24,14 @@ from ringside.measure import host
 from ringside.model.catalogue import PLACEHOLDER, Contender, Ready, Receipt, Runtime, Unavailable
 
 VERSION_TIMEOUT_S = 60.0
-BUILD_TIMEOUT_S = 3600.0
+# Some twenty times what the longest of ours takes on two cores.
+BUILD_TIMEOUT_S = 600.0
 _DONE = ".built"
+# What tools print that would load something from a network, and have none.
+_NO_NETWORK = re.compile(
+    r"could not resolve|temporary failure in name resolution|network is unreachable|no such host",
+    re.IGNORECASE,
+)
 
 Entry = TypeVar("Entry")
 
@@ -58,8 +64,7 @@ class Toolchain:
             self._build(contender, receipt, build.resolve(), on_build)
         except BuildError as error:
             log = self._keep_log(build, error.log)
-            way_out = f"fix the error in {log} and run again" if log else "fix this and run again"
-            return Unavailable(contender, str(error), way_out, error.log, receipt)
+            return Unavailable(contender, str(error), _way_out(error, log), error.log, receipt)
         return Ready(contender, receipt, build.resolve(), content)
 
     def is_built(self, contender: Contender, receipt: Receipt) -> bool:
@@ -107,6 +112,17 @@ def _log_file(build: Path) -> Path:
     return build.with_name(f"{build.name}.log")
 
 
+def _way_out(error: BuildError, log: Path | None) -> str:
+    """What to do about a failed build whose output is in `log`."""
+    if _NO_NETWORK.search(error.log):
+        return "this build needs a network: connect this machine and run again" + (
+            f"; {log} has its output" if log else ""
+        )
+    if isinstance(error.__cause__, subprocess.TimeoutExpired):
+        return f"find in {log} what it waits for" if log else "find out what it waits for"
+    return f"fix the error in {log} and run again" if log else "fix this and run again"
+
+
 def expand(command: Sequence[str], names: Mapping[str, object]) -> list[str]:
     """The command with `{name}` replaced; braces around anything else stay as they are."""
     return [PLACEHOLDER.sub(lambda match: str(names.get(match[1], match[0])), word) for word in command]
@@ -142,15 +158,19 @@ def _files(folder: str) -> list[str]:
 
 
 def version_of(text: str) -> str | None:
-    """The first thing in a version text that looks like a version: digits with dots."""
+    """The version in a text: what it begins with, else the first digits with dots in the first line that has
+    digits (`This is perl 5, version 36, subversion 0 (v5.36.0)`), else those digits."""
     match = re.search(r"\d+(?:\.\d+)*", text)
     if match is None:
         return None
+    version = match[0]
+    if match.start() and (dotted := re.search(r"\d+(?:\.\d+)+", text[match.start() :].partition("\n")[0])):
+        version = dotted[0]
     try:
-        Version(match[0])
+        Version(version)
     except ValueError:  # More digits than Python turns into a number.
         return None
-    return match[0]
+    return version
 
 
 def at_least(version: str, minimum: str) -> bool:
@@ -218,10 +238,12 @@ def _run_group(command: Sequence[str], folder: Path, timeout_s: float) -> tuple[
     )
     try:
         output, _ = process.communicate(timeout=timeout_s)
-    except BaseException:
+    except BaseException as error:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        output, _ = process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            error.output = output
         raise
     return output.decode(errors="replace"), process.returncode
 
@@ -293,8 +315,11 @@ def run_build(command: Sequence[str], folder: Path, log: str = "") -> str:
         output, status = _run_group(command, folder, BUILD_TIMEOUT_S)
     except OSError as error:
         raise BuildError(f"cannot be built: `{command[0]}`: {error.strerror}", log) from error
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"cannot be built: `{shown}` took over {BUILD_TIMEOUT_S:.0f} s", log) from None
+    except subprocess.TimeoutExpired as error:
+        printed = f"$ {shown}\n{(error.output or b'').decode(errors='replace')}"
+        raise BuildError(
+            f"cannot be built: `{shown}` took over {BUILD_TIMEOUT_S:.0f} s", log + printed
+        ) from error
     printed = f"$ {shown}\n{output}"
     if status != 0:
         raise BuildError(f"cannot be built: `{command[0]}` ended with {status}", log + printed)
@@ -338,14 +363,17 @@ def _way(runtime: Runtime) -> tuple[str, ...] | str | None:
 
 
 def remedy(runtime: Runtime) -> str:
-    """The command that gets a missing runtime, or what to install."""
+    """The command that gets a missing runtime, or one that is new enough, or what to install."""
     way = _way(runtime)
     if isinstance(way, str):
         return way
     if way:
         sudo = "" if os.geteuid() == 0 else "sudo "
         return f"{sudo}apt-get install -y {' '.join(way)}" if has_apt() else f"install {' '.join(way)}"
+    wanted = " or ".join(runtime.executable)
+    if runtime.minimum and next(candidates(runtime.executable), None):
+        wanted = f"a newer {wanted} ({runtime.minimum} or later)"
     if runtime.install:
         system, names = next(iter(runtime.install.items()))
-        return f"install {' or '.join(runtime.executable)} ({system.capitalize()}: {' '.join(names)})"
-    return f"install {' or '.join(runtime.executable)}"
+        return f"install {wanted} ({system.capitalize()}: {' '.join(names)})"
+    return f"install {wanted}"
