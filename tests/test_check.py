@@ -172,25 +172,45 @@ def test_every_rule_has_a_contender_that_breaks_it() -> None:
     assert set(WRONG) == set(RULES)
 
 
-QUICK = ("args-unknown", "quiet")
+# A quick check looks at nothing that breaks these.
+WHOLE = ("evidence", "fanout-400", "fanout-ticks", "feed-slow")
+# Two are tested by `make test`, those that take a minute by `make soak`, the others by `make integration`.
+QUICK, SLOW = ("args-unknown", "quiet"), ("sigterm", "stdin-end")
 # What the command that repeats a finding shows, where that takes nothing that may be missing.
 BY_HAND = {
+    "args-bad": "KeyError: 'messages'",
     "args-unknown": "status 2",
-    "result": "\nresult checksum=",
+    "connections": "of 100 clients at one time got an answer",
+    "exit": "status 3",
+    "fanout-400": "502",
     "fanout-body": "Content-Type: text/html",
+    "fanout-id": "port 8124 was called: GET / HTTP/1.1 | Host: 127.0.0.1:8124 | Accept-Encoding",
+    "fanout-overlap": "one call waited for three seconds, and no other came",
+    "fanout-ticks": "port 8126 was called: GET / HTTP/1.1",
+    "feed-messages": "chunk 1 for 7",
+    "feed-slow": "not all messages: ",
+    "hold": "::await name=spawned",
+    "http-paths": "400 Bad Request",
+    "lines": "::phase name=relay  ns=",
+    "result": "\nresult checksum=",
+    "ring-trace": "status 0",
 }
 
 
-@pytest.mark.parametrize(
-    "rule", [pytest.param(rule, marks=() if rule in QUICK else pytest.mark.soak) for rule in WRONG]
-)
+def _marks(rule: str) -> list[pytest.MarkDecorator]:
+    if rule in QUICK:
+        return []
+    return [pytest.mark.soak if rule in SLOW else pytest.mark.integration]
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, marks=_marks(rule)) for rule in WRONG])
 def test_a_broken_rule_is_the_only_finding(rule: str, workplace: Path) -> None:
     workload, file, old, new = WRONG[rule]
     folder = copied(workplace / "wrong", file, old, new)
-    quick = ["--quick"] if rule in QUICK else []
-    found = findings(str(folder), "--workload", workload, *quick, status=1)
-    assert [finding["rule"] for finding in found] == [rule], found
-    line = found[0]["command"]
+    quick = [] if rule in WHOLE else ["--quick"]
+    broken = findings(str(folder), "--workload", workload, *quick, status=1)
+    assert [finding["rule"] for finding in broken] == [rule], broken
+    line = broken[0]["command"]
     assert str(folder) in line
     if rule in BY_HAND:
         done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False)

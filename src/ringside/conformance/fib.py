@@ -7,7 +7,8 @@ import socket
 import time
 
 from ringside.conformance.servers import Kind, Server
-from ringside.conformance.subject import SHOWN_PORT, Subject
+from ringside.conformance.shown import PORT
+from ringside.conformance.subject import Subject
 
 _ARGUMENTS = ("port=0", "cores=1", "seed=1")
 _NO_REQUESTS = (
@@ -44,7 +45,7 @@ def _shown(answer: bytes) -> str:
 
 
 def _nc(text: str) -> str:
-    return f"printf '{text}' | nc -q1 127.0.0.1 {SHOWN_PORT}"
+    return f"printf '{text}' | nc -q1 127.0.0.1 {PORT}"
 
 
 def _errors(subject: Subject, server: Server) -> None:
@@ -114,7 +115,7 @@ def _stream(subject: Subject, server: Server) -> None:
 
 
 def _nc_words() -> str:
-    return f"printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {SHOWN_PORT}"
+    return f"printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {PORT}"
 
 
 FIB = Kind(

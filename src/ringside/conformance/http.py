@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 from ringside.conformance.common import in_time, reason
 from ringside.conformance.servers import Kind, Server, running
-from ringside.conformance.subject import SHOWN_PORT, Subject
+from ringside.conformance.shown import PORT, play, slow_client, upstream_url
+from ringside.conformance.subject import Subject
 from ringside.conformance.upstreams import Meeting, Upstream, nothing, says, whole
 from ringside.measure.plain_server import free_port
 
 _MAX_HEAD_BYTES = 1 << 16
 _GRAIN_S = 0.002
 _SUM = 45  # of the integers below 10
+_ID = "one: 1/2"
+_ID_HEADER = f"X-Request-Id: {_ID}"
 _NONSENSE = (
     b"nonsense\r\n\r\n",
     b"GET / HT",
@@ -118,7 +121,7 @@ class Client:
 
 def _curl(target: str, method: str = "GET", *options: str) -> str:
     words = " ".join(("-i", f"-X {method}", *options))
-    return f"curl -sN -m5 {words} http://127.0.0.1:{SHOWN_PORT}{target}"
+    return f"curl -sN -m5 {words} http://127.0.0.1:{PORT}{target}"
 
 
 def _paths(
@@ -165,7 +168,7 @@ def _summing(subject: Subject, server: Server) -> None:
         subject.report("fanout-body", expected, error, line)
         return
     if again:
-        line = subject.served_by_hand(_SUMMING, f"{_curl('/')} http://127.0.0.1:{SHOWN_PORT}/")
+        line = subject.served_by_hand(_SUMMING, f"{_curl('/')} http://127.0.0.1:{PORT}/")
         subject.report("fanout-keep-alive", "an answer to a second request on a connection", again, line)
 
 
@@ -189,8 +192,8 @@ def _gateway(subject: Subject) -> None:
         meeting = Meeting(3, whole())
         three = [stack.enter_context(Upstream(meeting)) for _ in range(3)]
         arguments = _calling(three)
-        reply, problem = _ask(subject, arguments, X_Request_Id="one: 1/2")
-        line = subject.served_by_hand(arguments, _curl("/", "GET", "-H 'X-Request-Id: one'"))
+        reply, problem = _ask(subject, arguments, X_Request_Id=_ID)
+        line = _called_by_hand(subject, ["meeting"] * 3, "io", client=_curl("/", "GET", f"-H '{_ID_HEADER}'"))
         if meeting.was_alone:
             expected = "three calls under way at one time"
             subject.report("fanout-overlap", expected, "one was answered before another began", line)
@@ -199,8 +202,8 @@ def _gateway(subject: Subject) -> None:
             subject.report("fanout-body", "200 three times, and dots", reply, line)
             return
         ids = [re.findall(r"(?im)^X-Request-Id: *(.*?)\r?$", head) for up in three for head in up.heads]
-        if ids != [["one: 1/2"]] * 3:
-            subject.report("fanout-id", "X-Request-Id: one: 1/2 at each upstream", ids, line)
+        if ids != [[_ID]] * 3:
+            subject.report("fanout-id", f"{_ID_HEADER} at each upstream", ids, line)
     if subject.quick:
         return
     _failures(subject)
@@ -211,6 +214,15 @@ def _gateway(subject: Subject) -> None:
 def _closed_url() -> str:
     """The URL of a port on which nothing listens."""
     return f"http://127.0.0.1:{free_port()}/"
+
+
+def _called_by_hand(
+    subject: Subject, upstreams: Sequence[str], kind: str, *more: str, client: str = ""
+) -> str:
+    """A line for a shell: the upstreams, the gateway that calls them, and a client of it. `upstreams`: how
+    each answers, see `shown.play`."""
+    arguments = _calling([upstream_url(place) for place in range(len(upstreams))], kind, *more)
+    return f"{play(upstreams)} & sleep 1; {subject.served_by_hand(arguments, client or _curl('/'))}"
 
 
 def _calling(upstreams: Sequence[Upstream | str], kind: str = "io", *more: str) -> list[str]:
@@ -235,7 +247,7 @@ def _failures(subject: Subject) -> None:
         arguments = _calling([_closed_url(), broken, silent], "io", "timeout_ms=500")
         reply, problem = _ask(subject, arguments)
     if problem or reply.body.replace(".", "") != "400400400":
-        line = subject.served_by_hand(_calling([_closed_url()] * 3, "io", "timeout_ms=500"), _curl("/"))
+        line = _called_by_hand(subject, ["refuses", "breaks", "silent"], "io", "timeout_ms=500")
         subject.report("fanout-400", "400 three times", reply, line)
 
 
@@ -250,7 +262,7 @@ def _ticks(subject: Subject) -> None:
             return problem or ("" if 2 <= len(dots) <= 6 and not early else f"{reply}")
 
         if problem := in_time(attempt):
-            line = subject.served_by_hand(arguments, _curl("/"))
+            line = _called_by_hand(subject, ["slow"] * 3, "io", "tick_ms=100")
             subject.report("fanout-ticks", "a dot each 100 ms, four of them in half a second", problem, line)
 
 
@@ -259,7 +271,7 @@ def _mixed(subject: Subject) -> None:
         arguments = _calling([fine] * 3, "mixed", "work=10")
         reply, problem = _ask(subject, arguments)
     if problem or reply.body.replace(".", "") != f"200:{_SUM}\n" * 3:
-        line = subject.served_by_hand(arguments, _curl("/"))
+        line = _called_by_hand(subject, ["whole"] * 3, "mixed", "work=10")
         subject.report("fanout-body", f"three lines 200:{_SUM}", reply, line)
 
 
@@ -294,8 +306,8 @@ FANOUT = Kind(
 _INTERVAL_S = 0.1
 _FEEDING = ("port=0", "cores=1", "interval_ms=100")
 _FAST = ("port=0", "cores=1", "interval_ms=1")
-# More than the kernel keeps for a connection with small buffers.
-_CHUNKS = 1500
+# More than the kernel keeps for a connection whose client has small buffers: some 600 chunks, 3,000 with BBR.
+_CHUNKS = 5000
 
 
 def _welcome(connection: socket.socket) -> None:
@@ -345,34 +357,39 @@ def _feed_paths(subject: Subject, server: Server) -> None:
 
 def _slow_reader(subject: Subject) -> None:
     """A client that reads nothing, and another that goes on beside it; then the first gets all of its own."""
-    name = "1" * 20
-    line = subject.served_by_hand(_FAST, _curl(f"/test/{name}"))
+    line = subject.served_by_hand(_FAST, slow_client())
     problem = ""
     try:
-        with running(subject, *_FAST) as server, socket.socket() as slow, server.connect() as other:
-            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-            with suppress(OSError):
-                slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 88)
-            slow.settimeout(10)
-            other.settimeout(10)
-            slow.connect(("127.0.0.1", server.port))
-            first, second = Client(slow), Client(other)
-            first.send(f"/test/{name}")
-            second.send("/test/2")
-            for client, number in ((second, "2"), (first, name)):
-                client.head()
-                wanted = [f"Welcome: {number}\n"] + [
-                    f"Chunk {k} for {number}\n" for k in range(1, _CHUNKS + 1)
-                ]
-                for text in wanted:
-                    chunk = client.chunk()
-                    if chunk != text.encode():
-                        raise ValueError(f"{chunk[:60]!r} in place of {text!r}")
+        with running(subject, *_FAST) as server:
+            read_slowly(server.port)
     except (OSError, ValueError) as error:
         problem = reason(error)
     if problem:
         expected = f"{_CHUNKS} chunks for another client meanwhile, and then for the one that did not read"
         subject.report("feed-slow", expected, problem, line)
+
+
+def read_slowly(port: int) -> None:
+    """Asks for two feeds, reads one to its end and then the other. Raises OSError or ValueError where either
+    lacks a message."""
+    name = "1" * 20
+    with socket.socket() as slow, socket.create_connection(("127.0.0.1", port), timeout=10) as other:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        with suppress(OSError):
+            slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 88)
+        slow.settimeout(10)
+        slow.connect(("127.0.0.1", port))
+        first, second = Client(slow), Client(other)
+        first.send(f"/test/{name}")
+        second.send("/test/2")
+        for client, number in ((second, "2"), (first, name)):
+            client.head()
+            for text in [f"Welcome: {number}\n"] + [
+                f"Chunk {k} for {number}\n" for k in range(1, _CHUNKS + 1)
+            ]:
+                chunk = client.chunk()
+                if chunk != text.encode():
+                    raise ValueError(f"{chunk[:60]!r} in place of {text!r}")
 
 
 FEED = Kind(

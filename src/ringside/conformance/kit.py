@@ -19,7 +19,8 @@ from ringside.measure.inputs import Inputs
 from ringside.model.catalogue import Ready
 from ringside.workloads import workload as find_workload
 
-_KINDS: dict[str, Kind] = {"fib": FIB, "fanout": FANOUT, "feed": FEED}
+# The workloads of servers.
+KINDS: dict[str, Kind] = {"fib": FIB, "fanout": FANOUT, "feed": FEED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,14 @@ def check(
         on_workload(name)
         begun = time.monotonic()
         workload = find_workload(name)
-        if workload.is_service and name not in _KINDS:
+        if workload.is_service and name not in KINDS:
             checked.append(Checked(name, (), f"`check` knows no rules of the server `{name}`"))
             continue
         with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
             place = Path(folder)
             subject = Subject(ready, workload, executor, Inputs(place / "inputs"), place, quick)
-            if name in _KINDS:
-                check_server(subject, _KINDS[name])
+            if name in KINDS:
+                check_server(subject, KINDS[name])
             else:
                 check_program(subject)
             seconds = time.monotonic() - begun

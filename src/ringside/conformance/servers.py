@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from ringside.conformance.common import check_arguments, check_evidence, in_time, reason
+from ringside.conformance.shown import PORT, clients
 from ringside.conformance.subject import (
     PATIENCE_S,
-    SHOWN_PORT,
     Subject,
     alive_in_session,
     lines_until,
@@ -37,6 +37,13 @@ _OTHER_HOST = "127.0.0.2"
 _OTHER = {"0200007F", "0000000000000000FFFF00000200007F"}
 
 
+def connect(port: int) -> socket.socket:
+    """A connection to a server of this machine, without delays of its own."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
 @dataclass
 class Server:
     """A server that listens."""
@@ -46,9 +53,7 @@ class Server:
 
     def connect(self) -> socket.socket:
         """A connection, without delays of its own."""
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
+        return connect(self.port)
 
     @property
     def is_alive(self) -> bool:
@@ -225,7 +230,7 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
                 _misbehave(server, sent, reset=reset)
             if problem := in_time(lambda: _asks(server, kind)):
                 shown = repr(sent[:40])[2:-1]
-                text = f"printf '{shown}' | nc -q1 127.0.0.1 {SHOWN_PORT}; {kind.ask}"
+                text = f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; {kind.ask}"
                 line = subject.served_by_hand(kind.arguments, text)
                 expected = f"an answer to others after a client sent {shown} and went away"
                 subject.report("survives", expected, problem, line)
@@ -288,20 +293,25 @@ def _connections(subject: Subject, kind: Kind) -> None:
     most = min(most, hard - 100)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
-        with running(subject, *kind.arguments) as server, ExitStack() as stack:
-            answered = 0
-            connections = []
-            with suppress(OSError):
-                for _ in range(most):
-                    connections.append(stack.enter_context(server.connect()))
-            for connection in connections:
-                try:
-                    kind.answers(connection)
-                    answered += 1
-                except (OSError, ValueError):
-                    break
+        with running(subject, *kind.arguments) as server:
+            count = answered(kind, server.port, most)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if answered < most:
-        line = subject.served_by_hand(kind.arguments, kind.ask)
-        subject.report("connections", f"{most} clients at one time get an answer", f"{answered} did", line)
+    if count < most:
+        line = subject.served_by_hand(kind.arguments, clients(most, subject.workload.name))
+        subject.report("connections", f"{most} clients at one time get an answer", f"{count} did", line)
+
+
+def answered(kind: Kind, port: int, count: int) -> int:
+    """How many of so many clients that are connected at one time get an answer, in turn."""
+    with ExitStack() as stack:
+        connections = []
+        with suppress(OSError):
+            for _ in range(count):
+                connections.append(stack.enter_context(connect(port)))
+        for number, connection in enumerate(connections):
+            try:
+                kind.answers(connection)
+            except (OSError, ValueError):
+                return number
+        return len(connections)

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ringside.conformance.rules import Finding
+from ringside.conformance.shown import PORT
 from ringside.measure import host, plan, trials
 from ringside.measure.executor import Executor, LocalExecutor
 from ringside.measure.inputs import Inputs
@@ -33,8 +34,6 @@ PATIENCE_S = 20.0
 _WALL_S = 60.0
 # How long a server is watched before its load: nothing is measured here.
 _IDLE_S = 0.1
-# In lines for a shell: a port that is rarely taken.
-SHOWN_PORT = 8123
 _SHOWN = 300
 
 
@@ -101,7 +100,7 @@ class Subject:
 
     def served_by_hand(self, arguments: Sequence[str], client: str) -> str:
         """A line for a shell that starts the server, and a client of it."""
-        words = [f"port={SHOWN_PORT}" if word == "port=0" else word for word in arguments]
+        words = [f"port={PORT}" if word == "port=0" else word for word in arguments]
         # In the background its stdin would be at its end, which ends it.
         return f"{self.by_hand(*words, before='sleep 9 | ')} & sleep 2; {client}"
 
@@ -173,7 +172,10 @@ class Subject:
             )
         blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
         trial = trials.with_messages(blank, self.executor.trial(request))
-        return trials.examined(trial, self.workload, seed), plain_command(request)
+        # The temporary folder is gone when somebody repeats it.
+        lasting = {name: value for name, value in request.env.items() if name != "TMPDIR"}
+        line = plain_command(msgspec.structs.replace(request, env=lasting))
+        return trials.examined(trial, self.workload, seed), line
 
 
 def lines_until(

@@ -18,13 +18,13 @@ _MEETING_S = 3.0
 
 class Upstream:
     """A server that notes the head of each request and lets `answer` do the rest; with `at_accept` it does so
-    before it has read anything. Serves inside `with`."""
+    before it has read anything. Serves inside `with`. `port` 0: any."""
 
-    def __init__(self, answer: Answer, *, at_accept: bool = False) -> None:
+    def __init__(self, answer: Answer, *, at_accept: bool = False, port: int = 0) -> None:
         self.heads: list[str] = []
         self._answer = answer
         self._at_accept = at_accept
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self.connections: list[socket.socket] = []
 
