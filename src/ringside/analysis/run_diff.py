@@ -156,14 +156,15 @@ def _changes(
                 before=first.cells[cell].metrics[metric.name],
                 after=second.cells[cell].metrics[metric.name],
                 ratio=ratio,
-                verdict=Verdict.INCONCLUSIVE if obstacle else _verdict(ratio, metric, margin),
+                verdict=Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, margin),
                 obstacle=obstacle,
             )
         )
     return changes
 
 
-def _verdict(ratio: Interval, metric: Metric, margin: float) -> Verdict:
+def verdict_of(ratio: Interval, metric: Metric, margin: float) -> Verdict:
+    """The verdict about a ratio that has an interval: later over earlier."""
     assert ratio.low is not None
     assert ratio.high is not None
     if not ratio.low <= 1 <= ratio.high:
