@@ -18,6 +18,10 @@ LOAD = LoadRequest(LoadPlan("http", duration_s=0.1, timeout_s=0.1))
 STARTED = '{"type":"started","version":1}'
 OUTCOME = '{"type":"outcome","outcome":"ok"}'
 INTERRUPTED = '{"type":"outcome","outcome":"interrupted"}'
+# The shell's `say FILE` prints a file of messages, each outcome with the request's own number.
+_NUMBER = r"""number=${request##*'"number":"'}; number=${number%%'"'*}
+case $request in *'"number":"'*) ;; *) number= ;; esac
+say() { sed 's/"type":"outcome"/"type":"outcome","number":"'"$number"'"/' "$1"; }"""
 # A contender: a process of its own session, whose id comes into the file `contender`.
 STARTS_CONTENDER = """setsid sh -c 'echo $$ > contender; exec sleep 1000' </dev/null >/dev/null 2>&1 &
 while [ ! -s contender ]; do sleep 0.02; done
@@ -29,7 +33,8 @@ def script(folder: Path, body: str) -> str:
     """The path of a probe that takes a request in `folder` and then does what `body`, for a shell, says."""
     path = folder / "probe"
     version = f'[ "$1" = --version ] && exec echo ringside-probe 0 protocol {VERSION}\n'
-    path.write_text(f"#!/bin/sh\n{version}cd '{folder}' && read -r request\n{body}", encoding="utf-8")
+    reads = f"cd '{folder}' && read -r request\n{_NUMBER}\n"
+    path.write_text(f"#!/bin/sh\n{version}{reads}{body}", encoding="utf-8")
     path.chmod(0o755)
     return str(path)
 
@@ -37,7 +42,7 @@ def script(folder: Path, body: str) -> str:
 def printing(folder: Path, *lines: str, then: str = "") -> Probe:
     """A probe that prints these lines, then does what `then` says."""
     (folder / "lines").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return Probe(script(folder, f"cat lines\n{then}"))
+    return Probe(script(folder, f"say lines\n{then}"))
 
 
 def contender_is_alive(folder: Path) -> bool:

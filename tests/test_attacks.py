@@ -4,9 +4,13 @@ trial, forge a figure, or outlive its end (docs/RELIABILITY.md)."""
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +19,8 @@ import pytest
 from ringside.errors import ProbeError
 from ringside.measure.executor import LocalExecutor
 from ringside.probe import orphans
+from ringside.probe.prctl import prctl
+from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import (
     HttpRequest,
     LoadPlan,
@@ -27,11 +33,11 @@ from ringside.probe.protocol import (
     TrialMessage,
     TrialOutcome,
 )
-from tests.test_executor import outcome, request
+from tests.test_executor import both_ways, outcome, request
 
 
 def attack(how: str, **more: Any) -> list[TrialMessage]:
-    changes = {key: more.pop(key) for key in ("cpus", "cgroup") if key in more}
+    changes = {key: more.pop(key) for key in ("cpus", "cgroup", "namespaces") if key in more}
     return LocalExecutor().trial(msgspec.structs.replace(request(how, **more), **changes))
 
 
@@ -41,17 +47,31 @@ def last(messages: list[TrialMessage]) -> TrialOutcome:
     return final
 
 
+def has_own_namespaces(messages: list[TrialMessage]) -> bool:
+    (started,) = (each for each in messages if isinstance(each, Started))
+    return not any(each.startswith("namespaces") for each in started.missing)
+
+
+@both_ways
 @pytest.mark.parametrize(
     ("how", "text"),
     [
         ("terminates-the-probe", "SIGTERM to the probe from process"),
         ("interrupts-the-probe", "SIGINT to the probe from process"),
         ("terminates-the-probe-and-ends", "SIGTERM to the probe from "),
+        (
+            "has-the-kernel-signal-the-probe",
+            "SIGTERM to the probe from a sender that the kernel does not name",
+        ),
+        ("signals-the-probe-as-somebody-else", "SIGTERM to the probe from a sender that the kernel does not"),
+        ("blinds-the-probe", "SIGCONT to the probe from process"),
         ("limits-the-probe", "the probe's limits were changed: file size"),
+        ("slows-the-probe", "the probe's scheduling was changed"),
+        ("makes-the-probe-idle", "the probe's scheduling was changed"),
     ],
 )
-def test_interference_is_recorded_and_changes_nothing(how: str, text: str) -> None:
-    final = last(attack(how))
+def test_interference_is_recorded_and_changes_nothing(how: str, text: str, namespaces: str) -> None:
+    final = last(attack(how, namespaces=namespaces))
     assert (final.outcome, final.detail) == ("ok", "")
     assert len(final.interference) == 1
     assert text in final.interference[0]
@@ -62,8 +82,19 @@ def test_an_honest_program_interferes_with_nothing() -> None:
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_a_probe_that_was_moved() -> None:
-    assert last(attack("moves-the-probe")).interference == ("the probe was moved to other CPUs",)
+@pytest.mark.parametrize("how", ["moves-the-probe", "moves-a-thread-of-the-probe"])
+@both_ways
+def test_a_probe_that_was_moved(how: str, namespaces: str) -> None:
+    final = last(attack(how, namespaces=namespaces))
+    assert final.interference == ("the probe was moved to other CPUs",)
+
+
+@both_ways
+def test_ringside_cannot_be_stopped(namespaces: str) -> None:
+    messages = attack("stops-ringside", namespaces=namespaces)
+    stopped = not has_own_namespaces(messages)
+    assert last(messages).outcome == "ok"
+    assert last(messages).interference == (("ringside was stopped by a signal",) if stopped else ())
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
@@ -82,6 +113,66 @@ def test_figures_cannot_be_forged() -> None:
     assert [each.name for each in messages if isinstance(each, Phase)] == ["spawn", "relay"]
 
 
+# Writes messages into all files of ringside, of the probe, and of who started them.
+FORGES = """
+for process in $PPID {ringside}; do
+    for file in /proc/$process/fd/*; do
+        echo '{{"type":"phase","t_ns":1,"name":"forged","ns":1}}' > $file
+    done
+done 2>/dev/null
+test -e /proc/{ringside} && echo visible
+id -u
+"""
+
+
+@both_ways
+def test_an_ordinary_user_cannot_forge_figures(readable_probe: str, namespaces: str) -> None:
+    def forged() -> list[Any]:
+        script = FORGES.format(ringside=os.getpid())
+        changes = {"argv": ("sh", "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
+        messages = Probe(readable_probe).trial(msgspec.structs.replace(request("good"), **changes))
+        names = [each.name for each in messages if isinstance(each, Phase)]
+        return [names, has_own_namespaces(messages), *last(messages).stdout_tail.split()]
+
+    names, is_hidden, *seen = as_ordinary_user(forged)
+    assert names == []
+    assert seen == ([] if is_hidden else ["visible"]) + [str(NOBODY if os.geteuid() == 0 else os.geteuid())]
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def readable_probe() -> Iterator[str]:
+    """A copy of the probe that everybody can execute; the folders of pytest are its user's own."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield shutil.copy(find_probe(), folder)
+
+
+def as_ordinary_user(action: Callable[[], list[Any]]) -> list[Any]:
+    """What an action returns in a child of this process, which is root's no more."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                # PR_SET_DUMPABLE: the change of the user hides the process.
+                prctl()(4, 1, 0, 0, 0)
+            os.write(write_end, msgspec.json.encode(action()))
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as source:
+        text = source.read()
+    os.waitpid(child, 0)
+    answer: list[Any] = msgspec.json.decode(text)
+    return answer
+
+
 def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
     messages = attack("leaves-its-cgroup")
     if not any(isinstance(each, Started) and each.cgroup for each in messages):
@@ -97,12 +188,21 @@ def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
 
 
 @pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])
+def test_a_probe_in_namespaces_of_its_own_cannot_be_ended(how: str) -> None:
+    if not has_own_namespaces(attack("good")):
+        pytest.skip("no namespaces can be made here")
+    final = last(attack(how))
+    # Such signals have no effect on the first process of a namespace.
+    assert (final.outcome, final.detail, final.interference) == ("ok", "", ())
+
+
+@pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_a_probe_that_its_program_ends(how: str, cgroup: str) -> None:
     before = orphans.children()
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="stopped by a signal" if "stops" in how else "without an outcome"):
-        attack(how, cgroup=cgroup)
+        attack(how, cgroup=cgroup, namespaces="off")
     # Not the wall limit, which is a minute.
     assert time.monotonic() - begun < 20
     assert orphans.children() <= before

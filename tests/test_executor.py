@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure.executor import LocalExecutor, keep_off_contender_cpus
+from ringside.probe import orphans
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import (
     Evidence,
@@ -29,6 +31,7 @@ from ringside.probe.protocol import (
 )
 from ringside.workloads.ring.evidence import checksum, order
 from tests import probes
+from tests.processes import is_over
 
 FAKE = Path(__file__).parent / "fakes" / "fake.py"
 NODES, MESSAGES = 4, 5
@@ -58,15 +61,18 @@ def outcome(of: TrialRequest) -> TrialOutcome:
     return last
 
 
-def ended(pid: int) -> bool:
-    """Whether there is no such process, soon after."""
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False
+def processes_in(folder: Path) -> list[int]:
+    """Processes that work in a folder. Their own numbers may be those of another namespace."""
+    pids = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.readlink(entry / "cwd") == str(folder):
+                pids.append(int(entry.name))
+    return pids
+
+
+# Where the probe can have namespaces of its own, and where it cannot.
+both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
 
 
 def test_a_good_program_is_ok_with_figures() -> None:
@@ -121,12 +127,16 @@ def test_memory_is_limited() -> None:
 
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
-def test_nothing_outlives_its_trial(tmp_path: Path, cgroup: str) -> None:
-    marker = tmp_path / "pid"
-    daemon = msgspec.structs.replace(request("daemonises", f"marker={marker}"), cgroup=cgroup)
+@both_ways
+def test_nothing_outlives_its_trial(tmp_path: Path, cgroup: str, namespaces: str) -> None:
+    daemon = msgspec.structs.replace(
+        request("daemonises", f"marker={tmp_path / 'pid'}"),
+        cwd=str(tmp_path),
+        cgroup=cgroup,
+        namespaces=namespaces,
+    )
     assert outcome(daemon).left_behind == 1
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(marker.read_text()), 0)
+    assert processes_in(tmp_path) == []
 
 
 @pytest.mark.parametrize(("seconds", "left_behind"), [("0.1", 0), ("60", 1)])
@@ -163,39 +173,48 @@ def test_ticks_come_while_a_trial_runs() -> None:
     assert ticks
 
 
-def stubborn(marker: Path, wall_s: float = 60) -> TrialRequest:
-    """A program that ignores all signals; the ids of its probe and its own come into the file."""
-    text = f"trap '' TERM INT; echo $PPID $$ > {marker}; while :; do sleep 1; done"
-    return msgspec.structs.replace(request("good", wall_s=wall_s), argv=("sh", "-c", text))
+def stubborn(folder: Path, namespaces: str) -> TrialRequest:
+    """A program that ignores all signals, and works in a folder."""
+    text = "trap '' TERM INT; : > ready; while :; do sleep 1; done"
+    return msgspec.structs.replace(
+        request("good"), argv=("sh", "-c", text), cwd=str(folder), namespaces=namespaces
+    )
 
 
-def test_ctrl_c_ends_the_trial_and_the_probe_still_reports(tmp_path: Path) -> None:
-    marker = tmp_path / "pids"
+@both_ways
+def test_ctrl_c_ends_the_trial_and_the_probe_still_reports(tmp_path: Path, namespaces: str) -> None:
     executor = LocalExecutor()
-    sender = probes.when(lambda: marker.exists() and bool(marker.read_text()), signal.SIGINT)
-    messages = executor.trial(stubborn(marker))
+    sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
+    messages = executor.trial(stubborn(tmp_path, namespaces))
     sender.join()
     assert isinstance(messages[0], Started)
     assert isinstance(messages[-1], TrialOutcome)
     assert messages[-1].outcome == "interrupted"
     assert executor.probe.interrupted
-    assert ended(int(marker.read_text().split()[1]))
+    assert is_over(lambda: not processes_in(tmp_path))
 
 
-def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path) -> None:
-    marker = tmp_path / "pids"
+@both_ways
+@pytest.mark.parametrize("which", ["started", "parent of the program"])
+def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespaces: str, which: str) -> None:
+    before = orphans.children()
 
     def kill() -> bool:
-        if marker.exists() and marker.read_text():
-            os.kill(int(marker.read_text().split()[0]), signal.SIGKILL)
-            return True
-        return False
+        if not (tmp_path / "ready").exists():
+            return False
+        parents = {int(orphans.fields_of(pid)[1]) for pid in processes_in(tmp_path)}
+        ((started, _),) = orphans.children() - before
+        # In namespaces of its own the probe is another process than that which was started.
+        (inside,) = parents - set(processes_in(tmp_path))
+        os.kill(started if which == "started" else inside, signal.SIGKILL)
+        return True
 
     sender = probes.when(kill)
     with pytest.raises(ProbeError, match="without an outcome"):
-        LocalExecutor().trial(stubborn(marker))
+        LocalExecutor().trial(stubborn(tmp_path, namespaces))
     sender.join()
-    assert ended(int(marker.read_text().split()[1]))
+    assert is_over(lambda: not processes_in(tmp_path))
+    assert orphans.children() <= before
 
 
 def test_an_unusable_request_is_refused_by_the_probe() -> None:

@@ -7,10 +7,11 @@ import signal
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.probe import process
+from ringside.probe import privacy, process
 from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import (
     EngineMessage,
@@ -36,7 +37,8 @@ def test_messages_come_as_types_the_outcome_last(tmp_path: Path) -> None:
 
 
 def test_a_last_line_without_its_newline_counts(tmp_path: Path) -> None:
-    messages = Probe(script(tmp_path, f"printf '%s' '{OUTCOME}'")).trial(TRIAL)
+    (tmp_path / "outcome").write_text(OUTCOME)
+    messages = Probe(script(tmp_path, "say outcome")).trial(TRIAL)
     assert messages == [TrialOutcome("ok")]
 
 
@@ -47,8 +49,44 @@ def test_messages_of_a_load_are_handed_on_as_they_come(tmp_path: Path) -> None:
 
 
 def test_the_request_is_one_line_of_json(tmp_path: Path) -> None:
-    Probe(script(tmp_path, f"printf '%s' \"$request\" > got; echo '{OUTCOME}'")).trial(TRIAL)
-    assert (tmp_path / "got").read_bytes() == TRIAL.encode()
+    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
+    Probe(script(tmp_path, "printf '%s' \"$request\" > got; say lines")).trial(TRIAL)
+    got = (tmp_path / "got").read_bytes()
+    number = msgspec.json.decode(got)["number"]
+    assert got == msgspec.structs.replace(TRIAL, number=number).encode()
+
+
+@pytest.mark.parametrize("outcome", [OUTCOME, OUTCOME.replace("}", ',"number":"a guess"}')])
+def test_an_outcome_that_somebody_else_wrote_is_no_outcome(tmp_path: Path, outcome: str) -> None:
+    with pytest.raises(ProbeError, match="not that of the request"):
+        Probe(script(tmp_path, f"echo '{outcome}'")).trial(TRIAL)
+
+
+def test_two_requests_have_two_numbers(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
+    probe = Probe(script(tmp_path, "say lines; read -r request; say lines"))
+    assert probe.trial(TRIAL) == [TrialOutcome("ok")]
+    with pytest.raises(ProbeError, match="not that of the request"):
+        probe.trial(TRIAL)
+
+
+def test_the_channels_of_a_probe_cannot_be_opened_through_proc(tmp_path: Path) -> None:
+    """By other programs of the user: of pipes, also the end that is read can be opened for writing."""
+    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
+    opens = "for file in 0 1 2; do (: > /proc/$$/fd/$file) 2>/dev/null && echo $file >> opened; done"
+    Probe(script(tmp_path, f"{opens}\nsay lines")).trial(TRIAL)
+    assert not (tmp_path / "opened").exists()
+
+
+def test_ringside_is_hidden_during_a_trial(tmp_path: Path) -> None:
+    """Files of a process that is not dumpable belong to root, and nobody else can trace it."""
+    assert privacy.is_visible()
+    seen = []
+    (tmp_path / "lines").write_text(f"{STARTED}\n{OUTCOME}\n")
+    probe = Probe(script(tmp_path, "say lines"))
+    probe.trial(TRIAL, on_message=lambda _: seen.append(privacy.is_visible()))
+    assert seen == [False, False]
+    assert privacy.is_visible()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +205,7 @@ def test_an_interrupted_probe_still_reports_and_nothing_is_lost(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     (tmp_path / "outcome").write_text(probes.INTERRUPTED)
-    then = f"trap 'cat outcome; exit 0' INT\n: > ready\n{WAITS}"
+    then = f"trap 'say outcome; exit 0' INT\n: > ready\n{WAITS}"
     probe = printing(tmp_path, STARTED, PHASE, then=then)
     sender = probes.when((tmp_path / "ready").exists, number)
     messages = probe.trial(TRIAL)

@@ -1,9 +1,11 @@
-//! What a program does to the probe instead of its work: signals, limits, CPUs. It is recorded; where it can be
+//! What a program does to the probe instead of its work: signals, limits, CPUs, priorities. It is recorded; where it can be
 //! undone it has no effect.
 
+use crate::sys;
 use crate::text::quoted;
-use rustix::process::{getrlimit, Resource, Rlimit};
+use rustix::process::{getpriority_process, getrlimit, Pid, Resource, Rlimit};
 use rustix::thread::{sched_getaffinity, CpuSet};
+use std::fs;
 
 /// Texts that are kept.
 const MAX_TEXTS: usize = 8;
@@ -17,8 +19,23 @@ const RESOURCES: [(Resource, &str); 6] = [
     (Resource::Nproc, "processes"),
 ];
 
+/// Who sent a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signaller {
+    Trial(i32),
+    /// A process that has ended since.
+    Ended,
+    /// Somebody who has nothing to do with the trial.
+    Other,
+    Unknown,
+}
+
+/// How the kernel schedules a thread; the errors are no differences.
+type Schedule = (Option<i32>, Option<i32>);
+
 pub struct Interference {
     texts: Vec<String>,
+    schedule: Schedule,
     limits: Vec<Rlimit>,
     cpus: Option<CpuSet>,
 }
@@ -28,6 +45,7 @@ impl Interference {
     pub fn watch() -> Interference {
         Interference {
             texts: Vec::new(),
+            schedule: schedule_of(0),
             limits: limits(),
             cpus: sched_getaffinity(None).ok(),
         }
@@ -40,12 +58,44 @@ impl Interference {
         }
     }
 
-    /// A signal from a process of the trial, or from one that has ended since.
-    pub fn signal(&mut self, name: &str, sender: i32, ended: bool) {
-        self.add(match ended {
-            true => format!("{name} to the probe from a process that has ended"),
-            false => format!("{name} to the probe from process {sender} of the trial"),
-        });
+    pub fn signal(&mut self, name: &str, by: Signaller) {
+        let by = match by {
+            Signaller::Trial(sender) => format!("process {sender} of the trial"),
+            Signaller::Ended => "a process that has ended".into(),
+            Signaller::Other => "a process outside of the trial".into(),
+            Signaller::Unknown => "a sender that the kernel does not name".into(),
+        };
+        self.add(format!("{name} to the probe from {by}"));
+    }
+
+    /// The process that started the probe was stopped.
+    pub fn stopped_parent(&mut self) {
+        self.add("ringside was stopped by a signal".into());
+    }
+
+    /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
+    /// that one or some of these.
+    pub fn compare_threads(&mut self, cpus: &[CpuSet]) {
+        let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+        let names = threads.flatten().map(|thread| thread.file_name());
+        let mut threads: Vec<i32> = names
+            .filter_map(|name| name.to_str()?.parse().ok())
+            .collect();
+        if threads.is_empty() {
+            threads.push(0);
+        }
+        for thread in threads {
+            if schedule_of(thread) != self.schedule {
+                self.add("the probe's scheduling was changed".into());
+            }
+            let Ok(own) = sched_getaffinity(Pid::from_raw(thread)) else {
+                continue;
+            };
+            let given = |first: &CpuSet| own == *first || cpus.contains(&own);
+            if !self.cpus.as_ref().map_or(true, given) {
+                self.add("the probe was moved to other CPUs".into());
+            }
+        }
     }
 
     /// A process that left the trial's cgroup.
@@ -79,6 +129,14 @@ impl Interference {
     }
 }
 
+/// The niceness and the policy of a thread of this process; 0 is the calling one.
+fn schedule_of(thread: i32) -> Schedule {
+    (
+        getpriority_process(Pid::from_raw(thread)).ok(),
+        sys::policy_of(thread).ok(),
+    )
+}
+
 fn limits() -> Vec<Rlimit> {
     RESOURCES
         .iter()
@@ -94,9 +152,9 @@ mod tests {
     fn each_text_once_and_not_too_many() {
         let mut seen = Interference::watch();
         for sender in [7, 7, 8] {
-            seen.signal("SIGTERM", sender, false);
+            seen.signal("SIGTERM", Signaller::Trial(sender));
         }
-        seen.signal("SIGTERM", 9, true);
+        seen.signal("SIGTERM", Signaller::Ended);
         for number in 0..100 {
             seen.left_cgroup(&format!("/{number}"));
         }

@@ -1,7 +1,7 @@
 //! Starts the program of a request: its cgroup, its pipes and files, and where it is.
 
 use crate::cgroup::Cgroup;
-use crate::request::{CgroupUse, Request};
+use crate::request::{Request, Use};
 use crate::spawn::{spawn, SpawnPlan, Spawned};
 use rustix::fs::{fcntl_setfl, OFlags};
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -43,8 +43,8 @@ pub fn launch(
 ) -> io::Result<Launched> {
     let limits = &request.limits;
     let cgroup = match request.cgroup {
-        CgroupUse::Off => Err(io::Error::new(io::ErrorKind::Other, "off in the request")),
-        CgroupUse::Auto => Cgroup::begin(kept, limits.memory_bytes, limits.processes, missing),
+        Use::Off => Err(io::Error::new(io::ErrorKind::Other, "off in the request")),
+        Use::Auto => Cgroup::begin(kept, limits.memory_bytes, limits.processes, missing),
     };
     let cgroup = cgroup
         .map_err(|why| missing.push(format!("cgroup: {why}")))

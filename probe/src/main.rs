@@ -16,6 +16,7 @@ mod listener;
 mod load;
 mod load_runner;
 mod messages;
+mod namespace;
 mod pin;
 mod pipe;
 mod procfs;
@@ -42,7 +43,9 @@ mod units;
 mod verdict;
 mod writer;
 
-use request::{Work, PROTOCOL};
+use cgroup::Cgroup;
+use namespace::Side;
+use request::{Use, Work, PROTOCOL};
 use requests::Requests;
 use rustix::process::{getppid, set_parent_process_death_signal, Signal};
 use session::Session;
@@ -90,10 +93,30 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     sys::hide_from_others().map_err(|error| system("PR_SET_DUMPABLE", error))?;
     let mut requests = Requests::of_stdin().map_err(|error| system("stdin", error))?;
     // Without any request, the error is that of an empty one.
-    let mut line = requests.next(&signals)?.unwrap_or_default();
-    let mut session = Session::new(parent)?;
+    let line = requests.next(&signals)?.unwrap_or_default();
+    let mut work = Work::parse(&line)?;
+    // A plain command sees the machine as it is.
+    let mut outside = None;
+    if let Work::Trial(request) = &work {
+        outside = match (request.plain, request.namespaces) {
+            (true, _) => None,
+            (false, Use::Off) => Some("off in the request".into()),
+            (false, Use::Auto) => {
+                if request.cgroup == Use::Auto {
+                    Cgroup::prepare();
+                }
+                match namespace::enter(&signals, parent) {
+                    Ok(Side::Outside(status)) => return Ok(ExitCode::from(status)),
+                    Ok(Side::Inside) => None,
+                    Err(why) => Some(why),
+                }
+            }
+        };
+    }
+    // From inside, no process outside can be seen.
+    let parent = parent.filter(|_| !namespace::is_own());
+    let mut session = Session::new(parent, outside)?;
     loop {
-        let work = Work::parse(&line)?;
         let request = match work {
             Work::Trial(request) => request,
             Work::Load(plan) => {
@@ -118,8 +141,8 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         if !is_good {
             return Ok(status);
         }
-        line = match requests.next(&signals)? {
-            Some(line) => line,
+        work = match requests.next(&signals)? {
+            Some(line) => Work::parse(&line)?,
             None => return Ok(ExitCode::SUCCESS),
         };
     }

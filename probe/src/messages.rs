@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub enum Message<'a> {
     Started {
         version: u64,
-        pid: i32,
+        /// None in a namespace of the probe's own.
+        pid: Option<i32>,
         t_ns: u64,
         cgroup: Option<&'a str>,
         missing: &'a [String],
@@ -92,6 +93,9 @@ pub enum Verdict {
 
 #[derive(Debug, Serialize)]
 pub struct TrialOutcome {
+    /// That of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<String>,
     pub outcome: Verdict,
     pub detail: String,
     pub exit_status: Option<i32>,

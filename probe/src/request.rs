@@ -31,7 +31,13 @@ pub struct Request {
     #[serde(default)]
     pub timeline: bool,
     #[serde(default)]
-    pub cgroup: CgroupUse,
+    pub cgroup: Use,
+    /// Namespaces of the probe's own; that of the first request counts, for all of this process.
+    #[serde(default)]
+    pub namespaces: Use,
+    /// The outcome repeats it: it is not known to whoever writes in the probe's place.
+    #[serde(default)]
+    pub number: Option<String>,
     #[serde(default)]
     pub expect: Option<Expect>,
     #[serde(default)]
@@ -70,7 +76,7 @@ pub struct Limits {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum CgroupUse {
+pub enum Use {
     #[default]
     Auto,
     Off,
@@ -405,7 +411,7 @@ mod tests {
     fn the_least_request() {
         let request = parse(base().to_string().as_bytes()).unwrap();
         assert_eq!(request.sample_hz, 20.0);
-        assert_eq!(request.cgroup, CgroupUse::Auto);
+        assert_eq!(request.cgroup, Use::Auto);
         assert!(request.expect.is_none() && request.service.is_none());
         assert!(!request.plain && !request.reference && request.stdin.is_none());
     }

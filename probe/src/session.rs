@@ -14,17 +14,21 @@ use std::os::unix::io::OwnedFd;
 
 pub struct Session {
     parent: Option<Pid>,
+    /// Why the probe has no namespaces of its own, where it was to have them.
+    outside: Option<String>,
     cpus: ProbeCpus,
     cgroup: Option<Cgroup>,
 }
 
 impl Session {
-    /// `parent`: the process that started the probe.
-    pub fn new(parent: Option<Pid>) -> Result<Session, String> {
+    /// `parent`: the process that started the probe; in namespaces of its own it sees none. `outside`: why it has none
+    /// of these, where it was to have them.
+    pub fn new(parent: Option<Pid>, outside: Option<String>) -> Result<Session, String> {
         set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
         Ok(Session {
             parent,
+            outside,
             cpus: ProbeCpus::inherited()?,
             cgroup: None,
         })
@@ -45,7 +49,9 @@ impl Session {
             .transpose()?;
         let inherited_cpus = self.cpus.pin(&request)?;
         let stub = listen_upstreams(&mut request)?;
-        let missing = inputs::prepare(&request.inputs)?;
+        let mut missing = inputs::prepare(&request.inputs)?;
+        let outside = self.outside.iter();
+        missing.extend(outside.map(|why| format!("namespaces of the probe's own: {why}")));
         // A parent that died before PR_SET_PDEATHSIG sends no signal.
         if getppid() != self.parent {
             return Err("the process that started the probe has ended".into());

@@ -10,8 +10,8 @@ use crate::sys;
 use crate::tree::{walk, Thoroughness};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::{
-    getsid, kill_process_group, pidfd_open, pidfd_send_signal, setpriority_process, Pid,
-    PidfdFlags, Signal,
+    getpriority_process, getsid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+    setpriority_process, Pid, PidfdFlags, Signal,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -141,6 +141,16 @@ impl Supervisor {
         Some(true)
     }
 
+    /// Has a process go on that is stopped, or will be once it gets a CPU; true if it was.
+    pub fn resume(&mut self, pid: i32) -> bool {
+        let status = self.procfs.read(format_args!("{pid}/status"));
+        let is_stopped = status.is_some_and(is_stopped);
+        if let Some(pid) = Pid::from_raw(pid).filter(|_| is_stopped) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+        is_stopped
+    }
+
     /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
     /// was among them.
     pub fn reap_some(&mut self) -> bool {
@@ -181,6 +191,7 @@ impl Supervisor {
     pub fn end(&mut self, counted: Option<u64>) -> Leftover {
         self.ended = true;
         let mut leftover = Leftover::default();
+        let mut priority = None;
         let alive = match counted {
             // Counting a fork bomb once more would only give it time.
             Some(count) => {
@@ -197,6 +208,7 @@ impl Supervisor {
         if alive > 0 {
             // Among thousands of processes the probe would hardly get a CPU. No harm where it
             // is not allowed.
+            priority = getpriority_process(None).ok();
             let _ = setpriority_process(None, HIGHEST_PRIORITY);
             if let Some(cgroup) = &self.cgroup {
                 cgroup.kill();
@@ -225,6 +237,8 @@ impl Supervisor {
                 self.wait(Duration::from_millis(5));
             }
         }
+        // The next program would inherit it.
+        let _ = priority.map(|priority| setpriority_process(None, priority));
         leftover
     }
 
@@ -267,6 +281,16 @@ impl Supervisor {
         let _ = poll(&mut ready, Some(&time));
         while self.next_signal().is_some() {}
     }
+}
+
+/// From /proc/PID/status: whether a signal has stopped the process, or SIGSTOP waits for it.
+fn is_stopped(status: &[u8]) -> bool {
+    let status = String::from_utf8_lossy(status);
+    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+    let pending = |key| field(key).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let stop = 1 << (libc::SIGSTOP - 1);
+    field("State:").is_some_and(|state| state.trim_start().starts_with('T'))
+        || pending("ShdPnd:").is_some_and(|mask| mask & stop != 0)
 }
 
 /// On a panic or an error, too, no process of the trial stays.

@@ -5,7 +5,13 @@ use std::io;
 use std::os::unix::io::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-pub const SIGNALS: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD];
+pub const SIGNALS: [i32; 5] = [
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGHUP,
+    libc::SIGCHLD,
+    libc::SIGCONT,
+];
 
 /// Blocks `SIGNALS` and gives a file from which they can be read.
 pub fn signal_file() -> io::Result<OwnedFd> {
@@ -32,8 +38,24 @@ pub fn signal_file() -> io::Result<OwnedFd> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     pub signal: i32,
-    /// The process that sent it; None where it was the kernel, or a process of another namespace.
-    pub sender: Option<i32>,
+    pub sender: Sender,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    Process(i32),
+    /// A process outside of this one's PID namespace.
+    Outside,
+    /// The kernel, at the request of nobody knows whom (F_SETOWN), or a sender that chose its own number
+    /// (rt_sigqueueinfo).
+    Unknown,
+}
+
+impl Received {
+    /// Whether such a signal asks the probe to end.
+    pub fn asks_for_the_end(&self) -> bool {
+        !matches!(self.signal, libc::SIGCHLD | libc::SIGCONT)
+    }
 }
 
 /// The next pending signal, if any, from the file of `signal_file`.
@@ -47,8 +69,12 @@ pub fn next_signal(signals: &OwnedFd) -> Option<Received> {
     match rustix::io::read(signals, &mut buffer) {
         Ok(count) if count >= 16 => {
             let (signal, code, pid) = (number(&buffer, 0), number(&buffer, 8), number(&buffer, 12));
-            // Codes above zero are the kernel's.
-            let sender = (code <= 0 && pid > 0).then_some(pid);
+            // Only with these two does the kernel itself enter the sender.
+            let sender = match code {
+                libc::SI_USER | libc::SI_TKILL if pid > 0 => Sender::Process(pid),
+                libc::SI_USER | libc::SI_TKILL => Sender::Outside,
+                _ => Sender::Unknown,
+            };
             Some(Received { signal, sender })
         }
         _ => None,
@@ -59,7 +85,7 @@ pub fn next_signal(signals: &OwnedFd) -> Option<Received> {
 pub fn end_requested(signals: &OwnedFd) -> bool {
     let mut requested = false;
     while let Some(received) = next_signal(signals) {
-        requested |= received.signal != libc::SIGCHLD;
+        requested |= received.asks_for_the_end();
     }
     requested
 }
@@ -155,10 +181,32 @@ pub fn process_cpu_ns(pid: i32) -> Option<u64> {
 
 /// Hides the probe's files and memory below /proc, and closes it to tracers, for processes without privileges.
 pub fn hide_from_others() -> io::Result<()> {
+    set_dumpable(false)
+}
+
+/// Whether files below /proc belong to the user.
+pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
     // SAFETY: the call takes numbers only.
-    match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } {
+    match unsafe {
+        libc::prctl(
+            libc::PR_SET_DUMPABLE,
+            libc::c_ulong::from(dumpable),
+            0,
+            0,
+            0,
+        )
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The scheduling policy of a thread.
+pub fn policy_of(thread: i32) -> io::Result<i32> {
+    // SAFETY: the call takes a number only.
+    match unsafe { libc::sched_getscheduler(thread) } {
+        -1 => Err(io::Error::last_os_error()),
+        policy => Ok(policy),
     }
 }
 

@@ -1,5 +1,7 @@
 """What a hostile program does besides, or instead of, its work. `fake.py` calls these at three places."""
 
+import ctypes
+import fcntl
 import glob
 import os
 import resource
@@ -116,6 +118,44 @@ def stop_probe():
     time.sleep(1000)
 
 
+def signal_without_sender():
+    """The kernel sends it when something can be read."""
+    read_end, write_end = os.pipe()
+    fcntl.fcntl(read_end, fcntl.F_SETOWN, probe)
+    fcntl.fcntl(read_end, fcntl.F_SETSIG, signal.SIGTERM)
+    fcntl.fcntl(read_end, fcntl.F_SETFL, os.O_ASYNC)
+    os.write(write_end, b"x")
+    time.sleep(0.1)
+
+
+def signal_as_another():
+    """With a number of its own choice as the sender's: that of process 1."""
+    information = (ctypes.c_int * 32)(signal.SIGTERM, 0, -1, 0, 1)
+    syscalls = {"x86_64": 129, "aarch64": 138}
+    ctypes.CDLL(None).syscall(syscalls[os.uname().machine], probe, signal.SIGTERM, information)
+    time.sleep(0.1)
+
+
+def blind_probe():
+    """While it is stopped, it takes no samples."""
+    os.kill(probe, signal.SIGSTOP)
+    burn(0.1)
+    os.kill(probe, signal.SIGCONT)
+
+
+def stop_ringside():
+    with open("/proc/%d/stat" % probe) as stat:
+        ringside = int(stat.read().rpartition(")")[2].split()[1])
+    # In a namespace of its own the probe has no parent.
+    if ringside > 1:
+        os.kill(ringside, signal.SIGSTOP)
+
+
+def move_thread():
+    (last, *_) = sorted(map(int, os.listdir("/proc/%d/task" % probe)), reverse=True)
+    os.sched_setaffinity(last, {max(os.sched_getaffinity(last))})
+
+
 def keep_port():
     """A daemon that listens; its port is in a file of that name."""
     note = os.path.join(WORKPLACE, "kept-port")
@@ -195,8 +235,15 @@ BEFORE = {
     "terminates-the-probe": lambda: os.kill(probe, signal.SIGTERM),
     "interrupts-the-probe": lambda: os.kill(probe, signal.SIGINT),
     "terminates-the-probe-and-ends": lambda: from_a_child(lambda: os.kill(probe, signal.SIGTERM), wait=True),
-    "stops-the-probe": lambda: (from_a_child(stop_probe, wait=False), time.sleep(30)),
-    "kills-the-probe": lambda: (from_a_child(kill_probe, wait=False), time.sleep(30)),
+    "stops-the-probe": lambda: (from_a_child(stop_probe, wait=False), time.sleep(2)),
+    "kills-the-probe": lambda: (from_a_child(kill_probe, wait=False), time.sleep(2)),
+    "has-the-kernel-signal-the-probe": signal_without_sender,
+    "signals-the-probe-as-somebody-else": signal_as_another,
+    "blinds-the-probe": blind_probe,
+    "stops-ringside": stop_ringside,
+    "slows-the-probe": lambda: os.setpriority(os.PRIO_PROCESS, probe, 19),
+    "makes-the-probe-idle": lambda: os.sched_setscheduler(probe, os.SCHED_IDLE, os.sched_param(0)),
+    "moves-a-thread-of-the-probe": move_thread,
     "writes-to-the-probe": forge,
     "reads-the-probes-memory": overwrite_memory,
     "limits-the-probe": lambda: resource.prlimit(probe, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),

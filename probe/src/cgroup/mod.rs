@@ -3,6 +3,7 @@
 
 mod place;
 
+use crate::namespace;
 use rustix::fs::{open, Mode, OFlags};
 use std::fs;
 use std::io::{self, Error, ErrorKind};
@@ -49,6 +50,12 @@ impl Cgroup {
         Ok(cgroup)
     }
 
+    /// Moves the harness into a leaf of its own, where limits need it: only outside of namespaces the probe sees its
+    /// ancestors. An error comes again when a cgroup is made.
+    pub fn prepare() {
+        let _ = place::parent_of_trials();
+    }
+
     fn make() -> io::Result<Cgroup> {
         Cgroup::make_below(&place::parent_of_trials()?)
     }
@@ -71,7 +78,7 @@ impl Cgroup {
 
     fn make_below(parent: &Path) -> io::Result<Cgroup> {
         remove_stale(parent);
-        let pid = std::process::id();
+        let pid = namespace::outer_pid();
         let mut path = PathBuf::new();
         for n in 0..100 {
             path = parent.join(format!("ringside-{pid}-{n}"));
@@ -198,7 +205,7 @@ fn remove_stale(parent: &Path) {
             .and_then(|name| name.strip_prefix("ringside-"))
             .and_then(|rest| rest.split('-').next())
             .and_then(|pid| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if pid.is_some_and(|pid| !namespace::exists_outside(pid)) {
             // One that still has processes is not removed.
             let _ = remove_tree(&entry.path());
         }

@@ -13,10 +13,11 @@ use crate::cause::Cause;
 use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::host::HostBaseline;
-use crate::interference::Interference;
+use crate::interference::{Interference, Signaller};
 use crate::launch::Pipes;
 use crate::load_runner::LoadRunner;
 use crate::messages::{Message, Verdict};
+use crate::namespace;
 use crate::pin;
 use crate::procfs::ProcFs;
 use crate::reference;
@@ -29,12 +30,13 @@ use crate::spawn::{SpawnStep, REPORT_BYTES};
 use crate::stub::background::Background;
 use crate::stub::Stub;
 use crate::supervise::Supervisor;
-use crate::sys::Received;
+use crate::sys::{Received, Sender};
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
 use outcome::Parts;
 use program_output::ProgramOutput;
 use rustix::process::getppid;
+use rustix::thread::CpuSet;
 pub use setup::{listen_upstreams, Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
@@ -186,10 +188,16 @@ impl From<ReaderGone> for Abort {
 impl Trial<'_, '_> {
     fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
         let ended_ns = self.watch()?;
+        // While the probe has all its threads.
+        self.interference.compare_threads(&self.thread_cpus());
         self.loads.interrupt();
         self.sampling.stop();
         // Before the wait for the loads and for a sample: a program must not be able to keep them busy.
         let leftover = self.supervisor.end(self.excess_processes);
+        // When nothing of the trial runs that could stop it once more.
+        if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
+            self.interference.stopped_parent();
+        }
         self.loads.join(ended_ns);
         let (sampler, last_samples) = self.sampling.finish();
         for taken in last_samples {
@@ -233,6 +241,19 @@ impl Trial<'_, '_> {
             false => Condition::Spent,
         };
         Ok((condition, cgroup))
+    }
+
+    /// The CPUs that threads of the probe may have besides those of its first thread.
+    fn thread_cpus(&self) -> Vec<CpuSet> {
+        let service = self.request.service.as_ref();
+        let steps = service.map_or(&[][..], |service| &service.steps);
+        // Each thread of a load has one.
+        let loads = steps.iter().flat_map(|step| &step.loads);
+        let loads = loads.flat_map(|load| load.plan.cpus.iter().map(|&cpu| pin::set_of(&[cpu])));
+        let stub = service.and_then(|service| service.stub.as_ref());
+        loads
+            .chain(stub.map(|plan| pin::set_of(&plan.cpus)))
+            .collect()
     }
 
     fn now_ns(&self) -> u64 {
@@ -336,7 +357,8 @@ impl Trial<'_, '_> {
                 let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
                 let started = Message::Started {
                     version: PROTOCOL,
-                    pid: self.supervisor.pid(),
+                    // In the probe's own namespace it is of no use to who reads this.
+                    pid: (!namespace::is_own()).then(|| self.supervisor.pid()),
                     t_ns: now_ns,
                     cgroup: cgroup.as_deref(),
                     missing: &self.missing,
@@ -373,15 +395,29 @@ impl Trial<'_, '_> {
                 }
                 libc::SIGINT => "SIGINT",
                 libc::SIGHUP => "SIGHUP",
+                libc::SIGCONT => "SIGCONT",
                 _ => "SIGTERM",
             };
-            // Nobody knows whose a process was that has ended: Ctrl-C and ringside itself come from others.
-            let foreign = sender.filter(|&sender| Some(sender) != self.parent);
-            match foreign.map(|sender| (sender, self.supervisor.is_of_trial(sender))) {
-                None | Some((_, Some(false))) => self.stop(Cause::Interrupted(name.into())),
-                Some((sender, of_trial)) => {
-                    self.interference.signal(name, sender, of_trial.is_none());
+            let sender = match sender {
+                Sender::Process(sender) if Some(sender) == self.parent => Sender::Outside,
+                sender => sender,
+            };
+            let by = match sender {
+                Sender::Outside => Signaller::Other,
+                Sender::Unknown => Signaller::Unknown,
+                // Nobody knows whose a process was that has ended: Ctrl-C and ringside itself come from others.
+                Sender::Process(sender) => match self.supervisor.is_of_trial(sender) {
+                    Some(true) => Signaller::Trial(sender),
+                    Some(false) => Signaller::Other,
+                    None => Signaller::Ended,
+                },
+            };
+            // Whoever has a probe go on had stopped it, and it has measured nothing meanwhile.
+            match by {
+                Signaller::Other if signal != libc::SIGCONT => {
+                    self.stop(Cause::Interrupted(name.into()));
                 }
+                by => self.interference.signal(name, by),
             }
         }
         ended

@@ -80,6 +80,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     let terminated_ns = parts.service.and_then(Service::terminated_ns);
     let ending_ns = terminated_ns.filter(|_| *parts.cause == Cause::Exited);
     TrialOutcome {
+        number: parts.request.number.clone(),
         outcome,
         detail,
         exit_status,

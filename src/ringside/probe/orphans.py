@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+
+from ringside.probe.prctl import prctl
 
 _PR_SET_CHILD_SUBREAPER = 36
 # A process that the kernel does not let die is left to the kernel.
@@ -31,15 +32,7 @@ def adopted() -> Iterator[None]:
 
 def _set_subreaper(flag: int) -> None:
     with suppress(OSError, AttributeError):
-        _prctl()(_PR_SET_CHILD_SUBREAPER, flag, 0, 0, 0)
-
-
-@cache
-def _prctl() -> Callable[..., int]:
-    import ctypes
-
-    prctl: Callable[..., int] = ctypes.CDLL(None).prctl
-    return prctl
+        prctl()(_PR_SET_CHILD_SUBREAPER, flag, 0, 0, 0)
 
 
 def children() -> set[Child]:

@@ -11,23 +11,27 @@ then `interrupted` is True. A second interrupt ends it at once.
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
+import msgspec
+
 from ringside.errors import ProbeError
-from ringside.probe import orphans
+from ringside.probe import orphans, privacy
 from ringside.probe.protocol import (
     VERSION,
     EngineMessage,
@@ -97,6 +101,7 @@ class Probe:
         """The messages of a trial, the outcome last. `on_tick` is called every second or so meanwhile,
         `on_message` with each message as it comes. Raises ProbeError where there is no outcome,
         KeyboardInterrupt where a second interrupt prevented it."""
+        request = msgspec.structs.replace(request, number=secrets.token_hex(8))
         service = request.service
         extra_s = (service.ready_s + service.idle_s + service.end_s) if service else 0.0
         limit_s = request.limits.wall_s + extra_s
@@ -109,13 +114,16 @@ class Probe:
             on_tick=on_tick,
             on_message=on_message,
             keep=True,
+            number=request.number,
         )
-        try:
-            return carry_out()
-        except _DiedIdleError:
-            if not is_reused:
-                raise
-            return carry_out()
+        # A command may write to files of this process: `vs --output inherit`.
+        with nullcontext() if request.plain else privacy.hidden():
+            try:
+                return carry_out()
+            except _DiedIdleError:
+                if not is_reused:
+                    raise
+                return carry_out()
 
     def close(self) -> None:
         """End a probe that waits for another trial."""
@@ -165,8 +173,9 @@ class Probe:
         on_message: Callable[[Message], None] | None = None,
         go: Callable[[], None] | None = None,
         keep: bool = False,
+        number: str | None = None,
     ) -> list[Message]:
-        """`keep`: the process may carry out another trial."""
+        """`keep`: the process may carry out another trial. `number`: that of its request."""
         messages: list[Message] = []
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
         with self._interrupts(), orphans.adopted():
@@ -178,7 +187,7 @@ class Probe:
                     for line in lines:
                         if _has_outcome(messages):
                             raise ProbeError("the probe sent a message after the outcome")
-                        messages.append(_decoded(line, decode))
+                        messages.append(_of_request(_decoded(line, decode), number))
                         if isinstance(messages[-1], Started):
                             self._cgroup = messages[-1].cgroup
                         if on_message:
@@ -277,27 +286,48 @@ def _decoded(line: bytes, decode: Callable[[bytes], Message]) -> Message:
         raise ProbeError(f"the probe sent an invalid message ({error}): {shown}") from error
 
 
+def _of_request(message: Message, number: str | None) -> Message:
+    """The message without the number of its request. Whoever writes in the probe's place does not know it."""
+    if number is None or not isinstance(message, TrialOutcome):
+        return message
+    if message.number != number:
+        raise ProbeError("the outcome is not that of the request: somebody writes in the probe's place")
+    return msgspec.structs.replace(message, number=None)
+
+
 def _start(path: str) -> subprocess.Popen[bytes]:
     """Start the probe, which waits for its request. Raises ProbeError."""
+    # Pipes could be opened once more below /proc, and messages written into them.
+    pairs = [socket.socketpair() for _ in range(3)]
+    own, its = zip(*pairs, strict=True)
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdin=its[0],
+            stdout=its[1],
+            stderr=its[2],
             # A group of its own: Ctrl-C reaches ringside alone, which then ends the probe in order.
             process_group=0,
             # Nothing of ours is inheritable, so the search for open descriptors is not needed.
             close_fds=False,
         )
     except OSError as error:
+        for end in own:
+            end.close()
         raise ProbeError(f"the probe {path} cannot be started: {error.strerror}") from error
+    finally:
+        for end in its:
+            end.close()
+    process.stdin, process.stdout, process.stderr = (
+        os.fdopen(end.detach(), mode) for end, mode in zip(own, ("wb", "rb", "rb"), strict=True)
+    )
+    return process
 
 
 def _send(process: subprocess.Popen[bytes], request: bytes, *, is_last: bool) -> None:
     """Send the request. A probe that ended before it read it says why on its stderr."""
     assert process.stdin is not None
-    with suppress(BrokenPipeError):
+    with suppress(ConnectionError):
         process.stdin.write(request + b"\n")
         process.stdin.flush()
     if is_last:
@@ -307,7 +337,7 @@ def _send(process: subprocess.Popen[bytes], request: bytes, *, is_last: bool) ->
 def _hang_up(process: subprocess.Popen[bytes]) -> None:
     """Close the pipe of requests: a probe that waits for one ends."""
     if process.stdin is not None:
-        with suppress(BrokenPipeError):
+        with suppress(ConnectionError):
             process.stdin.close()
     process.stdin = None  # closed: `communicate` must not flush it
 

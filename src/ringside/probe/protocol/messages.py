@@ -134,7 +134,7 @@ class ProgramOutput(Message, frozen=True):
 
 class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
-    the program did to the probe instead of its work."""
+    the program did to the probe instead of its work. `number`: that of the request."""
 
     outcome: str
     detail: str = ""
@@ -169,6 +169,7 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     pressure: Pressure | None = None
     reference_ns: Nanoseconds | None = None
     memory_reference_ns: Nanoseconds | None = None
+    number: str | None = None
 
 
 class Progress(Message, frozen=True, tag_field="type", tag="progress"):

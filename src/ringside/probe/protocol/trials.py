@@ -81,7 +81,8 @@ class Service(Request, frozen=True):
 
 class TrialRequest(Request, frozen=True):
     """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once. `stdout` and
-    `stderr`: files that exist, to which a plain command writes in place of the probe's pipes."""
+    `stderr`: files that exist, to which a plain command writes in place of the probe's pipes. `number`: what
+    the outcome repeats, made by the driver."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -92,6 +93,8 @@ class TrialRequest(Request, frozen=True):
     sample_hz: float = 20.0
     timeline: bool = False
     cgroup: str = "auto"
+    namespaces: str = "auto"
+    number: str | None = None
     expect: Evidence | None = None
     service: Service | None = None
     inputs: tuple[InputUse, ...] = ()
