@@ -72,8 +72,9 @@ class Quiet(SilentObserver):
 
 
 def argument(request: TrialRequest, name: str) -> str:
-    """The value of `name=value` among a contender's arguments."""
-    return next(word for word in request.argv if word.startswith(f"{name}=")).removeprefix(f"{name}=")
+    """The value of `name=value` among a contender's arguments; of another program its name."""
+    values = (word.removeprefix(f"{name}=") for word in request.argv if word.startswith(f"{name}="))
+    return next(values, request.argv[0])
 
 
 def resume(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> runner.Prepared:

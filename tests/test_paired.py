@@ -41,11 +41,19 @@ class Maker:
         self,
         steps: dict[int | str, Step] | None = None,
         wall_ns: Callable[[int, Cell], int] | None = None,
+        *,
+        can_measure: bool = False,
     ) -> None:
         self.steps = steps or {}
         self.wall_ns = wall_ns or (lambda block, cell: 1000 + len(self.made))
         self.made: list[tuple[int, int, Cell, bool]] = []
         self.warmed_up = 0
+        self.is_sound = can_measure
+        self.checked: list[Cell] = []
+
+    def can_measure(self, cell: Cell) -> bool:
+        self.checked.append(cell)
+        return self.is_sound
 
     def warm_up(self, observer: RunObserver) -> None:
         observer.on_warm_up(Cell("a", POINTS[0]))
@@ -180,6 +188,19 @@ def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_the
     assert benchmark(again).conduct()
     assert [made[:3] for made in again.made] == PLANNED[4:]
     assert store.run(run.id).ended_at is not None
+
+
+def test_two_contenders_that_make_the_probe_fail_one_after_the_other_do_not_end_the_run(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    """A harmless program is carried out in their place."""
+    maker = Maker({5: ProbeError, 6: ProbeError, 7: ProbeError}, can_measure=True)
+    assert benchmark(maker).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED
+    assert [trial.outcome for trial in trials[4:7]] == [Outcome.PROBE_FAILED] * 3
+    # Once for each two of them.
+    assert maker.checked == [trials[5].cell]
 
 
 def test_a_contender_that_makes_the_probe_fail_does_not_end_the_run(

@@ -144,9 +144,9 @@ def test_an_interrupted_trial_is_kept_with_what_the_probe_reported(started: Star
     (folder / "interrupted").write_text(probes.INTERRUPTED + "\n")
     body = """
 echo >> count
-[ "$(wc -l < count)" -le 2 ] && exec cat ok
+[ "$(wc -l < count)" -le 2 ] && say ok && exit
 cat phase
-trap 'cat interrupted; exit 0' INT
+trap 'say interrupted; exit 0' INT
 : > ready
 while :; do sleep 0.1; done
 """
@@ -174,11 +174,22 @@ def test_a_probe_that_talks_nonsense_is_two_rows_and_the_end(started: Started, t
 
 
 def test_an_unknown_outcome_is_a_failure_of_the_probe(started: Started) -> None:
-    executor = FakeExecutor({"one": "splendid", "two": "splendid"})
+    executor = FakeExecutor(dict.fromkeys(("one", "two", "true"), "splendid"))
     prepared, store, run = started(executor)
     with pytest.raises(ProbeError, match="2 times in a row, last: .* unknown outcome: splendid"):
         runner.conduct(run, prepared, store, executor, Quiet())
     assert [trial.outcome for trial in store.trials(run)] == [Outcome.PROBE_FAILED] * 2
+
+
+def test_contenders_that_make_the_probe_fail_do_not_end_the_run(started: Started) -> None:
+    """A program that does nothing is carried out in the place of the last one."""
+    executor = FakeExecutor({"one": "splendid", "two": "splendid"})
+    prepared, store, run = started(executor)
+    assert runner.conduct(run, prepared, store, executor, Quiet())
+    harmless = [request for request in executor.requests if request.argv == ("true",)]
+    assert harmless
+    assert {request.cpus for request in harmless} <= {request.cpus for request in executor.requests}
+    assert {trial.outcome for trial in store.trials(run)} <= {Outcome.PROBE_FAILED, Outcome.UNAVAILABLE}
 
 
 def test_a_contender_that_changed_cannot_be_resumed(started: Started, workplace: Path) -> None:

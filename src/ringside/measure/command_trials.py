@@ -155,6 +155,11 @@ class CommandTrials:
         UsageError where it could not be started."""
         return self._execution(block, position, cell, tick, str(block - 1))
 
+    def can_measure(self, cell: Cell) -> bool:
+        """Not worth a try: commands are the user's own, and do nothing to the probe."""
+        del cell
+        return False
+
     def _execution(
         self, block: int, position: int, cell: Cell, tick: Callable[[], None], iteration: str
     ) -> Trial:

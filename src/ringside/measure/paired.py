@@ -44,6 +44,11 @@ class TrialMaker(Protocol):
         """One trial of a cell; `first`: of its block. Raises ProbeError where the probe failed."""
         ...
 
+    def can_measure(self, cell: Cell) -> bool:
+        """Whether the probe carries out a harmless program in the place of a cell's. KeyboardInterrupt passes
+        through."""
+        ...
+
 
 class RunObserver(Protocol):
     """Is called when something happens in a run, to show it."""
@@ -167,10 +172,13 @@ class PairedBenchmark:
                     failing.append(cell.contender)
                 elif not is_left_out:
                     failing.clear()
-                # One contender among others may be the one that does it.
-                is_broken = len(set(failing)) > 1 or len(names) == 1
-                if len(failing) >= MAX_PROBE_FAILURES and is_broken:
+                # One contender among others may be the one that does it; so may two, one after the other.
+                is_suspect = len(set(failing)) > 1 or len(names) == 1
+                if len(failing) < MAX_PROBE_FAILURES or not is_suspect:
+                    continue
+                if not self.maker.can_measure(cell):
                     raise ProbeError(f"the probe failed {len(failing)} times in a row, last: {trial.detail}")
+                failing.clear()
         self.store.end_run(self.run)
         return True
 

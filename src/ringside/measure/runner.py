@@ -24,7 +24,7 @@ from ringside.measure.watch import FileWatch
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, Experiment, Input, Point
 from ringside.model.results import Outcome, Run, Trial
-from ringside.probe.protocol import TrialRequest
+from ringside.probe.protocol import TrialOutcome, TrialRequest
 from ringside.store import Store, now, text_hash
 from ringside.store.plans import KeptSelection, PlannedContender, plan_values, read_plan
 from ringside.workloads import measurement
@@ -373,6 +373,25 @@ class ContenderTrials:
             reference=first,
             host=self._listen_at,
         )
+
+    def can_measure(self, cell: Cell) -> bool:
+        request = self.request(0, 0, cell, first=False)
+        harmless = TrialRequest(
+            argv=("true",),
+            cwd="/",
+            env=request.env,
+            limits=request.limits,
+            cpus=request.cpus,
+            probe_cpus=request.probe_cpus,
+        )
+        try:
+            last = self._executor.trial(harmless)[-1]
+        except ProbeError:
+            return False
+        assert isinstance(last, TrialOutcome)
+        if last.outcome == Outcome.INTERRUPTED:
+            raise KeyboardInterrupt
+        return last.outcome == Outcome.OK
 
     def _seed_of(self, block: int) -> int:
         """The same for all contenders of a block, another in the next."""

@@ -91,6 +91,11 @@ class TargetTrials:
             missing=started.missing if started else (),
         )
 
+    def can_measure(self, cell: Cell) -> bool:
+        """Not worth a try: a target is no program of the engine's, and cannot reach it."""
+        del cell
+        return False
+
 
 def load_message(
     outcome: LoadOutcome, started: Started | None, started_within_s: float | None = None
