@@ -62,6 +62,23 @@ def test_a_workload_with_two_folders(mine: Callable[..., Path]) -> None:
     assert "is finished" in again.stderr
     repeated = ringside("repeat", "latest", "mine", "--with", str(one), "--with", str(other))
     assert "mine at nodes=4" in repeated.stdout
+    assert "as in run" not in repeated.stderr
+
+
+def test_what_goes_on_or_is_repeated_needs_no_with_again(mine: Callable[..., Path]) -> None:
+    one, other = mine("mine"), mine("other")
+    run = json.loads(ringside("run", "ring", "--with", str(one), "--with", str(other), *SMALL).stdout)["run"]
+    used = f"ringside: --with {one} --with {other}, as in run {run}\n"
+    again = ringside("run", "--resume", "latest", "--json")
+    assert used in again.stderr
+    assert "is finished" in again.stderr
+    repeated = ringside("repeat", "latest", "mine")
+    assert used in repeated.stderr
+    assert "mine at nodes=4" in repeated.stdout
+    other.rename(other.with_name("renamed"))
+    repeated = ringside("repeat", "latest", "mine")
+    assert f"ringside: --with {other} of run {run} is not there: name it with --with\n" in repeated.stderr
+    assert "mine at nodes=4" in repeated.stdout
 
 
 def test_an_experiment_with_one_more(mine: Callable[..., Path], add_experiment: Callable[..., None]) -> None:

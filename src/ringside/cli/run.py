@@ -90,11 +90,12 @@ def run(
     """
     from ringside.cli import context, show
     from ringside.cli.on_cluster import engaged
+    from ringside.cli.outside import outside_of
     from ringside.cli.progress import LiveProgress
     from ringside.measure import runner
     from ringside.measure.campaign import Campaign, new_task, resumed_task
     from ringside.measure.executor import LocalExecutor
-    from ringside.measure.suites import Selection
+    from ringside.measure.suites import Selection, runs_of
     from ringside.render.command import with_options
 
     if resume and experiment:
@@ -112,9 +113,11 @@ def run(
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
-    catalogue = context.catalogue(outside)
     if resume:
         storage = context.open_store(store, create=False)
+        outside = outside_of(runs_of(storage, resume)[0], outside)
+    catalogue = context.catalogue(outside)
+    if resume:
         task = resumed_task(resume, storage, catalogue)
     else:
         assert experiment
