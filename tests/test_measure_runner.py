@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ringside.catalogue.loader import Catalogue
+from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure import runner
 from ringside.measure.inputs import Inputs
@@ -470,6 +471,23 @@ def test_requests_of_trials(started: Started) -> None:
         None,
     )
     assert trial.started_at
+
+
+def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Path) -> None:
+    catalogue, executor = context.catalogue(["mine=sleep {port}"]), FakeExecutor()
+    prepared = runner.prepare(
+        dataclasses.replace(catalogue.experiment("fib"), contenders=("mine",), baseline="mine"),
+        catalogue,
+        Toolchain(workplace / "b"),
+        Inputs(workplace / "i"),
+        executor,
+        Quiet(),
+    )
+    maker = runner.ContenderTrials(1, prepared, executor)
+    services = [
+        maker.request(block, 0, Cell("mine", prepared.points[0]), first=False).service for block in (0, 1)
+    ]
+    assert [service and service.ready_s for service in services] == [15.0, 60.0]
 
 
 def test_cells_of_unavailable_contenders_are_not_rehearsed(

@@ -68,6 +68,21 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
     assert "\x1b[31m" not in shown
 
 
+def test_a_long_rehearsal_is_said_once_where_no_line_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("ringside.cli.progress.time.monotonic", lambda: now[0])
+    out = io.StringIO()
+    with LiveProgress(Console(file=out, width=80)) as progress:
+        progress.on_warm_up(cell("a"))
+        for now[0] in (105.0, 111.0, 112.0):
+            progress.on_tick()
+        progress.on_trial_begin(1, cell("a"))
+        now[0] = 200.0
+        progress.on_tick()
+    assert out.getvalue().count("so far") == 1
+    assert "warming up a: 10 s so far\n" in out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("rule", "goal"),
     [

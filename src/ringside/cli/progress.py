@@ -24,6 +24,8 @@ from ringside.workloads.base import Measurement, Workload
 
 # A doing that lasts longer gets its time shown.
 _LONG_S = 2.0
+# After this a log without a live line says what is waited for before the first block.
+_WAIT_S = 10.0
 # More blocks than these are no limit that anyone planned.
 _PLANNED_BLOCKS = 10_000
 
@@ -74,6 +76,7 @@ class LiveProgress:
         self._estimate: Estimate | None = None
         self._announced = 0
         self._failed: set[Cell] = set()
+        self._is_waiting = False
         self._repeat = ""
         self._outside: list[str] = []
 
@@ -156,15 +159,19 @@ class LiveProgress:
 
     def on_warm_up(self, cell: Cell) -> None:
         self._now(f"warming up {cell.contender}")
+        self._is_waiting = True
 
     def on_trial_begin(self, block: int, cell: Cell) -> None:
-        self._block = block
+        self._block, self._is_waiting = block, False
         if not self._live and block != self._announced:
             self._announced = block
             self._print(f"block {block}{self._blocks}{self._left()}")
         self._now(f"{cell.contender}  {cell.point}".rstrip())
 
     def on_tick(self) -> None:
+        if self._is_waiting and not self._live and time.monotonic() - self._since >= _WAIT_S:
+            self._is_waiting = False
+            self._print(f"{self._doing}: {duration(_WAIT_S)} so far")
         self._draw()
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:

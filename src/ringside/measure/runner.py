@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import structs
+
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import BuildError, CatalogueError, ProbeError, UsageError
 from ringside.measure import host, plan, sandbox, surroundings, trials
@@ -36,6 +38,8 @@ _SOURCE_BYTES = 256 * 1024
 _LOG_CHARACTERS = 20_000
 # The longest that a contender is run before the first block.
 _REHEARSAL_S = 60.0
+# A server that takes longer has its whole limit in the first block.
+_REHEARSAL_READY_S = 15.0
 
 
 class PreparationObserver(Protocol):
@@ -359,7 +363,7 @@ class ContenderTrials:
         if block == 0:
             # It is not measured: what hangs need not cost its whole limit here, too.
             limits = replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
-        return trials.request(
+        request = trials.request(
             ready,
             cell,
             workload,
@@ -373,6 +377,10 @@ class ContenderTrials:
             reference=first,
             host=self._listen_at,
         )
+        if block == 0 and request.service:
+            ready_s = min(request.service.ready_s, _REHEARSAL_READY_S)
+            return structs.replace(request, service=structs.replace(request.service, ready_s=ready_s))
+        return request
 
     def can_measure(self, cell: Cell) -> bool:
         request = self.request(0, 0, cell, first=False)
