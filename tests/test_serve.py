@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from ringside.model.results import Run, Trial
+from ringside.render.plots.charts import missing
 from ringside.store import Store, record
 from tests.live_pages import SMALL, Client, serving
 from tests.runs import HOSTILE, make_run
@@ -139,6 +140,18 @@ def test_two_runs_side_by_side(client: Client, stored: tuple[Path, list[str]]) -
     assert "there is no run <code>nothing</code>" in client.page(f"/compare?one={first}&other=nothing")
     assert "share no cell" not in client.page(f"/compare?one={first}&other={other}&metric=cpu_s")
     assert "has no metric" in client.page(f"/compare?one={first}&other={second}&metric=nothing")
+
+
+@pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
+def test_two_runs_have_a_plot_that_needs_no_script(client: Client, stored: tuple[Path, list[str]]) -> None:
+    page = client.page(f"/compare?one={stored[1][0]}&other={stored[1][1]}")
+    assert "Second over first" in page
+    assert '<figure class="history"><figcaption>Per hop</figcaption><svg' in page
+    assert "times the first run (logarithmic)" in page
+
+
+def test_a_report_leads_back_to_the_list(client: Client, stored: tuple[Path, list[str]]) -> None:
+    assert '<a href="/">All runs</a>' in client.page(f"/runs/{stored[1][0]}")
 
 
 def test_the_history_of_an_experiment(client: Client, stored: tuple[Path, list[str]]) -> None:

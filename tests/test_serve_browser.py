@@ -72,6 +72,8 @@ def test_what_changes_is_shown_by_itself(
                 expect(page.locator("#status .state")).to_have_text("in progress")
                 expect(page.locator("#interim")).to_be_visible()
                 expect(page.locator("h2").first).to_contain_text("Interim verdict: time per hop")
+                # It goes on, so nobody is asked to go on with it.
+                expect(page.locator("main")).not_to_contain_text("interrupted")
                 page.locator("#plots").scroll_into_view_if_needed()
                 expect(page.locator("figure svg").first).to_be_visible()
                 assert state_of(page, "trials") == "14"

@@ -4,7 +4,7 @@ which runs of the store belong together, and their analysis."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from ringside.analysis.run import RunAnalysis, analyse, needs_samples
@@ -183,5 +183,10 @@ def _members(store: Store, suite: str) -> list[Run]:
 
 
 def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysis:
-    """The analysis of a run of the store; `for_plots`: with what plots alone need."""
-    return analyse(run, store.trials(run, samples=needs_samples(run)), for_plots=for_plots)
+    """The analysis of a run of the store; `for_plots`: with what plots alone need. Of a run in progress it
+    does not say that the run was interrupted."""
+    analysis = analyse(run, store.trials(run, samples=needs_samples(run)), for_plots=for_plots)
+    if run.ended_at is not None or not store.is_held(run.id):
+        return analysis
+    weak_points = tuple(each for each in analysis.diagnostics if each.code != "unfinished")
+    return replace(analysis, diagnostics=weak_points)

@@ -20,6 +20,8 @@ from ringside.measure.suites import analysis_of, runs_of, single_run
 from ringside.model.results import RunState
 from ringside.render import csv, diagnostics, documents, sentences
 from ringside.render.html import facts
+from ringside.render.html.history import drawing
+from ringside.render.plots import run_diff as run_diff_plot
 from ringside.render.tables import run_diff
 from ringside.serve import compose, content, pages, runs
 from ringside.serve.guard import Guard
@@ -31,6 +33,8 @@ from ringside.serve.worker import Worker
 from ringside.store import Store
 from ringside.text import minute
 
+# Pixels of a plot of a comparison, of which two stand side by side on a wide screen.
+_WIDTH = 620
 _A_YEAR = "public, max-age=31536000, immutable"
 
 
@@ -152,6 +156,8 @@ class Pages:
                 trouble="",
                 diff={
                     "table": run_diff.table(difference),
+                    "plots": (plots := run_diff_plot.chart(difference)),
+                    "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
                     "diagnostics": diagnostics.for_pages(difference.diagnostics),
                     "metrics": both[0].metrics,
                     "metric": metric or "",

@@ -61,7 +61,7 @@ class Content:
 
     def is_fresh(self, progress: Progress) -> bool:
         """Whether it is as good as a new one: the run has not changed, or it is too early for another."""
-        if self.progress.is_over != progress.is_over:
+        if self.progress.state is not progress.state:
             return False
         return self.progress.trials == progress.trials or time.monotonic() - self.made_at_s < self.pause_s
 

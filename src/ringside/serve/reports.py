@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 
 from ringside.measure.suites import runs_of
-from ringside.model.results import Run
+from ringside.model.results import Run, RunState
 from ringside.publish.runs import page_of, render_pages
 from ringside.serve.guard import POLICY
 from ringside.store import Store
@@ -15,8 +15,8 @@ from ringside.store import Store
 # Reports that are kept; one has some megabytes.
 _MOST_KEPT = 6
 
-# A run's id, its trials, its end: what a report depends on.
-_Key = tuple[tuple[str, int, str | None], ...]
+# A run's id, its trials, its state: what a report depends on.
+_Key = tuple[tuple[str, int, RunState], ...]
 
 
 class Reports:
@@ -28,7 +28,7 @@ class Reports:
     def report(self, store: Store, name: str) -> tuple[bytes, str]:
         """The report of a run or of a suite's runs, and its Content-Security-Policy. Raises RingsideError."""
         runs = runs_of(store, name)
-        key = tuple((run.id, *store.progress(run.id)) for run in runs)
+        key = tuple((run.id, *_progress(store, run)) for run in runs)
         if key not in self._kept:
             text = whole_report(store, runs)
             self._kept[key] = (text.encode(), policy_of(text))
@@ -36,6 +36,11 @@ class Reports:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]
+
+
+def _progress(store: Store, run: Run) -> tuple[int, RunState]:
+    trials, ended_at = store.progress(run.id)
+    return trials, store.state(run.id, ended_at)
 
 
 def whole_report(store: Store, runs: Sequence[Run]) -> str:

@@ -30,11 +30,11 @@ def view(history: History, links: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def drawing(spec: Json) -> Markup | None:
-    """A plot as SVG that stands in a page and has its colours, light or dark. None where the package that
-    draws is missing."""
+def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
+    """A plot as SVG that stands in a page and has its colours, light or dark; `width`: of the plot without
+    its axis, in pixels. None where the package that draws is missing."""
     if missing():
         return None
     convert = importlib.import_module("vl_convert")
-    svg: str = convert.vegalite_to_svg(json.dumps({**spec, "width": _WIDTH, "config": config()}))
+    svg: str = convert.vegalite_to_svg(json.dumps({**spec, "width": width, "config": config()}))
     return Markup(svg)
