@@ -18,8 +18,8 @@ from ringside.render.html.style import light_colours
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import Chart, Json, Panel
 
-# Data that only draw: where names stand at the edge, and lines at fixed values.
-MARKS = ("labels", "limits", "one", "equal", "marker")
+# Data that only draw: where names stand at the edge, and lines at fixed values or at the floor of the rows.
+MARKS = ("labels", "floor", "limits", "one", "equal", "marker")
 # Pixels of a panel, whose page would have given it its own; and how many of a PNG stand for one of them.
 _WIDTH = 640
 _SCALE = 2
