@@ -12,14 +12,14 @@ from ringside.text import one_line
 
 _HEIGHT, _SIDE, _SIZE = 20, 6, 11
 _CHARACTER = 6.4
-_MOST = 60
-_MOST_LEADERS = 3
+_MAX_TEXT = 60
+_MAX_LEADERS = 3
 
 
 def badge(analysis: RunAnalysis) -> str:
     """`time per hop | go 61.2 ns`; of several that share the first rank, all of them, or how many."""
     label = analysis.headline.noun
-    message = one_line(_message(analysis), _MOST)
+    message = one_line(_message(analysis), _MAX_TEXT)
     widths = [round(_width(text) + 2 * _SIDE) for text in (label, message)]
     title = one_line(f"{analysis.experiment.title}: {label}: {message}", 200)
     fitted = 'lengthAdjust="spacingAndGlyphs"'
@@ -47,7 +47,7 @@ def _message(analysis: RunAnalysis) -> str:
     value = units.metric_estimate(
         analysis.cell(first[0], analysis.overview_point).metrics[metric.name], metric
     )
-    if len(first) > _MOST_LEADERS:
+    if len(first) > _MAX_LEADERS:
         return f"{len(first)} share the first rank"
     return f"{', '.join(first)} {value}" if len(first) == 1 else f"{' ≈ '.join(first)} {value}"
 

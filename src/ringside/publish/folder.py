@@ -18,7 +18,7 @@ MANIFEST = "ringside.json"
 FORMAT = 1
 # What hosts and version control keep beside a site; never read and never written.
 _OTHERS = {"CNAME"}
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Folder:
 
     def _read_manifest(self) -> None:
         path = self.path / MANIFEST
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise ReportError(f"{path} is no list of Ringside's: name another folder")
         try:
             values = json.loads(path.read_bytes())
