@@ -31,7 +31,7 @@ NGINX = """
 daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors;
 events {{ worker_connections 256; }}
 http {{
-    access_log off; keepalive_timeout {idle}s; keepalive_requests 100; root {folder};
+    access_log off; keepalive_timeout {idle}s; keepalive_requests 5; root {folder};
     client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
     uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
     server {{
@@ -120,7 +120,9 @@ def _uvicorn(instance: Instance) -> tuple[list[str], int]:
 def _hypercorn(instance: Instance) -> tuple[list[str], int]:
     port = free_port()
     words = ["-m", "hypercorn", f"{HERE}/asgi:app", "--bind", f"127.0.0.1:{port}", "--log-level", "ERROR"]
-    words += ["--keep-alive", str(instance.idle_s)]
+    # After a thousand requests it would close a connection of HTTP/2 on which others are in flight.
+    (instance.folder / "hypercorn.toml").write_text("keep_alive_max_requests = 1_000_000_000\n")
+    words += ["--config", "hypercorn.toml", "--keep-alive", str(instance.idle_s)]
     if instance.files:
         words += ["--certfile", instance.files[0], "--keyfile", instance.files[1]]
     return [sys.executable, *words], port

@@ -97,7 +97,8 @@ impl BodyCheck {
         let length = self.equals.as_ref().map_or(state.bytes, Vec::len);
         let matches = match (&self.matches, &self.contains) {
             (Some(pattern), _) => pattern.is_match(&state.tail),
-            (None, Some(_)) => state.contains,
+            // A body without bytes was never looked at.
+            (None, Some(text)) => state.contains || text.is_empty(),
             (None, None) => true,
         };
         match matches && !state.differs && state.bytes == length {
@@ -181,6 +182,7 @@ mod tests {
             let contains = expect(None, Some("aab"));
             assert_eq!(run(&contains, b"xaaaab", step), Ok(()));
             assert_eq!(run(&contains, b"xaaxab", step), Err(ErrorKind::Content));
+            assert_eq!(run(&expect(None, Some("")), b"", step), Ok(()));
             for right in [&b"..200"[..], b"234", b"\xff\xff"] {
                 assert_eq!(run(&matches, right, step), Ok(()));
             }

@@ -186,6 +186,7 @@ impl Shard {
         }
         if !connection.answered {
             connection.answered = true;
+            connection.refusals = 0;
             let first_byte_ns = arrived - connection.sent_ns;
             self.recorder.record.first_byte.add(first_byte_ns);
         }
