@@ -13,7 +13,7 @@ from ringside.serve.guard import POLICY
 from ringside.store import Store
 
 # Reports that are kept; one has some megabytes.
-_MOST_KEPT = 6
+_MAX_KEPT = 6
 
 # A run's id, its trials, its state: what a report depends on.
 _Key = tuple[tuple[str, int, RunState], ...]
@@ -32,7 +32,7 @@ class Reports:
         if key not in self._kept:
             text = whole_report(store, runs)
             self._kept[key] = (text.encode(), policy_of(text))
-            while len(self._kept) > _MOST_KEPT:
+            while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return self._kept[key]
