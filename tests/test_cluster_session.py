@@ -6,6 +6,7 @@ import importlib
 import io
 import socket
 import threading
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -243,6 +244,33 @@ def test_a_client_that_ends_at_once_tries_again_and_one_that_took_long_does_not(
     with pytest.raises(ClusterError, match="cannot be used: gone"):
         session._connect(ray, "ray://h:1", "ray://h:1", {})
     assert ray.inits == 3
+
+
+class Waits:
+    """A Ray of which nothing is ready."""
+
+    def wait(self, refs: list[object], **options: object) -> tuple[list[object], list[object]]:
+        return [], refs
+
+
+def test_a_head_that_is_gone_is_noticed_and_one_that_comes_back_is_forgiven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(0, 10_000, 6))
+    monkeypatch.setattr(session, "monotonic", lambda: next(clock))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        watched = session.Session(Waits(), "auto")
+        watched.ready([], 0)
+        watched.watch_head(address)
+        watched.ready([], 0)
+    watched.ready([], 0)
+    host, _, port = address.rpartition(":")
+    with socket.create_server((host, int(port))):
+        watched.ready([], 0)
+    assert watched._silent_since_s is None
+    with pytest.raises(ClusterError, match="the cluster auto was lost: .*Connection refused"):
+        deque(watched.ready([], 0) for _ in range(9))
 
 
 def test_ray_does_not_print_among_the_data() -> None:

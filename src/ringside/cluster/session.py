@@ -36,6 +36,10 @@ _NAMESPACE = "ringside"
 _CLIENT_PORT = 10001
 _REACH_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 10.0
+# Ray ends the process of a driver that has not reached the cluster's head for a minute; that is no way to end
+# a run. Clients have a server of their own, which says so.
+_LOOK_S = 5.0
+_HEAD_PATIENCE_S = 20.0
 # Ray itself tries three times, each time longer: for half a minute.
 _ATTEMPT_S = 5
 _QUICK_FAILURE_S = 12.0
@@ -74,6 +78,14 @@ class Session:
     def __init__(self, ray: Any, where: str) -> None:
         self.ray = ray
         self.where = where
+        self._head: tuple[str, int] | None = None
+        self._look_at_s = 0.0
+        self._silent_since_s: float | None = None
+
+    def watch_head(self, address: str) -> None:
+        """Have `ready` notice that the cluster's head, at HOST:PORT, is gone."""
+        host, _, port = address.rpartition(":")
+        self._head = (host.strip("[]"), int(port))
 
     def nodes(self) -> list[Node]:
         """The nodes that can run contenders, by name: those that advertise the resource `ringside`, or, where
@@ -109,7 +121,23 @@ class Session:
             done, _ = self.ray.wait(list(refs), num_returns=1, timeout=timeout_s, fetch_local=False)
         except Exception as error:
             raise self.lost(error) from error
+        self._check_head()
         return list(done)
+
+    def _check_head(self) -> None:
+        """Raise ClusterError where the head has not been there for a while."""
+        if self._head is None or monotonic() < self._look_at_s:
+            return
+        self._look_at_s = monotonic() + _LOOK_S
+        try:
+            socket.create_connection(self._head, timeout=_REACH_TIMEOUT_S).close()
+        except OSError as error:
+            if self._silent_since_s is None:
+                self._silent_since_s = monotonic()
+            elif monotonic() - self._silent_since_s > _HEAD_PATIENCE_S:
+                raise self.lost(error) from error
+        else:
+            self._silent_since_s = None
 
     def result(self, ref: Any) -> Any:
         """What a method of an actor returned; waits for it. Raises NodeLostError where the actor or its node
@@ -174,6 +202,8 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
         warnings.filterwarnings("ignore", module=r"ray\b")
         _connect(ray, where, address, options)
         session = Session(ray, where)
+        if not address.startswith("ray://"):
+            session.watch_head(ray.get_runtime_context().gcs_address)
         try:
             yield session
         finally:
