@@ -251,6 +251,16 @@ def test_protocol_lines(output: bytes, problem: str) -> None:
     assert problem in came if problem else not came
 
 
+def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> None:
+    Path("perl").mkdir()
+    for name in ("contender.toml", "perl/ring.pl"):
+        Path(name).touch()
+    assert "contender.toml is a file: name its folder, as in `ringside check .`" in complaint(
+        "check", "contender.toml"
+    )
+    assert "is a file: name its folder, as in `ringside check ./perl`" in complaint("check", "./perl/ring.pl")
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [

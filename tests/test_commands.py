@@ -36,7 +36,7 @@ POINT = Point(())
         (["true", "/etc/passwd"], [], [], "chmod"),
         (["true", "cat"], ["x", "x"], [], "differ"),
         (["true", "cat"], ["B"], [], "differ"),
-        (["true", "cat"], [""], [], "not be empty"),
+        (["true", "cat"], [""], [], "a name is empty"),
         (["true", "cat"], ["a", "b", "c"], [], "3 names"),
         (["true", "cat", "ls"], [], ["true", "true"], "--prepare"),
         (["true", "a\0b"], [], [], "NUL"),
@@ -221,9 +221,9 @@ def test_messages(texts: tuple[str, ...], message: str) -> None:
 
 def test_messages_about_names_and_options() -> None:
     assert refusal("true", names=("a", "b")) == "2 names for 1 command: at most one -n for each"
-    differ = "names must differ and not be empty: "
-    assert refusal("true", "true", names=("x", "x")) == f"{differ}x, x"
-    assert refusal("true", "true", names=("",)) == f"{differ}, B"
+    assert refusal("true", "true", names=("x", "x")) == "names must differ: x, x"
+    for empty in ("", " "):
+        assert refusal("true", "true", names=(empty,)) == "a name is empty: give each -n a word"
     three = ("true", "true", "true")
     for option, hooks in {
         "--prepare": Hooks(prepares=("true", "true")),

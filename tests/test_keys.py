@@ -184,6 +184,15 @@ def test_a_mistake_in_a_manifest_has_its_line(workplace: Path, before: str, afte
     assert mistake(workplace, "contenders", MANIFEST.replace(before, after, 1)).startswith(line)
 
 
+def test_a_runtime_without_a_name(workplace: Path) -> None:
+    text = MANIFEST.replace("[runtime.python]", "[runtime]", 1)
+    line = text.splitlines().index("[runtime]") + 2
+    key = text.splitlines()[line - 1].partition(" ")[0]
+    assert mistake(workplace, "contenders", text).endswith(
+        f"contender.toml:{line}: `{key}` stands below [runtime]: name the table, as [runtime.NAME]"
+    )
+
+
 def test_the_nearest_of_a_few_words(workplace: Path) -> None:
     text = 'class = "flor"\n' + MANIFEST
     assert mistake(workplace, "contenders", text).endswith('not "flor"; did you mean "floor"?')

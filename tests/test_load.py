@@ -51,8 +51,8 @@ def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         (["http://h/", "--seed", "1"], "--seed is for --poisson, {random:…} or --vs"),
         (["http://h/", "--blocks", "1"], "--blocks is for --vs"),
         (["http://h/", "--engines", "2"], "--engines is for --from"),
-        (["http://h/", "--from", "auto", "--engines", "a,,b"], "'--engines': 'a,,b' no list of nodes"),
-        (["http://h/", "--from", "auto", "--engines", "0"], "'--engines': '0' out of range: 1 to 1,000"),
+        (["http://h/", "--from", "auto", "--engines", "a,,b"], "'--engines': 'a,,b' is no list of nodes"),
+        (["http://h/", "--from", "auto", "--engines", "0"], "'--engines': '0' is out of range: 1 to 1,000"),
         (["http://h/", "--from", "nowhere", "--seed", "1"], "--seed is for --poisson"),
         (
             ["stream+http://h/", "--from", "auto", "--due-field", "x"],
@@ -67,7 +67,7 @@ def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         (["http://h/", "--staircase", "1:1s", "--vs", "http://h/"], "instead of --staircase"),
         (["stream+http://h/", "--vs", "stream+http://h/"], "by --interval or --due-field"),
         (["http://h/", "--expect-pattern", "a", "--expect-body", "a"], "--expect-pattern excludes"),
-        (["http://127.0.0.1:1/", "--expect-pattern", "a["], 'matches: "a[": unclosed character class'),
+        (["http://127.0.0.1:1/", "--expect-pattern", "a["], '--expect-pattern "a[": unclosed character'),
         (["http://nobody.invalid/"], "the host nobody.invalid has no address"),
     ],
 )

@@ -107,6 +107,7 @@ def test_a_helper_comes_with_the_programs_that_need_it(workplace: Path) -> None:
     ("words", "text"),
     [
         (("mine", "--language", "cobol"), "there is no language `cobol`; known: c, "),
+        (("mine", "--language", "perl"), "CONTRIBUTING.md of Ringside shows how to write a contender"),
         (("mine", "--language", "pyton"), "did you mean python?"),
         (("Mine", "--language", "c"), "the name `Mine` may hold a-z"),
         (("../mine", "--language", "c"), "the name `../mine` may hold a-z"),
@@ -124,6 +125,12 @@ def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: 
     assert text in complaint("new", "contender", *words)
     assert list(Path("taken").iterdir()) == []
     assert not Path("mine").exists()
+
+
+def test_nothing_but_contenders_is_made(complaint: Callable[..., str]) -> None:
+    assert "`thing` cannot be made, only a contender: ringside new contender NAME" in complaint(
+        "new", "thing"
+    )
 
 
 def test_every_template_belongs_to_a_language() -> None:

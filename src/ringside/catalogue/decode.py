@@ -28,10 +28,25 @@ def decode(file: TomlFile, schema: type[T]) -> T:
         expected, value = shapes.type_at(root, keys), value_at(file.data, keys)
         if isinstance(expected, inspect.StructType) and isinstance(value, dict):
             raise _key_error(file, keys, value, expected, root) from None
+        if _lacks_name(root, keys, value):
+            header = f"[{'.'.join(map(str, keys[:-1]))}"
+            message = f"`{keys[-1]}` stands below {header}]: name the table, as {header}.NAME]"
+            raise file.error(message, keys) from None
         message = f"{_name(keys)} must be {shapes.describe(expected)}, not {_show(value)}"
         if isinstance(value, str) and (near := nearest(value, shapes.literals(expected))):
             message += f"; did you mean {_show(near)}?"
         raise file.error(message, keys) from None
+
+
+def _lacks_name(root: inspect.Type, keys: tuple[Key, ...], value: object) -> bool:
+    """Whether a key of a named table, such as [runtime.NAME], stands below the header without the name."""
+    if not keys or isinstance(value, dict):
+        return False
+    parent = shapes.plain(shapes.type_at(root, keys[:-1]))
+    named = parent.value_type if isinstance(parent, inspect.DictType) else None
+    return isinstance(named, inspect.StructType) and any(
+        field.encode_name == keys[-1] for field in named.fields
+    )
 
 
 def nearest(name: str, names: Sequence[str]) -> str | None:

@@ -7,7 +7,8 @@ import os
 import resource
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import click
 from ringside.cli import streams
 from ringside.cli.load_options import LoadArguments, load_options
 from ringside.cli.sections import Command
-from ringside.errors import UsageError
+from ringside.errors import ProbeError, UsageError
 from ringside.text import one_line
 
 if TYPE_CHECKING:
@@ -52,6 +53,31 @@ def load(context: click.Context, /, **values: Any) -> int:
     for each in (parsed[0], other) if other else (parsed[0],):
         if not _is_ready(each, arguments.wait_ready_s):
             return EXIT_FAILED
+    with _pattern_refused():
+        return _carry_out(arguments, parsed, weights, other, plan, seed)
+
+
+@contextmanager
+def _pattern_refused() -> Iterator[None]:
+    """The probe alone knows its patterns; its refusal of one is a wrong use of the option."""
+    try:
+        yield
+    except ProbeError as error:
+        _, refused, why = str(error).partition("expect: matches: ")
+        if not refused:
+            raise
+        raise UsageError(f"--expect-pattern {one_line(why)}: write a regular expression") from error
+
+
+def _carry_out(
+    arguments: LoadArguments,
+    parsed: Sequence[Target],
+    weights: Sequence[int],
+    other: Target | None,
+    plan: LoadPlan,
+    seed: int,
+) -> int:
+    """The load, or the comparison with another target. The exit status."""
     if other is None:
         return _load(arguments, list(zip(parsed, weights, strict=True)), plan)
     from ringside.cli import load_versus

@@ -8,9 +8,21 @@ from pathlib import Path
 
 import click
 
+from ringside.errors import UsageError
+from ringside.text import one_line
+
+
+def _check_kind(_context: click.Context, _parameter: click.Parameter, kind: str) -> str:
+    if kind != "contender":
+        raise UsageError(
+            f"`{one_line(kind, 40)}` cannot be made, only a contender: ringside new contender NAME "
+            "--language L"
+        )
+    return kind
+
 
 @click.command()
-@click.argument("kind", type=click.Choice(("contender",)))
+@click.argument("kind", metavar="{contender}", callback=_check_kind)
 @click.argument("name")
 @click.option("--language", required=True, metavar="L", help="Its language, such as python, go, rust, c.")
 @click.option(

@@ -160,8 +160,10 @@ def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
         raise UsageError(f"{named}: at most one -n for each")
     own_names = [one_line(name, 60) for name in names]
     all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
-    if len(set(all_names)) != len(all_names) or not all(all_names):
-        raise UsageError(f"names must differ and not be empty: {', '.join(all_names)}")
+    if not all(name.strip() for name in all_names):
+        raise UsageError("a name is empty: give each -n a word")
+    if len(set(all_names)) != len(all_names):
+        raise UsageError(f"names must differ: {', '.join(all_names)}")
     return all_names
 
 

@@ -20,7 +20,10 @@ def contender_files(name: str, language: str, workloads: Sequence[str]) -> dict[
         raise UsageError(f"the name `{name}` {NAME_RULE}")
     chosen = ALIASES.get(language.lower(), language.lower())
     if chosen not in LANGUAGES:
-        raise unknown("language", language, LANGUAGES)
+        way_out = (
+            "CONTRIBUTING.md of Ringside shows how to write a contender in another one: begin with a copy"
+        )
+        raise unknown("language", language, LANGUAGES, way_out)
     kind = LANGUAGES[chosen]
     for workload in workloads:
         if workload not in ALL_WORKLOADS:
