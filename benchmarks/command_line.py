@@ -1,4 +1,5 @@
-"""`ringside --help` (target: 100 ms) and a report of 1,000 trials (target: 3 s), beside a bare Python."""
+"""`ringside --help` (target: 100 ms), a report of 1,000 trials (target: 3 s), and the first verdict on two
+commands of some 20 ms that differ by half (target: 3 s), beside a bare Python."""
 
 from __future__ import annotations
 
@@ -43,6 +44,10 @@ def main() -> int:
         command = (RINGSIDE, "report", "--store", where, "-o", page)
         sides = {"ringside report": lambda: timed(*command), "python -c pass": lambda: timed(*bare)}
         tell(take_turns(sides, 7), "ms", "python -c pass")
+        print("`ringside vs 'sleep 0.02' 'sleep 0.03'` up to its verdict, whole process")
+        verdict = (RINGSIDE, "vs", "--store", str(Path(folder) / "vs.sqlite"), "sleep 0.02", "sleep 0.03")
+        sides = {"ringside vs": lambda: timed(*verdict), "python -c pass": lambda: timed(*bare)}
+        tell(take_turns(sides, 5), "ms", "python -c pass")
     return 0
 
 

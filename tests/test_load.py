@@ -51,7 +51,7 @@ def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         (["http://h/", "--seed", "1"], "--seed is for --poisson, {random:…} or --vs"),
         (["http://h/", "--blocks", "1"], "--blocks is for --vs"),
         (["http://h/", "--engines", "2"], "--engines is for --from"),
-        (["http://h/", "--from", "auto", "--engines", "a,,b"], "'--engines': 'a,,b' is no list of nodes"),
+        (["http://h/", "--from", "auto", "--engines", "a,,b"], "'--engines': 'a,,b' is not a list of nodes"),
         (["http://h/", "--from", "auto", "--engines", "0"], "'--engines': '0' is out of range: 1 to 1,000"),
         (["http://h/", "--from", "nowhere", "--seed", "1"], "--seed is for --poisson"),
         (

@@ -20,17 +20,17 @@ Add = Callable[..., None]
 REPLACED = {
     "the latest if left out": r"Export RUN \(default: latest\)",
     "The tables of RUN, the latest": r"Show RUN's tables \(default: latest\)",
-    "Of the engine.": "",
-    "Before each time, unmeasured": "",
-    "So many, neither more nor fewer": "",
-    "At most so long": "",
-    "A command that fails counts all the same": "",
-    "So many of them at one time": "",
+    "Of the engine.": "Requests in flight on a connection of HTTP/2",
+    "Before each time, unmeasured": "Run before each execution, untimed",
+    "So many, neither more nor fewer": "Exactly N executions of each command",
+    "At most so long": "Time limit of one execution",
+    "A command that fails counts all the same": "Include failed executions",
+    "So many of them at one time": r"Open at one time \[default: 64",
     "each written as one word": "each quoted as one argument",
     "blocks, it takes": r"too few blocks",
-    "times as long [default": "",
-    "prints something else than": "",
-    "ended with a failure, which counted": "",
+    "times as long [default": "Ratios closer to 1 than this are equivalent",
+    "prints something else than": "differs from that of",
+    "ended with a failure, which counted": "failures included",
     "pairs inside blocks stand it": "paired ratios are robust to this",
     "a machine of one's own": "use a dedicated machine",
     "has a figure of both": r"No block measured the",
@@ -40,7 +40,7 @@ REPLACED = {
     "tells no version": "printed no recognisable version",
     "see the log, mend it": "fix the error in",
     "is no whole number": "must be an integer",
-    "https is not spoken": "",
+    "https is not spoken": "the server does not speak HTTP/2",
     "are told of": "",
     "it says first": "announces that first",
     "is of use by itself": "",
@@ -77,6 +77,11 @@ def test_a_sentence_was_replaced(before: str, after: str) -> None:
     assert lines_with(before, "-F") == ""
     if after:
         assert lines_with(after, "-E")
+
+
+def test_the_readme_says_what_other_tools_are_for() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "To measure a function inside a Python process, use pyperf." in text
 
 
 @pytest.mark.parametrize(
