@@ -6,9 +6,10 @@ import pytest
 from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
-from ringside.render import terminal
+from ringside.render import answers, terminal
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableCell, TableData
+from ringside.render.tables import answer_table
 from tests.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
 
 MANY = [point(nodes=number) for number in range(1, 6)]
@@ -34,6 +35,11 @@ def printed(run: RunAnalysis, width: int) -> str:
     return out.getvalue()
 
 
+def answer_of(run: RunAnalysis) -> str:
+    """The beginning of its answer, which is in one line on any screen."""
+    return answers.text(run)[:20]
+
+
 @pytest.mark.parametrize("points", [1, 4, 5])
 @pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_tables_fit_the_screen(points: int, width: int) -> None:
@@ -55,11 +61,11 @@ def test_small_bars_show_the_headline_of_each() -> None:
     text = printed(run_at(1), 200)
     bars = {line.split()[0]: line.count("█") for line in text.splitlines() if "█" in line}
     assert bars == {"erlang": 1, "go": 2, "stackless-pypy": 8}
-    assert "▎" in next(line for line in text.splitlines() if line.startswith("erlang"))
+    assert "▎" in next(line for line in text.splitlines() if line.startswith("erlang") and "█" in line)
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
     terminal.show(run_at(1), Console(file=out, width=200))
     out.seek(0)
-    assert "?" * 3 not in out.read().split("Contenders")[0].replace("(?", "")
+    assert "?" * 3 not in out.read().split(answer_of(run_at(1)))[1]
 
 
 def test_columns_that_do_not_fit_follow_in_a_table_of_their_own() -> None:
@@ -94,8 +100,22 @@ def test_lists_leave_out_what_is_empty() -> None:
     ]
 
 
-def test_diagnostics_stand_below() -> None:
-    assert "Warning: The run was interrupted: its figures come" in printed(run_at(1), 120)
+@pytest.mark.parametrize("points", [1, 4, 5])
+def test_the_answer_and_its_table_are_the_last(points: int) -> None:
+    """Behind the other tables and the warnings, so that they are what a screen still shows."""
+    run = run_at(points)
+    text = printed(run, 120)
+    contenders, warning, answer = (
+        text.index(each)
+        for each in ("Contenders", "Warning: The run was interrupted: its figures come", answer_of(run))
+    )
+    assert contenders < warning < answer
+    table = text[answer:]
+    # A table whose rows are points has no bars.
+    assert ("█" in table) == (points < 5)
+    assert "Warning" not in table
+    assert "stackless-pypy" in table
+    assert text.splitlines().count(answer_table(run).title) == 1
 
 
 def test_hostile_text_is_text() -> None:

@@ -63,11 +63,12 @@ def present(
             terminal.show(analyses[0], console)
         else:
             parts = analyse_suite(analyses)
-            terminal.show_overview(parts, console)
             for analysis in analyses if with_parts else ():
                 console.print()
                 terminal.show_part(analysis, console)
+            # The overview last: it is what a screen still shows.
             terminal.show_rest(parts, console)
+            terminal.show_overview(parts, console)
         if hint:
             command = f"ringside report {suite or runs[0].id}"
             print(f"\nFor an HTML report: {command} (writes report.html)", file=sys.stderr)

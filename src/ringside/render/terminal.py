@@ -20,7 +20,7 @@ from ringside.render.bars import bar
 from ringside.render.heading import heading, machine
 from ringside.render.sentences import Sentence
 from ringside.render.table import TableCell, TableData, column_kinds
-from ringside.render.tables import part_tables, tables
+from ringside.render.tables import answer_table, part_tables, tables
 from ringside.render.tables.contenders import contender_table
 from ringside.render.tables.overview import table as overview_table
 from ringside.text import one_line
@@ -32,38 +32,41 @@ _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold
 
 
 def show(analysis: RunAnalysis, console: Console) -> None:
-    """Print a run: what it was, its tables, its diagnostics."""
+    """Print a run: what it was, and what stands around its figures; at the end, where a screen stays, the
+    answer and the table that it comes from."""
     console.print(Text(one_line(analysis.experiment.title), style="bold"))
     console.print(Text(one_line(heading(analysis))))
     console.print(Text(machine(analysis.run.host)), style="dim")
-    for table in tables(analysis):
+    last = answer_table(analysis)
+    for table in (each for each in tables(analysis) if each != last):
         console.print()
         render(table, console)
-    _answer(analysis, console)
     diagnose(analysis.diagnostics, console)
+    _answer(analysis, last, console)
 
 
 def show_part(analysis: RunAnalysis, console: Console) -> None:
     """Print a run that is a part of a suite, without what `show_rest` says once of all parts."""
     console.print(Text(one_line(analysis.experiment.title), style="bold"))
     console.print(Text(one_line(heading(analysis))))
-    for table in part_tables(analysis):
+    last = answer_table(analysis)
+    for table in (each for each in part_tables(analysis) if each != last):
         console.print()
         render(table, console)
-    _answer(analysis, console)
     diagnose(analysis.own_diagnostics, console)
+    _answer(analysis, last, console)
     console.print()
     console.rule()
 
 
 def show_overview(suite: SuiteAnalysis, console: Console) -> None:
-    """Print how the contenders of a suite compare in each of its problems, and the answer of each."""
-    console.print()
-    render(overview_table(suite.overview), console)
+    """Print the answer of each problem of a suite, and how the contenders compare in all of them."""
     console.print()
     for column in suite.overview.columns:
         answer = one_line(answers.text(column.analysis), most=1000)
         console.print(Text.assemble((f"{one_line(column.label)}: ", "bold"), answer))
+    console.print()
+    render(overview_table(suite.overview), console)
 
 
 def show_rest(suite: SuiteAnalysis, console: Console) -> None:
@@ -75,9 +78,11 @@ def show_rest(suite: SuiteAnalysis, console: Console) -> None:
     diagnose(suite.machine_diagnostics, console)
 
 
-def _answer(analysis: RunAnalysis, console: Console) -> None:
+def _answer(analysis: RunAnalysis, table: TableData, console: Console) -> None:
     console.print()
     console.print(Text(one_line(answers.text(analysis), most=1000), style="bold"))
+    console.print()
+    render(table, console)
 
 
 def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:

@@ -27,6 +27,12 @@ def part_tables(analysis: RunAnalysis) -> list[TableData]:
     return [*figures(analysis), *([failures] if failures else [])]
 
 
+def answer_table(analysis: RunAnalysis) -> TableData:
+    """The one of the tables that the answer in words comes from."""
+    is_split = len(analysis.points) <= _POINT_TABLES
+    return figures(analysis)[analysis.points.index(analysis.overview_point) if is_split else 0]
+
+
 def figures(analysis: RunAnalysis) -> list[TableData]:
     """The tables of what was measured."""
     if len(analysis.points) <= _POINT_TABLES:
