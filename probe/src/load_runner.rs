@@ -238,7 +238,7 @@ impl<'a> LoadRunner<'a> {
             }
             let (word, why) = report::verdict(&load.plan, &load.outcome);
             if word == "load-failed" {
-                let why = format!("{}, {name}: {why}", step.name);
+                let why = format!("{}: {why}", place(&step.name, name));
                 return Err(Cause::LoadFailed(why));
             }
             if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
@@ -299,6 +299,14 @@ impl<'a> LoadRunner<'a> {
     }
 }
 
+/// Where in a trial a load was: its step, and its own name where a step has several.
+fn place(step: &str, name: &str) -> String {
+    match name {
+        "all" => format!("step {step}"),
+        name => format!("step {step}, load {name}"),
+    }
+}
+
 /// The cause to end the trial where replies were wrong.
 fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
     let wrong = [
@@ -318,7 +326,8 @@ fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
             first => format!("; the first: {first}"),
         };
         Cause::WrongEvidence(format!(
-            "{step}, {name}: {wrong} of {all} answers were not what was expected{first}"
+            "{}: {wrong} of {all} answers were not what was expected{first}",
+            place(step, name)
         ))
     })
 }
@@ -345,7 +354,8 @@ fn too_many_lost(record: &Record) -> bool {
 fn judge_lost(step: &str, name: &str, record: &Record) -> Option<Cause> {
     too_many_lost(record).then(|| {
         Cause::LoadFailed(format!(
-            "{step}, {name}: {} requests of {} lost their connection before the answer",
+            "{}: {} requests of {} lost their connection before the answer",
+            place(step, name),
             lost(record),
             record.replies.requests + lost(record)
         ))
@@ -361,6 +371,7 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
             .collect();
         texts.join(", ")
     };
+    let place = place(step, name);
     let sequence = named(&record.sequence.named());
     let fed = format!(
         "{} of {} connections were fed",
@@ -368,7 +379,7 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
     );
     if !sequence.is_empty() {
         let chunks = record.chunks;
-        let why = format!("{step}, {name}: {sequence}, in {chunks} chunks; {fed}");
+        let why = format!("{place}: {sequence}, in {chunks} chunks; {fed}");
         return Some(Cause::WrongEvidence(why));
     }
     let errors: Vec<_> = ErrorKind::NAMES
@@ -379,12 +390,12 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
     // A failed connect is retried: it does not matter when all were fed in the end.
     let lost = &errors[ErrorKind::Send as usize..];
     if record.fed < plan.connections as u64 || lost.iter().any(|(_, count)| *count > 0) {
-        let why = format!("{step}, {name}: {fed}; errors: {}", named(&errors));
+        let why = format!("{place}: {fed}; errors: {}", named(&errors));
         return Some(Cause::LoadFailed(why));
     }
     if record.silent > 0 {
         let why = format!(
-            "{step}, {name}: {} of {} connections had fallen silent",
+            "{place}: {} of {} connections had fallen silent",
             record.silent, plan.connections
         );
         return Some(Cause::LoadFailed(why));

@@ -71,7 +71,7 @@ fn servers_that_answer_wrongly_or_not_at_all() {
     let request = service("lies", json!([step("all", plan(json!({})))]));
     run(&request).is(
         "wrong-evidence",
-        "all, all: 1 of 20 answers were not what was expected; the first: 'GET /' was answered with 'hell0' \
+        "step all: 1 of 20 answers were not what was expected; the first: 'GET /' was answered with 'hell0' \
          instead of 'hello'",
     );
     let request = service(

@@ -198,7 +198,7 @@ fn what_engines_elsewhere_saw_is_judged_as_here() {
     driven.carry_out(2);
     driven.end().is(
         "wrong-evidence",
-        "all, all: 1 of 20 answers were not what was expected; the first: 'GET /' was answered with 'hell0' \
+        "step all: 1 of 20 answers were not what was expected; the first: 'GET /' was answered with 'hell0' \
          instead of 'hello'",
     );
     let silent = step("all", plan(json!({"timeout_s": 1})));

@@ -212,6 +212,25 @@ fn certificates_that_are_not_accepted() {
 }
 
 #[test]
+fn a_server_without_tls_ends_the_load_at_once() {
+    let server = Server::start(|mut stream, _| {
+        let mut hello = [0; 1024];
+        let _ = stream.read(&mut hello);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    // It ends long before its duration: no other connection would succeed.
+    let changes = secure(json!({"requests": null, "duration_s": 1000, "connections": 4}));
+    for outcome in both(&plan(&server, changes)) {
+        assert_eq!(outcome["outcome"], "load-failed");
+        assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
+        let attempts = outcome["errors"]["tls"].as_u64().unwrap();
+        assert!(attempts <= 8, "{outcome:#}");
+        let detail = outcome["detail"].as_str().unwrap();
+        assert!(detail.contains("what it sends is not TLS"), "{detail}");
+    }
+}
+
+#[test]
 fn certificates_that_the_user_named() {
     let server = replying("own", OK);
     for (host, kinds) in [("localhost", vec![]), ("127.0.0.1", vec!["certificate"])] {

@@ -35,14 +35,16 @@ impl Shard {
             && connections.all(|connection| connection.pending_ns.is_none())
     }
 
-    /// Whether no server listens at any address of the target, or none whose certificate is accepted. Connections take
-    /// addresses in turn: where there are several, each connection must have failed before that is known.
+    /// Whether no server listens at any address of the target, or none that speaks TLS, and HTTP/2, as asked and whose
+    /// certificate is accepted. Connections take addresses in turn: where there are several, each connection must have
+    /// failed before that is known.
     fn is_hopeless(&self) -> bool {
         let record = &self.recorder.record;
         let refused = [
             ErrorKind::ConnectRefused,
             ErrorKind::Certificate,
             ErrorKind::NoHttp2,
+            ErrorKind::Tls,
         ]
         .map(|kind| record.replies.errors[kind as usize])
         .into_iter()
