@@ -184,6 +184,11 @@ def test_a_mistake_in_a_manifest_has_its_line(workplace: Path, before: str, afte
     assert mistake(workplace, "contenders", MANIFEST.replace(before, after, 1)).startswith(line)
 
 
+def test_a_title_says_something(workplace: Path) -> None:
+    text = MANIFEST.replace('title = "T"', 'title = " "')
+    assert mistake(workplace, "contenders", text).startswith("contender.toml:1: `title` is empty")
+
+
 def test_a_runtime_without_a_name(workplace: Path) -> None:
     text = MANIFEST.replace("[runtime.python]", "[runtime]", 1)
     line = text.splitlines().index("[runtime]") + 2

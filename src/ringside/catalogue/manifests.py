@@ -34,6 +34,8 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
     if not NAME.fullmatch(folder.name):
         raise CatalogueError(f"{path}: the folder's name {NAME_RULE}")
     manifest = decode(file, ManifestFile)
+    if not manifest.title.strip():
+        raise file.error("`title` is empty: write the contender's name in tables", ("title",))
     for index, build in enumerate(manifest.build):
         check_placeholders(file, build.command, ("runtime", "build"), ("build", index, "command"))
     runtimes = {name: _runtime(file, name, table) for name, table in manifest.runtime.items()}
