@@ -1,7 +1,8 @@
-"""Processes that a test has started: which there are, and waiting until they are gone."""
+"""Processes that a test has started: which there are, on which ports, and waiting until they are gone."""
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,3 +26,9 @@ def is_over(is_gone: Callable[[], bool], patience_s: float = 15) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def is_refused(port: int) -> bool:
+    """Whether nothing listens on a port of 127.0.0.1."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) != 0

@@ -80,7 +80,7 @@ def kill_a_worker(process: subprocess.Popen[bytes]) -> list[int]:
     """Wait until the program has workers that have computed for a while, kill one of them, and give all."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        workers = [pid for pid in descendants(process.pid) if _cpu_ticks(pid) > 20]
+        workers = [pid for pid in descendants(process.pid) if cpu_ticks(pid) > 20]
         if workers:
             everyone = descendants(process.pid)
             os.kill(workers[-1], signal.SIGKILL)
@@ -89,7 +89,7 @@ def kill_a_worker(process: subprocess.Popen[bytes]) -> list[int]:
     raise AssertionError("no worker ever computed")
 
 
-def _cpu_ticks(pid: int) -> int:
+def cpu_ticks(pid: int) -> int:
     with suppress(OSError, IndexError, ValueError):
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return int(fields[11]) + int(fields[12])

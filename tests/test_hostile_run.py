@@ -7,7 +7,6 @@ import json
 import os
 import random
 import runpy
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +19,9 @@ from ringside.measure.blocks import blocks
 from ringside.model.design import Point
 from tests.command_line import ringside
 from tests.fake_contenders import FAKES, write_server
-from tests.processes import processes_of
-from tests.test_attacks import attack, has_own_namespaces
+from tests.processes import is_refused, processes_of
 from tests.test_faults import HAS_MOUNTS, shell
+from tests.test_attacks import attack, has_own_namespaces
 
 Add = Callable[..., None]
 
@@ -36,7 +35,7 @@ HARMLESS = {
     *("stops-ringside", "slows-the-probe", "makes-the-probe-idle", "moves-a-thread-of-the-probe"),
     *("moves-the-probe", "writes-to-the-probe", "reads-the-probes-memory", "leaves-its-cgroup"),
     *("keeps-a-port", "deletes-the-store", "deletes-a-build", "overwrites-a-build", "overwrites-sources"),
-    *("leaves-files", "daemonises", "never-reads-stdin", "dawdles"),
+    *("leaves-files", "daemonises", "never-reads-stdin", "dawdles", "listens-meanwhile"),
 }
 OUTCOMES = {
     **dict.fromkeys(("hangs-at-once", "hangs-while-working", "hangs-after-its-result"), "timed-out"),
@@ -108,11 +107,6 @@ def seed_of(contenders: Sequence[str]) -> int:
             return seed
 
 
-def is_refused(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) != 0
-
-
 def test_all_attacks_beside_honest_programs(
     workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,13 +160,14 @@ def test_all_attacks_beside_honest_programs(
 
     # Nothing is left: no process, no port, no file but what programs wrote into folders that all share.
     assert not processes_of(workplace)
-    assert is_refused(int((workplace / "kept-port").read_text()))
+    for note in ("kept-port", "ports"):
+        assert all(is_refused(int(port)) for port in (workplace / note).read_text().split())
     left = f"ringside-fake-{workplace.stat().st_ino}"
     shared = Path("/dev/shm", left)
     assert shared.exists(), "docs/RELIABILITY.md says that it stays"
     shared.unlink()
     assert os.listdir(temporary) == [left]
-    known = {".ringside", "contenders", "experiments", "kept-port", "marker", "small-disk"}
+    known = {".ringside", "contenders", "experiments", "kept-port", "ports", "marker", "small-disk"}
     assert set(os.listdir(workplace)) == known
     assert {path.suffix for path in (workplace / ".ringside").iterdir()} <= {"", ".sqlite"}
     # The store is whole, and can be read again.
@@ -188,6 +183,7 @@ SERVERS = {
     "ready-too-soon": ("wrong-evidence", "which has no listener on 127.0.0.1"),
     "hides-behind-another": ("wrong-evidence", "which is another program's"),
     "answers-unasked": ("wrong-evidence", "answers were not what was expected"),
+    "sends-without-end": ("load-failed", "nothing was answered as expected: too-large"),
     "dies": ("crashed", "exit status 3"),
     "lies": ("wrong-evidence", "answers were not what was expected"),
 }
@@ -221,6 +217,23 @@ def test_hostile_servers_beside_honest_ones(workplace: Path, foreign_port: str) 
     for name, (outcome, reason) in SERVERS.items():
         assert cells[name]["outcomes"] == {outcome: BLOCKS}, cells[name]
         assert reason in cells[name]["reason"]
+    assert not processes_of(workplace)
+
+
+def test_a_server_of_chunks_without_end(workplace: Path) -> None:
+    """It cannot hold a trial beyond its limit."""
+    for name, how in (("chunks", "sends-chunks-without-end"), ("pieces", "sends-without-end")):
+        write_server(workplace / "contenders" / name, how)
+        manifest = workplace / "contenders" / name / "contender.toml"
+        manifest.write_text(manifest.read_text().replace("[workload.fib]", "[workload.feed]"))
+    (workplace / "experiments").mkdir()
+    (workplace / "experiments" / "feed.toml").write_text(
+        'title = "Feed"\nworkload = "feed"\ncontenders = ["chunks", "pieces"]\nblocks = 1\n'
+        "[factors]\nconnections = 2\nseconds = 1\n[limits]\nwall_s = 5\n"
+    )
+    document = json.loads(ringside("run", "feed", "--json", status=1, timeout_s=120).stdout)
+    outcomes = {cell["contender"]: cell["outcomes"] for cell in document["cells"]}
+    assert outcomes == {"chunks": {"timed-out": 1}, "pieces": {"wrong-evidence": 1}}
     assert not processes_of(workplace)
 
 

@@ -177,6 +177,13 @@ def keep_port():
         time.sleep(0.01)
 
 
+def listen_meanwhile():
+    """As long as it runs; the ports of all its trials are in a file."""
+    listen_meanwhile.listener = socket.create_server(("127.0.0.1", 0))
+    with open(os.path.join(WORKPLACE, "ports"), "a") as file:
+        print(listen_meanwhile.listener.getsockname()[1], file=file)
+
+
 def fill_disk():
     """A small disk of a test's, or what a limit allows; never the machine's."""
     folder = os.path.join(WORKPLACE, "small-disk")
@@ -250,6 +257,7 @@ BEFORE = {
     "moves-the-probe": lambda: os.sched_setaffinity(probe, {max(os.sched_getaffinity(probe))}),
     "leaves-its-cgroup": leave_cgroup,
     "keeps-a-port": keep_port,
+    "listens-meanwhile": listen_meanwhile,
     "fills-the-disk": fill_disk,
     "deletes-its-folder": lambda: shutil.rmtree(os.getcwd()),
     "deletes-the-store": delete_store,
