@@ -31,7 +31,9 @@ def catalogue(workplace: Path, add_fake: Add, add_experiment: Add) -> Catalogue:
     add_fake("two", "two")
     add_experiment("first", "one", blocks=2)
     add_experiment("second", "two", blocks=3)
-    (workplace / "experiments" / "both.toml").write_text('title = "Both"\nnote = "Why?"\nparts = ["first", "second"]\n')
+    (workplace / "experiments" / "both.toml").write_text(
+        'title = "Both"\nnote = "Why?"\nparts = ["first", "second"]\n'
+    )
     return Catalogue()
 
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING, followed literally in a language that has no template: Perl, which is part of every Debian."""
+"""CONTRIBUTING, followed literally in a language without a template: Perl, which is part of every Debian."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from ringside.model.design import Point
 from tests.command_line import ringside
 from tests.fake_contenders import FAKES, write_server
 from tests.processes import is_refused, processes_of
-from tests.test_faults import HAS_MOUNTS, shell
 from tests.test_attacks import attack, has_own_namespaces
+from tests.test_faults import HAS_MOUNTS, shell
 
 Add = Callable[..., None]
 

@@ -54,8 +54,8 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
     version: Annotated[
         Command,
         _about(
-            "The command that prints the version. `{runtime}` is the executable's path. It runs in `/`, not in "
-            "the contender's folder."
+            "The command that prints the version. `{runtime}` is the executable's path. It runs in `/`, not "
+            "in the contender's folder."
         ),
     ]
     minimum: Annotated[str | None, _about("The oldest version that will do, such as `1.21`.")] = None
