@@ -109,8 +109,9 @@ class PairedBenchmark:
     def conduct(self, *, is_alone: bool = False) -> bool:
         """Carry out all trials that the store does not have yet; True when the run is over, False when its
         deadline came first and it can go on later. Raises UsageError where another process works on this
-        run, ProbeError when the probe failed twice in a row; KeyboardInterrupt passes through. In each case
-        all finished trials are in the store. `is_alone`: this process has the lock of the machine already."""
+        run, ProbeError when the probe failed twice in a row, and with a harmless program too;
+        KeyboardInterrupt passes through. In each case all finished trials are in the store. `is_alone`: this
+        process has the lock of the machine already."""
         lock = nullcontext() if is_alone else alone(self.observer.on_wait)
         with self.store.hold(self.run), lock:
             return self._conduct()

@@ -71,7 +71,8 @@ def _picture(analysis: RunAnalysis, curves: Sequence[PercentileCurve]) -> Json:
         "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
         "axis": {"format": ",~r", "values": log_ticks(low, high)},
     }
-    x = _x(_across(every[0]), max(map(_across, every)))
+    places = [_across(each.level) for each in every]
+    x = _x(places[0], max(places))
     curves = sorted(curves, key=lambda curve: analysis.names.index(curve.cell.contender))
     names = [curve.cell.contender for curve in curves]
     colours = hue(analysis, names)
@@ -111,13 +112,15 @@ def _picture(analysis: RunAnalysis, curves: Sequence[PercentileCurve]) -> Json:
     return layered(layers, _HEIGHT, {"rows": rows, "labels": label_rows(wanted, _HEIGHT)})
 
 
-def _across(percentile: Percentile) -> float:
-    return 1 / (1 - percentile.level)
+def _across(level: float) -> float:
+    """The place of a share on the axis. Rounded: 1 − 0.999 is not a thousandth to the last bit, and a tick
+    beyond the last point is not drawn."""
+    return round(1 / (1 - level), 6)
 
 
 def _x(first: float, last: float) -> Json:
-    places = {1 / (1 - float(text) / 100): f"{text} %" for text in _PERCENTS}
-    ticks = {place: text for place, text in places.items() if place <= last * 1.001}
+    places = {_across(float(text) / 100): f"{text} %" for text in _PERCENTS}
+    ticks = {place: text for place, text in places.items() if place <= last}
     # As an expression: Vega-Lite has no other way to words on an axis of numbers.
     words = " : ".join(
         f"abs(datum.value / {place!r} - 1) < 1e-6 ? {json.dumps(text)}" for place, text in ticks.items()
@@ -134,7 +137,7 @@ def _row(curve: PercentileCurve, percentile: Percentile, unit: float) -> Json:
     low, high = percentile.low_ns, percentile.high_ns
     return {
         "contender": curve.cell.contender,
-        "x": _across(percentile),
+        "x": _across(percentile.level),
         "value": percentile.value_ns / unit,
         "low": low / unit if low else None,
         "high": high / unit if high else None,
