@@ -115,7 +115,7 @@ def _picture(analysis: RunAnalysis, curves: Sequence[PercentileCurve]) -> Json:
 def _across(level: float) -> float:
     """The place of a share on the axis. Rounded: 1 − 0.999 is not a thousandth to the last bit, and a tick
     beyond the last point is not drawn."""
-    return round(1 / (1 - level), 6)
+    return float(f"{1 / (1 - level):.9g}")
 
 
 def _x(first: float, last: float) -> Json:
