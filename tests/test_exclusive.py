@@ -8,11 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ringside.measure.exclusive import VARIABLE, MachineLock, alone
+from ringside.store import Store
+from tests.command_line import RINGSIDE
 
 HOLDS = """
 import sys, time
@@ -54,6 +57,33 @@ def test_a_second_measurement_waits_for_the_first(lock: Path) -> None:
         with alone(end_other):
             assert waits == [1]
             assert other.wait(timeout=30) == 0
+
+
+@pytest.mark.usefixtures("lock")
+def test_the_second_of_two_runs_says_so_and_waits(
+    workplace: Path, add_fake: Callable[..., None], add_experiment: Callable[..., None]
+) -> None:
+    add_fake("good")
+    add_experiment("first", "good", blocks=30)
+    add_experiment("second", "good")
+
+    def words(name: str) -> list[str]:
+        return [*RINGSIDE, "run", name, "--until", "end", "--store", f"{name}.sqlite"]
+
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(words("first"), stdout=null, stderr=pipe, text=True) as first:
+        assert first.stderr
+        while "block 1 " not in (line := first.stderr.readline()):
+            assert line, "the first run has ended"
+        second = subprocess.run(words("second"), capture_output=True, text=True, timeout=120, check=False)
+        first.communicate(timeout=60)
+    assert (first.returncode, second.returncode) == (0, 0), second.stderr
+    assert "another ringside is measuring on this machine: waiting for its end" in second.stderr
+    (before,) = Store(workplace / "first.sqlite").runs()
+    after = Store(workplace / "second.sqlite")
+    (run,) = after.runs()
+    assert before.ended_at is not None
+    assert min(trial.started_at for trial in after.trials(run)) >= before.ended_at
 
 
 def test_a_lock_of_a_process_that_was_killed_is_free(lock: Path) -> None:
