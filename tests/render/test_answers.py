@@ -76,7 +76,7 @@ def test_one_contender_at_several_points_has_the_range_of_its_figures() -> None:
 
 def test_more_is_better() -> None:
     found = run({"erlang": 100.0, "go": 50.0}, metric="rate")
-    assert "go is 2.00 times (2.00–2.00) below erlang" in text(found)
+    assert "That is 2.00 times (2.00–2.00) go's" in text(found)
 
 
 def test_a_place_that_is_shared() -> None:

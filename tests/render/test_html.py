@@ -380,6 +380,14 @@ def test_a_warning_of_several_runs_is_one(without_vega: None) -> None:
     assert read(runs[0]).text().count("Noisy neighbour.") == 1
 
 
+def test_the_overview_tints_no_difference_within_the_margin(without_vega: None) -> None:
+    hops = (("go", 100.0), ("rust", 103.0), ("erlang", 108.0))
+    run = analysis({(name, P): {"hop_ns": scaled(value)} for name, value in hops}, baseline="go")
+    made = render_pages([Page(run, {}), Page(run, {})])
+    rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"', made)
+    assert rows == [("go", "tint-0"), ("rust", "tint-none"), ("erlang", "tint-3")]
+
+
 def test_the_overview_ranks_inside_the_class_of_the_baseline(without_vega: None) -> None:
     values = {
         (name, P): {"hop_ns": scaled(value)}

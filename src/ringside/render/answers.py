@@ -102,12 +102,13 @@ def _others(
 
 
 def _distance(metric: Metric, name: str, best: str, analysis: RunAnalysis, point: Point) -> str:
-    """`go takes 2.5 times (2.4–2.6) as long as erlang`."""
+    """`go takes 2.5 times (2.4–2.6) as long as erlang`; where more is better, `That is 2.5 times go's`, after
+    the figure of the best."""
     ratio = analysis.behind_best[point][name]
     times, ends = units.ratio_parts(ratio)
     amount = f"{times} times ({ends})" if ends else f"{times} times"
     if not metric.smaller_is_better:
-        text = f"{name} is {amount} below" + (f" {best}" if best else "")
+        text = ("That is " if best else "") + f"{amount} {possessive(name)}"
     else:
         verb, how = ("takes", "long") if metric.unit in _TIMES else ("needs", "much")
         text = f"{name} {verb} {amount} as {how}" + (f" as {best}" if best else "")

@@ -118,12 +118,15 @@ def _cell(column: OverviewColumn, name: str) -> dict[str, Any]:
         "text": "1" if cell.is_best else units.significant(cell.ratio),
         "small": units.rank_interval(cell.ranks) if cell.ranks else cell.other_class,
         "sort": cell.ratio,
-        "tint": _tint(column, cell.ranks) if cell.ranks else "none",
+        "tint": _tint(column, cell.ranks, cell.ratio) if cell.ranks else "none",
     }
 
 
-def _tint(column: OverviewColumn, ranks: tuple[int, int]) -> str:
+def _tint(column: OverviewColumn, ranks: tuple[int, int], ratio: float) -> str:
+    """That of a rank; none for a difference within the margin, whatever its rank."""
     low, high = ranks
+    if low > 1 and ratio <= 1 + column.analysis.experiment.margin:
+        return "none"
     of_all = column.analysis.rankings[column.analysis.headline.name, column.point].ranks.values()
     share = ((low + high) / 2 - 1) / max(1, max(last for _, last in of_all) - 1)
     return "0" if low == 1 else str(min(_TINTS - 1, int(share * _TINTS)))
