@@ -96,7 +96,7 @@ def test_a_probe_that_keeps_failing_ends_the_run_which_can_be_resumed(
 ) -> None:
     add_fake("one")
     add_experiment("solo", "one", blocks=4)
-    done = ringside("run", "solo", status=2, RINGSIDE_PROBE=probe("dies", 3, 4))
+    done = ringside("run", "solo", status=2, RINGSIDE_PROBE=probe("dies", 3, 4, 5))
     assert done.stdout == ""
     last = done.stderr.splitlines()[-1]
     assert "the probe failed 2 times in a row, last: the probe ended without an outcome: out of paint" in last

@@ -81,7 +81,8 @@ inBackground jobs hold (orderBefore, beatsBefore) = do
   Heart lastBeat longest beats <- readIORef heart
   report ("::phase name=submit ns=" ++ show (submitted - start))
   report ("::phase name=makespan ns=" ++ show (end - start))
-  report ("::phase name=gap ns=" ++ show (max longest (end - lastBeat)))
+  -- The last beat may have come after the last answer, before its thread was ended.
+  report ("::phase name=gap ns=" ++ show (max longest (end - min end lastBeat)))
   when (traced jobs) $ forM_ results $ \answer ->
     report (unwords
       ["::span", "unit=" ++ show (place answer), "begin=" ++ show (begun answer - start), "end=" ++ show (ended answer - start)])

@@ -91,11 +91,11 @@ pub fn parse(line: &[u8]) -> Parsed {
     }
 }
 
-/// Decimal digits only: `parse` alone would take a plus sign.
+/// Decimal digits only: `parse` alone would take a plus sign. At most 63 bits, which is what stores keep.
 fn number(text: &str) -> Option<u64> {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| text.parse().ok())?
+    let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_decimal.then(|| text.parse::<i64>().ok())??;
+    u64::try_from(number).ok()
 }
 
 #[cfg(test)]
@@ -153,6 +153,8 @@ mod tests {
             "::phase name=a ns=1e999",
             "::phase name=a ns=-1",
             "::phase name=a ns=1208925819614629174706176",
+            "::phase name=a ns=9223372036854775808",
+            "::span unit=1 begin=2 end=18446744073709515160",
             "::phase name=a ns=",
             "::phase name=a ns=1.0",
             "::phase name=a name=b ns=1",
@@ -185,7 +187,8 @@ mod tests {
             ("::span unit=0 begin=5 end=5", true),
             ("::span unit=0 begin=5 end=4", false),
             ("::phase name=a ns=0", true),
-            ("::phase name=a ns=18446744073709551615", true),
+            ("::phase name=a ns=9223372036854775807", true),
+            ("::phase name=a ns=9223372036854775808", false),
             ("::phase name=a ns=18446744073709551616", false),
         ] {
             assert_eq!(parse_text(line).is_ok(), right, "{line}");
