@@ -219,7 +219,8 @@ def test_a_broken_rule_is_the_only_finding(rule: str, workplace: Path) -> None:
 
 def test_a_contender_that_conforms(workplace: Path) -> None:
     shutil.copytree(ROOT / "contenders" / ORIGINAL, workplace / "mine")
-    done = ringside("check", "mine", "--quick", "--workload", "jobs")
+    # The manifest stands for its folder.
+    done = ringside("check", "mine/contender.toml", "--quick", "--workload", "jobs")
     assert done.stdout == "mine: jobs: conforms\n"
     assert re.search(r"check: mine took \d+\.\d s \(jobs \d+\.\d\)", done.stderr)
 
@@ -253,11 +254,7 @@ def test_protocol_lines(output: bytes, problem: str) -> None:
 
 def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> None:
     Path("perl").mkdir()
-    for name in ("contender.toml", "perl/ring.pl"):
-        Path(name).touch()
-    assert "contender.toml is a file: name its folder, as in `ringside check .`" in complaint(
-        "check", "contender.toml"
-    )
+    Path("perl/ring.pl").touch()
     assert "is a file: name its folder, as in `ringside check ./perl`" in complaint("check", "./perl/ring.pl")
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ringside.model.catalogue import Contender, Unavailable
 
 FORMAT = 1
+MANIFEST = "contender.toml"
 
 
 @click.command()
@@ -78,12 +79,14 @@ def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
     """What is to be checked: a folder, a name of the catalogue, and those of --with. Raises UsageError."""
     from ringside.cli import context
 
+    if word is not None and Path(word).name == MANIFEST and Path(word).is_file():
+        word = str(Path(word).resolve().parent)
     if word is not None and ("/" in word or Path(word).suffix) and Path(word).is_file():
         folder = Path(word).parent
         named = folder if folder.is_absolute() or folder == Path() else f"./{folder}"
         raise UsageError(f"{word} is a file: name its folder, as in `ringside check {named}`")
     is_folder = word is not None and (
-        "/" in word or word in (".", "..") or Path(word, "contender.toml").is_file()
+        "/" in word or word in (".", "..") or Path(word, MANIFEST).is_file()
     )
     words = [str(Path(word).resolve())] if word is not None and is_folder else []
     catalogue = context.catalogue([*words, *outside])
