@@ -79,7 +79,10 @@ impl Waiter {
         let event_ns = handler.last_event_ns();
         let defers = reads_at_ns >= at_ns;
         match self.latency.sleep_until_ns(now_ns, at_ns) {
-            None => io.turn(Wait::No, handler)?,
+            None => {
+                self.latency.polls(at_ns - now_ns);
+                io.turn(Wait::No, handler)?;
+            }
             Some(until_ns) => {
                 let wait = match (defers, stays_unread) {
                     (true, true) => Wait::Sleep(until_ns),

@@ -1,8 +1,13 @@
 //! The wakeup latency of this thread: estimated, so that requests go out at their instants.
 
-/// No sleep is shortened by more: polling for longer takes more than a sleep does, and a thread that wakes up much later
-/// has another problem than its timer.
-const MAX_NS: f64 = 6_000.0;
+/// No sleep is shortened by more: a thread that wakes up much later has another problem than its timer, and would
+/// spend more on polling than on anything else.
+const MAX_NS: f64 = 30_000.0;
+/// Polling for longer takes more than a sleep does.
+const SHORT_POLL_NS: u64 = 10_000;
+/// By how much each longer poll in place of a sleep moves the estimate down. Otherwise a thread that never sleeps
+/// would keep an estimate that forbids it.
+const POLLED_STEP_NS: f64 = 50.0;
 /// By how much a wakeup moves the estimate.
 const STEP_NS: f64 = 200.0;
 /// The quantile: this share of wakeups is earlier than the estimate, and the thread spins until the instant.
@@ -25,6 +30,13 @@ impl WakeupLatency {
     /// Whether an instant is too near for a sleep.
     pub fn is_near(&self, left_ns: u64) -> bool {
         left_ns <= self.estimate_ns as u64
+    }
+
+    /// The thread polls for so long in place of a sleep.
+    pub fn polls(&mut self, left_ns: u64) {
+        if left_ns > SHORT_POLL_NS {
+            self.estimate_ns = (self.estimate_ns - POLLED_STEP_NS).max(0.0);
+        }
     }
 
     /// A wakeup was so late, and nothing but the time had ended the sleep.
@@ -60,19 +72,19 @@ mod tests {
     #[test]
     fn the_estimate_is_a_quantile() {
         let mut random = fastrand::Rng::with_seed(3);
-        let latency = after((0..20_000).map(|_| 2_000 + random.u64(0..3_200)));
+        let latency = after((0..20_000).map(|_| 10_000 + random.u64(0..8_000)));
         let estimate = 50_000 - latency.sleep_until_ns(0, 50_000).unwrap();
-        // A quarter of them lies below 2.8 µs.
-        assert!((2_200..3_400).contains(&estimate), "{estimate}");
+        // A quarter of them lies below 12 µs.
+        assert!((11_000..13_000).contains(&estimate), "{estimate}");
         assert!(latency.is_near(estimate));
-        assert!(!latency.is_near(estimate + 1));
-        assert_eq!(latency.sleep_until_ns(48_000, 50_000), None);
+        assert!(!latency.is_near(14_000));
+        assert_eq!(latency.sleep_until_ns(45_000, 50_000), None);
     }
 
     #[test]
     fn stalls_of_the_host_do_not_make_it_spin_for_long() {
         let latency = after((0..20_000).map(|_| 500_000_000));
-        assert_eq!(latency.sleep_until_ns(0, 150_000), Some(150_000 - 6_000));
+        assert_eq!(latency.sleep_until_ns(0, 150_000), Some(150_000 - 30_000));
         let mut random = fastrand::Rng::with_seed(3);
         let stalls = after((0..20_000).map(|_| {
             if random.u8(0..10) == 0 {
@@ -82,6 +94,25 @@ mod tests {
             }
         }));
         assert!(stalls.is_near(2_000) && !stalls.is_near(4_000));
+    }
+
+    #[test]
+    fn a_thread_that_never_sleeps_tries_it_again() {
+        let mut latency = after((0..20_000).map(|_| 40_000));
+        assert_eq!(latency.sleep_until_ns(0, 25_000), None);
+        for _ in 0..101 {
+            latency.polls(25_000);
+        }
+        assert!(latency.sleep_until_ns(0, 25_000).is_some());
+        // Short polls are cheaper than a sleep.
+        for _ in 0..10_000 {
+            latency.polls(10_000);
+        }
+        assert_eq!(latency.sleep_until_ns(0, 20_000), None);
+        for _ in 0..10_000 {
+            latency.polls(10_001);
+        }
+        assert_eq!(latency.sleep_until_ns(0, 5), Some(5));
     }
 
     #[test]
