@@ -85,9 +85,7 @@ def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
         folder = Path(word).parent
         named = folder if folder.is_absolute() or folder == Path() else f"./{folder}"
         raise UsageError(f"{word} is a file: name its folder, as in `ringside check {named}`")
-    is_folder = word is not None and (
-        "/" in word or word in (".", "..") or Path(word, MANIFEST).is_file()
-    )
+    is_folder = word is not None and ("/" in word or word in (".", "..") or Path(word, MANIFEST).is_file())
     words = [str(Path(word).resolve())] if word is not None and is_folder else []
     catalogue = context.catalogue([*words, *outside])
     names = catalogue.added()
