@@ -69,25 +69,27 @@ def _forest(analysis: RunAnalysis, comparisons: Sequence[Comparison]) -> Json:
                 "verdict": units.verdict_word(each.verdict, analysis.headline),
             }
         )
+    labels = [each.contender for each in comparisons]
+    return ratios(data, ends, limits, "times the baseline", row_axis(labels), hue(analysis, labels))
+
+
+def ratios(
+    rows: Sequence[Json], ends: Sequence[float], limits: Sequence[float], title: str, y: Json, colours: Json
+) -> Json:
+    """Ratios with their intervals, a row each, on a logarithmic axis from the least to the most of `ends`;
+    with lines at 1 and, dashed, at the `limits` of the margin."""
     low, high = min(ends) / 1.1, max(ends) * 1.1
     across = {
-        "title": "times the baseline (logarithmic)",
+        "title": f"{title} (logarithmic)",
         "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
         "axis": {"format": ",~r", "values": log_ticks(low, high), "grid": True},
     }
-    labels = [each.contender for each in comparisons]
-    y, colours = row_axis(labels), hue(analysis, labels)
     tips = tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
+    x = quantitative("limit", **across)
     layers = [
-        layer(
-            "limits",
-            "rule",
-            color="var(--quiet)",
-            strokeDash=[4, 4],
-            encoding={"x": quantitative("limit", **across)},
-        ),
-        layer("one", "rule", color="var(--quiet)", encoding={"x": quantitative("limit", **across)}),
+        layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding={"x": x}),
+        layer("one", "rule", color="var(--quiet)", encoding={"x": x}),
         *interval_rows("ratio", across, y, colours, tips),
     ]
-    values = {"rows": data, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
-    return layered(layers, _ROW * len(labels), values)
+    values = {"rows": rows, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
+    return layered(layers, _ROW * len(rows), values)

@@ -7,21 +7,16 @@ from collections.abc import Sequence
 from ringside import units
 from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.render.plots.colours import of_contender
-from ringside.render.plots.layout import log_ticks
-from ringside.render.plots.marks import interval_rows, row_axis
+from ringside.render.plots.forest import ratios
+from ringside.render.plots.marks import row_axis
 from ringside.render.plots.spec import (
     Chart,
     Json,
     Panel,
     by_contender,
     described,
-    layer,
-    layered,
-    quantitative,
-    tooltip,
 )
 
-_ROW = 24
 # More rows or panels than these are in the table alone.
 _MAX_ROWS, _MAX_PANELS = 60, 6
 
@@ -60,30 +55,11 @@ def _forest(diff: RunDiff, changes: Sequence[CellChange]) -> Json:
                 "verdict": units.verdict_word(each.verdict, each.metric),
             }
         )
-    low, high = min(ends) / 1.1, max(ends) * 1.1
-    across = {
-        "title": "times the first run (logarithmic)",
-        "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
-        "axis": {"format": ",~r", "values": log_ticks(low, high), "grid": True},
-    }
     contenders = {_label(diff, each): each.cell.contender for each in changes}
     rows = row_axis(list(contenders))
     y = {**rows, "axis": {**rows["axis"], "labelLimit": 320}}
     colours = by_contender(contenders, lambda label: of_contender(contenders[label]))
-    tips = tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
-    layers = [
-        layer(
-            "limits",
-            "rule",
-            color="var(--quiet)",
-            strokeDash=[4, 4],
-            encoding={"x": quantitative("limit", **across)},
-        ),
-        layer("one", "rule", color="var(--quiet)", encoding={"x": quantitative("limit", **across)}),
-        *interval_rows("ratio", across, y, colours, tips),
-    ]
-    values = {"rows": data, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
-    return layered(layers, _ROW * len(contenders), values)
+    return ratios(data, ends, limits, "times the first run", y, colours)
 
 
 def _label(diff: RunDiff, change: CellChange) -> str:
