@@ -21,7 +21,7 @@ elif case == "phases":
     for _ in range(1000):
         out(b"::phase name=a ns=1\n" * 1000)
 elif case == "name":
-    out('::phase name=\u202e"\\é</script> ns=18446744073709551615\n'.encode())
+    out('::phase name=\u202e"\\é</script> ns=9223372036854775807\n'.encode())
     out(b'::result x="}{\\ y=\xe2\x80\xae\n')
 elif case == "line":
     out(os.fsencode(sys.argv[2]) + b"\n")
