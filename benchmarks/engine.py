@@ -1,7 +1,8 @@
 """The load engine beside its peers and a floor, taking turns on the same server and CPUs.
 
 The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare
-io_uring loop that sends and counts: no parsing, no timing, no checks. Targets: closed loop over 64
+io_uring loop that sends and counts: no parsing, no timing, no checks; at a fixed rate a bare loop that sleeps
+until each request is due, sends it and reads what has come. Targets: closed loop over 64
 connections, with io_uring at least 1.25 times wrk's requests per second and 1.0 times gcannon's, at most 0.8
 of wrk's CPU per request; with two threads, which share all CPUs with the server, at least wrk's requests per
 second with two; at 20,000/s in the exact mode at most 2.0 of h2load's CPU per request, in the coarse mode at
@@ -53,12 +54,15 @@ BACK_ENDS = {"uring": "io_uring", "epoll": "epoll"}
 WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
 H2LOAD = r"(\d+) succeeded", r"finished in ([\d.]+)s"
 AB = r"Complete requests:\s+(\d+)", r"Time taken for tests:\s+([\d.]+) seconds"
-OHA = r"\[200\] (\d+) responses", r"Total:\s+([\d.]+) sec"
+OHA = r'"200": (\d+)', r'"total": ([\d.]+)'
 # It sends for so long before it counts.
 GCANNON_WARM_UP_S = 0.1
+# What the first revision of the engine does not know in a plan.
+NEW = {"tick_s", "tls"}
 # More than one connection can have answered.
 ALWAYS_LATE_PER_S = 200_000
 STAMPED = "a closed loop, stamped"
+PACED = "a bare paced loop"
 
 
 @dataclass(frozen=True)
@@ -143,10 +147,11 @@ def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> Load:
 
 
 def our_sides(port: int, pinned: Sequence[str], suffix: str = "", **more: Any) -> dict[str, Side]:
-    """Both back-ends of each probe."""
+    """Both back-ends of each probe; of plans that earlier ones may not know, of this one."""
     return {
         f"{name}, {title}{suffix}": Side(partial(ours, port, io, pinned, probe=probe, **more))
         for name, probe in probes().items()
+        if name == "ringside" or not NEW & more.keys()
         for io, title in BACK_ENDS.items()
     }
 
@@ -235,20 +240,22 @@ def fixed_rate(cpus: Sequence[int]) -> None:
         for tick_s in TICKS_S:
             ticks = f", ticks of {tick_s * 1e6:.0f} us"
             sides |= our_sides(port, pinned, ticks, pacing=pacing, tick_s=tick_s)
+        words = [*pinned, peer("paced"), *map(str, (port, CONNECTIONS, SECONDS, RATE))]
+        sides[PACED] = Side(counted(words, r"(\d+) requests"))
         if h2load := shutil.which("h2load"):
             words = [*pinned, h2load, "--h1", "-t1", f"-c{CONNECTIONS}", "-D", str(SECONDS)]
             words += ["--rps", str(RATE // CONNECTIONS), url]
             sides["h2load"] = Side(counted(words, *H2LOAD))
         if oha := shutil.which("oha"):
-            words = [*pinned, oha, "--no-tui", "-c", str(CONNECTIONS), "-z", f"{SECONDS}s"]
-            words += ["-q", str(RATE), url]
+            words = [*pinned, oha, "--no-tui", "--output-format", "json", "-c", str(CONNECTIONS)]
+            words += ["-z", f"{SECONDS}s", "-q", str(RATE), url]
             sides["oha"] = Side(counted(words, *OHA))
         if wrk2 := named("WRK2"):
             words = [*pinned, wrk2, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", f"-R{RATE}", url]
             sides["wrk2"] = Side(counted(words, *WRK))
         print(f"open loop at {RATE}/s: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections")
         values = take_turns(sides, ROUNDS)
-    show(sides, values, [name for name in ("h2load", "oha", "wrk2") if name in sides])
+    show(sides, values, [name for name in (PACED, "h2load", "oha", "wrk2") if name in sides])
 
 
 def latency(cpus: Sequence[int]) -> None:
@@ -318,11 +325,15 @@ def profile(cpus: Sequence[int]) -> None:
 
 
 def show(sides: dict[str, Side], values: dict[str, dict[int, float]], against: Sequence[str]) -> None:
-    for name in against:
+    """A table for each peer that takes part, and for the earlier probe; without peers, one without ratios."""
+    earlier = [name for name in sides if name.startswith("before, ")]
+    for name in [*against, *earlier] or [""]:
+        # Of its own back-end, and nobody else.
+        shown = {name, name.replace("before, ", "ringside, ")} if name in earlier else set(sides)
         print("requests per second")
-        tell(values, "/s", name)
+        tell({one: values[one] for one in sides if one in shown}, "/s", name)
         print("the generator's CPU per request")
-        tell({one: side.cpu_us for one, side in sides.items()}, "us", name)
+        tell({one: side.cpu_us for one, side in sides.items() if one in shown}, "us", name)
 
 
 def streams(cpus: Sequence[int]) -> None:

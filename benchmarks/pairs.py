@@ -27,11 +27,11 @@ def take_turns(sides: Sides, rounds: int, seed: int = 1) -> dict[str, dict[int, 
 
 
 def tell(values: Mapping[str, Mapping[int, float]], unit: str, peer: str) -> None:
-    """Print each side's median and smallest value, and its ratio to the peer from pairs."""
+    """Print each side's median and smallest value, and its ratio to the peer from pairs, if there is that peer."""
     for name, found in values.items():
         numbers = list(found.values())
         middle, least = significant(median(numbers)), significant(min(numbers))
         text = f"  {name:<34} median {middle:>8} {unit}, least {least:>8}"
-        if name != peer and (ratio := paired_ratio(found, values[peer])):
+        if name != peer in values and (ratio := paired_ratio(found, values[peer])):
             text += f"   {ratio_text(ratio)} × {peer}"
         print(text)
