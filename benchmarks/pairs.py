@@ -27,7 +27,7 @@ def take_turns(sides: Sides, rounds: int, seed: int = 1) -> dict[str, dict[int, 
 
 
 def tell(values: Mapping[str, Mapping[int, float]], unit: str, peer: str) -> None:
-    """Print each side's median and smallest value, and its ratio to the peer, if that is there, from pairs."""
+    """Print each side's median and smallest value, and from pairs its ratio to the peer, if any."""
     for name, found in values.items():
         numbers = list(found.values())
         middle, least = significant(median(numbers)), significant(min(numbers))
