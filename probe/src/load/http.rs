@@ -2,7 +2,7 @@
 
 use super::chunked::{ChunkedDecoder, Piece};
 use super::error::ErrorKind;
-use super::http_head::{parse, Body, Head, MAX_HEAD_BYTES};
+use super::http_head::{parse, Body, Head, LineCheck, MAX_HEAD_BYTES};
 
 /// Interim responses before a final one.
 const MAX_INTERIM: u8 = 16;
@@ -22,6 +22,9 @@ pub struct ResponseParser {
     state: State,
     /// The bytes of an incomplete head.
     held: Vec<u8>,
+    /// Its lines so far, and where the next one begins.
+    lines: LineCheck,
+    next_line: u32,
     interim: u8,
     no_body: bool,
     status: u16,
@@ -50,6 +53,8 @@ impl ResponseParser {
         ResponseParser {
             state: State::Head,
             held: Vec::new(),
+            lines: LineCheck::default(),
+            next_line: 0,
             interim: 0,
             no_body,
             status: 0,
@@ -156,18 +161,22 @@ impl ResponseParser {
         let before = self.held.len();
         let bytes = &bytes[..bytes.len().min(MAX_HEAD_BYTES + 1)];
         self.held.extend_from_slice(bytes);
-        // Whole lines only: a head that comes byte by byte is not parsed again for each byte, and what comes
-        // of it does not depend on where it was cut.
-        let Some(newline) = memchr::memrchr(b'\n', bytes) else {
-            return incomplete(&self.held);
-        };
-        let (parsed, used) = match parse(&self.held[..=before + newline], self.keeps_location)? {
-            Some(head) => head,
-            None => return incomplete(&self.held),
-        };
-        self.held = Vec::new();
-        self.accept(parsed)?;
-        Ok(Some(used - before))
+        // Line by line: a head that comes byte by byte is not parsed again for each of them, and what comes of it
+        // does not depend on where it was cut.
+        for newline in memchr::memchr_iter(b'\n', bytes) {
+            let end = before + newline + 1;
+            let start = std::mem::replace(&mut self.next_line, end as u32) as usize;
+            if !self.lines.next(&self.held[start..end])? {
+                continue;
+            }
+            let head = parse(&self.held[..end], self.keeps_location)?;
+            let (parsed, used) = head.ok_or(ErrorKind::Protocol)?;
+            self.held = Vec::new();
+            (self.lines, self.next_line) = (LineCheck::default(), 0);
+            self.accept(parsed)?;
+            return Ok(Some(used - before));
+        }
+        incomplete(&self.held)
     }
 
     fn accept(&mut self, head: Head) -> Result<(), ErrorKind> {

@@ -20,19 +20,73 @@ pub enum Body {
     Open,
 }
 
+/// Checks the lines of a head as they come, so that a head in many pieces is parsed as a whole once, when it is complete.
+#[derive(Debug, Default)]
+pub struct LineCheck {
+    has_status: bool,
+    fields: u8,
+}
+
+impl LineCheck {
+    /// Checks the next line, which has its newline. Whether the head ends with it.
+    pub fn next(&mut self, line: &[u8]) -> Result<bool, ErrorKind> {
+        look_at(line);
+        let is_empty = matches!(line, b"\n" | b"\r\n");
+        if is_empty {
+            // Empty lines may come before a response.
+            return Ok(self.has_status);
+        }
+        let mut field = [httparse::EMPTY_HEADER; 1];
+        let room = usize::from(usize::from(self.fields) < MAX_FIELDS);
+        let checked = match self.has_status {
+            false => httparse::Response::new(&mut field).parse(line).map(|_| ()),
+            true => httparse::parse_headers(line, &mut field[..room]).map(|_| ()),
+        };
+        checked.map_err(kind)?;
+        self.fields += u8::from(self.has_status);
+        self.has_status = true;
+        Ok(false)
+    }
+}
+
+fn kind(error: httparse::Error) -> ErrorKind {
+    match error {
+        httparse::Error::TooManyHeaders => ErrorKind::TooLarge,
+        _ => ErrorKind::Protocol,
+    }
+}
+
+/// Counts the bytes that are parsed, for tests.
+#[cfg(test)]
+fn look_at(bytes: &[u8]) {
+    LOOKED_AT.with(|count| count.set(count.get() + bytes.len()));
+}
+
+#[cfg(not(test))]
+fn look_at(_: &[u8]) {}
+
+#[cfg(test)]
+thread_local! {
+    pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// The head that bytes begin with, and its length; None where it is incomplete. `keeps_location`: whether the header
 /// `Location` is wanted.
 pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>, ErrorKind> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut fields);
-    let used = match response.parse(bytes) {
+    let parsed = response.parse(bytes);
+    look_at(match parsed {
+        Ok(httparse::Status::Complete(used)) => &bytes[..used],
+        _ => bytes,
+    });
+    let used = match parsed {
         Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => {
             return Err(ErrorKind::TooLarge)
         }
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(ErrorKind::TooLarge),
-        Err(_) => return Err(ErrorKind::Protocol),
+        Err(error) => return Err(kind(error)),
     };
     let status = response.code.filter(|&code| (100..=999).contains(&code));
     let status = status.ok_or(ErrorKind::Protocol)?;

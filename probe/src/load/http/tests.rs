@@ -1,6 +1,8 @@
 //! Tests of the parser of responses.
 
 use super::*;
+use crate::load::http_head::{LOOKED_AT, MAX_FIELDS};
+use std::cell::Cell;
 
 /// Status, keep-alive, body and the number of bytes after it, fed in pieces of `step` bytes; Truncated where the
 /// response is incomplete. `ends`: the connection ends after the text.
@@ -216,5 +218,29 @@ fn options_of_a_connection() {
             _ => ErrorKind::Protocol,
         };
         assert_eq!(read(text.as_bytes(), 100, false), Err(wrong));
+    }
+}
+
+#[test]
+fn heads_in_pieces_are_parsed_in_linear_time() {
+    let status = b"HTTP/1.1 204 No\r\n";
+    let fields = [&status[..], &b"A: b\r\n".repeat(MAX_FIELDS), b"\r\n"].concat();
+    let empty_lines = [&b"\n".repeat(16_000)[..], status, b"\r\n"].concat();
+    let long_line = [&status[..], b"A: ", &[b'x'; 16_000], b"\r\n\r\n"].concat();
+    let interim = [&b"HTTP/1.1 100 C\r\nA: b\r\n\r\n".repeat(16)[..], &fields].concat();
+    for text in [fields, empty_lines, long_line, interim] {
+        for step in [1, 7, 1000] {
+            let before = LOOKED_AT.with(Cell::get);
+            assert_eq!(read(&text, step, false), Ok((204, true, vec![], 0)));
+            // Each line as it comes, and the whole when it is complete; the first piece alone as well.
+            let looked_at = LOOKED_AT.with(Cell::get) - before;
+            assert!(looked_at <= 3 * text.len(), "{looked_at} {step}");
+            // The same while it is incomplete.
+            let before = LOOKED_AT.with(Cell::get);
+            let cut_off = &text[..text.len() - 1];
+            assert_eq!(read(cut_off, step, false), Err(ErrorKind::Truncated));
+            let looked_at = LOOKED_AT.with(Cell::get) - before;
+            assert!(looked_at <= 3 * text.len(), "{looked_at} {step}");
+        }
     }
 }
