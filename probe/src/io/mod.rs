@@ -157,6 +157,11 @@ pub trait Io {
     /// Waits, and hands what has happened to the handler.
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
 
+    /// What is queued goes to the kernel now: for a thread that will neither wait nor look for a while.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// What a layer above the sockets has to report.
     fn report(&mut self) -> LayerReport {
         LayerReport::default()

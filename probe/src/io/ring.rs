@@ -68,6 +68,11 @@ impl Ring {
         self.inner.submit().map(|_| ())
     }
 
+    /// Submits operations, and looks at nothing.
+    pub fn hand_over(&mut self) -> io::Result<()> {
+        soft_errors(self.inner.submit())
+    }
+
     /// Submits operations and lets the kernel complete what is ready; without a system call where there is neither.
     pub fn submit(&mut self) -> io::Result<()> {
         let queue = self.inner.submission();

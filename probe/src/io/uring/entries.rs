@@ -89,9 +89,10 @@ pub struct Entries {
 }
 
 impl Entries {
-    pub fn new(slots: usize) -> Entries {
+    /// `limit`: of their number.
+    pub fn new(slots: usize, limit: usize) -> Entries {
         // A slot that is opened again may have an earlier entry with pending operations.
-        let entries = slots * 2 + 64;
+        let entries = (slots * 2 + 64).min(limit);
         Entries {
             entries: (0..entries).map(|_| None).collect(),
             free: (0..entries as u32).rev().collect(),
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn an_entry_outlives_its_slot_while_it_has_operations() {
-        let mut entries = Entries::new(1);
+        let mut entries = Entries::new(1, 1000);
         assert_eq!(entries.capacity(), 66);
         let first = entries.reserve().unwrap();
         entries.insert(first, entry(0));
@@ -236,9 +237,10 @@ mod tests {
 
     #[test]
     fn indexes_come_to_an_end() {
-        let mut entries = Entries::new(1);
+        let mut entries = Entries::new(1, 1000);
         let mut indexes: Vec<u32> = std::iter::from_fn(|| entries.reserve()).collect();
         indexes.sort_unstable();
         assert_eq!(indexes, (0..66).collect::<Vec<u32>>());
+        assert_eq!(Entries::new(10, 40).capacity(), 40);
     }
 }

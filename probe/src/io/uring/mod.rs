@@ -218,6 +218,10 @@ impl Io for Uring {
         self.completed = completed;
         done
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.operations.flush()
+    }
 }
 
 /// The kernel may write into buffers, and read requests, until the operations that use them have completed.
@@ -314,5 +318,62 @@ mod tests {
             .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
         assert_eq!(peers[1].read_to_end(&mut Vec::new()).unwrap(), 0);
+    }
+
+    /// Answers what it receives, and notes when the answers went to the kernel.
+    #[derive(Default)]
+    struct Answering {
+        received: usize,
+        sent_ns: Vec<u64>,
+    }
+
+    impl Handler for Answering {
+        fn connected(&mut self, _: Slot) -> Next {
+            Next::Wait
+        }
+        fn received(&mut self, _: Slot, bytes: &[u8], _: Option<u64>) -> Next {
+            self.received += bytes.len();
+            Next::Send(bytes.into())
+        }
+        fn sending(&mut self, _: Slot, now_ns: u64) {
+            self.sent_ns.push(now_ns);
+        }
+        fn woken(&mut self, _: u64) {}
+        fn closed(&mut self, _: Slot, _: CloseReason) {}
+    }
+
+    /// What the replies of a turn bring about waits in the submission queue until it is flushed, or until the next turn.
+    #[test]
+    fn a_flush_needs_no_turn() {
+        let Ok(mut uring) = Uring::new(1, true) else {
+            return;
+        };
+        let mut handler = Answering::default();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = SocketAddrAny::from(listener.local_addr().unwrap());
+        let socket = socket::<Uring>(address.address_family()).unwrap();
+        uring.open(0, socket, &address).unwrap();
+        uring.turn(Wait::No, &mut handler).unwrap();
+        let mut peer = listener.accept().unwrap().0;
+        peer.write_all(b"x").unwrap();
+        while handler.received == 0 {
+            uring
+                .turn(Wait::Event(now_ns() + 10_000_000), &mut handler)
+                .unwrap();
+        }
+        let mut answer = [0];
+        peer.set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
+        assert!(peer.read(&mut answer).is_err());
+        let before = now_ns();
+        uring.flush().unwrap();
+        let after = now_ns();
+        peer.set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        assert_eq!(peer.read(&mut answer).unwrap(), 1);
+        // It was sent when it was flushed, whenever the next turn comes.
+        uring.turn(Wait::No, &mut handler).unwrap();
+        assert!(matches!(handler.sent_ns[..], [at] if (before..=after).contains(&at)));
+        uring.flush().unwrap();
     }
 }

@@ -12,6 +12,7 @@ use io_uring::types::{CancelBuilder, Fixed};
 use io_uring::{cqueue, opcode, squeue, Submitter};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::SocketAddrAny;
+use rustix::process::{getrlimit, Resource};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -73,7 +74,9 @@ impl Operations {
     /// The error: the kernel or the container does not allow an operation that is needed.
     pub fn new(slots: usize, stamped: bool) -> io::Result<Operations> {
         let ring = Ring::new()?;
-        let entries = Entries::new(slots);
+        // The kernel takes no larger table of files than the limit of descriptors.
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let entries = Entries::new(slots, usize::try_from(limit).unwrap_or(usize::MAX));
         ring.submitter().register_files_sparse(entries.capacity())?;
         Ok(Operations {
             ring,
@@ -197,6 +200,15 @@ impl Operations {
     pub fn sending(&mut self) -> impl Iterator<Item = (Slot, u64)> + '_ {
         self.stamp_sends();
         self.submitted.drain(..)
+    }
+
+    /// Submits what is queued, without a wait or a look.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.ring.submission().is_empty() {
+            return Ok(());
+        }
+        self.stamp_sends();
+        self.ring.hand_over()
     }
 
     /// Submits operations and waits.

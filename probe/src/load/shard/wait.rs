@@ -115,7 +115,12 @@ impl Waiter {
     ) -> io::Result<()> {
         let event_ns = handler.last_event_ns();
         let mut now = now_ns();
-        while now < at_ns && self.latency.is_near(at_ns - now) {
+        if defers && self.is_to_poll(now, at_ns) {
+            // The replies of the last wait may have left something in a queue, and no turn follows before the instant.
+            io.flush()?;
+            now = now_ns();
+        }
+        while self.is_to_poll(now, at_ns) {
             match defers {
                 true => std::hint::spin_loop(),
                 false => {
@@ -130,6 +135,10 @@ impl Waiter {
             self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
         }
         Ok(())
+    }
+
+    fn is_to_poll(&self, now_ns: u64, at_ns: u64) -> bool {
+        now_ns < at_ns && self.latency.is_near(at_ns - now_ns)
     }
 }
 
@@ -229,5 +238,127 @@ mod tests {
         assert!(waits
             .iter()
             .all(|wait| matches!(wait, Wait::Event(_) | Wait::No)));
+    }
+
+    /// A back-end that puts something into its queue for each event, until the next turn or flush.
+    #[derive(Default)]
+    struct Queue {
+        brings_events: bool,
+        /// How long a turn takes.
+        turn_ns: u64,
+        turns: u64,
+        is_full: bool,
+    }
+
+    impl Io for Queue {
+        fn open(&mut self, _: Slot, _: OwnedFd, _: &SocketAddrAny) -> io::Result<()> {
+            Ok(())
+        }
+        fn send(&mut self, _: Slot, _: Rc<[u8]>, _: &mut impl Handler) {}
+        fn close(&mut self, _: Slot) {}
+        fn socket(&self, _: Slot) -> Option<&OwnedFd> {
+            None
+        }
+        fn pause(&mut self, _: Slot) {}
+        fn resume(&mut self, _: Slot, _: &mut impl Handler) {}
+        fn turn(&mut self, _: Wait, handler: &mut impl Handler) -> io::Result<()> {
+            self.turns += 1;
+            self.is_full = self.brings_events;
+            if self.brings_events {
+                handler.received(0, b"x", None);
+            }
+            if self.turn_ns > 0 {
+                crate::clock::sleep_until(now_ns() + self.turn_ns);
+            }
+            Ok(())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            self.is_full = false;
+            Ok(())
+        }
+        const NONBLOCKING: bool = true;
+    }
+
+    /// Counts its events in place of their times.
+    #[derive(Default)]
+    struct Counting(u64);
+
+    impl Handler for Counting {
+        fn connected(&mut self, _: Slot) -> Next {
+            Next::Wait
+        }
+        fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {
+            self.0 += 1;
+            Next::Wait
+        }
+        fn sending(&mut self, _: Slot, _: u64) {}
+        fn woken(&mut self, _: u64) {}
+        fn closed(&mut self, _: Slot, _: CloseReason) {}
+    }
+
+    impl Activity for Counting {
+        fn last_event_ns(&self) -> u64 {
+            self.0
+        }
+        fn wait_begins(&mut self, _: u64) {}
+    }
+
+    /// A thread whose wakeups are late: it polls for the last microseconds.
+    fn polling() -> Waiter {
+        let mut waiter = Waiter::default();
+        (0..1000).for_each(|_| waiter.latency.observe(u64::MAX));
+        waiter
+    }
+
+    /// So near that it is polled for.
+    const NEAR_NS: u64 = 25_000;
+
+    #[test]
+    fn nothing_is_left_in_a_queue_while_the_thread_polls() {
+        let mut handler = Counting::default();
+        let mut io = Queue {
+            brings_events: true,
+            ..Queue::default()
+        };
+        let mut polls = 0;
+        // On a busy host the instant has often passed before there is anything to poll for.
+        while polls < 100 {
+            let (mut waiter, now) = (polling(), now_ns());
+            let wakeup = Wakeup {
+                is_exact: true,
+                reads_at_ns: now + NEAR_NS,
+                ..Wakeup::at(now + NEAR_NS)
+            };
+            waiter.wait(wakeup, now, &mut io, &mut handler).unwrap();
+            if waiter.busy_poll_ns() > 0 {
+                polls += 1;
+                assert!(!io.is_full);
+            }
+            // Where replies end a wait, it is over after the turn that brought one: the next wait submits.
+            let (turns, now) = (io.turns, now_ns());
+            let wakeup = Wakeup {
+                is_exact: true,
+                ..Wakeup::at(now + NEAR_NS)
+            };
+            waiter.wait(wakeup, now, &mut io, &mut handler).unwrap();
+            assert_eq!(io.turns, turns + 1);
+        }
+    }
+
+    #[test]
+    fn a_poll_that_is_preempted_counts_as_a_short_one() {
+        let (mut waiter, mut handler) = (polling(), Counting::default());
+        let mut io = Queue {
+            turn_ns: 1_000_000,
+            ..Queue::default()
+        };
+        while io.turns < 50 {
+            let at_ns = now_ns() + NEAR_NS;
+            waiter
+                .busy_poll(at_ns, false, &mut io, &mut handler)
+                .unwrap();
+        }
+        // Milliseconds without the CPU are no polling, and must not be taken off the time in which the thread was busy.
+        assert!(waiter.busy_poll_ns() <= io.turns * MAX_POLL_NS);
     }
 }

@@ -193,6 +193,10 @@ impl<I: Io> Io for Layered<I> {
         self.io.turn(wait, &mut Above { links, handler })
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        self.io.flush()
+    }
+
     fn report(&mut self) -> LayerReport {
         self.links.report()
     }
