@@ -368,3 +368,6 @@ impl Shard {
         self.recorder.publish(now, open, in_flight, !self.stopping);
     }
 }
+
+#[cfg(test)]
+mod tests;
