@@ -342,4 +342,21 @@ mod tests {
         assert!(!cgroup.out_of_memory());
         assert_eq!(cgroup.cpu(), None);
     }
+
+    /// A peak, and processes that the kernel has killed, would be those of the trial before.
+    #[test]
+    fn a_cgroup_with_traces_of_a_trial_is_not_used_again() {
+        let empty = ("cgroup.procs", "");
+        let (_folder, cgroup) = fixture(&[empty]);
+        assert!(cgroup.can_be_used_again());
+        cgroup.kill();
+        assert!(!cgroup.can_be_used_again());
+        let (folder, cgroup) = fixture(&[empty]);
+        fs::create_dir(folder.path().join("own")).unwrap();
+        assert!(!cgroup.can_be_used_again());
+        for trace in [("cgroup.procs", "7\n"), ("memory.peak", "4096\n")] {
+            let (_folder, cgroup) = fixture(&[empty, trace]);
+            assert!(!cgroup.can_be_used_again(), "{trace:?}");
+        }
+    }
 }
