@@ -167,3 +167,24 @@ fn a_signal_ends_it_and_bad_plans_get_one_line() {
         assert!(talk.contains(said), "{talk}");
     }
 }
+
+/// An answer that the stub itself gives late took as long as it took: the time is not the gateway's.
+#[test]
+fn what_the_stub_adds_to_its_delay_is_its_own() {
+    let is_counted = || {
+        let stub = Stub::start(json!([{"delay": {"kind": "constant", "s": 0.5}, "body": "ok"}]));
+        let mut stream = stub.connect(0);
+        ask(&mut stream, "late");
+        std::thread::sleep(Duration::from_millis(200));
+        let stopped = Instant::now();
+        signal(stub.probe.id(), rustix::process::Signal::STOP);
+        std::thread::sleep(Duration::from_millis(800));
+        let stood_still = stopped.elapsed();
+        signal(stub.probe.id(), rustix::process::Signal::CONT);
+        assert_eq!(reply(&mut stream, OK.len()), OK);
+        let slowest_ns = stub.end()["slowest_ns"]["max"].as_u64().unwrap();
+        slowest_ns >= stood_still.as_nanos() as u64
+    };
+    // On a busy host the request may not have been read when the stub is stopped.
+    assert!((0..10).any(|_| is_counted()));
+}
