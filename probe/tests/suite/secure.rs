@@ -1,6 +1,6 @@
 //! Loads inside TLS, against good servers and bad ones. Both back-ends must count the same.
 
-use crate::common::certificates::{file, serve, Secure};
+use crate::common::certificates::{file, serve, serve_versions, Records, Secure};
 use crate::common::driving::*;
 use crate::common::server::{dribble, request, Server, OK};
 use crate::common::start;
@@ -409,6 +409,73 @@ fn floods_of_new_keys_are_bounded() {
     });
     for outcome in both(&plan(&server, secure(json!({})))) {
         assert_eq!(outcome["requests"], 20, "{outcome:#}");
+        assert_eq!(outcome["errors"], json!({}));
+    }
+}
+
+/// Records that are valid and carry nothing, without end: in place of a reply, in the middle of one, and after it.
+#[test]
+fn floods_of_empty_records_are_bounded() {
+    let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
+    let half = &OK[..OK.len() - 2];
+    for (version, before, padding) in [
+        (0, &b""[..], 0),
+        (0, half, 0),
+        (0, OK, 0),
+        (0, half, 10_000),
+        (1, &b""[..], 0),
+        (1, half, 0),
+    ] {
+        let server = serve_versions(
+            &[versions[version]],
+            "good",
+            &["http/1.1"],
+            move |mut stream, _| {
+                if request(&mut stream).is_none() {
+                    return;
+                }
+                let (mut records, mut socket) = Records::after(stream);
+                let mut wire = Vec::new();
+                if !before.is_empty() {
+                    records.append(before, 0, &mut wire);
+                }
+                while socket.write_all(&wire).is_ok() {
+                    wire.clear();
+                    (0..100).for_each(|_| records.append(b"", padding, &mut wire));
+                }
+            },
+        );
+        let changes = json!({"requests": null, "duration_s": 0.5, "timeout_s": 100});
+        for outcome in both(&plan(&server, secure(changes))) {
+            assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
+            let security = outcome["security"].as_str().unwrap();
+            assert!(
+                security.starts_with(["TLSv1.3", "TLSv1.2"][version]),
+                "{security}"
+            );
+            let right = outcome["requests"].as_u64().unwrap();
+            assert_eq!(right > 0, before == OK, "{outcome:#}");
+            assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
+        }
+    }
+    // A server may send some, as those of TLS 1.0 did before each record.
+    let server = serve("good", &[], |mut stream, _| {
+        if request(&mut stream).is_none() {
+            return;
+        }
+        let (mut records, mut socket) = Records::after(stream);
+        let mut wire = Vec::new();
+        for byte in OK {
+            (0..3).for_each(|_| records.append(b"", 0, &mut wire));
+            records.append(&[*byte], 0, &mut wire);
+        }
+        let _ = socket.write_all(&wire);
+        let _ = socket.read(&mut [0]);
+    });
+    let request = json!({"headers": [["Host", "here"]], "close": true});
+    let changes = json!({"request": request, "requests": 4, "expect": {"equals": "hello"}});
+    for outcome in both(&plan(&server, secure(changes))) {
+        assert_eq!(outcome["requests"], 4, "{outcome:#}");
         assert_eq!(outcome["errors"], json!({}));
     }
 }

@@ -247,3 +247,75 @@ fn a_ramp_that_the_engine_does_not_keep() {
         }
     }
 }
+
+/// Ten thousand chunks fall due together, and are read late: they have the times at which they came.
+#[test]
+fn chunks_that_are_read_late_have_come_in_time() {
+    use rustix::process::{getrlimit, setrlimit, Resource, Rlimit, Signal};
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit
+        .maximum
+        .map_or(u64::MAX, |most| most.saturating_sub(1000));
+    let streams = most.min(10_000) as usize;
+    let wanted = Rlimit {
+        current: limit.maximum.map(|most| most.min(1 << 20)),
+        ..limit
+    };
+    setrlimit(Resource::Nofile, wanted).unwrap();
+    for io in ["epoll", "uring"] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        // So many connects can be pending.
+        rustix::net::listen(&listener, 4096).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let changes = json!({
+            "addresses": [listener.local_addr().unwrap().to_string()], "connections": streams,
+            "protocol": "stream", "requests": null, "duration_s": 600, "io": io,
+            "request": {"target": "/", "headers": [["Host", "here"]]},
+            "stream": {"due_field": "due="},
+        });
+        let server = Server::replying(b"", true);
+        let mut probe = start(&plan(&server, changes));
+        let mut lines = reader(&mut probe);
+        answer(&mut lines);
+        let mut open: Vec<_> = (0..streams)
+            .map(|_| {
+                let mut accepted = listener.accept();
+                eventually("a stream is opened", || {
+                    accepted.is_ok() || {
+                        accepted = listener.accept();
+                        accepted.is_ok()
+                    }
+                });
+                let mut stream = accepted.unwrap().0;
+                request(&mut stream).unwrap();
+                stream.write_all(STREAM.as_bytes()).unwrap();
+                stream
+            })
+            .collect();
+        // The heads have been read by now, or will be with the chunks; it is the chunks whose times count.
+        std::thread::sleep(Duration::from_millis(300));
+        signal(probe.id(), Signal::STOP);
+        let due_ns = monotonic_ns();
+        let bytes = chunk(&format!("1 due={due_ns}"));
+        for stream in &mut open {
+            stream.write_all(bytes.as_bytes()).unwrap();
+        }
+        let sent_ns = monotonic_ns() - due_ns;
+        std::thread::sleep(Duration::from_secs(1));
+        signal(probe.id(), Signal::CONT);
+        std::thread::sleep(Duration::from_millis(300));
+        signal(probe.id(), Signal::INT);
+        let mut text = String::new();
+        lines.read_to_string(&mut text).unwrap();
+        probe.wait().unwrap();
+        let outcome: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+        let lateness = &outcome["histograms"]["lateness"];
+        assert_eq!(lateness["count"], streams, "{outcome:#}");
+        let ns = |key: &str| lateness[key].as_u64().unwrap();
+        // By the server's account all were sent within this time, and the reader began a second later. On a busy host
+        // the kernel may hand over a chunk late itself.
+        let most_ns = sent_ns + 500_000_000;
+        assert!(ns("max_ns") < most_ns, "{sent_ns} {lateness}");
+    }
+}
