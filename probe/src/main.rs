@@ -19,10 +19,12 @@ mod messages;
 mod namespace;
 mod pin;
 mod pipe;
+mod places;
 mod procfs;
 mod protocol_line;
 mod reference;
 mod remote;
+mod removal;
 mod request;
 mod requests;
 mod sampler;
@@ -30,11 +32,13 @@ mod sampling;
 mod sampling_budget;
 mod service;
 mod session;
+mod shared_memory;
 mod spawn;
 mod stdout;
 mod stub;
 mod supervise;
 mod sys;
+mod temporary;
 mod text;
 mod threads;
 mod tree;
@@ -58,8 +62,9 @@ ringside-probe carries out trials of Ringside, one after another: it reads reque
 (a line of JSON each) from stdin and writes messages (JSON lines) to stdout, as
 docs/PROTOCOL.md specifies them. It is started by `ringside`.
 
-  --version   the version, and that of the protocol
-  --help      this text
+  --version        the version, and that of the protocol
+  --sweep FOLDER   removes the temporary folders that killed probes have left there
+  --help           this text
 ";
 
 fn main() -> ExitCode {
@@ -70,6 +75,7 @@ fn main() -> ExitCode {
             let version = env!("CARGO_PKG_VERSION");
             print(&format!("ringside-probe {version} protocol {PROTOCOL}\n"))
         }
+        Some(Some("--sweep")) => sweep(arguments.get(1).and_then(|folder| folder.to_str())),
         Some(Some("--help" | "-h")) => print(HELP),
         Some(_) => refuse("no arguments: the request is one line of JSON on stdin; see --help"),
     }
@@ -97,6 +103,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     let mut work = Work::parse(&line)?;
     // A plain command sees the machine as it is.
     let mut outside = None;
+    let mut shared = Ok(None);
     if let Work::Trial(request) = &work {
         outside = match (request.plain, request.namespaces) {
             (true, _) => None,
@@ -107,7 +114,10 @@ fn prepare_and_run() -> Result<ExitCode, String> {
                 }
                 match namespace::enter(&signals, parent) {
                     Ok(Side::Outside(status)) => return Ok(ExitCode::from(status)),
-                    Ok(Side::Inside) => None,
+                    Ok(Side::Inside(own)) => {
+                        shared = own;
+                        None
+                    }
                     Err(why) => Some(why),
                 }
             }
@@ -115,7 +125,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
     }
     // From inside, no process outside can be seen.
     let parent = parent.filter(|_| !namespace::is_own());
-    let mut session = Session::new(parent, outside)?;
+    let mut session = Session::new(parent, outside, shared)?;
     loop {
         let request = match work {
             Work::Trial(request) => request,
@@ -173,6 +183,14 @@ fn print(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn sweep(folder: Option<&str>) -> ExitCode {
+    match folder.map(temporary::sweep) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(error)) => refuse(&error.to_string()),
+        None => refuse("--sweep: the name of a folder is missing"),
     }
 }
 

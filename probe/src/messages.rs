@@ -109,6 +109,9 @@ pub struct TrialOutcome {
     pub cpu_source: &'static str,
     pub peak_pss_bytes: Option<u64>,
     pub memory_peak_bytes: Option<u64>,
+    /// The most memory in files that no process maps; None for little of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unmapped_bytes: Option<u64>,
     pub peak_threads: u64,
     pub peak_processes: u64,
     pub voluntary_switches: u64,
@@ -121,6 +124,8 @@ pub struct TrialOutcome {
     pub stdout_tail: String,
     pub stderr_tail: String,
     pub left_behind: u64,
+    /// In its temporary folder and in shared memory.
+    pub left_files: u64,
     /// What the program did to the probe instead of its work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<String>,

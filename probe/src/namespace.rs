@@ -1,9 +1,10 @@
 //! Namespaces of the probe's own. The probe is the first process of a PID namespace, whose /proc shows nothing else, so
-//! that no program can reach the probe's parent, stop or kill the probe, or outlive it. The process that was started is
-//! outside; it hands signals in and the exit status out.
+//! that no program can reach the probe's parent, stop or kill the probe, or outlive it. Shared memory is its own as well,
+//! and ends with it. The process that was started is outside; it hands signals in and the exit status out.
 #![allow(unsafe_code)]
 
 use crate::clone::CloneArgs;
+use crate::shared_memory::SharedMemory;
 use crate::sys;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::fs::{statat, AtFlags, Mode, OFlags};
@@ -25,8 +26,8 @@ static OUTSIDE: OnceLock<Outside> = OnceLock::new();
 
 /// Which process goes on.
 pub enum Side {
-    /// The first process of the new namespace.
-    Inside,
+    /// The first process of the new namespaces, with shared memory of its own, or why it has none.
+    Inside(Result<Option<SharedMemory>, String>),
     /// The one outside: that inside has ended with this status.
     Outside(u8),
 }
@@ -54,7 +55,7 @@ pub fn enter(signals: &OwnedFd, parent: Option<Pid>) -> Result<Side, String> {
         libc::CLONE_NEWUSER
     };
     let args = CloneArgs {
-        flags: (libc::CLONE_NEWPID | libc::CLONE_NEWNS | users) as u64,
+        flags: (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | users) as u64,
         exit_signal: libc::SIGCHLD as u64,
         ..CloneArgs::default()
     };
@@ -79,7 +80,8 @@ pub fn enter(signals: &OwnedFd, parent: Option<Pid>) -> Result<Side, String> {
                 // SAFETY: ends this process, and runs nothing of the parent's.
                 unsafe { libc::_exit(1) }
             }
-            Ok(Side::Inside)
+            let shared = SharedMemory::mount();
+            Ok(Side::Inside(shared.map_err(|error| error.to_string())))
         }
         child if child > 0 => {
             drop(inside);

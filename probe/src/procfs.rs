@@ -96,10 +96,15 @@ impl ProcFs {
         }
     }
 
+    /// The folder of the descriptors of a process; None when it cannot be read.
+    pub fn open_files(&self, pid: i32) -> Option<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(&self.root, format!("{pid}/fd"), flags, Mode::empty()).ok()
+    }
+
     /// The inodes of the sockets that a process has open; None when its files cannot be read.
     pub fn sockets(&mut self, pid: i32) -> Option<Vec<u64>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = openat(&self.root, format!("{pid}/fd"), flags, Mode::empty()).ok()?;
+        let folder = self.open_files(pid)?;
         let mut sockets = Vec::new();
         for entry in rustix::fs::Dir::read_from(&folder).ok()?.flatten() {
             // A file may have been closed meanwhile.

@@ -32,6 +32,9 @@ pub struct Request {
     pub timeline: bool,
     #[serde(default)]
     pub cgroup: Use,
+    /// The program gets a temporary folder of its own, below the TMPDIR of `env`.
+    #[serde(default)]
+    pub temporary: bool,
     /// Namespaces of the probe's own; that of the first request counts, for all of this process.
     #[serde(default)]
     pub namespaces: Use,

@@ -189,6 +189,7 @@ mod tests {
             interval_ns,
             limits,
             false,
+            None,
         ))
     }
 

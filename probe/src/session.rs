@@ -1,12 +1,14 @@
-//! The trials of one probe, one after another: what outlives a trial are its own CPUs, and a cgroup that can be used
-//! again.
+//! The trials of one probe, one after another: what outlives a trial are its own CPUs, a cgroup that can be used again,
+//! and the places for files, which are empty.
 
 use crate::cgroup::Cgroup;
 use crate::inputs;
 use crate::pin::ProbeCpus;
+use crate::places::Places;
 use crate::reference;
 use crate::request::Request;
 use crate::requests::Requests;
+use crate::shared_memory::SharedMemory;
 use crate::trial::{listen_upstreams, run, Condition, Setup};
 use crate::writer::{ReaderGone, Writer};
 use rustix::process::{getpid, getppid, set_child_subreaper, Pid};
@@ -14,21 +16,33 @@ use std::os::unix::io::OwnedFd;
 
 pub struct Session {
     parent: Option<Pid>,
-    /// Why the probe has no namespaces of its own, where it was to have them.
-    outside: Option<String>,
+    /// What of its own the probe does not have, though it was to have it, and why.
+    lacking: Vec<String>,
+    places: Places,
     cpus: ProbeCpus,
     cgroup: Option<Cgroup>,
 }
 
 impl Session {
     /// `parent`: the process that started the probe; in namespaces of its own it sees none. `outside`: why it has none
-    /// of these, where it was to have them.
-    pub fn new(parent: Option<Pid>, outside: Option<String>) -> Result<Session, String> {
+    /// of these, where it was to have them. `shared`: its own shared memory, or why there is none.
+    pub fn new(
+        parent: Option<Pid>,
+        outside: Option<String>,
+        shared: Result<Option<SharedMemory>, String>,
+    ) -> Result<Session, String> {
         set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
+        let outside = outside.map(|why| format!("namespaces of the probe's own: {why}"));
+        let mut lacking = Vec::from_iter(outside);
+        let shared = shared.unwrap_or_else(|why| {
+            lacking.push(format!("shared memory of the probe's own: {why}"));
+            None
+        });
         Ok(Session {
             parent,
-            outside,
+            lacking,
+            places: Places::new(shared),
             cpus: ProbeCpus::inherited()?,
             cgroup: None,
         })
@@ -50,8 +64,8 @@ impl Session {
         let inherited_cpus = self.cpus.pin(&request)?;
         let stub = listen_upstreams(&mut request)?;
         let mut missing = inputs::prepare(&request.inputs)?;
-        let outside = self.outside.iter();
-        missing.extend(outside.map(|why| format!("namespaces of the probe's own: {why}")));
+        missing.extend(self.lacking.iter().cloned());
+        missing.extend(self.places.prepare(&mut request));
         // A parent that died before PR_SET_PDEATHSIG sends no signal.
         if getppid() != self.parent {
             return Err("the process that started the probe has ended".into());
@@ -62,6 +76,7 @@ impl Session {
             inherited_cpus,
             reference,
             cgroup: self.cgroup.take(),
+            places: &mut self.places,
         };
         let done = run(&request, setup, signals, notices, writer)
             .map_err(|error| format!("cannot begin the trial: {error}"))?;

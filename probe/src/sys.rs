@@ -1,4 +1,4 @@
-//! System calls that rustix does not wrap: signals as a file, waiting for any child, accounting, the page cache.
+//! System calls that rustix does not wrap: signals as a file, waiting for any child, accounting, the page cache, System V.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -261,6 +261,68 @@ pub fn advise_large_pages(words: &mut Vec<u64>) {
             libc::madvise(start.add(inset).cast(), bytes, libc::MADV_HUGEPAGE);
         }
     }
+}
+
+/// System V objects of this process's namespace of IPC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemV {
+    /// Segments of shared memory, sets of semaphores, queues of messages.
+    pub objects: u64,
+    /// Memory of the segments, whoever has attached them.
+    pub resident_bytes: u64,
+}
+
+/// Nothing where the kernel does not have them.
+pub fn system_v() -> SystemV {
+    // The kernel's own numbers and structs, which libc has not for all C libraries.
+    const MSG_INFO: i32 = 12;
+    const SHM_INFO: i32 = 14;
+    const SEM_INFO: i32 = 19;
+    /// `struct shm_info`: how many segments, then pages in all, those in memory, those in swap, two counters.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Segments {
+        count: i32,
+        pages: libc::c_ulong,
+        resident: libc::c_ulong,
+        rest: [libc::c_ulong; 3],
+    }
+    let mut segments = Segments::default();
+    // `struct seminfo` is ten ints, the eighth how many sets there are; `struct msginfo` seven ints and a short, the
+    // first how many queues.
+    let (mut sets, mut queues) = ([0i32; 10], [0i32; 8]);
+    // SAFETY: each buffer has the size of what the kernel writes, and outlives the call.
+    let (of_segments, of_sets, of_queues) = unsafe {
+        (
+            libc::shmctl(0, SHM_INFO, (&mut segments as *mut Segments).cast()),
+            libc::semctl(0, 0, SEM_INFO, sets.as_mut_ptr()),
+            libc::msgctl(0, MSG_INFO, queues.as_mut_ptr().cast()),
+        )
+    };
+    let count = |done: i32, count: i32| match done {
+        0.. => u64::try_from(count).unwrap_or(0),
+        _ => 0,
+    };
+    SystemV {
+        objects: count(of_segments, segments.count)
+            + count(of_sets, sets[7])
+            + count(of_queues, queues[0]),
+        resident_bytes: match of_segments {
+            0.. => segments.resident * page_bytes() as u64,
+            _ => 0,
+        },
+    }
+}
+
+/// Memory of the whole host in files that have none on a disk: shared memory, memfd, tmpfs.
+pub fn shared_bytes() -> u64 {
+    // SAFETY: a zeroed sysinfo is valid, and the call writes only into it.
+    let info = unsafe {
+        let mut info = std::mem::zeroed::<libc::sysinfo>();
+        libc::sysinfo(&mut info);
+        info
+    };
+    info.sharedram * u64::from(info.mem_unit)
 }
 
 fn page_bytes() -> usize {

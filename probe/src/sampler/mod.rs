@@ -1,5 +1,6 @@
 //! Samples the tree while it runs: its memory, CPU time, processes and threads.
 
+mod file_memory;
 mod pss;
 mod schedule;
 
@@ -9,12 +10,15 @@ use crate::host::kernel_memory;
 use crate::messages::{Sample, ThreadCpu, TimelineFields};
 use crate::procfs::{ProcFs, Process};
 use crate::sampling_budget::SamplingBudget;
+use crate::shared_memory::SharedMemory;
 use crate::sys::{self, Usage};
 use crate::threads::Threads;
 use crate::tree::{walk, Thoroughness, MANY_THREADS};
+use file_memory::FileMemory;
 use pss::{PssReader, Resident};
 use rustix::thread::CpuSet;
 use schedule::Schedule;
+use std::sync::Arc;
 
 // Inverse shares of one core: 0.8 % together with that of PSS, of 1 % for the whole probe.
 const TREE_SHARE: u64 = 250;
@@ -64,6 +68,7 @@ pub struct Sampler {
     tree_budget: SamplingBudget,
     threads_budget: SamplingBudget,
     pss: PssReader,
+    files: FileMemory,
     known: Vec<i32>,
     /// The tree has processes whose children are not read thread by thread.
     wide: bool,
@@ -83,12 +88,14 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// `interval_ns`: None for no regular samples. `timeline`: samples have threads and the kernel's memory.
+    /// `interval_ns`: None for no regular samples. `timeline`: samples have threads and the kernel's memory. `shared`: the
+    /// probe's own shared memory.
     pub fn new(
         procfs: ProcFs,
         interval_ns: Option<u64>,
         limits: Limits,
         timeline: bool,
+        shared: Option<Arc<SharedMemory>>,
     ) -> Sampler {
         Sampler {
             procfs,
@@ -102,6 +109,7 @@ impl Sampler {
             tree_budget: SamplingBudget::new(TREE_SHARE, TREE_REST_NS),
             threads_budget: SamplingBudget::new(THREADS_SHARE, THREADS_REST_NS),
             pss: PssReader::new(timeline),
+            files: FileMemory::new(shared),
             known: Vec::new(),
             wide: false,
             processes: 0,
@@ -139,6 +147,11 @@ impl Sampler {
     /// The kernel's account of all children that were waited for in this trial.
     pub fn children_usage(&self) -> Usage {
         sys::children_usage().since(&self.before)
+    }
+
+    /// The most memory in files that no process maps.
+    pub fn unmapped_bytes(&self) -> Option<u64> {
+        self.files.peak()
     }
 
     /// A process that has left the trial's cgroup, whose account of CPU time is then too small.
@@ -236,14 +249,20 @@ impl Sampler {
             processes: sample.processes,
             exceeds_limit: sample.rss_bytes > self.limits.memory_bytes,
         };
-        let reads_pss = mark.is_some() || self.pss.is_due(now_ns, &resident);
+        let has_files = excess.is_none() && self.files.has_much(now_ns, &self.procfs, &tree);
+        let reads_pss = mark.is_some() || has_files || self.pss.is_due(now_ns, &resident);
         if excess.is_none() && reads_pss {
-            sample.pss_bytes = pss::of_tree(&mut self.procfs, &tree);
+            let pss = pss::of_tree(&mut self.procfs, &tree);
+            sample.pss_bytes = pss.map(|pss| pss.bytes);
             let cost = thread_cpu_ns().saturating_sub(after_threads);
             self.pss.was_read(now_ns, &resident, cost);
             self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
             // Where PSS may not be read, RSS has to do.
-            let memory = sample.pss_bytes.unwrap_or(sample.rss_bytes);
+            let mut memory = sample.pss_bytes.unwrap_or(sample.rss_bytes);
+            if has_files {
+                let mapped = pss.map_or(sample.rss_bytes, |pss| pss.shared_bytes);
+                memory += self.files.unmapped(now_ns, &self.procfs, &tree, mapped);
+            }
             if memory > self.limits.memory_bytes {
                 excess = Some(Excess::Memory(memory));
             }
@@ -345,7 +364,13 @@ mod tests {
             threads: u64::MAX,
             cpus: None,
         };
-        let mut sampler = Sampler::new(ProcFs::open().unwrap(), Some(50_000_000), limits, true);
+        let mut sampler = Sampler::new(
+            ProcFs::open().unwrap(),
+            Some(50_000_000),
+            limits,
+            true,
+            None,
+        );
         // The tree below the shell that runs the tests holds at least this process.
         sampler.probe = rustix::process::getppid().unwrap().as_raw_nonzero().get();
         sampler

@@ -52,30 +52,49 @@ impl PssReader {
     }
 }
 
-/// None when the memory of a process that is alive cannot be read.
-pub fn of_tree(procfs: &mut ProcFs, tree: &[Process]) -> Option<u64> {
-    let alive = tree.iter().filter(|process| process.alive);
-    alive.map(|process| of_process(procfs, process.pid)).sum()
+/// The memory of a tree, as the kernel counts it for each process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pss {
+    pub bytes: u64,
+    /// Of it, what is in files that are on no disk.
+    pub shared_bytes: u64,
 }
 
-fn of_process(procfs: &mut ProcFs, pid: i32) -> Option<u64> {
+/// None when the memory of a process that is alive cannot be read.
+pub fn of_tree(procfs: &mut ProcFs, tree: &[Process]) -> Option<Pss> {
+    let mut sum = Pss::default();
+    for process in tree.iter().filter(|process| process.alive) {
+        let pss = of_process(procfs, process.pid)?;
+        sum.bytes += pss.bytes;
+        sum.shared_bytes += pss.shared_bytes;
+    }
+    Some(sum)
+}
+
+fn of_process(procfs: &mut ProcFs, pid: i32) -> Option<Pss> {
     // A process in the middle of an exec cannot be read for a moment.
     for _ in 0..3 {
         let text = procfs.read(format_args!("{pid}/smaps_rollup"));
-        if let Some(bytes) = text.and_then(parse) {
-            return Some(bytes);
+        if let Some(pss) = text.and_then(parse) {
+            return Some(pss);
         }
         // A process that is ending releases its memory some time before it is a zombie.
         let process = procfs.process(pid);
         if process.map_or(true, |process| !process.alive || process.rss_pages == 0) {
-            return Some(0);
+            return Some(Pss::default());
         }
     }
     None
 }
 
-fn parse(text: &[u8]) -> Option<u64> {
-    kib_field(std::str::from_utf8(text).ok()?, "Pss:")
+fn parse(text: &[u8]) -> Option<Pss> {
+    let text = std::str::from_utf8(text).ok()?;
+    let bytes = kib_field(text, "Pss:")?;
+    Some(Pss {
+        bytes,
+        // Kernels before 5.4 do not say how much: all may be.
+        shared_bytes: kib_field(text, "Pss_Shmem:").unwrap_or(bytes),
+    })
 }
 
 #[cfg(test)]
@@ -85,7 +104,15 @@ mod tests {
     #[test]
     fn parses_smaps_rollup() {
         let text = b"00400000-7ff [rollup]\nRss:     1234 kB\nPss:      567 kB\nPss_Dirty: 9 kB\n";
-        assert_eq!(parse(text), Some(567 * 1024));
+        let pss = |bytes, shared_bytes| {
+            Some(Pss {
+                bytes,
+                shared_bytes,
+            })
+        };
+        assert_eq!(parse(text), pss(567 * 1024, 567 * 1024));
+        let text = b"Pss:   567 kB\nPss_Anon:   1 kB\nPss_Shmem:     12 kB\n";
+        assert_eq!(parse(text), pss(567 * 1024, 12 * 1024));
         assert_eq!(parse(b""), None);
         assert_eq!(parse(b"Pss: 18446744073709551615 kB"), None);
     }

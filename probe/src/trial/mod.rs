@@ -19,6 +19,7 @@ use crate::load_runner::LoadRunner;
 use crate::messages::{Message, Verdict};
 use crate::namespace;
 use crate::pin;
+use crate::places::Places;
 use crate::procfs::ProcFs;
 use crate::reference;
 use crate::request::{Request, PROTOCOL};
@@ -51,6 +52,7 @@ struct Trial<'a, 'w> {
     notices: Option<&'a mut Requests>,
     supervisor: Supervisor,
     sampling: Sampling,
+    places: &'a mut Places,
     start: Instant,
     missing: Vec<String>,
     stdin: OwnedFd,
@@ -93,6 +95,7 @@ pub fn run(
         inherited_cpus,
         reference,
         cgroup,
+        places,
     } = setup;
     let mut procfs = ProcFs::open()?;
     if !procfs.lists_children {
@@ -137,7 +140,9 @@ pub fn run(
             interval.map(|interval| interval.as_nanos() as u64),
             limits,
             request.timeline,
+            places.shared(),
         )),
+        places,
         start,
         missing,
         stdin,
@@ -205,11 +210,14 @@ impl Trial<'_, '_> {
         }
         let last_line_error = self.drain(ended_ns)?;
         let stub = self.stub.take().and_then(Background::finish);
+        // When nobody is left who could write more.
+        let left_files = self.places.clear();
         let mut outcome = outcome::assemble(Parts {
             request: self.request,
             cause: self.cause.as_ref().unwrap_or(&Cause::Exited),
             supervisor: &mut self.supervisor,
             leftover: &leftover,
+            left_files,
             sampler: &sampler,
             host: &self.host,
             service: self.service.as_ref(),
@@ -230,7 +238,9 @@ impl Trial<'_, '_> {
         }
         self.loads
             .report(stub.as_ref().map(Stub::ledger), self.writer)?;
-        let is_good = outcome.outcome == Verdict::Ok && outcome.interference.is_empty();
+        let is_good = outcome.outcome == Verdict::Ok
+            && outcome.interference.is_empty()
+            && outcome.left_files == 0;
         let cgroup = self.supervisor.take_cgroup().filter(|_| is_good);
         // Dropped before the outcome: whoever reads it finds no cgroup of a probe that ends.
         let cgroup = cgroup.filter(Cgroup::can_be_used_again);

@@ -2,6 +2,7 @@
 
 use crate::cgroup::Cgroup;
 use crate::pin;
+use crate::places::Places;
 use crate::reference;
 use crate::request::Request;
 use crate::spawn::SpawnStep;
@@ -11,7 +12,7 @@ use crate::text::quoted;
 use std::io;
 
 /// What was prepared before the trial.
-pub struct Setup {
+pub struct Setup<'a> {
     pub stub: Option<Stub>,
     /// What could not be used so far, and why.
     pub missing: Vec<String>,
@@ -21,6 +22,8 @@ pub struct Setup {
     pub reference: Option<reference::Times>,
     /// Of the trial before, where it can be used again.
     pub cgroup: Option<Cgroup>,
+    /// Where the program may leave files.
+    pub places: &'a mut Places,
 }
 
 /// Whether the probe can carry out another trial: a program may have changed it.

@@ -4,6 +4,7 @@ mod common;
 mod driven;
 mod ends;
 mod failures;
+mod files;
 mod http2;
 mod inputs;
 mod layers;

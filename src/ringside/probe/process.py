@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,8 @@ _INTERRUPT_GRACE_S = 15.0
 _WATCHDOG_GRACE_S = 330.0
 # What the records of a hundred engines take is a fraction of it.
 _MERGE_S = 60.0
+# What is left of a probe that was killed may be millions of files.
+_SWEEP_S = 10.0
 # What a probe without work may take to end.
 _CLOSE_GRACE_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -87,7 +89,9 @@ class Probe:
         self._process: subprocess.Popen[bytes] | None = None
         # Holds the process that waits for another trial, so that it can be ended without this object.
         self._idle: list[subprocess.Popen[bytes]] = []
-        self._finalizer = weakref.finalize(self, _close, self._idle)
+        # Where it has made temporary folders.
+        self._places: set[str] = set()
+        self._finalizer = weakref.finalize(self, _close, self._idle, self.path, self._places)
         self._kill_at: float | None = None
         # That of the process that carries out trials: it may be killed between two of them.
         self._cgroup: str | None = None
@@ -102,6 +106,8 @@ class Probe:
         `on_message` with each message as it comes. Raises ProbeError where there is no outcome,
         KeyboardInterrupt where a second interrupt prevented it."""
         request = msgspec.structs.replace(request, number=secrets.token_hex(8))
+        if request.temporary:
+            self._places.add(request.env.get("TMPDIR", "/tmp"))
         service = request.service
         extra_s = (service.ready_s + service.idle_s + service.end_s) if service else 0.0
         limit_s = request.limits.wall_s + extra_s
@@ -127,7 +133,7 @@ class Probe:
 
     def close(self) -> None:
         """End a probe that waits for another trial."""
-        _close(self._idle)
+        _close(self._idle, self.path, self._places)
 
     def load(
         self,
@@ -204,6 +210,8 @@ class Probe:
             except BaseException as error:
                 _stop(process, messages, self._cgroup)
                 orphans.end(others)
+                if keep:
+                    _sweep(self.path, self._places)
                 if self.interrupted and isinstance(error, ProbeError):
                     raise KeyboardInterrupt from None
                 raise
@@ -342,8 +350,8 @@ def _hang_up(process: subprocess.Popen[bytes]) -> None:
     process.stdin = None  # closed: `communicate` must not flush it
 
 
-def _close(idle: list[subprocess.Popen[bytes]]) -> None:
-    """End the probes that wait for a request."""
+def _close(idle: list[subprocess.Popen[bytes]], path: str, places: Collection[str]) -> None:
+    """End the probes that wait for a request. `places`: where they have made temporary folders."""
     while idle:
         process = idle.pop()
         _hang_up(process)
@@ -352,6 +360,16 @@ def _close(idle: list[subprocess.Popen[bytes]]) -> None:
         except subprocess.TimeoutExpired:
             _kill(process)
             process.communicate()
+        if process.returncode != 0:
+            _sweep(path, places)
+
+
+def _sweep(path: str, places: Collection[str]) -> None:
+    """Have a probe remove the temporary folders of one that was killed. What it does not get done in time the
+    next run removes."""
+    for place in places:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run([path, "--sweep", place], capture_output=True, timeout=_SWEEP_S, check=False)
 
 
 def _end(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
@@ -408,7 +426,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _is_good(messages: list[Message]) -> bool:
     """Whether a probe carries out another trial: its own rule, by the last outcome."""
     last = messages[-1] if messages else None
-    return isinstance(last, TrialOutcome) and last.outcome == "ok" and not last.interference
+    if not isinstance(last, TrialOutcome) or last.outcome != "ok":
+        return False
+    return not last.interference and not last.left_files
 
 
 def _has_outcome(messages: list[Message]) -> bool:

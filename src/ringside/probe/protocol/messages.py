@@ -134,7 +134,9 @@ class ProgramOutput(Message, frozen=True):
 
 class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
-    the program did to the probe instead of its work. `number`: that of the request."""
+    the program did to the probe instead of its work. `left_files`: in its temporary folder and in shared
+    memory, where they were removed. `unmapped_bytes`: memory in files that no process mapped, which is in no
+    other figure; None for less than 16 MiB. `number`: that of the request."""
 
     outcome: str
     detail: str = ""
@@ -148,6 +150,7 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     cpu_source: str = ""
     peak_pss_bytes: Bytes | None = None
     memory_peak_bytes: Bytes | None = None
+    unmapped_bytes: Bytes | None = None
     peak_threads: Count | None = None
     peak_processes: Count | None = None
     voluntary_switches: Count | None = None
@@ -160,6 +163,7 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     stdout_tail: str = ""
     stderr_tail: str = ""
     left_behind: Count = 0
+    left_files: Count = 0
     interference: tuple[str, ...] = ()
     probe_cpu_ns: Nanoseconds | None = None
     samples: Count = 0

@@ -82,7 +82,8 @@ class Service(Request, frozen=True):
 class TrialRequest(Request, frozen=True):
     """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once. `stdout` and
     `stderr`: files that exist, to which a plain command writes in place of the probe's pipes. `number`: what
-    the outcome repeats, made by the driver."""
+    the outcome repeats, made by the driver. `temporary`: it gets a temporary folder of its own, below the
+    TMPDIR of `env`."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -104,6 +105,7 @@ class TrialRequest(Request, frozen=True):
     stderr: str | None = None
     awaits: tuple[str, ...] = ()
     reference: bool = False
+    temporary: bool = False
     version: int = VERSION
 
     def encode(self) -> bytes:

@@ -1,0 +1,189 @@
+//! Memory in files that no process maps (memfd, shared memory): it is in nobody's PSS.
+
+use crate::clock::thread_cpu_ns;
+use crate::procfs::{ProcFs, Process};
+use crate::sampling_budget::SamplingBudget;
+use crate::shared_memory::SharedMemory;
+use crate::sys;
+use rustix::fs::{fstatfs, major, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::os::unix::io::OwnedFd;
+use std::sync::Arc;
+
+// The inverse share of one core, and the maximum rest.
+const SHARE: u64 = 1000;
+const REST_NS: u64 = 1_000_000_000;
+
+/// Less than this is not looked for.
+const LEAST_BYTES: u64 = 16 << 20;
+
+pub struct FileMemory {
+    /// The probe's own, which has only files of its programs.
+    shared: Option<Arc<SharedMemory>>,
+    /// The host's shared memory when the trial began.
+    before: u64,
+    /// By how much it has grown.
+    grown: u64,
+    budget: SamplingBudget,
+    /// What the last reading found.
+    last: u64,
+    peak: Option<u64>,
+}
+
+impl FileMemory {
+    pub fn new(shared: Option<Arc<SharedMemory>>) -> FileMemory {
+        FileMemory {
+            shared,
+            before: sys::shared_bytes(),
+            grown: 0,
+            budget: SamplingBudget::new(SHARE, REST_NS),
+            last: 0,
+            peak: None,
+        }
+    }
+
+    /// The most that no process mapped; None for less than 16 MiB.
+    pub fn peak(&self) -> Option<u64> {
+        self.peak
+    }
+
+    /// Whether these processes have much memory in files, mapped or not. In most cases the host has no more shared memory
+    /// than before, which is cheap to know.
+    pub fn has_much(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
+        self.grown = sys::shared_bytes().saturating_sub(self.before);
+        if self.grown < LEAST_BYTES {
+            self.last = 0;
+            return false;
+        }
+        if !self.budget.allows(now_ns) {
+            return false;
+        }
+        let before = thread_cpu_ns();
+        let has_much = self.of_tree(procfs, tree) >= LEAST_BYTES;
+        if !has_much {
+            self.last = 0;
+        }
+        self.spent(now_ns, before);
+        has_much
+    }
+
+    /// Of the memory in files what nobody maps. `mapped`: what of it these processes mapped just before.
+    pub fn unmapped(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process], mapped: u64) -> u64 {
+        let before = thread_cpu_ns();
+        // After the mapped: who has ended since has none of it.
+        let bytes = self.of_tree(procfs, tree);
+        self.spent(now_ns, before);
+        self.lasting(bytes.saturating_sub(mapped))
+    }
+
+    /// What was found twice in a row: between the end of a process and the removal of its files nobody maps them.
+    fn lasting(&mut self, unmapped: u64) -> u64 {
+        // Input files may be in memory as well, but are there from the beginning.
+        let unmapped = unmapped.min(self.grown);
+        let lasting = unmapped.min(std::mem::replace(&mut self.last, unmapped));
+        if lasting < LEAST_BYTES {
+            return 0;
+        }
+        self.peak = self.peak.max(Some(lasting));
+        lasting
+    }
+
+    fn spent(&mut self, now_ns: u64, before: u64) {
+        let cost = thread_cpu_ns().saturating_sub(before);
+        self.budget.spent(now_ns, cost);
+    }
+
+    fn of_tree(&self, procfs: &ProcFs, tree: &[Process]) -> u64 {
+        let shared = self.shared.as_deref();
+        let mut bytes = shared.map_or(0, SharedMemory::bytes);
+        let mut files = HashSet::new();
+        for process in tree.iter().filter(|process| process.alive) {
+            let device = shared.map(SharedMemory::device);
+            bytes += of_process(procfs, process.pid, device, &mut files).unwrap_or(0);
+        }
+        bytes
+    }
+}
+
+/// Memory in open files of a process that are on no disk, nor on `device`; each file once.
+fn of_process(
+    procfs: &ProcFs,
+    pid: i32,
+    device: Option<u64>,
+    files: &mut HashSet<(u64, u64)>,
+) -> Option<u64> {
+    let folder = procfs.open_files(pid)?;
+    let mut bytes = 0;
+    for entry in Dir::read_from(&folder).ok()?.flatten() {
+        let name = entry.file_name();
+        // It may have been closed meanwhile.
+        let Ok(file) = statat(&folder, name, AtFlags::empty()) else {
+            continue;
+        };
+        let is_new = Some(file.st_dev) != device && !files.contains(&(file.st_dev, file.st_ino));
+        if is_new && is_in_memory(&folder, name, &file) {
+            files.insert((file.st_dev, file.st_ino));
+            bytes += file.st_blocks as u64 * 512;
+        }
+    }
+    Some(bytes)
+}
+
+/// Whether a file is one of a tmpfs, as memfds are.
+fn is_in_memory(folder: &OwnedFd, name: &CStr, file: &Stat) -> bool {
+    let may_be = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile
+        && file.st_blocks > 0
+        && major(file.st_dev) == 0;
+    // Not opened itself, which could have effects.
+    let place = || openat(folder, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    may_be
+        && place()
+            .and_then(fstatfs)
+            .is_ok_and(|system| system.f_type == libc::TMPFS_MAGIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{memfd_create, MemfdFlags};
+    use rustix::io::write;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_file_counts_once_and_only_what_is_in_memory() {
+        let mut procfs = ProcFs::open().unwrap();
+        let tree = [procfs.process(std::process::id() as i32).unwrap()];
+        let mut memory = FileMemory::new(None);
+        let before = memory.of_tree(&procfs, &tree);
+        let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        for _ in 0..20 {
+            write(&file, &vec![1; MIB as usize]).unwrap();
+        }
+        let _same = file.try_clone().unwrap();
+        let _on_disk = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+        // Other tests may have files as well.
+        let grown = memory.of_tree(&procfs, &tree) - before;
+        assert!((20 * MIB..24 * MIB).contains(&grown), "{grown}");
+        memory.before = 0;
+        assert!(memory.has_much(0, &procfs, &tree));
+        assert!(!memory.has_much(1, &procfs, &tree), "it has to rest");
+        memory.before = u64::MAX;
+        assert!(!memory.has_much(REST_NS, &procfs, &tree));
+    }
+
+    #[test]
+    fn what_is_much_and_was_found_twice_is_certain() {
+        let mut memory = FileMemory::new(None);
+        memory.grown = 100 * MIB;
+        assert_eq!(memory.lasting(70 * MIB), 0);
+        assert_eq!(memory.lasting(50 * MIB), 50 * MIB);
+        assert_eq!(memory.lasting(10 * MIB), 0);
+        assert_eq!(memory.lasting(70 * MIB), 0);
+        assert_eq!(memory.peak(), Some(50 * MIB));
+        memory.grown = 17 * MIB;
+        memory.lasting(500 * MIB);
+        assert_eq!(memory.lasting(500 * MIB), 17 * MIB);
+    }
+}
