@@ -45,6 +45,8 @@ def main() -> int:
         limits=Limits(wall_s=10, memory_bytes=1 << 30, output_bytes=1 << 20, processes=64),
         cpus=cpus,
         probe_cpus=probe_cpus,
+        # As trials of contenders have one.
+        temporary=True,
     )
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "s.sqlite")

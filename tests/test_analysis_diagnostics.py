@@ -212,6 +212,29 @@ def test_processes_left_behind_and_ends_that_take_long() -> None:
     assert diagnosed(trials) == [Diagnostic("left-behind", ("y", "z")), Diagnostic("slow-end", ("y",))]
 
 
+def test_files_that_are_left() -> None:
+    trials = [
+        trial(name="z", left_files=2),
+        trial(name="z", left_files=3),
+        trial(name="y", left_files=1, signal=15),
+        trial(name="killed", left_files=5, signal=9),
+        trial(name="x"),
+    ]
+    assert diagnosed(trials) == [Diagnostic("left-files", ("y", "z"), {"counts": {"y": 1, "z": 3}})]
+
+
+def test_memory_that_is_not_counted() -> None:
+    trials = [
+        trial(name="z", unmapped_bytes=11 << 20, peak_pss_bytes=100 << 20),
+        trial(name="y", unmapped_bytes=20 << 20, peak_pss_bytes=300 << 20),
+        trial(name="x", unmapped_bytes=20 << 20, peak_pss_bytes=None),
+        trial(name="w", peak_pss_bytes=300 << 20),
+    ]
+    (diagnostic,) = diagnosed(trials)
+    sizes = {"x": 20 << 20, "z": 11 << 20}
+    assert diagnostic == Diagnostic("uncounted-memory", ("x", "z"), {"sizes": sizes})
+
+
 def test_programs_that_act_on_the_probe() -> None:
     trials = [
         trial(name="y", interference=("SIGTERM", "limits")),

@@ -222,9 +222,23 @@ def overwrite_sources():
 
 def leave_files():
     name = "ringside-fake-%d" % os.stat(WORKPLACE).st_ino
-    for folder in ("/dev/shm", os.environ["TMPDIR"]):
+    temporary = os.environ["TMPDIR"]
+    closed = os.path.join(temporary, "closed")
+    os.mkdir(closed)
+    for folder in ("/dev/shm", temporary, closed):
         with open(os.path.join(folder, name), "w") as file:
             file.write("left")
+    os.chmod(closed, 0)
+    # Whoever follows it deletes all.
+    os.symlink(WORKPLACE, os.path.join(temporary, "workplace"))
+
+
+def hide_memory():
+    """Forty megabytes in a file that it does not map."""
+    file = os.memfd_create("hidden")
+    for _ in range(40):
+        os.write(file, bytes(1 << 20))
+    time.sleep(1)
 
 
 def printing(text):
@@ -269,6 +283,7 @@ BEFORE = {
     "takes-all-cpus-in-a-thread": take_all_cpus_in_a_thread,
 }
 WORKING = {
+    "hides-memory": hide_memory,
     "dawdles": lambda: time.sleep(0.4),
     "hangs-while-working": hang,
     "stops-itself": lambda: os.kill(os.getpid(), signal.SIGSTOP),

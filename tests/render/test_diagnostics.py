@@ -132,6 +132,18 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "go: processes still ran after the program had ended, and were killed",
         "make the program wait for the processes that it starts",
     ),
+    "left-files": (
+        ("go", "tbb"),
+        {"counts": {"go": 1200, "tbb": 1}},
+        "go (1,200), tbb (1): files left in TMPDIR or in shared memory, which were removed",
+        "make the program remove the files that it makes, also when it gets SIGTERM",
+    ),
+    "uncounted-memory": (
+        ("go",),
+        {"sizes": {"go": 104857600}},
+        "go (100 MiB): memory in files that no process had mapped (memfd, shared memory): it is in no figure",
+        "do not compare its memory with that of others",
+    ),
     "interference": (
         ("go (SIGTERM to the probe from process 7 of the trial)",),
         {},

@@ -4,6 +4,7 @@ sentences need."""
 from __future__ import annotations
 
 import math
+import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ringside.analysis.carry_over import carried_over
@@ -27,6 +28,8 @@ _MIN_OBSERVED_NS = 2_000_000_000
 # The machine's own speed changed by more than this.
 _DRIFT = 0.05
 _NEAR_MEMORY_LIMIT = 0.8
+# Of the memory that is counted, the share from which on more that is not is worth a word.
+_UNCOUNTED = 0.1
 # `--blocks` of a run that has too few.
 _USUAL_BLOCKS = 7
 # Obstacles that concern some pairs only.
@@ -62,6 +65,7 @@ def diagnose(
         # Without a contract, the user chose the CPUs, and what the probe could not use matters little.
         *(cores_shared(run, measured) if isinstance(measurement, Workload) else ()),
         *memory_limit_near(measured),
+        *uncounted_memory(measured),
         *_endings(measured),
         *(_accounting(measured) if isinstance(measurement, Workload) else ()),
         *measurement.diagnostics(measured),
@@ -251,10 +255,35 @@ def memory_limit_near(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         yield Diagnostic("memory-cap-near", tuple(sorted(near)), {"share": _NEAR_MEMORY_LIMIT})
 
 
+def uncounted_memory(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`uncounted-memory`: much memory was in files that no process had mapped, which is in no figure."""
+    reports = [(trial.cell.contender, trial.report) for trial in trials if trial.report]
+    sizes = _most(
+        (contender, report.unmapped_bytes or 0)
+        for contender, report in reports
+        if (report.unmapped_bytes or 0) > _UNCOUNTED * (report.peak_pss_bytes or 0)
+    )
+    if sizes:
+        yield Diagnostic("uncounted-memory", tuple(sizes), {"sizes": sizes})
+
+
+def _most(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The largest count of each contender that has any, by name."""
+    most: dict[str, int] = {}
+    for contender, count in counts:
+        if count > most.get(contender, 0):
+            most[contender] = count
+    return dict(sorted(most.items()))
+
+
 def _endings(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     reports = [(trial.cell.contender, trial.report) for trial in trials if trial.report]
     if behind := {contender for contender, report in reports if report.left_behind}:
         yield Diagnostic("left-behind", tuple(sorted(behind)))
+    # Who was killed could not remove them.
+    ended = [(contender, report) for contender, report in reports if report.signal != signal.SIGKILL]
+    if files := _most((contender, report.left_files) for contender, report in ended):
+        yield Diagnostic("left-files", tuple(files), {"counts": files})
     interfering = dict.fromkeys(
         f"{contender} ({'; '.join(report.interference)})"
         for contender, report in reports

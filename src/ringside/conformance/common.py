@@ -52,7 +52,7 @@ def check_evidence(
     subject: Subject, points: Sequence[tuple[Mapping[str, Level], int]], phases: Collection[str]
 ) -> None:
     """Trials by the probe, each with its seed; besides the evidence, what they leave behind."""
-    sources, tmp = files_below(subject.ready.contender.folder), files_below(subject.tmp)
+    sources = files_below(subject.ready.contender.folder)
     line = ""
     possible = [(point, seed) for levels, seed in points if subject.can(point := subject.point(**levels))]
     for (point, seed), (trial, line) in zip(possible, _trials(subject, possible), strict=True):
@@ -63,7 +63,6 @@ def check_evidence(
         if not _is_good(subject, trial, line, f"the trial at {point} with seed={seed} is ok", phases):
             break
     changed = files_below(subject.ready.contender.folder).items() ^ sources.items()
-    changed |= files_below(subject.tmp).items() ^ tmp.items()
     if changed:
         names = ", ".join(sorted({name for name, _ in changed})[:3])
         subject.report("files", "the same files as before", f"changed or left behind: {names}", line)
@@ -96,6 +95,10 @@ def _is_good(subject: Subject, trial: Trial, line: str, expected: str, phases: C
     if report and report.left_behind:
         came = f"{report.left_behind} still ran when the program had ended"
         subject.report("left-behind", "no other process", came, line)
+        return False
+    if report and report.left_files:
+        came = f"{report.left_files} left in TMPDIR or in shared memory"
+        subject.report("files", "no file", came, line)
         return False
     missing = sorted(set(phases) - set(trial.phases))
     if missing:

@@ -20,7 +20,7 @@ RULES = {
     "hold": "with `hold=1`, and only then, a program prints `::await` and waits for one line on stdin",
     "repeats": "`repeats=R` does the work R times, with the phases of each, and one `::result`",
     "left-behind": "a program leaves no processes behind",
-    "files": "a program leaves no files behind, neither in its folder nor in TMPDIR",
+    "files": "a program leaves no files behind, neither in its folder nor in TMPDIR or shared memory",
     "ready": "a server prints `::ready port=P` when it listens on P",
     "loopback": "a server listens on 127.0.0.1 alone",
     "host": "a server whose manifest declares `host` listens on the address that it is given alone",

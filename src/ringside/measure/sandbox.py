@@ -65,6 +65,8 @@ def sandboxed(request: TrialRequest, readable: Sequence[Path], runtime: str | No
         request,
         argv=(*_without_groups(), program, *options, "--", *request.argv),
         env={**request.env, **changed},
+        # /tmp is private, and goes with the sandbox.
+        temporary=False,
     )
 
 

@@ -82,6 +82,7 @@ def request(
         inputs=(InputUse(str(input.path), cached=workload.input_cached(point)),) if input else (),
         awaits=workload.awaits(point),
         reference=reference,
+        temporary=True,
     )
 
 

@@ -74,6 +74,10 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "{subjects}: used more than {share} of a trial's memory limit",
         "raise `memory_bytes` in the experiment's [limits], or choose smaller levels",
     ),
+    "uncounted-memory": (
+        "{sizes}: memory in files that no process had mapped (memfd, shared memory): it is in no figure",
+        "do not compare its memory with that of others",
+    ),
     "faster-than-floor": (
         "{times}: faster than {floor}, by more than the interval allows. {floor} is written to be the floor: "
         "the program may not do all of the work, or {floor} can be better",
@@ -95,6 +99,10 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     "left-behind": (
         "{subjects}: processes still ran after the program had ended, and were killed",
         "make the program wait for the processes that it starts",
+    ),
+    "left-files": (
+        "{counts}: files left in TMPDIR or in shared memory, which were removed",
+        "make the program remove the files that it makes, also when it gets SIGTERM",
     ),
     "interference": (
         "a program acted on the probe, or on files of another, instead of its work: {subjects}",
@@ -185,6 +193,7 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "amounts": _named([f"{name} ({_plain(ns, 2)} ns)" for name, ns in _mapping(diagnostic, "amounts")]),
         "memory": _named([f"{name} ({_plain(size)} B)" for name, size in _mapping(diagnostic, "memory")]),
         "counts": _named([f"{name} ({number:,})" for name, number in _mapping(diagnostic, "counts")]),
+        "sizes": _named([f"{name} ({quantity(size, 'B')})" for name, size in _mapping(diagnostic, "sizes")]),
         "cycle": f"{CYCLE_NS:g}",
         "pointer": str(POINTER_BYTES),
         "modes": _modes(diagnostic.values.get("ratios", {})),
