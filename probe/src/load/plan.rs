@@ -307,6 +307,11 @@ impl Plan {
         self.open_loop() || self.protocol == Protocol::Stream
     }
 
+    /// Whether a thread polls for a moment before it sleeps: in a closed loop, where it has a CPU of its own.
+    pub fn polls_briefly(&self) -> bool {
+        !self.stamps_arrivals() && !self.cpus.is_empty()
+    }
+
     /// The maximum duration.
     pub fn duration_ns(&self) -> Option<u64> {
         let stairs = match &self.pacing {

@@ -315,7 +315,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Engine threads.",
     ),
     option(
-        _ENGINE, "--cpus", type=params.cpus, metavar="LIST", help="CPUs for these threads, in turn: 0,2-3."
+        _ENGINE,
+        "--cpus",
+        type=params.cpus,
+        metavar="LIST",
+        help="CPUs for these threads alone, in turn: 0,2-3. In closed loops they poll before they sleep.",
     ),
     option(_ENGINE, "--io", type=click.Choice(["auto", "uring", "epoll"]), default="auto", show_default=True),
     option(

@@ -2,6 +2,7 @@
 //! counts of the live view.
 
 mod arrivals;
+mod brief_poll;
 mod config;
 mod connection;
 mod deferral;
@@ -30,8 +31,8 @@ const MIN_EVENTS_PER_TURN: usize = 1024;
 pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     let cpu_before = thread_cpu_ns();
     let mut sweep_ns = config.start_ns + SWEEP_NS;
+    let mut waiter = Waiter::new(config.plan.polls_briefly());
     let mut shard = Shard::new(config);
-    let mut waiter = Waiter::default();
     let mut stopped_ns = None;
     loop {
         let now = now_ns();

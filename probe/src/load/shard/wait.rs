@@ -1,5 +1,6 @@
 //! Waits until the next instant at which something is due.
 
+use super::brief_poll::BriefPoll;
 use super::wakeup::WakeupLatency;
 use crate::clock::now_ns;
 use crate::io::{Handler, Io, Wait};
@@ -42,10 +43,19 @@ impl Wakeup {
 #[derive(Default)]
 pub struct Waiter {
     latency: WakeupLatency,
+    brief: BriefPoll,
     busy_poll_ns: u64,
 }
 
 impl Waiter {
+    /// `polls_briefly`: before it sleeps until an event, if that pays.
+    pub fn new(polls_briefly: bool) -> Waiter {
+        Waiter {
+            brief: BriefPoll::new(polls_briefly),
+            ..Waiter::default()
+        }
+    }
+
     /// CPU time spent busy-polling, because the next instant was too near for a sleep.
     pub fn busy_poll_ns(&self) -> u64 {
         self.busy_poll_ns
@@ -74,6 +84,9 @@ impl Waiter {
                 reads_at_ns if reads_at_ns > now_ns => Wait::Instant(reads_at_ns),
                 _ => Wait::Event(at_ns),
             };
+            if matches!(wait, Wait::Event(_)) && self.found_briefly(now_ns, at_ns, io, handler)? {
+                return Ok(());
+            }
             return io.turn(wait, handler);
         }
         let event_ns = handler.last_event_ns();
@@ -103,6 +116,33 @@ impl Waiter {
             return Ok(());
         }
         self.busy_poll(at_ns, defers, io, handler)
+    }
+
+    /// Polls for a moment, if that pays; whether an event came.
+    fn found_briefly<I: Io, H: Activity>(
+        &mut self,
+        now_ns: u64,
+        at_ns: u64,
+        io: &mut I,
+        handler: &mut H,
+    ) -> io::Result<bool> {
+        let Some(until_ns) = self.brief.until_ns(now_ns, at_ns) else {
+            return Ok(false);
+        };
+        let event_ns = handler.last_event_ns();
+        let mut now = now_ns;
+        while now < until_ns {
+            io.turn(Wait::No, handler)?;
+            if handler.last_event_ns() != event_ns {
+                self.brief.polled(true);
+                return Ok(true);
+            }
+            let before_ns = std::mem::replace(&mut now, self::now_ns());
+            self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
+            handler.wait_begins(now);
+        }
+        self.brief.polled(false);
+        Ok(false)
     }
 
     /// Polls until an instant that is nearer than a sleep is long. It takes a whole CPU, and yet is waiting.
@@ -194,6 +234,28 @@ mod tests {
             0
         }
         fn wait_begins(&mut self, _: u64) {}
+    }
+
+    /// So many waits for an event that does not come: the sleeps, the polls, and for how long they were.
+    fn in_vain(mut waiter: Waiter, waits: usize) -> (usize, usize, u64) {
+        let mut io = Waits::default();
+        for _ in 0..waits {
+            let now = now_ns();
+            waiter
+                .wait(Wakeup::at(now + 100_000), now, &mut io, &mut Idle)
+                .unwrap();
+        }
+        let sleeps = io.0.iter().filter(|wait| matches!(wait, Wait::Event(_)));
+        let polls = io.0.iter().filter(|wait| matches!(wait, Wait::No));
+        (sleeps.count(), polls.count(), waiter.busy_poll_ns())
+    }
+
+    #[test]
+    fn a_thread_with_a_cpu_of_its_own_polls_before_it_sleeps() {
+        let (sleeps, polls, ns) = in_vain(Waiter::new(true), 32);
+        assert_eq!(sleeps, 32);
+        assert!(polls > 0 && ns > 0, "{polls} polls of {ns} ns");
+        assert_eq!(in_vain(Waiter::new(false), 32), (32, 0, 0));
     }
 
     /// The waits for instants that are so far away, each after the one before.
