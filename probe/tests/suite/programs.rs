@@ -184,7 +184,7 @@ fn pauses_do_not_count() {
 fn slow_samples_do_not_delay_the_end() {
     // Hundreds of children take milliseconds to read. The program has measured a sample, and has another begin.
     let request = with(python("idle.py", &["300"]), "/sample_hz", json!(0));
-    let is_prompt = || {
+    let measure = || {
         let trial = run(&request);
         trial.is("ok", "");
         let ns = |value: &Value| value.as_i64().unwrap();
@@ -200,8 +200,17 @@ fn slow_samples_do_not_delay_the_end() {
         let [wall_ns, sample_ns] = ["wall_ns", "paused_ns"].map(|key| ns(&trial.outcome[key]));
         let late_ns = began_ns + wall_ns + sample_ns - ns(&end[0]["ns"]);
         // Without the second sample the program ended before its last line but one was read.
-        trial.of("sample").len() == 2 && late_ns < sample_ns / 2
+        let is_amid_sample = trial.of("sample").len() == 2;
+        (if is_amid_sample { late_ns } else { i64::MAX }, sample_ns)
     };
-    // On a busy host any end can be seen late.
-    assert!((0..10).any(|_| is_prompt()));
+    // On a busy host any end can be seen late, and any sample take long: the least of each counts.
+    let (mut late_ns, mut sample_ns) = (i64::MAX, i64::MAX);
+    for trial in 0..10 {
+        let (late, sample) = measure();
+        (late_ns, sample_ns) = (late_ns.min(late), sample_ns.min(sample));
+        if trial >= 2 && late_ns < sample_ns / 4 {
+            return;
+        }
+    }
+    panic!("seen {late_ns} ns late, with samples of {sample_ns} ns");
 }
