@@ -210,7 +210,8 @@ class Probe:
             except BaseException as error:
                 _stop(process, messages, self._cgroup)
                 orphans.end(others)
-                if keep:
+                # Another one that takes its place does so itself.
+                if keep and not isinstance(error, _DiedIdleError):
                     _sweep(self.path, self._places)
                 if self.interrupted and isinstance(error, ProbeError):
                     raise KeyboardInterrupt from None
