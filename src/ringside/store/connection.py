@@ -35,7 +35,7 @@ _HINTS = {
     "database or disk is full": "free some space",
     "disk I/O error": "the disk fails, is full, or a limit on the size of files (ulimit -f) is reached",
     "file is not a database": "name another one with --store",
-    "unable to open database file": "its folder must be writable, or name another one with --store",
+    "unable to open database file": "make its folder writable, with room, or name another one with --store",
     "attempt to write a readonly database": "make it writable or name another one with --store",
     "database is locked": "another program has it open: end that, or name another one with --store",
     "database disk image is malformed": "it is damaged: `sqlite3 FILE .recover` saves what can be read",

@@ -12,7 +12,7 @@ from pathlib import Path
 import filelock
 import sqlalchemy as sa
 
-from ringside.errors import UsageError
+from ringside.errors import StoreError, UsageError
 from ringside.store.connection import Database
 
 # A reader that looks at the lock of a run has it for an instant, which is no other process at work.
@@ -43,6 +43,8 @@ class RunLocks:
             lock.acquire(timeout=_HOLD_PATIENCE_S)
         except filelock.Timeout:
             raise busy from None
+        except OSError as error:
+            raise StoreError(f"the lock {lock.lock_file} cannot be made: {error.strerror}") from error
         try:
             yield
         finally:
