@@ -78,39 +78,6 @@ def outcomes(text: str) -> dict[str, dict[str, int]]:
 
 
 @can_mount
-def test_a_disk_that_becomes_full_and_gets_room_again(place: Path) -> None:
-    (place / ".ringside").mkdir()
-    done = shell(
-        """
-        mount -t tmpfs -o size=300k none .ringside
-        ringside run mine --until end >&2; status=$?
-        tail -n 1 .ringside/nothing 2>/dev/null
-        mount -o remount,size=30m .ringside
-        run=$(ringside list runs | awk 'END { print $1 }')
-        ringside run --resume "$run" --json
-        cp .ringside/ringside.sqlite after.sqlite; exit $status
-        """,
-        mounts=True,
-    )
-    assert done.returncode == 2, done
-    (line,) = [line for line in done.stderr.splitlines() if "disk is full" in line]
-    assert "database or disk is full; free some space; `ringside run --resume " in line
-    assert outcomes(done.stdout) == {"one": {"ok": 8}, "two": {"ok": 8}}
-    with closing(sqlite3.connect("after.sqlite")) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-@can_mount
-@pytest.mark.parametrize("size", ["8k", "60k"])
-def test_a_disk_without_room_for_a_store(place: Path, size: str) -> None:
-    (place / ".ringside").mkdir()
-    script = f"mount -t tmpfs -o size={size} none .ringside; ringside run mine --blocks 1"
-    done = shell(script, mounts=True)
-    assert done.returncode == 2
-    assert "No space left on device" in last_line(done) or "is full" in last_line(done)
-
-
-@can_mount
 def test_a_store_on_a_disk_that_is_only_read(place: Path) -> None:
     ringside("run", "mine", "--blocks", "1")
     done = shell(

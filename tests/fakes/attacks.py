@@ -185,8 +185,15 @@ def listen_meanwhile():
 
 
 def fill_disk():
-    """A small disk of a test's, or what a limit allows; never the machine's."""
-    folder = os.path.join(WORKPLACE, "small-disk")
+    """A small disk of a test's, or what a limit allows; never the machine's. With `disk` a folder on that disk,
+    at the start with that number only."""
+    words = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+    if "start" in words:
+        with open(os.path.join(WORKPLACE, "starts"), "a+") as file:
+            file.write(".")
+            if file.tell() != int(words["start"]):
+                return
+    folder = os.path.join(WORKPLACE, words.get("disk", "small-disk"))
     if not os.path.ismount(folder):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
         os.makedirs(folder, exist_ok=True)
