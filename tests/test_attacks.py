@@ -150,12 +150,16 @@ def readable_probe() -> Iterator[str]:
         yield shutil.copy(find_probe(), folder)
 
 
-def as_ordinary_user(action: Callable[[], list[Any]]) -> list[Any]:
-    """What an action returns in a child of this process, which is root's no more."""
+def as_ordinary_user(
+    action: Callable[[], list[Any]], prepare: Callable[[], None] = lambda: None
+) -> list[Any]:
+    """What an action returns in a child of this process, which is root's no more; `prepare` is called there
+    before."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         try:
+            prepare()
             if os.geteuid() == 0:
                 os.setgroups([])
                 os.setgid(NOBODY)
@@ -171,6 +175,43 @@ def as_ordinary_user(action: Callable[[], list[Any]]) -> list[Any]:
     os.waitpid(child, 0)
     answer: list[Any] = msgspec.json.decode(text)
     return answer
+
+
+# Three children, one after the other, that compute for 200 ms each, and are waited for by nobody.
+LEAVES_CHILDREN = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(3):
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        while time.process_time() < 0.2:
+            pass
+        os._exit(0)
+    os.close(write_end)
+    os.read(read_end, 1)
+"""
+
+
+@both_ways
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_cpu_time_of_children_that_nobody_waits_for(cgroup: str, namespaces: str) -> None:
+    """It is in the cgroup's account. Without one it is that of the last sample of each, with a warning."""
+    program = msgspec.structs.replace(
+        request("good"), argv=(sys.executable, "-S", "-E", "-c", LEAVES_CHILDREN), expect=None, awaits=()
+    )
+    messages = LocalExecutor().trial(msgspec.structs.replace(program, cgroup=cgroup, namespaces=namespaces))
+    final = last(messages)
+    cpu_ns = (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)
+    assert final.outcome == "ok"
+    if final.cpu_source == "cgroup":
+        assert final.interference == ()
+        assert cpu_ns > 550_000_000
+    else:
+        assert cgroup == "off" or not any(isinstance(each, Started) and each.cgroup for each in messages)
+        # More than those of one, whatever a busy host leaves to samples.
+        assert cpu_ns > 250_000_000
+        assert cpu_ns >= max(each.cpu_ns for each in messages if isinstance(each, Sample))
+        assert final.interference[0].startswith("children ended that nobody waited for: ")
 
 
 def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:

@@ -106,6 +106,14 @@ impl Interference {
         ));
     }
 
+    /// CPU time of processes that ended and that nobody waited for: their parent ignored SIGCHLD.
+    pub fn unaccounted(&mut self, cpu_ns: u64) {
+        let ms = cpu_ns / 1_000_000;
+        self.add(format!(
+            "children ended that nobody waited for: {ms} ms of their CPU time are those of the last sample"
+        ));
+    }
+
     /// Compares the probe's limits and CPUs with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
         let changed: Vec<_> = RESOURCES

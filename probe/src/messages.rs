@@ -112,8 +112,8 @@ pub struct TrialOutcome {
     /// The most memory in files that no process maps; None for little of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmapped_bytes: Option<u64>,
-    pub peak_threads: u64,
-    pub peak_processes: u64,
+    pub peak_threads: Option<u64>,
+    pub peak_processes: Option<u64>,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub minor_faults: u64,

@@ -79,6 +79,11 @@ impl ProcFs {
         parse_stat(self.read(format_args!("{pid}/stat"))?)
     }
 
+    /// Whether it shows only processes that this one may trace (hidepid). Otherwise everybody sees the first.
+    pub fn hides_processes(&mut self) -> bool {
+        self.lists_children && self.process(1).is_none()
+    }
+
     /// Appends the names in a folder below /proc that are numbers.
     pub fn numbers(&mut self, path: std::fmt::Arguments, into: &mut Vec<i32>) {
         self.path.clear();

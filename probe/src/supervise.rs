@@ -141,14 +141,15 @@ impl Supervisor {
         Some(true)
     }
 
-    /// Has a process go on that is stopped, or will be once it gets a CPU; true if it was.
+    /// Has a process go on that is stopped, or will be once it gets a CPU; true if it was. Where it is hidden nobody
+    /// knows whether it was.
     pub fn resume(&mut self, pid: i32) -> bool {
         let status = self.procfs.read(format_args!("{pid}/status"));
-        let is_stopped = status.is_some_and(is_stopped);
-        if let Some(pid) = Pid::from_raw(pid).filter(|_| is_stopped) {
+        let stopped = status.map(is_stopped);
+        if let Some(pid) = Pid::from_raw(pid).filter(|_| stopped != Some(false)) {
             let _ = kill_process(pid, Signal::CONT);
         }
-        is_stopped
+        stopped == Some(true)
     }
 
     /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
@@ -205,7 +206,9 @@ impl Supervisor {
                 tree.len() as u64
             }
         };
-        if alive > 0 {
+        // Where /proc hides processes, none may be seen although the program runs.
+        let runs = self.status.is_none() && !self.ends_within(Duration::ZERO);
+        if alive > 0 || runs {
             // Among thousands of processes the probe would hardly get a CPU. No harm where it
             // is not allowed.
             priority = getpriority_process(None).ok();
@@ -233,6 +236,7 @@ impl Supervisor {
             }
             // Orphans become children of the probe: what escapes one round is found in the next.
             let tree = self.tree(&mut kill);
+            self.kill_children();
             if !tree.iter().any(|process| process.alive) {
                 self.wait(Duration::from_millis(5));
             }
@@ -240,6 +244,16 @@ impl Supervisor {
         // The next program would inherit it.
         let _ = priority.map(|priority| setpriority_process(None, priority));
         leftover
+    }
+
+    /// Kills the children of the probe, also those that /proc hides. Their numbers are theirs until they are waited for.
+    fn kill_children(&mut self) {
+        let probe = std::process::id() as i32;
+        let mut children = Vec::new();
+        self.procfs.children(probe, probe, &mut children);
+        for child in children.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(child, Signal::KILL);
+        }
     }
 
     /// The processes that are alive. Where the program has ended by itself, those that have not followed it in time.

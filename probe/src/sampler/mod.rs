@@ -1,6 +1,7 @@
 //! Samples the tree while it runs: its memory, CPU time, processes and threads.
 
 mod file_memory;
+mod process_times;
 mod pss;
 mod schedule;
 
@@ -15,6 +16,7 @@ use crate::sys::{self, Usage};
 use crate::threads::Threads;
 use crate::tree::{walk, Thoroughness, MANY_THREADS};
 use file_memory::FileMemory;
+use process_times::ProcessTimes;
 use pss::{PssReader, Resident};
 use rustix::thread::CpuSet;
 use schedule::Schedule;
@@ -76,7 +78,10 @@ pub struct Sampler {
     processes: usize,
     growing: bool,
     samples: u64,
+    /// A sample has seen a process.
+    has_seen: bool,
     last_cpu_ns: u64,
+    process_times: ProcessTimes,
     /// A process that is not in the trial's cgroup, or was not.
     left_cgroup: Option<i32>,
     page_bytes: u64,
@@ -115,7 +120,9 @@ impl Sampler {
             processes: 0,
             growing: false,
             samples: 0,
+            has_seen: false,
             last_cpu_ns: 0,
+            process_times: ProcessTimes::default(),
             left_cgroup: None,
             page_bytes: rustix::param::page_size() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
@@ -152,6 +159,16 @@ impl Sampler {
     /// The most memory in files that no process maps.
     pub fn unmapped_bytes(&self) -> Option<u64> {
         self.files.peak()
+    }
+
+    /// CPU time of the tree up to the last sample.
+    pub fn sampled_cpu_ns(&self) -> u64 {
+        self.last_cpu_ns
+    }
+
+    /// Whether there were samples, none of which saw a process.
+    pub fn saw_nothing(&self) -> bool {
+        self.samples > 0 && !self.has_seen
     }
 
     /// A process that has left the trial's cgroup, whose account of CPU time is then too small.
@@ -206,6 +223,7 @@ impl Sampler {
             sample.threads += process.threads;
             sample.rss_bytes += process.rss_pages * self.page_bytes;
         }
+        self.has_seen |= sample.processes > 0;
         self.peaks.processes = self.peaks.processes.max(sample.processes);
         self.peaks.threads = self.peaks.threads.max(sample.threads);
         if sample.threads > self.limits.threads {
@@ -336,20 +354,31 @@ impl Sampler {
         }
     }
 
-    fn cpu_ns(&self, tree: &[Process], cgroup: Option<&Cgroup>) -> u64 {
+    fn cpu_ns(&mut self, tree: &[Process], cgroup: Option<&Cgroup>) -> u64 {
         let complete = cgroup.filter(|_| self.left_cgroup.is_none());
-        let cpu = complete.and_then(Cgroup::cpu).map(|cpu| cpu.total_ns);
-        cpu.unwrap_or_else(|| {
-            // Before the others: one that is waited for meanwhile must not count twice.
-            let gone = self.children_usage();
-            let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
-            let children = |process: &Process| process.child_ticks * self.tick_ns;
-            tree.iter()
-                .map(|process| own(process) + children(process))
-                .sum::<u64>()
-                + gone.user_ns
-                + gone.system_ns
-        })
+        if let Some(cpu) = complete.and_then(Cgroup::cpu) {
+            return cpu.total_ns;
+        }
+        // Before the others: one that is waited for meanwhile must not count twice.
+        let gone = self.children_usage();
+        let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
+        let own: Vec<u64> = tree.iter().map(own).collect();
+        let children = |process: &Process| process.child_ticks * self.tick_ns;
+        let accounted_ns = own.iter().sum::<u64>()
+            + tree.iter().map(children).sum::<u64>()
+            + gone.user_ns
+            + gone.system_ns;
+        let keys = tree
+            .iter()
+            .map(|process| (process.pid, process.start_ticks));
+        let procfs = &mut self.procfs;
+        let exists = |(pid, start)| {
+            let process = procfs.process(pid);
+            process.is_some_and(|process| process.start_ticks == start)
+        };
+        let sampled_ns = self.process_times.update(keys.zip(own), exists);
+        // Either may lack what the other has: children that nobody waited for, or that no sample saw.
+        accounted_ns.max(sampled_ns)
     }
 }
 

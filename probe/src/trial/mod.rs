@@ -101,6 +101,9 @@ pub fn run(
     if !procfs.lists_children {
         missing.push("children in /proc: the kernel does not list them".into());
     }
+    if procfs.hides_processes() {
+        missing.push("processes in /proc: hidepid hides those that may not be traced".into());
+    }
     if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
         missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
     }

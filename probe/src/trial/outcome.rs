@@ -15,6 +15,10 @@ use crate::supervise::{Leftover, Supervisor};
 use crate::verdict::{verdict, Facts};
 use std::collections::BTreeMap;
 
+/// The account of children lacks those whose parent ignores SIGCHLD; samples have what they used until then. Smaller
+/// differences may be those of clocks.
+const UNACCOUNTED_NS: u64 = 10_000_000;
+
 pub struct Parts<'a> {
     pub request: &'a Request,
     pub cause: &'a Cause,
@@ -39,6 +43,8 @@ pub struct Parts<'a> {
 pub fn assemble(parts: Parts) -> TrialOutcome {
     let cpus = parts.host.cpus_since(parts.supervisor.procfs());
     let pressure = parts.host.pressure_since(parts.supervisor.procfs());
+    let procfs = parts.supervisor.procfs();
+    let is_hidden = parts.sampler.saw_nothing() && procfs.hides_processes();
     let supervisor = &*parts.supervisor;
     let cgroup = supervisor.cgroup.as_deref();
     let usage = parts.sampler.children_usage();
@@ -49,6 +55,18 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         interference.left_cgroup(&cgroup.path().display().to_string());
     }
     let cpu = supervisor.cpu().filter(|_| escaped.is_none());
+    let (mut cpu_user_ns, cpu_system_ns) = cpu.map_or((usage.user_ns, usage.system_ns), |cpu| {
+        (cpu.user_ns, cpu.system_ns)
+    });
+    if cpu.is_none() {
+        // Samples do not say of which kind it was.
+        let sampled_ns = parts.sampler.sampled_cpu_ns();
+        let lost_ns = sampled_ns.saturating_sub(cpu_user_ns + cpu_system_ns);
+        cpu_user_ns += lost_ns;
+        if lost_ns > UNACCOUNTED_NS {
+            interference.unaccounted(lost_ns);
+        }
+    }
     let (exit_status, signal) = match parts.cause {
         // The process that ended was not yet the program.
         Cause::NotStarted(_) => (None, None),
@@ -89,14 +107,14 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         wall_ns: parts.ended_ns.saturating_sub(parts.paused_ns),
         paused_ns: parts.paused_ns,
         ending_ns: ending_ns.map(|since| parts.ended_ns.saturating_sub(since)),
-        cpu_user_ns: cpu.map_or(usage.user_ns, |cpu| cpu.user_ns),
-        cpu_system_ns: cpu.map_or(usage.system_ns, |cpu| cpu.system_ns),
+        cpu_user_ns,
+        cpu_system_ns,
         cpu_source: cpu.map_or("rusage", |_| "cgroup"),
         peak_pss_bytes: peaks.pss_bytes,
         memory_peak_bytes: cgroup.and_then(|cgroup| cgroup.memory_peak()),
         unmapped_bytes: parts.sampler.unmapped_bytes(),
-        peak_threads: peaks.threads,
-        peak_processes: peaks.processes,
+        peak_threads: (!is_hidden).then_some(peaks.threads),
+        peak_processes: (!is_hidden).then_some(peaks.processes),
         voluntary_switches: usage.voluntary_switches,
         involuntary_switches: usage.involuntary_switches,
         minor_faults: usage.minor_faults,

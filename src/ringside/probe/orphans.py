@@ -14,7 +14,6 @@ _PR_SET_CHILD_SUBREAPER = 36
 # A process that the kernel does not let die is left to the kernel.
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.01
-_STOPPED = ("T", "t")
 
 Child = tuple[int, str]  # The pid and its start time: pids are used again.
 
@@ -46,8 +45,10 @@ def children() -> set[Child]:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a signal has stopped a process."""
-    return fields_of(pid)[:1] in [[state] for state in _STOPPED]
+    """Whether a signal has stopped a child of this process. Not from /proc, which may hide it (hidepid)."""
+    with suppress(OSError):
+        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    return False
 
 
 def end(others: set[Child]) -> None:
