@@ -228,3 +228,23 @@ fn a_server_that_sends_without_end_cannot_hold_the_load() {
         assert_eq!(outcome["requests"], 0);
     }
 }
+
+/// The limit of descriptors has room for the connections, but not twice: io_uring has entries to spare for each.
+#[test]
+fn as_many_connections_as_descriptors_allow() {
+    let server = Server::replying(OK, false);
+    let changes = json!({"connections": 100, "requests": 300});
+    for io in ["epoll", "auto"] {
+        let request = with(plan(&server, changes.clone()), "/load/io", json!(io));
+        let mut probe = std::process::Command::new("sh")
+            .args(["-c", "ulimit -n 200; exec \"$1\"", "sh", PROBE])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        writeln!(probe.stdin.take().unwrap(), "{request}").unwrap();
+        let outcome = parse(probe.wait_with_output().unwrap()).outcome;
+        assert_eq!(outcome["requests"], 300, "{outcome:#}");
+    }
+}
