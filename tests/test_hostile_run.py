@@ -266,5 +266,8 @@ def test_attacks_do_not_change_the_figures_of_others(
     ratios = {metric: paired_ratio(loud[metric], quiet) for metric, quiet in medians["quiet"].items()}
     print({metric: ratio_text(ratio) for metric, ratio in ratios.items() if ratio})
     for metric, ratio in ratios.items():
-        assert ratio and ratio.low and ratio.high, metric
-        assert 1 / 1.1 < ratio.low and ratio.high < 1.1, (metric, ratio)
+        assert ratio, metric
+        assert ratio.low is not None
+        assert ratio.low > 1 / 1.1, (metric, ratio)
+        assert ratio.high is not None
+        assert ratio.high < 1.1, (metric, ratio)
