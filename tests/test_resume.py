@@ -43,7 +43,7 @@ def probe(workplace: Path) -> Callable[..., str]:
         script = folder / "probe"
         script.write_text(
             f"""#!/bin/sh
-[ "$1" = --version ] && exec {find_probe()} --version
+case "$1" in --*) exec {find_probe()} "$@";; esac
 number=$(($(cat {folder}/number 2>/dev/null || echo 0) + 1))
 echo $number > {folder}/number
 case " {" ".join(map(str, failing))} " in *" $number "*) {FAILURES[failure][0]};; esac
