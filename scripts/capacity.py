@@ -19,7 +19,7 @@ PATH = Path(__file__).resolve().parents[1] / "docs" / "CLUSTER.md"
 BEGIN, END = "<!-- capacity: made by scripts/capacity.py -->", "<!-- end of capacity -->"
 CONNECTIONS = (10_000, 100_000, 1_000_000, 10_000_000)
 # benchmarks/engine.py (docs/ENGINE.md): the peak of the engine with 100 and with 10,000 held streams.
-ENGINE_PEAKS_MIB = (7.2, 10.8)
+ENGINE_PEAKS_MIB = (6.7, 10.8)
 ENGINE_BYTES_PER_CONNECTION = (ENGINE_PEAKS_MIB[1] - ENGINE_PEAKS_MIB[0]) * 2**20 / (10_000 - 100)
 ENGINE_BYTES = ENGINE_PEAKS_MIB[0] * 2**20
 # Of `posts-feed` (docs/RESULTS.md), 10,000 connections to `limit`: of the kernel for both ends of each, of

@@ -4,13 +4,9 @@ trial, forge a figure, or outlive its end (docs/RELIABILITY.md)."""
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,8 +15,7 @@ import pytest
 from ringside.errors import ProbeError
 from ringside.measure.executor import LocalExecutor
 from ringside.probe import orphans
-from ringside.probe.prctl import prctl
-from ringside.probe.process import Probe, find_probe
+from ringside.probe.process import Probe
 from ringside.probe.protocol import (
     HttpRequest,
     LoadPlan,
@@ -33,6 +28,8 @@ from ringside.probe.protocol import (
     TrialMessage,
     TrialOutcome,
 )
+from tests.ordinary_user import NOBODY, as_ordinary_user
+from tests.ordinary_user import readable_probe as readable_probe  # a fixture
 from tests.test_executor import both_ways, outcome, request
 
 
@@ -125,56 +122,19 @@ id -u
 """
 
 
+def forged_names(probe: str, namespaces: str) -> list[Any]:
+    script = FORGES.format(ringside=os.getpid())
+    changes = {"argv": ("sh", "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
+    messages = Probe(probe).trial(msgspec.structs.replace(request("good"), **changes))
+    names = [each.name for each in messages if isinstance(each, Phase)]
+    return [names, has_own_namespaces(messages), *last(messages).stdout_tail.split()]
+
+
 @both_ways
 def test_an_ordinary_user_cannot_forge_figures(readable_probe: str, namespaces: str) -> None:
-    def forged() -> list[Any]:
-        script = FORGES.format(ringside=os.getpid())
-        changes = {"argv": ("sh", "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
-        messages = Probe(readable_probe).trial(msgspec.structs.replace(request("good"), **changes))
-        names = [each.name for each in messages if isinstance(each, Phase)]
-        return [names, has_own_namespaces(messages), *last(messages).stdout_tail.split()]
-
-    names, is_hidden, *seen = as_ordinary_user(forged)
+    names, is_hidden, *seen = as_ordinary_user(forged_names, readable_probe, namespaces)
     assert names == []
     assert seen == ([] if is_hidden else ["visible"]) + [str(NOBODY if os.geteuid() == 0 else os.geteuid())]
-
-
-NOBODY = 65534
-
-
-@pytest.fixture
-def readable_probe() -> Iterator[str]:
-    """A copy of the probe that everybody can execute; the folders of pytest are its user's own."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield shutil.copy(find_probe(), folder)
-
-
-def as_ordinary_user(
-    action: Callable[[], list[Any]], prepare: Callable[[], None] = lambda: None
-) -> list[Any]:
-    """What an action returns in a child of this process, which is root's no more; `prepare` is called there
-    before."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            prepare()
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
-                # PR_SET_DUMPABLE: the change of the user hides the process.
-                prctl()(4, 1, 0, 0, 0)
-            os.write(write_end, msgspec.json.encode(action()))
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end, "rb") as source:
-        text = source.read()
-    os.waitpid(child, 0)
-    answer: list[Any] = msgspec.json.decode(text)
-    return answer
 
 
 # Three children, one after the other, that compute for 200 ms each, and are waited for by nobody.

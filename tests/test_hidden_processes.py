@@ -3,12 +3,10 @@ right, or the trial says what is missing, and nothing is left running (docs/RELI
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +16,10 @@ import pytest
 from ringside.errors import ProbeError
 from ringside.probe.process import Probe
 from ringside.probe.protocol import Sample, Started, TrialMessage
+from tests.ordinary_user import readable_probe as readable_probe  # a fixture
+from tests.ordinary_user import with_hidden_processes
 from tests.processes import is_over
-from tests.test_attacks import as_ordinary_user, has_own_namespaces, last
-from tests.test_attacks import readable_probe as readable_probe  # a fixture
+from tests.test_attacks import has_own_namespaces, last
 from tests.test_executor import both_ways, request
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount and become another user")
@@ -29,26 +28,6 @@ HIDDEN = "processes in /proc: hidepid hides those that may not be traced"
 # Two processes that compute, some hundred milliseconds each.
 WORKS = "work() { i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; }; work & work; wait"
 WORKS_ON = "trap '' TERM; (while :; do :; done) & while :; do :; done"
-
-
-def hide_processes() -> None:
-    """In a mount namespace of this process's own, a /proc that hides what others run. Each mount has options
-    of its own since Linux 5.8."""
-    assert ctypes.CDLL(None).unshare(0x00020000) == 0  # CLONE_NEWNS
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    subprocess.run(["mount", "-t", "proc", "-o", "hidepid=2", "proc", "/proc"], check=True)
-
-
-def with_hidden_processes(action: Callable[[], list[Any]]) -> list[Any]:
-    """What an action returns in a child that is an ordinary user's and does not see other processes."""
-
-    def act() -> list[Any]:
-        return ["seen"] if os.path.exists("/proc/1") else action()
-
-    answer = as_ordinary_user(act, hide_processes)
-    if answer == ["seen"]:
-        pytest.skip("/proc cannot be mounted with hidepid here")
-    return answer
 
 
 @pytest.fixture
@@ -84,21 +63,32 @@ def missing(messages: list[TrialMessage]) -> tuple[str, ...]:
     return started.missing
 
 
+def traced(probe: str, namespaces: str) -> list[Any]:
+    messages = trial(probe, namespaces, "sh", WORKS)
+    final = last(messages)
+    cpu_ns = (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)
+    sampled_ns = max(each.cpu_ns for each in messages if isinstance(each, Sample))
+    shares = [sampled_ns / cpu_ns, final.peak_pss_bytes, final.peak_processes, final.left_behind]
+    return [final.outcome, has_own_namespaces(messages), HIDDEN in missing(messages), *shares]
+
+
 @both_ways
 def test_figures_of_a_program_that_can_be_traced(readable_probe: str, namespaces: str) -> None:
-    def figures() -> list[Any]:
-        messages = trial(readable_probe, namespaces, "sh", WORKS)
-        final = last(messages)
-        cpu_ns = (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)
-        sampled_ns = max(each.cpu_ns for each in messages if isinstance(each, Sample))
-        shares = [sampled_ns / cpu_ns, final.peak_pss_bytes, final.peak_processes, final.left_behind]
-        return [final.outcome, has_own_namespaces(messages), HIDDEN in missing(messages), *shares]
-
-    outcome, is_own, is_missing, sampled, pss_bytes, processes, left = with_hidden_processes(figures)
+    seen = with_hidden_processes(traced, readable_probe, namespaces)
+    outcome, is_own, is_missing, sampled, pss_bytes, processes, left = seen
     assert (outcome, processes, left) == ("ok", 2, 0)
     assert is_missing is not is_own
     assert 0.3 < sampled <= 1.01
     assert pss_bytes > 100_000
+
+
+def untraced(probe: str, namespaces: str, shell: str) -> list[Any]:
+    messages = trial(probe, namespaces, shell, WORKS)
+    final = last(messages)
+    cpu_s = ((final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)) / 1e9
+    is_said = HIDDEN in missing(messages)
+    own = has_own_namespaces(messages)
+    return [final.outcome, own, is_said, cpu_s, final.peak_pss_bytes, final.peak_processes]
 
 
 @both_ways
@@ -106,16 +96,8 @@ def test_figures_of_a_program_that_cannot_be_traced(
     readable_probe: str, unreadable_shell: str, namespaces: str
 ) -> None:
     """CPU time is the kernel's account in any case; what samples have is missing where they see nothing."""
-
-    def figures() -> list[Any]:
-        messages = trial(readable_probe, namespaces, unreadable_shell, WORKS)
-        final = last(messages)
-        cpu_s = ((final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)) / 1e9
-        is_said = HIDDEN in missing(messages)
-        own = has_own_namespaces(messages)
-        return [final.outcome, own, is_said, cpu_s, final.peak_pss_bytes, final.peak_processes]
-
-    outcome, is_own, is_said, cpu_s, pss_bytes, processes = with_hidden_processes(figures)
+    seen = with_hidden_processes(untraced, readable_probe, namespaces, unreadable_shell)
+    outcome, is_own, is_said, cpu_s, pss_bytes, processes = seen
     assert outcome == "ok"
     assert is_said is not is_own
     assert cpu_s > 0.1
@@ -123,32 +105,34 @@ def test_figures_of_a_program_that_cannot_be_traced(
     assert processes == (2 if is_own else None)
 
 
+def ended(probe: str, namespaces: str, shell: str) -> list[Any]:
+    begun = time.monotonic()
+    final = last(trial(probe, namespaces, shell, WORKS_ON, wall_s=1))
+    return [final.outcome, final.detail, time.monotonic() - begun]
+
+
 @both_ways
 def test_a_program_that_cannot_be_seen_is_ended(
     readable_probe: str, unreadable_shell: str, namespaces: str
 ) -> None:
-    def ended() -> list[Any]:
-        begun = time.monotonic()
-        final = last(trial(readable_probe, namespaces, unreadable_shell, WORKS_ON, wall_s=1))
-        return [final.outcome, final.detail, time.monotonic() - begun]
-
-    outcome, detail, took_s = with_hidden_processes(ended)
+    outcome, detail, took_s = with_hidden_processes(ended, readable_probe, namespaces, unreadable_shell)
     assert outcome == "timed-out"
     assert "could not be ended" not in detail
     assert took_s < 9
     assert is_over(lambda: not processes_of(unreadable_shell), 5)
 
 
+def stopped(probe: str, namespaces: str) -> list[Any]:
+    begun = time.monotonic()
+    try:
+        final = last(trial(probe, namespaces, "sh", "kill -STOP $PPID; exit 0"))
+    except ProbeError as error:
+        return [str(error), time.monotonic() - begun]
+    return [final.outcome, time.monotonic() - begun]
+
+
 @both_ways
 def test_a_probe_that_is_stopped_is_seen(readable_probe: str, namespaces: str) -> None:
-    def stopped() -> list[Any]:
-        begun = time.monotonic()
-        try:
-            final = last(trial(readable_probe, namespaces, "sh", "kill -STOP $PPID; exit 0"))
-        except ProbeError as error:
-            return [str(error), time.monotonic() - begun]
-        return [final.outcome, time.monotonic() - begun]
-
-    ending, took_s = with_hidden_processes(stopped)
+    ending, took_s = with_hidden_processes(stopped, readable_probe, namespaces)
     assert ending == "ok" or "was stopped by a signal" in ending
     assert took_s < 20

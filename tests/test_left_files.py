@@ -17,12 +17,12 @@ import msgspec
 import pytest
 
 from ringside.measure.executor import LocalExecutor
-from ringside.probe.prctl import prctl
 from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
+from tests.ordinary_user import as_ordinary_user
+from tests.ordinary_user import readable_probe as readable_probe  # a fixture
 from tests.processes import is_over
-from tests.test_attacks import as_ordinary_user, has_own_namespaces, last
-from tests.test_attacks import readable_probe as readable_probe  # a fixture
+from tests.test_attacks import has_own_namespaces, last
 from tests.test_executor import both_ways, request
 
 
@@ -222,23 +222,21 @@ def test_a_probe_that_is_killed(tmp_path: Path, namespaces: str) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def counted(probe_path: str, folder: str, script: str) -> list[Any]:
+    shell = msgspec.structs.replace(program("", Path(folder)), argv=("/bin/sh", "-c", script))
+    probe = Probe(probe_path)
+    messages = probe.trial(shell)
+    probe.close()
+    final = last(messages)
+    return [final.outcome, final.stderr_tail, final.left_files - has_own_namespaces(messages)]
+
+
 def test_an_ordinary_user(readable_probe: str) -> None:
     """Folders without permissions, and shared memory in a namespace of the user's own."""
     makes = "mkdir -p $TMPDIR/a/b && echo > $TMPDIR/a/b/file && echo > /dev/shm/left"
     leaves = f"{makes} && chmod 0 $TMPDIR/a/b $TMPDIR/a"
-
-    def counted(folder: str) -> list[Any]:
-        shell = msgspec.structs.replace(program("", Path(folder)), argv=("/bin/sh", "-c", leaves))
-        probe = Probe(readable_probe)
-        messages = probe.trial(shell)
-        probe.close()
-        final = last(messages)
-        return [final.outcome, final.stderr_tail, final.left_files - has_own_namespaces(messages)]
-
-    # Python itself may lie where this user cannot read, and imports it late.
-    prctl()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
-        assert as_ordinary_user(lambda: counted(folder)) == ["ok", "", 3]
+        assert as_ordinary_user(counted, readable_probe, folder, leaves) == ["ok", "", 3]
         assert os.listdir(folder) == []
     Path("/dev/shm/left").unlink(missing_ok=True)
