@@ -44,7 +44,7 @@ def watched(browser: Browser, faults: list[str], origin: str, **context: Any) ->
 
     def on_console(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            faults.append(message.text)
+            faults.append(f"{message.text} ({message.location.get('url')})")
 
     def on_request(request: Request) -> None:
         if not request.url.startswith((origin, "data:", "blob:")):

@@ -128,6 +128,8 @@ def test_a_browser_follows_a_real_run_to_its_report(
         url = next(line for line in lines if "shows the run in progress" in line).split()[0]
         run = next(match[1] for line in lines if (match := re.match(r"run (\S+): ", line)))
         with watched(browser, faults, url) as page:
+            # So low that no plot is near.
+            page.set_viewport_size({"width": 1280, "height": 150})
             page.goto(url)
             expect(page.locator(".state")).to_have_text("in progress")
             page.get_by_role("link", name=run, exact=True).click()
@@ -140,9 +142,13 @@ def test_a_browser_follows_a_real_run_to_its_report(
             expect(page.locator("h2").first).to_contain_text("Verdict")
             # The page ends with the run: its link leads nowhere soon.
             expect(page.locator("#status a")).to_have_attribute("href", f"/runs/{run}")
-        for _ in lines:
-            pass
-        assert process.wait(300) == 0
+            for _ in lines:
+                pass
+            assert process.wait(300) == 0
+            # What is scrolled to then is drawn all the same.
+            plot = page.locator("[data-plot]").last
+            plot.scroll_into_view_if_needed()
+            expect(plot.locator("svg").first).to_be_visible()
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)

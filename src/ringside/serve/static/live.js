@@ -93,6 +93,8 @@
 
   const show = (content) => {
     ({ config, plots } = content);
+    // Before any is in sight: the page ends with its run, and can be read on.
+    if (Object.keys(plots).length) loadVega().catch(note);
     Object.entries(content.parts).forEach(([id, html]) => replace(id, html));
     document.querySelectorAll("[data-plot]").forEach((box) => {
       if (box.dataset.near === undefined) {
