@@ -20,8 +20,7 @@ setup-dev:
 	@scripts/setup --dev
 
 showdown: setup
-	@.venv/bin/ringside run showdown; status=$$?; \
-	  if [ $$status -le 1 ]; then .venv/bin/ringside report -o report.html || exit $$?; fi; exit $$status
+	@.venv/bin/ringside run showdown --report report.html
 
 ruff: setup-dev
 	.venv/bin/ruff format --check .

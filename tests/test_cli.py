@@ -346,6 +346,27 @@ def test_setup_shows_why_a_build_failed(workplace: Path, add_fake: Add) -> None:
     assert "oops" in log.read_text()
 
 
+def test_a_run_writes_its_page(
+    workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint
+) -> None:
+    add_fake("one")
+    add_experiment("solo", "one")
+    done = ringside("run", "solo", "--report", "page.html")
+    # Once, as the last line.
+    assert re.fullmatch(r"page\.html \([0-9.]+ MB\)", done.stderr.strip().splitlines()[-1])
+    assert "ringside report" not in done.stderr
+    page = (workplace / "page.html").read_text()
+    ringside("report", "-o", "page.html")
+    assert (workplace / "page.html").read_text() == page
+    runs = ringside("list", "runs").stdout
+    # Before a trial.
+    (workplace / "mine.html").write_text("my own")
+    assert "mine.html was not written by ringside" in complaint("run", "solo", "--report", "mine.html")
+    assert "no/folder is no folder" in complaint("run", "solo", "--report", "no/folder/page.html")
+    assert (workplace / "mine.html").read_text() == "my own"
+    assert ringside("list", "runs").stdout == runs
+
+
 def test_a_page_that_cannot_be_written_leaves_nothing(
     workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint
 ) -> None:

@@ -67,11 +67,12 @@ fn open(path: &str) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
 
     #[test]
     fn existing_and_missing_files() {
-        let name = format!("ringside-input-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = TestFolder::new();
+        let path = folder.path().join("input");
         std::fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
         let input = |cached| Input {
             path: path.to_str().unwrap().into(),
@@ -94,20 +95,19 @@ mod tests {
 
     #[test]
     fn nothing_of_an_empty_file_is_missing() {
-        let name = format!("ringside-empty-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let folder = TestFolder::new();
+        let path = folder.path().join("empty");
         std::fs::write(&path, "").unwrap();
         for cached in [true, false] {
             let path = path.to_str().unwrap().into();
             assert!(prepare(&[Input { path, cached }]).unwrap().is_empty());
         }
-        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
     fn what_is_no_regular_file_is_refused() {
-        let name = format!("ringside-pipe-{}", std::process::id());
-        let pipe = std::env::temp_dir().join(name);
+        let folder = TestFolder::new();
+        let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(
             rustix::fs::CWD,
             &pipe,
@@ -123,6 +123,5 @@ mod tests {
                 assert!(error.ends_with("': not a regular file"), "{error}");
             }
         }
-        std::fs::remove_file(&pipe).unwrap();
     }
 }

@@ -39,6 +39,8 @@ mod stub;
 mod supervise;
 mod sys;
 mod temporary;
+#[cfg(test)]
+mod test_folder;
 mod text;
 mod threads;
 mod tree;

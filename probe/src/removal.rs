@@ -155,33 +155,12 @@ fn open_below(parent: BorrowedFd, name: impl Arg, flags: OFlags) -> Option<Owned
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
     use rustix::fs::{mkdirat, open, openat};
     use std::fs;
     use std::os::unix::fs::{symlink, PermissionsExt};
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::time::Duration;
-
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new() -> Folder {
-            let name = format!("removal-{}-{}", std::process::id(), fastrand::u64(..));
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).unwrap();
-            Folder(path)
-        }
-
-        fn emptied(&self, patience: Duration) -> Removed {
-            remove_below(opened(&self.0).as_fd(), Instant::now() + patience)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            self.emptied(PATIENCE);
-            fs::remove_dir(&self.0).unwrap();
-        }
-    }
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -189,16 +168,20 @@ mod tests {
         open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap()
     }
 
+    fn emptied(folder: &TestFolder, patience: Duration) -> Removed {
+        remove_below(opened(folder.path()).as_fd(), Instant::now() + patience)
+    }
+
     #[test]
     fn links_are_removed_and_not_followed() {
-        let (folder, other) = (Folder::new(), Folder::new());
-        let kept = other.0.join("kept");
+        let (folder, other) = (TestFolder::new(), TestFolder::new());
+        let kept = other.path().join("kept");
         fs::write(&kept, "").unwrap();
-        symlink(&other.0, folder.0.join("folder")).unwrap();
-        symlink(&kept, folder.0.join("file")).unwrap();
-        symlink("nowhere", folder.0.join("nothing")).unwrap();
-        fs::hard_link(&kept, folder.0.join("same")).unwrap();
-        let removed = folder.emptied(PATIENCE);
+        symlink(other.path(), folder.path().join("folder")).unwrap();
+        symlink(&kept, folder.path().join("file")).unwrap();
+        symlink("nowhere", folder.path().join("nothing")).unwrap();
+        fs::hard_link(&kept, folder.path().join("same")).unwrap();
+        let removed = emptied(&folder, PATIENCE);
         let expected = Removed {
             count: 4,
             all: true,
@@ -209,14 +192,14 @@ mod tests {
 
     #[test]
     fn folders_without_permissions() {
-        let folder = Folder::new();
-        let (outer, inner) = (folder.0.join("a"), folder.0.join("a/b"));
+        let folder = TestFolder::new();
+        let (outer, inner) = (folder.path().join("a"), folder.path().join("a/b"));
         fs::create_dir_all(inner.join("c")).unwrap();
         fs::write(inner.join("c/d"), "").unwrap();
         for path in [inner.join("c"), inner, outer] {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
         }
-        let removed = folder.emptied(PATIENCE);
+        let removed = emptied(&folder, PATIENCE);
         let expected = Removed {
             count: 4,
             all: true,
@@ -226,32 +209,32 @@ mod tests {
 
     #[test]
     fn trees_deeper_than_paths_and_wide_ones() {
-        let folder = Folder::new();
+        let folder = TestFolder::new();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let mut place = opened(&folder.0);
+        let mut place = opened(folder.path());
         for _ in 0..1000 {
             mkdirat(&place, "deep", Mode::RWXU).unwrap();
             place = openat(&place, "deep", flags, Mode::empty()).unwrap();
         }
         for number in 0..1000 {
-            let wide = folder.0.join(format!("wide-{number}"));
+            let wide = folder.path().join(format!("wide-{number}"));
             fs::create_dir(&wide).unwrap();
             fs::write(wide.join("file"), "").unwrap();
         }
-        let removed = folder.emptied(PATIENCE);
+        let removed = emptied(&folder, PATIENCE);
         let expected = Removed {
             count: 3000,
             all: true,
         };
         assert_eq!(removed, expected);
-        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn the_deadline_ends_it() {
-        let folder = Folder::new();
-        fs::write(folder.0.join("file"), "").unwrap();
+        let folder = TestFolder::new();
+        fs::write(folder.path().join("file"), "").unwrap();
         std::thread::sleep(Duration::from_millis(1));
-        assert!(!folder.emptied(Duration::ZERO).all);
+        assert!(!emptied(&folder, Duration::ZERO).all);
     }
 }

@@ -147,44 +147,19 @@ fn is_empty(folder: &OwnedFd) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
     use std::fs;
     use std::os::unix::fs::{symlink, PermissionsExt};
     use std::path::PathBuf;
 
-    struct Shared(PathBuf);
-
-    impl Shared {
-        fn new() -> Shared {
-            let name = format!("temporary-{}-{}", std::process::id(), fastrand::u64(..));
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).unwrap();
-            Shared(path)
-        }
-
-        fn path(&self) -> &str {
-            self.0.to_str().unwrap()
-        }
-
-        fn names(&self) -> Vec<String> {
-            let entries = fs::read_dir(&self.0).unwrap().flatten();
-            let mut names: Vec<_> = entries
-                .map(|entry| entry.file_name().into_string().unwrap())
-                .collect();
-            names.sort();
-            names
-        }
-    }
-
-    impl Drop for Shared {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
+    fn temporary_in(shared: &TestFolder) -> Temporary {
+        Temporary::new(shared.path().to_str().unwrap()).unwrap()
     }
 
     #[test]
     fn what_is_left_is_counted_and_removed() {
-        let shared = Shared::new();
-        let temporary = Temporary::new(shared.path()).unwrap();
+        let shared = TestFolder::new();
+        let temporary = temporary_in(&shared);
         let place = PathBuf::from(&temporary.path);
         assert_eq!(temporary.clear(), (0, true));
         fs::create_dir(place.join("folder")).unwrap();
@@ -203,33 +178,36 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_in_its_place_any_more() {
-        let (shared, other) = (Shared::new(), Shared::new());
-        fs::write(other.0.join("kept"), "").unwrap();
-        let temporary = Temporary::new(shared.path()).unwrap();
+        let (shared, other) = (TestFolder::new(), TestFolder::new());
+        fs::write(other.path().join("kept"), "").unwrap();
+        let temporary = temporary_in(&shared);
         let place = PathBuf::from(&temporary.path);
         fs::write(place.join("file"), "left").unwrap();
-        fs::rename(&place, shared.0.join("moved")).unwrap();
-        symlink(&other.0, &place).unwrap();
+        fs::rename(&place, shared.path().join("moved")).unwrap();
+        symlink(other.path(), &place).unwrap();
         assert_eq!(temporary.clear(), (2, false));
         drop(temporary);
         assert_eq!(other.names(), ["kept"]);
-        assert_eq!(fs::read_dir(shared.0.join("moved")).unwrap().count(), 0);
-        let removed = Temporary::new(shared.path()).unwrap();
+        assert_eq!(
+            fs::read_dir(shared.path().join("moved")).unwrap().count(),
+            0
+        );
+        let removed = temporary_in(&shared);
         fs::remove_dir(&removed.path).unwrap();
         assert_eq!(removed.clear(), (1, false));
     }
 
     #[test]
     fn only_folders_that_nobody_uses_are_swept() {
-        let shared = Shared::new();
-        let used = Temporary::new(shared.path()).unwrap();
-        let left = shared.0.join("ringside-tmp-killed");
+        let shared = TestFolder::new();
+        let used = temporary_in(&shared);
+        let left = shared.path().join("ringside-tmp-killed");
         fs::create_dir_all(left.join("a/b")).unwrap();
         for other in ["ringside-tmp-another", "ringside-k3j2h1x", "other"] {
-            fs::create_dir(shared.0.join(other)).unwrap();
+            fs::create_dir(shared.path().join(other)).unwrap();
         }
-        fs::write(shared.0.join("ringside-tmp-nodirs"), "").unwrap();
-        sweep(shared.path()).unwrap();
+        fs::write(shared.path().join("ringside-tmp-nodirs"), "").unwrap();
+        sweep(shared.path().to_str().unwrap()).unwrap();
         let mut kept = vec![used.name.clone()];
         kept.extend(
             [

@@ -253,6 +253,7 @@ fn value(text: &[u8], key: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_folder::TestFolder;
 
     #[test]
     fn reads_cpu_stat() {
@@ -270,31 +271,9 @@ mod tests {
         );
     }
 
-    /// A new folder, removed at the end.
-    struct Folder(std::path::PathBuf);
-
-    impl Folder {
-        fn new() -> Folder {
-            let name = format!("ringside-{}-{}", std::process::id(), fastrand::u64(..));
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).unwrap();
-            Folder(path)
-        }
-
-        fn path(&self) -> &std::path::Path {
-            &self.0
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
-
     /// A folder of plain files stands for a cgroup with controllers.
-    fn fixture(files: &[(&str, &str)]) -> (Folder, Cgroup) {
-        let folder = Folder::new();
+    fn fixture(files: &[(&str, &str)]) -> (TestFolder, Cgroup) {
+        let folder = TestFolder::new();
         for (name, text) in [("cgroup.procs", "7\n8\n"), ("cpu.stat", "")]
             .iter()
             .chain(files)

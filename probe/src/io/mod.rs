@@ -3,6 +3,8 @@
 
 mod buffers;
 pub mod epoll;
+#[cfg(test)]
+pub mod fakes;
 mod ring;
 pub mod stamp;
 pub mod uring;

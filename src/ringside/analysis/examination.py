@@ -57,13 +57,13 @@ class Observations:
         cls, measurement: Measurement, trials: Iterable[Trial], cells: Iterable[CellAnalysis]
     ) -> Observations:
         """Those of trials whose figures are in cells already."""
-        found = cls(measurement)
+        observations = cls(measurement)
         for trial in trials:
-            found._count(trial)
-        found.values = {
+            observations._count(trial)
+        observations.values = {
             (name, each.cell): dict(by_block) for each in cells for name, by_block in each.by_block.items()
         }
-        return found
+        return observations
 
     def _count(self, trial: Trial) -> bool:
         cell, block = trial.cell, trial.block
@@ -86,13 +86,13 @@ class Observations:
         def first(by_cell: dict[Cell, set[int]]) -> dict[Cell, set[int]]:
             return {cell: {block for block in each if block <= blocks} for cell, each in by_cell.items()}
 
-        found = Observations(self._measurement)
-        found.attempted, found.unsteady = first(self.attempted), first(self.unsteady)
-        found.values = {
+        observations = Observations(self._measurement)
+        observations.attempted, observations.unsteady = first(self.attempted), first(self.unsteady)
+        observations.values = {
             key: {block: value for block, value in each.items() if block <= blocks}
             for key, each in self.values.items()
         }
-        return found
+        return observations
 
     def failures(self, metric: str, cell: Cell) -> int:
         """The number of blocks of a cell that gave no value."""
@@ -191,10 +191,15 @@ class Examination:
         cells = (Cell(contender, point), Cell(baseline, point))
         obstacles = (self._concluded.obstacle(metric.name, cell) for cell in cells)
         obstacle = next(filter(None, obstacles), None)
-        found = self._family.comparison(metric.name, point, contender, baseline, obstacle)
-        if found and not is_over and found.verdict is Verdict.INCONCLUSIVE and found.obstacle is None:
-            return dataclasses.replace(found, obstacle=Obstacle.UNFINISHED, blocks_needed=None)
-        return found
+        comparison = self._family.comparison(metric.name, point, contender, baseline, obstacle)
+        if (
+            comparison
+            and not is_over
+            and comparison.verdict is Verdict.INCONCLUSIVE
+            and comparison.obstacle is None
+        ):
+            return dataclasses.replace(comparison, obstacle=Obstacle.UNFINISHED, blocks_needed=None)
+        return comparison
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether a comparison of this cell was open at the last look."""

@@ -54,9 +54,9 @@ def then_and_now(
             continue
         rows, ratios = [], []
         for point in _comparable_points(workload, points, figures):
-            found = {name: _figure(figures, metric, name, point) for name in contenders}
-            then = {name: figure.value for name, figure in found.items() if figure}
-            for contender, figure in found.items():
+            published = {name: _figure(figures, metric, name, point) for name in contenders}
+            then = {name: figure.value for name, figure in published.items() if figure}
+            for contender, figure in published.items():
                 if figure is not None:
                     now = cells[Cell(contender, point)].metrics.get(metric.name)
                     rows.append(ThenAndNowRow(point, contender, figure.value, now, figure.as_published or ""))

@@ -55,8 +55,8 @@ def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> Wanted | None:
 
     planned = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
     count = planned[0].engines if planned else 0
-    given = wanted(engines or count)
-    if given.engines != count or any(each.engines != count for each in planned):
+    group = wanted(engines or count)
+    if group.engines != count or any(each.engines != count for each in planned):
         began = f"with --engines {count}" if count else "without --engines"
         raise UsageError(f"the run began {began}: go on like that")
-    return given if count else None
+    return group if count else None

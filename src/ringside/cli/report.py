@@ -5,10 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ringside.cli import params
+from ringside.errors import ReportError
+
+if TYPE_CHECKING:
+    from ringside.model.results import Run
+    from ringside.publish.runs import Page
+    from ringside.store import Store
 
 
 @click.command()
@@ -48,13 +55,13 @@ def report(
     from ringside.measure.suites import runs_of
     from ringside.publish import figures, post, site, whole
     from ringside.publish.badge import badge
-    from ringside.publish.runs import page_of, render_pages
+    from ringside.publish.runs import page_of
 
     instead = site_to or post_to or badge_to
     if not instead:
         output = output or Path("report.html")
     if output:
-        whole.refuse_others(output, whole.PAGE_MARKS, "-o")
+        check_page(output, "-o")
     if badge_to:
         whole.refuse_others(badge_to, whole.BADGE_MARKS, "--badge")
     context.leave_garbage()
@@ -62,7 +69,7 @@ def report(
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
     pages = [page_of(storage, run) for run in named.values()]
     if output:
-        whole.write_whole(output, render_pages(pages), "-o")
+        _write(output, pages, "-o")
     if figures_to is not None:
         written = figures.write_figures(figures_to, [page.analysis for page in pages])
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)
@@ -75,6 +82,37 @@ def report(
     if badge_to is not None:
         whole.write_whole(badge_to, badge(pages[0].analysis), "--badge")
         print(badge_to, file=sys.stderr)
-    if output is not None:
-        print(f"{output} ({output.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
+    if output:
+        _announce(output)
     return 0
+
+
+def check_page(path: Path, option: str) -> None:
+    """Raises ReportError where a page may not be written: the file there is none of Ringside's, or there is
+    no such folder."""
+    from ringside.publish import whole
+
+    if not path.parent.is_dir():
+        raise ReportError(
+            f"{path} cannot be written: {path.parent} is no folder; choose another with {option}"
+        )
+    whole.refuse_others(path, whole.PAGE_MARKS, option)
+
+
+def write_page(storage: Store, runs: Sequence[Run], path: Path, option: str) -> None:
+    """Write one page of runs, and print its path. Raises ReportError where it cannot be written."""
+    from ringside.publish.runs import page_of
+
+    _write(path, [page_of(storage, run) for run in runs], option)
+    _announce(path)
+
+
+def _write(path: Path, pages: Sequence[Page], option: str) -> None:
+    from ringside.publish import whole
+    from ringside.publish.runs import render_pages
+
+    whole.write_whole(path, render_pages(pages), option)
+
+
+def _announce(path: Path) -> None:
+    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)

@@ -15,6 +15,8 @@ from ringside.cli import params
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ringside.cli.progress import LiveProgress
     from ringside.cluster.campaign import ClusterCampaign
     from ringside.measure.executor import Capacity
@@ -59,6 +61,9 @@ EXIT_INTERRUPTED = 130
 @click.option("--serve", "serves", is_flag=True, help="Show the run in a browser while it is in progress.")
 @params.port_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
+@click.option(
+    "--report", "report_to", type=params.FILE, help="At the end, write a page as `ringside report`."
+)
 @params.store_option
 def run(
     experiment: str | None,
@@ -80,6 +85,7 @@ def run(
     serves: bool = False,
     port: int = 8000,
     as_json: bool = False,
+    report_to: Path | None = None,
     store: str | None = None,
 ) -> int:
     """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.
@@ -92,6 +98,7 @@ def run(
     from ringside.cli.on_cluster import engaged
     from ringside.cli.outside import outside_of
     from ringside.cli.progress import LiveProgress
+    from ringside.cli.report import check_page, write_page
     from ringside.measure import runner
     from ringside.measure.campaign import Campaign, new_task, resumed_task
     from ringside.measure.executor import LocalExecutor
@@ -110,6 +117,8 @@ def run(
         )
     if engines is not None and not on:
         raise UsageError("--engines is for --on: name the cluster, or leave it out")
+    if report_to:
+        check_page(report_to, "--report")
     if cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
@@ -182,8 +191,17 @@ def run(
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
         return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
     stored = [storage.run(run.id) for run in runs]
-    form = "json" if as_json else "text"
-    return show.present(storage, stored, task.suite_id, form=form, with_parts=not shows_parts)
+    status = show.present(
+        storage,
+        stored,
+        task.suite_id,
+        form="json" if as_json else "text",
+        hint=report_to is None,
+        with_parts=not shows_parts,
+    )
+    if report_to:
+        write_page(storage, stored, report_to, "--report")
+    return status
 
 
 def _page(port: int, store: str | None, cpus: Sequence[int]) -> Server:

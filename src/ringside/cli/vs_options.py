@@ -199,9 +199,9 @@ def rule(options: VsOptions, *, is_alone: bool, points: int) -> StoppingRule:
     from ringside.measure.stopping import StoppingRule
     from ringside.stats.sequential import FIRST_LOOK
 
-    given = (options.blocks, options.min_runs, options.until, options.time_s)
+    others = (options.blocks, options.min_runs, options.until, options.time_s)
     if options.runs is not None:
-        if any(value is not None for value in given):
+        if any(value is not None for value in others):
             raise UsageError(
                 "--runs is exactly so many: leave out --min-runs, --max-runs, --until and --time"
             )

@@ -82,11 +82,13 @@ class Bench:
             sandbox.check()
         plan.check_machine(points, workload, self._executor.available_cpus(), self._executor.descriptors())
         toolchain = Toolchain(self._folder / "builds")
-        found = {name: toolchain.prepare(_here(contender)) for name, contender in contenders.items()}
+        prepared = {name: toolchain.prepare(_here(contender)) for name, contender in contenders.items()}
         inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))
         files = runner.input_files(points, workload, inputs, _Silent())
-        self._prepared[experiment.name] = runner.Prepared(experiment, workload, tuple(points), found, files)
-        return found
+        self._prepared[experiment.name] = runner.Prepared(
+            experiment, workload, tuple(points), prepared, files
+        )
+        return prepared
 
     def begin(self, experiment: str, seed: int) -> None:
         """Begin a run of what was prepared: each contender once, as before every run."""

@@ -29,13 +29,13 @@ from ringside.workloads.base import Workload
 def contenders_of(task: Task, catalogue: Catalogue) -> dict[str, Contender]:
     """The contenders of a task's experiments, by name, without those whose manifests are broken."""
     experiments = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
-    found = {}
+    contenders = {}
     for name in dict.fromkeys(name for each in experiments for name in each.contenders):
         try:
-            found[name] = catalogue.contender(name)
+            contenders[name] = catalogue.contender(name)
         except CatalogueError:
             continue
-    return found
+    return contenders
 
 
 @dataclass
@@ -153,9 +153,9 @@ class ClusterCampaign:
             for machine in machines
         }
         for machine, contenders in self.machines.ask(asked).items():
-            found = {name: replace(each, contender=local[name]) for name, each in contenders.items()}
+            here = {name: replace(each, contender=local[name]) for name, each in contenders.items()}
             prepared.contenders[machine] = {
-                name: found.get(name) or broken[name] for name in experiment.contenders
+                name: here.get(name) or broken[name] for name in experiment.contenders
             }
         for machine in sorted(asked.keys() & prepared.contenders.keys()):
             for name, each in prepared.contenders[machine].items():

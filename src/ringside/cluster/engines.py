@@ -180,9 +180,9 @@ class Engines:
 
     def _start(self, seats: Sequence[Seat]) -> None:
         """Tell all to begin."""
-        told = time.monotonic()
+        released_s = time.monotonic()
         self._call(lambda seat: self._actors[seat].start.remote(), _GRACE_S, seats)
-        self.started_within_s = time.monotonic() - told
+        self.started_within_s = time.monotonic() - released_s
 
     def _results(self, seats: Sequence[Seat], limit_s: float | None) -> Mapping[Seat, Answer]:
         """The engines' answers, none of them an error."""
@@ -191,10 +191,10 @@ class Engines:
         is_called_off = False
         while len(answers) < len(seats):
             rest = [seat for seat in seats if seat not in answers]
-            given = self._call(
+            arrived = self._call(
                 lambda seat: self._actors[seat].result.remote(_TICK_S), _GRACE_S, rest, ending=True
             )
-            answers |= {seat: answer for seat, answer in given.items() if answer is not None}
+            answers |= {seat: answer for seat, answer in arrived.items() if answer is not None}
             self._check(answers)
             if self.interrupted and not is_called_off:
                 is_called_off = True

@@ -84,11 +84,11 @@ class Reservation:
             raise self._session.lost(error) from error
         by_id = {node.id: node for node in nodes}
         placed = table.get("bundles_to_node_id", {})
-        found = [by_id.get(placed.get(bundle, "")) for bundle in sorted(placed)]
-        if table.get("state") != "CREATED" or not found:
+        granted = [by_id.get(placed.get(bundle, "")) for bundle in sorted(placed)]
+        if table.get("state") != "CREATED" or not granted:
             return None
-        first, *engines = (node for node in found if node)
-        return Site(first, tuple(engines), self._group) if len(engines) + 1 == len(found) else None
+        first, *engines = (node for node in granted if node)
+        return Site(first, tuple(engines), self._group) if len(engines) + 1 == len(granted) else None
 
     def is_possible(self, nodes: Sequence[Node]) -> bool:
         """Whether the nodes that it names are there. Ray knows only after some seconds that one has died, and

@@ -316,16 +316,16 @@ def _refuse_ended(ray: Any) -> None:
     tries its old address for ten minutes. ConnectionError where there is none."""
     try:
         # Ray has no public word for the address that `auto` stands for.
-        found = ray._private.services.get_ray_address_from_environment("auto", None)
+        address = ray._private.services.get_ray_address_from_environment("auto", None)
     except AttributeError:
         return
-    host, _, port = str(found).rpartition(":")
+    host, _, port = str(address).rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_TIMEOUT_S).close()
     except (OSError, ValueError) as error:
         raise ClusterError(
-            f"this machine's cluster, {one_line(str(found), 60)}, does not answer ({one_line(str(error))}): "
-            "start it again, let `ray stop` forget it, or measure with --on local"
+            f"this machine's cluster, {one_line(str(address), 60)}, does not answer "
+            f"({one_line(str(error))}): start it again, let `ray stop` forget it, or measure with --on local"
         ) from error
 
 

@@ -137,10 +137,10 @@ def words(text: str, shell: Sequence[str] | None) -> tuple[str, ...]:
     """The words of a command line; through a shell they are the shell's. Raises UsageError."""
     if "\0" in text:
         raise UsageError("a command cannot hold a NUL character")
-    found = [*shell, "-c", text] if shell else _split(text)
-    if not found or not found[0] or not text.strip():
+    argv = [*shell, "-c", text] if shell else _split(text)
+    if not argv or not argv[0] or not text.strip():
         raise UsageError("a command is empty: quote it as one argument, 'sleep 0.1'")
-    return tuple(found)
+    return tuple(argv)
 
 
 def readable(path: Path | None) -> Path | None:
@@ -167,10 +167,10 @@ def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     return all_names
 
 
-def _for_each(given: Sequence[str | None], commands: int, option: str) -> list[str | None]:
-    if len(given) not in (0, 1, commands):
+def _for_each(values: Sequence[str | None], commands: int, option: str) -> list[str | None]:
+    if len(values) not in (0, 1, commands):
         raise UsageError(f"give {option} once for all commands, or once for each of the {commands}")
-    return list(given) if len(given) == commands else (list(given) or [None]) * commands
+    return list(values) if len(values) == commands else (list(values) or [None]) * commands
 
 
 def _check(command: Command, points: Sequence[Point], *, is_literal: bool) -> None:
@@ -193,11 +193,11 @@ def _check(command: Command, points: Sequence[Point], *, is_literal: bool) -> No
 def _refuse_shell_syntax(line: str, program: str) -> None:
     """Raises UsageError where a line holds what only a shell understands. Programs would get it as words, and
     the measured work would be another one than was meant."""
-    found = _shell_syntax(line)
-    if found:
+    syntax = _shell_syntax(line)
+    if syntax:
         raise UsageError(
-            f"{one_line(line, 80)}: {found} needs a shell: add -S (before the command), or -N if the program "
-            "itself is to get it"
+            f"{one_line(line, 80)}: {syntax} needs a shell: add -S (before the command), or -N if the "
+            "program itself is to get it"
         )
     is_assignment = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=.*", program, re.DOTALL)
     if (is_assignment or program in _BUILTINS) and shutil.which(program) is None:
@@ -212,8 +212,8 @@ def _shell_syntax(line: str) -> str | None:
         return "a new line" if operator[0] == "\n" else f"`{operator[0]}`"
     expanded = _QUOTED.sub(lambda part: part[0] if part[0].startswith('"') else "_", line)
     expansion = _EXPANSION.search(re.sub(r"\\.", "_", expanded, flags=re.DOTALL))
-    found = expansion or _PATTERN.search(_QUOTED.sub("_", line))
-    return f"`{found[0]}`" if found else None
+    match = expansion or _PATTERN.search(_QUOTED.sub("_", line))
+    return f"`{match[0]}`" if match else None
 
 
 def _check_program(program: str, *, is_made: bool) -> None:

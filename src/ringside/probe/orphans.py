@@ -40,8 +40,8 @@ def children() -> set[Child]:
     with suppress(OSError):
         for task in os.listdir("/proc/self/task"):
             pids += _read(f"/proc/self/task/{task}/children").split()
-    found = ((int(pid), fields_of(int(pid))) for pid in pids)
-    return {(pid, fields[19]) for pid, fields in found if len(fields) > 19}
+    children = ((int(pid), fields_of(int(pid))) for pid in pids)
+    return {(pid, fields[19]) for pid, fields in children if len(fields) > 19}
 
 
 def is_stopped(pid: int) -> bool:

@@ -203,10 +203,10 @@ class Pages:
 
     async def asset(self, request: Request) -> Response:
         name = request.path_params["name"]
-        found = await self.worker.run(lambda: pages.file(name))
-        if found is None:
+        content = await self.worker.run(lambda: pages.file(name))
+        if content is None:
             return _missing()
-        body, kind = found
+        body, kind = content
         return Response(body, media_type=kind, headers={"Cache-Control": _A_YEAR})
 
     async def icon(self, request: Request) -> Response:

@@ -48,8 +48,8 @@ def file(name: str) -> tuple[bytes, str] | None:
 @functools.cache
 def asset(name: str) -> str:
     """The address of such a file, another one when it changes."""
-    found = file(name)
-    digest = hashlib.sha256(found[0]).hexdigest()[:12] if found else ""
+    content = file(name)
+    digest = hashlib.sha256(content[0]).hexdigest()[:12] if content else ""
     return f"/static/{name}?{digest}"
 
 

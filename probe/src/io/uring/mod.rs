@@ -238,23 +238,9 @@ impl Drop for Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::socket;
+    use crate::io::{fakes::Counting, socket};
     use std::io::{Read, Write};
     use std::time::Duration;
-
-    struct Ignore;
-
-    impl Handler for Ignore {
-        fn connected(&mut self, _: Slot) -> Next {
-            Next::Wait
-        }
-        fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {
-            Next::Wait
-        }
-        fn sending(&mut self, _: Slot, _: u64) {}
-        fn woken(&mut self, _: u64) {}
-        fn closed(&mut self, _: Slot, _: CloseReason) {}
-    }
 
     /// With a receive pending, the engine polls its memory: nothing is asked of the kernel until something has come.
     #[test]
@@ -266,24 +252,24 @@ mod tests {
         let address = SocketAddrAny::from(listener.local_addr().unwrap());
         let socket = socket::<Uring>(address.address_family()).unwrap();
         uring.open(0, socket, &address).unwrap();
-        uring.turn(Wait::No, &mut Ignore).unwrap();
+        uring.turn(Wait::No, &mut Counting::default()).unwrap();
         let mut peer = listener.accept().unwrap().0;
         let is_receiving = |uring: &Uring| uring.operations.entries.get(0).unwrap().receiving;
         while !is_receiving(&uring) {
             uring
-                .turn(Wait::Event(now_ns() + 10_000_000), &mut Ignore)
+                .turn(Wait::Event(now_ns() + 10_000_000), &mut Counting::default())
                 .unwrap();
         }
         // The receive goes to the kernel.
-        uring.turn(Wait::No, &mut Ignore).unwrap();
+        uring.turn(Wait::No, &mut Counting::default()).unwrap();
         let before = uring.operations.calls();
         for _ in 0..10_000 {
-            uring.turn(Wait::No, &mut Ignore).unwrap();
+            uring.turn(Wait::No, &mut Counting::default()).unwrap();
         }
         assert_eq!(uring.operations.calls(), before);
         peer.write_all(b"x").unwrap();
         while uring.operations.calls() == before {
-            uring.turn(Wait::No, &mut Ignore).unwrap();
+            uring.turn(Wait::No, &mut Counting::default()).unwrap();
         }
     }
 
@@ -299,11 +285,11 @@ mod tests {
             let socket = socket::<Uring>(address.address_family()).unwrap();
             uring.open(slot, socket, &address).unwrap();
         }
-        uring.turn(Wait::No, &mut Ignore).unwrap();
+        uring.turn(Wait::No, &mut Counting::default()).unwrap();
         let mut peers = [listener.accept(), listener.accept()].map(|peer| peer.unwrap().0);
         while (0..2).any(|index| !uring.operations.entries.get(index).unwrap().receiving) {
             uring
-                .turn(Wait::Event(now_ns() + 10_000_000), &mut Ignore)
+                .turn(Wait::Event(now_ns() + 10_000_000), &mut Counting::default())
                 .unwrap();
         }
         peers[0].write_all(b"not read yet").unwrap();

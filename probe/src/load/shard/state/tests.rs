@@ -2,40 +2,14 @@
 
 use super::*;
 use crate::clock::{now_ns, sleep_until};
-use crate::io::{Handler, Wait};
+use crate::io::{fakes::FakeIo, Handler};
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
-use rustix::fd::OwnedFd;
-use rustix::net::SocketAddrAny;
-use std::io;
 use std::sync::Arc;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const MS: u64 = 1_000_000;
-
-/// A back-end that counts what it sends.
-#[derive(Default)]
-struct Sends(usize);
-
-impl Io for Sends {
-    fn open(&mut self, _: Slot, _: OwnedFd, _: &SocketAddrAny) -> io::Result<()> {
-        Ok(())
-    }
-    fn send(&mut self, _: Slot, _: Rc<[u8]>, _: &mut impl Handler) {
-        self.0 += 1;
-    }
-    fn close(&mut self, _: Slot) {}
-    fn socket(&self, _: Slot) -> Option<&OwnedFd> {
-        None
-    }
-    fn pause(&mut self, _: Slot) {}
-    fn resume(&mut self, _: Slot, _: &mut impl Handler) {}
-    fn turn(&mut self, _: Wait, _: &mut impl Handler) -> io::Result<()> {
-        Ok(())
-    }
-    const NONBLOCKING: bool = true;
-}
 
 /// A shard with one connection, which has just begun with its first request, and when the load began.
 fn shard(pacing: &str) -> (Shard, u64) {
@@ -55,7 +29,7 @@ fn shard(pacing: &str) -> (Shard, u64) {
         live: Arc::default(),
         plan,
     });
-    shard.open_connections(start_ns, &mut Sends::default());
+    shard.open_connections(start_ns, &mut FakeIo::default());
     assert!(sends(&shard.connected(0)));
     (shard, start_ns)
 }
@@ -92,9 +66,9 @@ fn the_queue_holds_no_delay_of_the_engine() {
     let next = shard.complete(0, replied(at(5000), at(5000)), Ok(()), true);
     assert_eq!(next, Next::Wait);
     // Due after ten seconds, with a free connection, and sent 50 ms later.
-    let mut io = Sends::default();
+    let mut io = FakeIo::default();
     shard.dispatch(at(10_050), &mut io);
-    assert_eq!(io.0, 1);
+    assert_eq!(io.sends, 1);
     shard.sending(0, at(10_050));
     let record = &shard.recorder.record;
     // Histograms begin at a nanosecond.
