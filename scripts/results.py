@@ -1,5 +1,5 @@
-"""Makes docs/RESULTS.md, docs/SLEEPERS.md, docs/POSTS.md, and README's picture and findings from the records
-in records/: no figure in them is written by hand.
+"""Makes docs/RESULTS.md, docs/TODAY.md, docs/SLEEPERS.md, docs/POSTS.md, and README's pictures and findings
+from the records in records/: no figure in them is written by hand.
 
     .venv/bin/python scripts/results.py            write them
     .venv/bin/python scripts/results.py --check    exit status 1 if they differ from what the record says
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import vl_convert
@@ -38,13 +38,20 @@ from ringside.store import record
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "records"
 SUITE = "posts"
-# An experiment with its own record and page: the machine and the day differ from the suite's.
+# What has a record and a page of its own: the machine and the day differ from the suite's.
+TODAY = "today"
 SLEEPERS = "sleepers-million"
 # By the name of what was run: the page, and its title.
-PAGES = {SUITE: ("RESULTS.md", "Results"), SLEEPERS: ("SLEEPERS.md", "A million sleepers")}
+PAGES = {
+    SUITE: ("RESULTS.md", "Results"),
+    TODAY: ("TODAY.md", "Today's runtimes"),
+    SLEEPERS: ("SLEEPERS.md", "A million sleepers"),
+}
+# By the name of a suite: its overview as a picture.
+PICTURES = {SUITE: "overview.png", TODAY: "today.png"}
 MADE = "Made by `scripts/results.py` from [the record](../records/README.md); do not edit it by hand."
 FINDINGS = 5
-BEGIN, END = "<!-- findings: made by scripts/results.py -->", "<!-- end of findings -->"
+BEGIN, END = "<!-- findings of {}: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
 def analyses_of(name: str) -> list[RunAnalysis]:
@@ -62,7 +69,9 @@ def results(analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
     ended = max(analysis.run.ended_at or "?" for analysis in analyses)
     parts = [
         f"# {PAGES[name][1]}",
-        f"{MADE} [POSTS](POSTS.md) sets the posts' figures and claims beside them.",
+        MADE
+        if name == TODAY
+        else f"{MADE} [POSTS](POSTS.md) sets the posts' figures and claims beside them.",
         f"`ringside run {name}`, {begun[:10]}, {begun[11:16]} to {ended[11:16]} UTC, on one machine. "
         f"{escape(machine(analyses[0].run.host))}",
         "Results on other machines will differ; run the commands there. Ratios are from pairs inside blocks, "
@@ -165,33 +174,36 @@ def picture(analyses: Sequence[RunAnalysis]) -> bytes:
     return vl_convert.svg_to_png(svg, scale=2)
 
 
-def readme(text: str, analyses: Sequence[RunAnalysis]) -> str:
-    """README with its findings replaced."""
-    block = f"{BEGIN}\n{findings(analyses)}\n{END}"
+def readme(text: str, analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
+    """README with its findings of a suite replaced."""
+    begin = BEGIN.format(name)
+    block = f"{begin}\n{findings(analyses)}\n{END}"
     replaced, count = re.subn(
-        f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL
+        f"{re.escape(begin)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL
     )
     if count != 1:
-        raise SystemExit(f"README.md must have one `{BEGIN}` and one `{END}`")
+        raise SystemExit(f"README.md must have one `{begin}` and one `{END}` behind it")
     return replaced
 
 
-def documents(analyses: Sequence[RunAnalysis], sleepers: Sequence[RunAnalysis]) -> dict[Path, str]:
-    """What each document should say, by the suite and the experiment."""
+def documents(records: Mapping[str, Sequence[RunAnalysis]]) -> dict[Path, str]:
+    """What each document should say, by what was run."""
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
     own = ROOT / "README.md"
+    text = own.read_text(encoding="utf-8")
+    for name in PICTURES:
+        text = readme(text, records[name], name)
     return {
-        ROOT / "docs" / PAGES[SUITE][0]: results(analyses),
-        ROOT / "docs" / PAGES[SLEEPERS][0]: results(sleepers, SLEEPERS),
-        ROOT / "docs" / "POSTS.md": posts([*analyses, *sleepers], sources),
-        own: readme(own.read_text(encoding="utf-8"), analyses),
+        **{ROOT / "docs" / page: results(records[name], name) for name, (page, _) in PAGES.items()},
+        ROOT / "docs" / "POSTS.md": posts([*records[SUITE], *records[SLEEPERS]], sources),
+        own: text,
     }
 
 
 def main(arguments: Sequence[str]) -> int:
-    analyses = analyses_of(SUITE)
-    made = documents(analyses, analyses_of(SLEEPERS))
+    records = {name: analyses_of(name) for name in PAGES}
+    made = documents(records)
     differing = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
     if "--check" in arguments:
         for path in differing:
@@ -202,7 +214,8 @@ def main(arguments: Sequence[str]) -> int:
         return 1 if differing else 0
     for path, text in made.items():
         path.write_text(text, encoding="utf-8")
-    (ROOT / "docs" / "images" / "overview.png").write_bytes(picture(analyses))
+    for name, file in PICTURES.items():
+        (ROOT / "docs" / "images" / file).write_bytes(picture(records[name]))
     return 0
 
 

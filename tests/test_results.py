@@ -87,10 +87,13 @@ def test_the_documents_are_what_the_record_says(capsys: pytest.CaptureFixture[st
 
 def test_only_the_findings_of_the_readme_are_replaced(parts: list[RunAnalysis], tmp_path: Path) -> None:
     del tmp_path
-    text = f"before\n{RESULTS.BEGIN}\nold\n{RESULTS.END}\nbehind\n"
+    posts, today = (RESULTS.BEGIN.format(name) for name in RESULTS.PICTURES)
+    others = f"\n{today}\nothers\n{RESULTS.END}\nbehind\n"
+    text = f"before\n{posts}\nold\n{RESULTS.END}{others}"
     changed = RESULTS.readme(text, parts)
-    assert changed.startswith(f"before\n{RESULTS.BEGIN}\n- ")
-    assert changed.endswith(f"\n{RESULTS.END}\nbehind\n")
+    assert changed.startswith(f"before\n{posts}\n- ")
+    assert changed.endswith(f"\n{RESULTS.END}{others}")
     assert "old" not in changed
+    assert "others" not in RESULTS.readme(text, parts, RESULTS.TODAY)
     with pytest.raises(SystemExit, match=r"README\.md must have one"):
         RESULTS.readme("nothing", parts)

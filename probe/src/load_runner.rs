@@ -390,7 +390,11 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
     // A failed connect is retried: it does not matter when all were fed in the end.
     let lost = &errors[ErrorKind::Send as usize..];
     if record.fed < plan.connections as u64 || lost.iter().any(|(_, count)| *count > 0) {
-        let why = format!("{place}: {fed}; errors: {}", named(&errors));
+        let errors = named(&errors);
+        let why = match errors.is_empty() {
+            true => format!("{place}: {fed}; the others got nothing until the end"),
+            false => format!("{place}: {fed}; errors: {errors}"),
+        };
         return Some(Cause::LoadFailed(why));
     }
     if record.silent > 0 {

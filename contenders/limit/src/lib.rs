@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod mailbox;
+pub mod opaque;
 pub mod poll;
 pub mod report;
 pub mod server;

@@ -25,6 +25,8 @@ def feed(connection, number):
     name = int(request.split()[1].rpartition(b"/")[2])
     if mode == "few" and number > 4:
         return
+    if mode == "starves" and number > 4:
+        threading.Event().wait()
     connection.sendall(HEAD)
     send(connection, f"Welcome: {name}")
     begun = time.monotonic()

@@ -232,6 +232,9 @@ fn feeds_that_are_not_what_they_should_be() {
     let few = feed("few", 60.0);
     few.is("load-failed", "4 of 6 connections were fed; errors: ");
     few.is("load-failed", "closed-early");
+    let starved = feed("starves", 60.0);
+    let why = "4 of 6 connections were fed; the others got nothing until the end";
+    starved.is("load-failed", why);
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::net::{Shutdown, TcpStream};
 use limit::poll::{Interest, Poll};
 use limit::slab::Key;
 
+use crate::recursion::fib;
+
 /// The bytes that a line may have, its newline included.
 const LONGEST: usize = 100;
 /// What is read and dropped after a line that was too long.
@@ -157,13 +159,6 @@ fn number(line: &[u8]) -> Option<u64> {
         number = (10 * number + u64::from(byte - b'0')).min(91);
     }
     (1..=90).contains(&number).then_some(number)
-}
-
-fn fib(n: u64) -> u64 {
-    if n <= 2 {
-        return 1;
-    }
-    fib(n - 1) + fib(n - 2)
 }
 
 #[cfg(test)]

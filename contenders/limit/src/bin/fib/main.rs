@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod recursion;
 
 use std::io;
 use std::net::{SocketAddrV4, TcpStream};
