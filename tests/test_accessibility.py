@@ -138,7 +138,10 @@ def test_the_live_page(browser: Browser, stored: tuple[Path, list[str]]) -> None
 
         wrong += look(browser, {"live": f"{origin}/runs/{runs[-1]}"}, origin, live)
     # The browser reports that the page is not here, once for each scheme; nothing else may be wrong.
-    not_here = "Failed to load resource: the server responded with a status of 404 (Not Found)"
+    not_here = (
+        "Failed to load resource: the server responded with a status of 404 (Not Found) "
+        f"({origin}{paths['not here']})"
+    )
     assert [each for each in wrong if each == not_here] == [not_here] * len(SCHEMES)
     assert_none([each for each in wrong if each != not_here])
 
