@@ -20,7 +20,7 @@ from pyarrow import csv
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.programs import carry_out, point
+from tests.support.programs import carry_out, point
 
 from ringside.catalogue.loader import Catalogue
 from ringside.measure.executor import LocalExecutor

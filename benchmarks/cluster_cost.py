@@ -26,7 +26,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.ray_cluster import RayCluster, started
+from tests.support.ray_cluster import RayCluster, started
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import verdict_of

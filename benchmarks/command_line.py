@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.runs import experiment, make_run
+from tests.support.runs import experiment, make_run
 
 from ringside.store import Store
 

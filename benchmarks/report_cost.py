@@ -20,8 +20,9 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.browsers import launched
-from tests.runs import ROOT, experiment, make_run
+from tests.support import ROOT
+from tests.support.browsers import launched
+from tests.support.runs import experiment, make_run
 
 from ringside.catalogue.loader import Catalogue
 from ringside.model.design import Experiment

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.runs import experiment, make_run
+from tests.support.runs import experiment, make_run
 
 from ringside.store import Store
 

@@ -12,7 +12,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.runs import experiment, make_run
+from tests.support.runs import experiment, make_run
 
 from ringside.analysis.run import analyse
 from ringside.store import Store

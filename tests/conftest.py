@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, settings
 
 from ringside.cli import main as cli
 from ringside.conformance.upstreams import Answer, Upstream
-from tests import postgresql as postgresql_server
-from tests.fake_contenders import write_fake
-from tests.schedule import rank, scheduler
-from tests.started import LOAD_SERVER, ports_of
-from tests.upstreams import Make
+from tests.support import postgresql as postgresql_server
+from tests.support.fake_contenders import write_fake
+from tests.support.schedule import rank, scheduler
+from tests.support.started import LOAD_SERVER, ports_of
+from tests.support.upstreams import Make
 
 # No test may fail because a machine was slow.
 settings.register_profile(

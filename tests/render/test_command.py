@@ -12,7 +12,7 @@ from ringside.store.plans import PlannedContender
 from ringside.workloads import WORKLOADS
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
-from tests.analyses import analysis, point, scaled
+from tests.support.analyses import analysis, point, scaled
 
 P = point(nodes=10)
 

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from ringside.render import csv
-from tests.analyses import analysis, point, scaled
+from tests.support.analyses import analysis, point, scaled
 
 
 def test_a_row_for_each_metric_of_each_cell() -> None:

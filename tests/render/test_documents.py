@@ -13,7 +13,7 @@ from ringside.probe.protocol import TrialOutcome
 from ringside.render import documents
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Slope
-from tests.analyses import HOST, MEMORY, Exact, analysis, near, point, scaled
+from tests.support.analyses import HOST, MEMORY, Exact, analysis, near, point, scaled
 
 P, Q = point(nodes=10), point(nodes=20)
 INTERVAL = {"median": 100.0, "low": 97.0, "high": 104.0, "n": 7}

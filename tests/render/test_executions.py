@@ -21,7 +21,7 @@ from ringside.render.exports import hyperfine
 from ringside.render.plots.charts import charts
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads.command import COMMAND
-from tests.analyses import HOST, HOSTILE, analyse, point, scaled
+from tests.support.analyses import HOST, HOSTILE, analyse, point, scaled
 
 HERE = Point(())
 

@@ -10,7 +10,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.render import exports
 from ringside.render.exports import bencher, github_action, parquet, pyperf
-from tests.analyses import HOSTILE, NOISE, Exact, analysis, point, scaled
+from tests.support.analyses import HOSTILE, NOISE, Exact, analysis, point, scaled
 
 P = point(nodes=10)
 

@@ -22,9 +22,9 @@ from ringside.render.html import page, scripts
 from ringside.render.plots import charts
 from ringside.render.plots.spec import Chart, Panel
 from ringside.store.plans import PlannedContender
-from tests.analyses import HOST, HOSTILE, Exact, analysis, point, scaled
-from tests.browsers import chromium
 from tests.render.test_plots import everything
+from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled
+from tests.support.browsers import chromium
 
 PLOTS = charts.missing() is None
 # Vega is bundled once in a while and slowly; what is made of it is tested in a browser alone.

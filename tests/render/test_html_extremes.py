@@ -12,7 +12,7 @@ from ringside.publish.runs import page_of, render_pages
 from ringside.render.html import page, scripts
 from ringside.store import Store
 from tests.render.test_html import STUB, Reader
-from tests.runs import experiment, make_run
+from tests.support.runs import experiment, make_run
 
 SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=7)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from ringside.analysis.run_diff import diff
 from ringside.render import markdown
 from ringside.render.table import TableCell, TableData
-from tests.analyses import HOSTILE, analysis, point, scaled
+from tests.support.analyses import HOSTILE, analysis, point, scaled
 
 P = point(nodes=10)
 

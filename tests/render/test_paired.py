@@ -20,7 +20,7 @@ from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
-from tests.analyses import HOST, HOSTILE, NOISE, analyse, scaled
+from tests.support.analyses import HOST, HOSTILE, NOISE, analyse, scaled
 
 HERE = Point(())
 

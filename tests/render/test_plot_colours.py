@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ringside.render.plots.colours import BUNDLED, COLOURS, FLOOR, of_contender
-from tests.runs import ROOT
+from tests.support import ROOT
 
 # numpy comes without types here.
 Numbers = Any

@@ -7,8 +7,8 @@ import pytest
 
 from ringside.errors import ReportError
 from ringside.render.plots import charts, files
-from tests.analyses import analysis, point, scaled
 from tests.render.test_plots import everything
+from tests.support.analyses import analysis, point, scaled
 
 pytestmark = pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")
 P, Q = point(nodes=10), point(nodes=20)

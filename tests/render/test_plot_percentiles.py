@@ -12,7 +12,7 @@ from ringside.render.plots import percentiles
 from ringside.render.plots.charts import charts
 from ringside.render.plots.spec import Chart, Panel
 from ringside.store import Store
-from tests.runs import experiment, make_run
+from tests.support.runs import experiment, make_run
 
 
 def run_of(folder: Path, name: str, **changes: Any) -> RunAnalysis:

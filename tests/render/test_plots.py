@@ -28,7 +28,7 @@ from ringside.render.plots.charts import charts, missing
 from ringside.render.plots.files import standing_alone
 from ringside.render.plots.spec import Chart, Panel
 from ringside.workloads.base import OTHER_THREADS, Curve, ScalingLaw, Slope, SpansView, TimelineView
-from tests.analyses import CPU, HOP, MEMORY, RATE, Exact, analysis, point, scaled
+from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analysis, point, scaled
 
 P50 = Metric("p50_s", "s", "p50", "the median")
 P99 = Metric("p99_s", "s", "p99", "the 99th percentile")

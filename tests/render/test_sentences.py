@@ -8,7 +8,7 @@ import pytest
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.render.sentences import at_point, comparison_sentence, overall, pair_sentence
-from tests.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
+from tests.support.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=40)
 

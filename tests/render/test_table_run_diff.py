@@ -8,8 +8,8 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import diff
 from ringside.probe.protocol import TrialOutcome
 from ringside.render.tables import run_diff
-from tests.analyses import analysis, point, scaled
-from tests.tables import column, texts
+from tests.support.analyses import analysis, point, scaled
+from tests.support.tables import column, texts
 
 P = point(nodes=10)
 

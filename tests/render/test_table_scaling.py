@@ -10,8 +10,8 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import Outlook
 from ringside.render.tables import scaling
 from ringside.workloads.base import ScalingLaw
-from tests.analyses import CPU, Exact, analysis, point, scaled
-from tests.tables import column, texts
+from tests.support.analyses import CPU, Exact, analysis, point, scaled
+from tests.support.tables import column, texts
 
 
 class Scaled(Exact):

@@ -18,8 +18,8 @@ from ringside.render.tables import breakdown, contenders, points, published, tab
 from ringside.stats.changepoints import SeriesKind
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Slope
-from tests.analyses import CPU, HOP, MEMORY, NOISE, Exact, analysis, point, scaled
-from tests.tables import column, texts
+from tests.support.analyses import CPU, HOP, MEMORY, NOISE, Exact, analysis, point, scaled
+from tests.support.tables import column, texts
 
 P, Q = point(nodes=10), point(nodes=20)
 MIB = 1 << 20

@@ -10,7 +10,7 @@ from ringside.render import answers, terminal
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import answer_table
-from tests.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
+from tests.support.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
 
 MANY = [point(nodes=number) for number in range(1, 6)]
 

@@ -1,0 +1,292 @@
+"""Comparisons of contenders: pairs, families over points and metrics, verdicts, ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from ringside.analysis.comparisons import (
+    BLOCKS_FOR_VERDICT,
+    ComparisonFamily,
+    Ranking,
+    compared_pairs,
+    rank,
+    shown_pairs,
+)
+from ringside.model.design import Cell, Experiment, Metric, Point, Show
+from ringside.model.results import Comparison, Interval, Obstacle, Verdict
+from ringside.stats.interval import median_interval
+from ringside.stats.ratio import log_ratios, paired_ratio
+from ringside.stats.sequential import Look
+from ringside.stats.stepdown import adjusted_p_values
+from tests.support.analyses import HOP, NOISE, RATE, exactly, near, point, scaled
+
+HERE, THERE = point(nodes=10), point(nodes=20)
+# The p-value of seven pairs that all show the same direction, in whatever family.
+SEVEN_ALIKE = 1 / 64
+SEVEN = Look(7, 0.05)
+
+# By metric, point and contender: the value in each block.
+Values = Mapping[tuple[Metric, Point], Mapping[str, Mapping[int, float]]]
+
+
+def by_block(values: Sequence[float]) -> dict[int, float]:
+    return dict(enumerate(values, start=1))
+
+
+def values(**medians: float) -> dict[str, Mapping[int, float]]:
+    return {name: by_block(scaled(median)) for name, median in medians.items()}
+
+
+# Differs from NOISE by 8 or 9 % in either direction: neither different nor equivalent.
+MIXED = by_block([value * (1.09 if place % 2 else 0.92) for place, value in enumerate(NOISE)])
+
+
+def experiment(*ratios: tuple[str, str]) -> Experiment:
+    return Experiment("e", "E", "ring", ("a", "b", "c"), {}, baseline="b", blocks=7, show=Show(ratios=ratios))
+
+
+def family(
+    everywhere: Values, *, look: Look = SEVEN, confidence: float = 0.95, margin: float = 0.05
+) -> ComparisonFamily:
+    """The family of these contenders after one look."""
+    by_cell = {
+        (metric.name, Cell(name, place)): blocks
+        for (metric, place), names in everywhere.items()
+        for name, blocks in names.items()
+    }
+    result = ComparisonFamily(
+        tuple(dict.fromkeys(metric for metric, _ in everywhere)),
+        tuple(dict.fromkeys(place for _, place in everywhere)),
+        tuple(dict.fromkeys(cell.contender for _, cell in by_cell)),
+        margin,
+    )
+    result.examine(by_cell, look)
+    result.conclude(by_cell, confidence)
+    return result
+
+
+def compared(
+    of: ComparisonFamily,
+    one: str,
+    other: str,
+    metric: Metric = HOP,
+    place: Point = HERE,
+    obstacle: Obstacle | None = None,
+) -> Comparison:
+    comparison = of.comparison(metric.name, place, one, other, obstacle)
+    assert comparison is not None
+    return comparison
+
+
+def test_without_ratios_of_its_own_an_experiment_compares_with_the_baseline() -> None:
+    assert shown_pairs(experiment()) == (("a", "b"), ("c", "b"))
+    assert compared_pairs(experiment()) == (("a", "b"), ("c", "b"))
+
+
+def test_all_pairs_are_the_shown_ones_and_those_with_the_baseline() -> None:
+    own = experiment(("c", "a"), ("c", "b"))
+    assert shown_pairs(own) == (("c", "a"), ("c", "b"))
+    assert compared_pairs(own) == (("c", "a"), ("c", "b"), ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("metric", "double", "half"),
+    [(HOP, Verdict.SLOWER, Verdict.FASTER), (RATE, Verdict.FASTER, Verdict.SLOWER)],
+)
+def test_the_direction_of_a_metric_decides_what_is_better(
+    metric: Metric, double: Verdict, half: Verdict
+) -> None:
+    """In either order of the pair."""
+    of = family({(metric, HERE): values(base=10, double=20, half=5)})
+    for one, other, ratio, verdict in (
+        ("double", "base", 2.0, double),
+        ("base", "double", 0.5, half),
+        ("half", "base", 0.5, half),
+        ("half", "double", 0.25, half),
+        ("double", "half", 4.0, double),
+    ):
+        assert compared(of, one, other, metric) == Comparison(
+            HERE, metric.name, one, other, exactly(ratio), verdict, SEVEN_ALIKE
+        )
+
+
+def test_the_two_orders_of_a_pair_have_inverse_intervals() -> None:
+    spread = by_block([11.0, 10.4, 9.7, 10.1, 9.1, 12.0, 10.9])
+    at = {**values(base=10.0), "spread": spread}
+    of = family({(HOP, HERE): at}, confidence=0.9)
+    forth, back = compared(of, "spread", "base"), compared(of, "base", "spread")
+    assert forth.ratio == paired_ratio(spread, at["base"], 0.9)
+    assert forth.ratio.low is not None
+    assert forth.ratio.high is not None
+    assert back.ratio == Interval(
+        near(1 / forth.ratio.estimate), near(1 / forth.ratio.high), near(1 / forth.ratio.low), 7
+    )
+    assert (back.p, back.blocks_needed) == (forth.p, forth.blocks_needed)
+    assert back.blocks_needed is not None
+    plain = family({(HOP, HERE): at})
+    assert compared(plain, "spread", "base").ratio == paired_ratio(spread, at["base"], 0.95) != forth.ratio
+
+
+def test_equivalent_and_inconclusive() -> None:
+    alike = by_block([value * (1.003 if place % 2 else 0.997) for place, value in enumerate(NOISE)])
+    of = family({(HOP, HERE): {**values(base=1.0), "alike": alike, "mixed": MIXED}})
+    assert compared(of, "alike", "base").verdict is Verdict.EQUIVALENT
+    assert compared(of, "base", "alike").verdict is Verdict.EQUIVALENT
+    assert compared(of, "alike", "base").blocks_needed is None
+    mixed = compared(of, "mixed", "base")
+    assert (mixed.verdict, mixed.obstacle) == (Verdict.INCONCLUSIVE, None)
+    assert mixed.blocks_needed is not None
+    assert mixed.blocks_needed > 7
+    strict = family({(HOP, HERE): {**values(base=1.0), "alike": alike}}, margin=0.002)
+    assert compared(strict, "alike", "base").verdict is Verdict.INCONCLUSIVE
+
+
+def test_what_differs_beyond_doubt_is_not_equivalent_even_inside_the_margin() -> None:
+    of = family({(HOP, HERE): values(base=100.0, slow=102.0)})
+    assert compared(of, "slow", "base").verdict is Verdict.SLOWER
+
+
+def test_all_pairs_of_contenders_points_and_metrics_are_one_family() -> None:
+    """The rate at the other point, of which every pair is noisy, raises the p-value of a difference at this
+    one; and of a pair that nobody asked for."""
+    near_base = by_block([1.02 * value for value in NOISE[:6]] + [NOISE[6] * 1.2])
+    here = {**values(base=1.0), "slow": near_base}
+    noisy = {
+        name: by_block([3 + (7 * block + shift) % 5 / 3 for block in range(7)])
+        for shift, name in enumerate(("base", "slow", "third", "fourth"))
+    }
+    alone = compared(family({(HOP, HERE): here}), "slow", "base")
+    everywhere: Values = {(HOP, HERE): here, (RATE, THERE): noisy}
+    of = family(everywhere)
+    logs = {
+        (metric.name, one, other): log_ratios(names[one], names[other])
+        for (metric, _), names in everywhere.items()
+        for one in names
+        for other in names
+        if one < other
+    }
+    expected = adjusted_p_values(logs, range(1, 8))
+    assert alone.p == SEVEN_ALIKE < expected["hop_ns", "base", "slow"]
+    assert compared(of, "slow", "base").p == expected["hop_ns", "base", "slow"]
+    assert compared(of, "third", "slow", RATE, THERE).p == expected["rate", "slow", "third"]
+    assert of.comparison(RATE.name, HERE, "slow", "base") is None
+    assert of.comparison(HOP.name, THERE, "slow", "base") is None
+
+
+def test_far_contenders_are_told_apart_beside_even_ones() -> None:
+    """Seven blocks, seven contenders: three even ones, and others up to 2,280 answers a second against
+    35,800."""
+    rates = values(base=35_800, limit=21_600, slow=9_000, slowest=2_280)
+    rates |= {f"even {number}": by_block([20 * v for v in MIXED.values()]) for number in range(3)}
+    of = family({(RATE, HERE): rates})
+    assert compared(of, "slowest", "limit", RATE).verdict is Verdict.SLOWER
+    assert compared(of, "base", "slow", RATE).verdict is Verdict.FASTER
+    assert compared(of, "slowest", "base", RATE).p == SEVEN_ALIKE
+
+
+def test_a_pair_without_a_common_block_has_no_comparison() -> None:
+    at: dict[str, Mapping[int, float]] = {**values(base=1.0, slow=1.5), "late": {8: 1.0}, "empty": {}}
+    of = family({(HOP, HERE): at})
+    for other in ("late", "empty", "unknown"):
+        assert of.comparison(HOP.name, HERE, "slow", other) is None
+        assert of.comparison(HOP.name, HERE, other, "slow") is None
+    assert compared(of, "slow", "base").p == SEVEN_ALIKE
+
+
+def test_fewer_than_six_common_blocks_give_no_verdict() -> None:
+    assert BLOCKS_FOR_VERDICT == 6
+    at = {name: dict(blocks) for name, blocks in values(base=1.0, slow=1.5).items()}
+    del at["slow"][2]
+    assert compared(family({(HOP, HERE): at}), "slow", "base").verdict is Verdict.SLOWER
+    del at["base"][5]
+    few = compared(family({(HOP, HERE): at}), "slow", "base")
+    assert (few.verdict, few.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.TOO_FEW_BLOCKS)
+    assert few.ratio == Interval(near(1.5), None, None, 5)
+
+
+def test_six_blocks_have_no_interval_of_97_percent() -> None:
+    six = {name: {block: blocks[block] for block in range(1, 7)} for name, blocks in values(a=1, b=2).items()}
+    assert compared(family({(HOP, HERE): six}), "b", "a").verdict is Verdict.SLOWER
+    few = compared(family({(HOP, HERE): six}, confidence=0.97), "b", "a")
+    assert (few.obstacle, few.ratio, few.blocks_needed) == (
+        Obstacle.TOO_FEW_BLOCKS,
+        Interval(near(2.0), None, None, 6),
+        None,
+    )
+
+
+def test_the_same_values_in_all_blocks_give_no_verdict() -> None:
+    of = family({(HOP, HERE): {**values(base=1.0), "same": by_block(NOISE)}})
+    same = compared(of, "same", "base")
+    assert (same.verdict, same.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.SAME_VALUES)
+    assert (same.ratio, same.blocks_needed) == (Interval(1, 1, 1, 7), None)
+    # Of fewer blocks that is said first.
+    five = {"base": by_block([3.0] * 5), "same": by_block([3.0] * 5)}
+    assert compared(family({(HOP, HERE): five}), "same", "base").obstacle is Obstacle.TOO_FEW_BLOCKS
+
+
+def test_a_given_obstacle_holds_back_any_verdict() -> None:
+    of = family({(HOP, HERE): {**values(base=1.0, slow=1.5), "mixed": MIXED, "same": by_block(NOISE)}})
+    for name in ("slow", "mixed", "same"):
+        free, held = compared(of, name, "base"), compared(of, name, "base", obstacle=Obstacle.NO_STEADY_STATE)
+        assert (held.verdict, held.obstacle, held.blocks_needed) == (
+            Verdict.INCONCLUSIVE,
+            Obstacle.NO_STEADY_STATE,
+            None,
+        )
+        assert (held.ratio, held.p) == (free.ratio, free.p)
+
+
+def test_looks_add_up_and_the_last_values_are_shown() -> None:
+    """What was decided at the first look stays with more blocks; the interval is that of all of them."""
+    names = ("base", "slow")
+    ratios = (1.5, 1.4, 1.6, 1.45, 1.55, 1.52, 1.48, 1.3, 0.9)
+    by_cell = {
+        ("hop_ns", Cell("base", HERE)): by_block([1.0] * 9),
+        ("hop_ns", Cell("slow", HERE)): by_block(ratios),
+    }
+    of = ComparisonFamily((HOP,), (HERE,), names, 0.05)
+    assert of.comparison("hop_ns", HERE, "slow", "base") is None
+    of.examine(by_cell, Look(7, 0.02))
+    of.conclude(by_cell)
+    comparison = compared(of, "slow", "base")
+    assert (comparison.verdict, comparison.p) == (Verdict.SLOWER, SEVEN_ALIKE)
+    assert comparison.ratio == paired_ratio(by_block(ratios), by_block([1.0] * 9))
+
+
+def ranking(at: Mapping[str, Mapping[int, float]], metric: Metric = HOP) -> Ranking:
+    medians = {
+        name: median_interval(list(blocks.values())) if blocks else None for name, blocks in at.items()
+    }
+    of = family({(metric, HERE): at})
+    return rank(medians, metric, lambda one, other: of.comparison(metric.name, HERE, one, other))
+
+
+def test_the_best_comes_first_whichever_way_is_better() -> None:
+    at = {"none": dict[int, float](), **values(base=10, slow=20, fast=5)}
+    assert ranking(at) == Ranking(
+        ("fast", "base", "slow", "none"), {"fast": (1, 1), "base": (2, 2), "slow": (3, 3)}
+    )
+    assert ranking(at, RATE) == Ranking(
+        ("slow", "base", "fast", "none"), {"slow": (1, 1), "base": (2, 2), "fast": (3, 3)}
+    )
+
+
+def test_what_is_not_told_apart_has_an_interval_of_ranks() -> None:
+    at = {**values(base=1.0, slow=1.5), "like": MIXED}
+    assert ranking(at).ranks == {"like": (1, 2), "base": (1, 2), "slow": (3, 3)}
+    # `middle` differs from neither of the others, which differ from each other.
+    logs = {"low": (0.0,) * 7, "middle": (0.1, -0.1, 0.2, 0.15, -0.05, 0.3, 0.1), "high": (0.12,) * 7}
+    chain = {name: by_block([math.exp(log) for log in each]) for name, each in logs.items()}
+    assert ranking(chain).ranks == {"low": (1, 2), "middle": (1, 3), "high": (2, 3)}
+
+
+def test_contenders_that_share_no_block_have_no_ranks() -> None:
+    assert ranking({"base": {}, "other": {}}) == Ranking(("base", "other"), {})
+    assert ranking({"base": {1: 2.0}, "other": {2: 1.0}}) == Ranking(("other", "base"), {})
+    # With too few blocks any rank is possible.
+    five = {name: dict(list(blocks.items())[:5]) for name, blocks in values(base=2, fast=1).items()}
+    assert ranking(five) == Ranking(("fast", "base"), {"fast": (1, 2), "base": (1, 2)})

@@ -1,0 +1,331 @@
+"""Weak points of a run: the diagnostics of whole runs, of which each is raised by what it is about alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from ringside.analysis.cells import CellAnalysis, analyse_cell
+from ringside.analysis.diagnostics import (
+    diagnose,
+)
+from ringside.model.design import Cell, Show
+from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Outcome, Run, Trial, Verdict
+from ringside.probe.protocol import LoadMessage, Pressure
+from ringside.store.plans import read_plan
+from ringside.workloads.base import Measurement
+from ringside.workloads.command import COMMAND
+from ringside.workloads.fib import FIB
+from ringside.workloads.ring import RING
+from ringside.workloads.target import TARGET
+from tests.render.test_stored_diagnostics import BOUND, HERE, OWN, trial
+from tests.support.analyses import Exact, near, ok, planned
+from tests.support.points import point
+
+
+def compared(name: str, obstacle: Obstacle | None = None, metric: str = "wall_s") -> Comparison:
+    ratio = Interval(1.1, 0.9, 1.2, 7)
+    return Comparison(HERE, metric, name, "y", ratio, Verdict.INCONCLUSIVE, 0.06, obstacle)
+
+
+class Quiet(Exact):
+    """A measurement without a contract."""
+
+
+def diagnosed(
+    trials: Sequence[Trial],
+    measurement: Measurement = RING,
+    *,
+    run: Run | None = None,
+    cells: Mapping[Cell, CellAnalysis] | None = None,
+    comparisons: Sequence[Comparison] = (),
+    blocks_done: int = 6,
+) -> list[Diagnostic]:
+    run = run or planned(["x"], [HERE])
+    experiment = read_plan(run).experiment
+    return list(
+        diagnose(
+            run,
+            experiment,
+            measurement,
+            trials,
+            cells or {},
+            comparisons,
+            blocks_done=blocks_done,
+        )
+    )
+
+
+def test_nothing_is_wrong_with_a_quiet_run() -> None:
+    assert diagnosed([trial(block) for block in range(1, 7)]) == []
+
+
+@pytest.mark.parametrize(("planned_blocks", "needed"), [(3, 7), (7, 7), (9, 9)])
+def test_too_few_blocks(planned_blocks: int, needed: int) -> None:
+    run = planned(["x"], [HERE], blocks=planned_blocks)
+    assert diagnosed([], run=run, blocks_done=5) == [
+        Diagnostic("too-few-blocks", values={"blocks": 5, "needed": needed})
+    ]
+    assert diagnosed([], run=run, blocks_done=6) == []
+
+
+@pytest.mark.parametrize("end", [{"until_decided": True}, {"until": 0.02}, {"time_s": 60.0}])
+def test_blocks_of_a_run_that_may_end_early_are_a_limit(end: dict[str, Any]) -> None:
+    run = planned(["x"], [HERE], blocks=40, **end)
+    assert diagnosed([], run=run, blocks_done=2) == [
+        Diagnostic("too-few-blocks", values={"blocks": 2, "needed": 7})
+    ]
+
+
+def test_where_nothing_can_run_more_blocks_would_not_help() -> None:
+    gone = Trial(0, 0, Cell("x", HERE), Outcome.UNAVAILABLE, "no compiler")
+    crashed = Trial(1, 0, Cell("y", HERE), Outcome.CRASHED, "exit status 1")
+    assert diagnosed([gone, gone], blocks_done=0) == []
+    for trials in ([gone, crashed], [crashed, gone], []):
+        assert [each.code for each in diagnosed(trials, blocks_done=0)] == ["too-few-blocks"]
+
+
+def test_an_unfinished_run() -> None:
+    run = planned(["x"], [HERE], ended=False)
+    assert diagnosed([], run=run) == [Diagnostic("unfinished", values={"run": "run-2"})]
+    # Runs of `vs` and `load --vs` cannot be resumed.
+    for measurement in (COMMAND, TARGET):
+        assert diagnosed([], measurement, run=run) == []
+
+
+def test_pairs_with_obstacles_are_named_by_what_it_is() -> None:
+    """Once each, however many points and metrics; what concerns all pairs has a code of its own."""
+    comparisons = [
+        compared("b", Obstacle.SAME_VALUES, "rate"),
+        compared("c", Obstacle.FAILED_BLOCKS),
+        compared("a"),
+        compared("a", Obstacle.SAME_VALUES),
+        compared("b", Obstacle.SAME_VALUES),
+        compared("d", Obstacle.NO_STEADY_STATE),
+        *(compared(f"e {each}", each) for each in (Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)),
+        compared("f", Obstacle.NO_REFERENCE),
+    ]
+    assert diagnosed([], comparisons=comparisons) == [
+        Diagnostic("same-values", ("b / y", "a / y")),
+        Diagnostic("failed-blocks", ("c / y",)),
+        Diagnostic("no-steady-state", ("d / y",)),
+    ]
+
+
+def test_what_was_not_observed_is_no_failure() -> None:
+    """As the memory of programs that ended before the first sample."""
+    fine = analysed([ok(1, name, HERE, hop_ns=1.0) for name in "by"])
+    failed = dataclasses.replace(ok(2, "b", HERE), outcome=Outcome.CRASHED)
+    some_failed = {**fine, **analysed([ok(1, "b", HERE, hop_ns=1.0), failed])}
+    for metric, cells, is_reported in (
+        ("memory", fine, False),
+        ("hop_ns", fine, True),
+        ("memory", some_failed, True),
+    ):
+        unobserved = [compared("b", Obstacle.FAILED_BLOCKS, metric)]
+        diagnostics = diagnosed([], cells=cells, comparisons=unobserved)
+        assert [each.code for each in diagnostics] == ["failed-blocks"] * is_reported
+
+
+def analysed(trials: Sequence[Trial]) -> dict[Cell, CellAnalysis]:
+    return {
+        cell: analyse_cell(cell, [each for each in trials if each.cell == cell], Exact())
+        for cell in dict.fromkeys(each.cell for each in trials)
+    }
+
+
+def test_an_effect_on_the_next_trial() -> None:
+    """Whichever runs after `go` takes twice as long, in the headline that the experiment shows."""
+    trials = []
+    names, last = ["go", "erlang", "limit"], ""
+    for block in range(1, 31):
+        for position, name in enumerate(random.Random(block).sample(names, 3)):
+            cpu_s = (2.0 if last == "go" else 1.0) * (1 + random.Random(f"{block} {name}").random() / 50)
+            report = trial(block, name).report
+            measured = dataclasses.replace(ok(block, name, HERE, hop_ns=5.0, cpu_s=cpu_s), report=report)
+            trials.append(dataclasses.replace(measured, position=position))
+            last = name
+    by_hop, by_cpu = planned(names, [HERE]), planned(names, [HERE], show=Show(metrics=("cpu_s",)))
+    cells = analysed(trials)
+    assert diagnosed(trials, Quiet(), run=by_hop, cells=cells) == []
+    diagnostic, *others = diagnosed(trials, Quiet(), run=by_cpu, cells=cells)
+    assert (diagnostic.code, diagnostic.subjects) == ("carry-over", ("go",))
+    # Two levels, one of them after `go`, are two modes of the same headline.
+    assert {other.code for other in others} <= {"bimodal"}
+    assert diagnostic.values == {"effects": {"go": near(1.0, abs=0.15)}}
+
+
+def test_two_modes_of_the_headline() -> None:
+    """Forty blocks: half of them at twice the time. In the other metric there is one mode."""
+    trials = [
+        ok(block, name, place, hop_ns=high if block % 2 else 100.0, cpu_s=1.0)
+        for name, place, high in (
+            ("x", HERE, 200.0),
+            ("x", point(RING, nodes=2), 300.0),
+            ("x", point(RING, nodes=3), 250.0),
+            ("y", HERE, 100.0),
+        )
+        for block in range(1, 41)
+    ]
+    cells = analysed(trials)
+    (diagnostic,) = diagnosed(trials, Quiet(), cells=cells)
+    assert (diagnostic.code, diagnostic.subjects) == ("bimodal", ("x",))
+    assert diagnostic.values == {"ratios": {"x": near(3.0)}}
+
+    class ByCpu(Exact):
+        compared = ("cpu_s", "hop_ns")
+
+    assert diagnosed(trials, ByCpu(), cells=cells) == []
+
+
+def test_machines_may_differ_and_each_is_looked_at_by_itself() -> None:
+    """The speed of `east` changed most, but the levels of machines are not compared; nor are modes."""
+
+    def on(machine: str, block: int, name: str, hop_ns: float, reference_ns: int) -> Trial:
+        report = trial(block, name, reference_ns=reference_ns).report
+        return dataclasses.replace(ok(block, name, HERE, hop_ns=hop_ns), machine=machine, report=report)
+
+    trials = []
+    for block in range(1, 61):
+        machine = ("east", "west", "south")[block % 3]
+        reference = {"east": 100 + block, "west": 900 + block, "south": 4000}[machine]
+        times = {"east": 1.0, "west": 2.0, "south": 4.0}[machine]
+        trials.append(on(machine, block, "x", 100.0 * times, reference))
+        trials.append(on(machine, block, "y", (300.0 if block % 2 else 100.0) * times, reference))
+    drifts, bimodal = diagnosed(trials, Quiet(), cells=analysed(trials))
+    assert drifts == Diagnostic("drift", values={"share": near(160 / 103 - 1)})
+    assert bimodal == Diagnostic("bimodal", ("y",), {"ratios": {"y": near(3.0)}})
+
+
+def test_processes_left_behind_and_ends_that_take_long() -> None:
+    trials = [
+        trial(name="z", left_behind=2),
+        trial(name="y", left_behind=1, ending_ns=2_000_000_001),
+        trial(name="x", ending_ns=2_000_000_000),
+        trial(name="w"),
+    ]
+    assert diagnosed(trials) == [Diagnostic("left-behind", ("y", "z")), Diagnostic("slow-end", ("y",))]
+
+
+def test_files_that_are_left() -> None:
+    trials = [
+        trial(name="z", left_files=2),
+        trial(name="z", left_files=3),
+        trial(name="y", left_files=1, signal=15),
+        trial(name="killed", left_files=5, signal=9),
+        trial(name="x"),
+    ]
+    assert diagnosed(trials) == [Diagnostic("left-files", ("y", "z"), {"counts": {"y": 1, "z": 3}})]
+
+
+def test_memory_that_is_not_counted() -> None:
+    trials = [
+        trial(name="z", unmapped_bytes=11 << 20, peak_pss_bytes=100 << 20),
+        trial(name="y", unmapped_bytes=20 << 20, peak_pss_bytes=300 << 20),
+        trial(name="x", unmapped_bytes=20 << 20, peak_pss_bytes=None),
+        trial(name="w", peak_pss_bytes=300 << 20),
+    ]
+    (diagnostic,) = diagnosed(trials)
+    sizes = {"x": 20 << 20, "z": 11 << 20}
+    assert diagnostic == Diagnostic("uncounted-memory", ("x", "z"), {"sizes": sizes})
+
+
+def test_programs_that_act_on_the_probe() -> None:
+    trials = [
+        trial(name="y", interference=("SIGTERM", "limits")),
+        trial(name="x"),
+        trial(name="z", interference=("x",)),
+    ]
+    assert diagnosed(trials) == [Diagnostic("interference", ("y (SIGTERM; limits)", "z (x)"))]
+
+
+def test_accounting_that_was_not_available() -> None:
+    missing = [
+        dataclasses.replace(trial(block), missing=texts)
+        for block, texts in ((1, ("taskstats", "cgroup")), (2, ("cgroup",)), (3, ()))
+    ]
+    assert diagnosed(missing) == [Diagnostic("accounting", values={"missing": ("cgroup", "taskstats")})]
+
+
+def test_without_a_contract_cpus_and_accounting_do_not_matter() -> None:
+    """`vs --cpus 0` names the CPUs that a command may use; the probe is not meant to have others."""
+    everywhere = dataclasses.replace(trial(), cpus=(0, 1, 2, 3), missing=("cgroup",))
+    codes = [each.code for each in diagnosed([everywhere])]
+    assert codes == ["cores-shared", "accounting"]
+    assert diagnosed([everywhere], COMMAND) == []
+
+
+def test_warm_ups_and_trials_without_a_report_show_nothing() -> None:
+    warm_up = trial(0, left_behind=1, reference_ns=10)
+    unreported = dataclasses.replace(trial(1), report=None, missing=("cgroup",))
+    assert diagnosed([warm_up, unreported, trial(1, reference_ns=20)]) == []
+
+
+class Talking(Exact):
+    """It has a diagnostic of its own for each trial that was measured."""
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        return [Diagnostic(f"own-{each.block}", text="its own") for each in trials]
+
+
+def test_a_load_without_a_report_counts_and_the_measurement_has_the_last_word() -> None:
+    load = dataclasses.replace(trial(4), report=None, loads=(LoadMessage(step="s", name="all"),))
+    empty = dataclasses.replace(trial(5), report=None)
+    codes = [each.code for each in diagnosed([trial(0), trial(3, left_behind=1), load, empty], Talking())]
+    assert codes == ["left-behind", "own-3", "own-4"]
+
+
+def test_the_order_of_codes() -> None:
+    """What concerns verdicts comes first."""
+    cell = Cell("x", point(FIB))
+    bound = LoadMessage(step="measured", name="all", warnings=BOUND)
+    trials = [
+        dataclasses.replace(
+            trial(
+                block,
+                reference_ns=10 * block,
+                left_behind=1,
+                ending_ns=3 * 10**9,
+                peak_pss_bytes=90,
+                pressure=Pressure(io_ns=10**10),
+                **OWN,
+            ),
+            cell=cell,
+            loads=(bound,),
+            missing=("cgroup",),
+            cpus=(0, 1, 2, 3),
+            memory_limit_bytes=100,
+        )
+        for block in (1, 2)
+    ]
+    modes = {block: 1.0 + block % 2 for block in range(40)}
+    cells = {cell: CellAnalysis(cell, {}, {}, {FIB.compared[0]: modes})}
+    diagnostics = diagnosed(
+        trials,
+        FIB,
+        run=planned(["x"], [HERE], ended=False),
+        cells=cells,
+        comparisons=[compared("x", Obstacle.FAILED_BLOCKS)],
+        blocks_done=2,
+    )
+    assert [each.code for each in diagnostics] == [
+        "too-few-blocks",
+        "failed-blocks",
+        "unfinished",
+        "noisy-neighbour",
+        "drift",
+        "bimodal",
+        "generator-bound",
+        "cores-shared",
+        "memory-cap-near",
+        "left-behind",
+        "slow-end",
+        "accounting",
+    ]
+    assert diagnostics[0].values["blocks"] == 2
+    assert math.isclose(diagnostics[4].values["share"], 1.0)

@@ -1,0 +1,508 @@
+"""Observations, looks at what is decided, and looks taken again from the trials of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from ringside.analysis.examination import Examination, Observations, nominal_confidence, replay
+from ringside.model.design import Cell, Experiment, Metric, Point, Show
+from ringside.model.results import Comparison, Obstacle, Outcome, Trial, Verdict
+from ringside.stats.changepoints import missing
+from tests.support.analyses import HOP, NOISE, RATE, Exact, near, ok, point
+
+HERE, THERE = point(nodes=10), point(nodes=20)
+needs_ruptures = pytest.mark.skipif(missing(), reason="the package that detects changes is not installed")
+
+
+class Repeated(Exact):
+    repeated_metric = "hop_ns"
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(float(each) for each in trial.repeats_ns("relay"))
+
+
+def failed(block: int, name: str, outcome: Outcome = Outcome.CRASHED, place: Point = HERE) -> Trial:
+    return Trial(block, 0, Cell(name, place), outcome, "")
+
+
+def repeating(block: int, name: str, *levels: float) -> Trial:
+    """A trial with ten repeats about each level in turn, in ns, and a headline of 5."""
+    dice = random.Random(block)
+    trial = ok(block, name, HERE, hop_ns=5.0)
+    repeats = tuple(round(level * dice.uniform(0.995, 1.005)) for level in levels for _ in range(10))
+    return dataclasses.replace(trial, phases={**trial.phases, "relay": repeats})
+
+
+def test_values_are_by_metric_cell_and_block() -> None:
+    observations = Observations(
+        Exact(), [ok(2, "a", HERE, hop_ns=3.0, rate=7.0), ok(1, "a", HERE, hop_ns=4.0)]
+    )
+    observations.add(ok(1, "b", THERE, hop_ns=5.0))
+    a, b = Cell("a", HERE), Cell("b", THERE)
+    assert observations.values == {
+        ("hop_ns", a): {2: 3.0, 1: 4.0},
+        ("rate", a): {2: 7.0},
+        ("hop_ns", b): {1: 5.0},
+    }
+    assert observations.attempted == {a: {1, 2}, b: {1}}
+    assert observations.unsteady == {}
+
+
+def test_warm_ups_and_what_is_repeated_do_not_count() -> None:
+    trials = [
+        ok(0, "a", HERE, hop_ns=3.0),
+        ok(-1, "a", HERE, hop_ns=3.0),
+        failed(0, "b", Outcome.UNAVAILABLE),
+    ]
+    trials += [failed(1, "a", Outcome.INTERRUPTED), failed(2, "a", Outcome.PROBE_FAILED)]
+    observations = Observations(Exact(), trials)
+    assert (observations.values, observations.attempted) == ({}, {})
+
+
+def test_the_share_of_failures() -> None:
+    cell, trials = Cell("a", HERE), [ok(block, "a", HERE, hop_ns=3.0) for block in range(1, 10)]
+    observations = Observations(Exact(), trials)
+    assert observations.failed_share("hop_ns", cell) == 0
+    assert observations.failed_share("hop_ns", Cell("b", HERE)) == 0
+    observations.add(failed(10, "a", Outcome.TIMED_OUT))
+    assert observations.failed_share("hop_ns", cell) == near(0.1)
+    # A tenth is let pass, more is not.
+    assert observations.obstacle("hop_ns", cell) is None
+    observations.add(failed(11, "a"))
+    assert observations.failed_share("hop_ns", cell) == near(2 / 11)
+    assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
+    # One failure of one block is all of them.
+    assert Observations(Exact(), [failed(1, "c")]).failed_share("hop_ns", Cell("c", HERE)) == 1
+    # What ended well without this metric has failed for it.
+    assert observations.failed_share("rate", cell) == 1
+    assert observations.obstacle("hop_ns", Cell("b", HERE)) is None
+
+
+@needs_ruptures
+def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
+    cell = Cell("a", HERE)
+    observations = Observations(Repeated())
+    for block in (1, 2):
+        observations.add(repeating(block, "a", 400_000, 400_000, 400_000, 400_000))
+    for block in (3, 4):
+        observations.add(repeating(block, "a", 400_000, 400_000, 400_000, 400_000, 900_000))
+    assert observations.unsteady == {cell: {3, 4}}
+    assert observations.obstacle("hop_ns", cell) is None
+    observations.add(repeating(5, "a", 300_000, 300_000, 300_000, 300_000, 700_000))
+    assert observations.obstacle("hop_ns", cell) is Obstacle.NO_STEADY_STATE
+    assert observations.until(4).obstacle("hop_ns", cell) is None
+    # Failures come first.
+    observations.add(failed(6, "a"))
+    assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
+
+
+@needs_ruptures
+def test_the_level_of_the_steady_state_is_the_value() -> None:
+    observations = Observations(Repeated(), [repeating(1, "a", 900_000, 400_000, 400_000, 400_000)])
+    assert observations.values["hop_ns", Cell("a", HERE)] == {1: near(400_000, rel=0.005)}
+    unsteady = Observations(Repeated(), [repeating(1, "a", 400_000, 400_000, 400_000, 400_000, 900_000)])
+    assert unsteady.values["hop_ns", Cell("a", HERE)] == {1: 5.0}
+
+
+@needs_ruptures
+def test_the_first_blocks() -> None:
+    trials = [ok(1, "a", HERE, hop_ns=1.0), failed(2, "a"), ok(3, "a", HERE, hop_ns=3.0, rate=9.0)]
+    trials += [
+        repeating(4, "b", 400_000, 400_000, 400_000, 400_000, 900_000),
+        repeating(1, "b", 300_000, 300_000, 300_000, 300_000, 700_000),
+    ]
+    observations = Observations(Repeated(), trials)
+    a, b = Cell("a", HERE), Cell("b", HERE)
+    first = observations.until(2)
+    assert {key: value for key, value in first.values.items() if value and key[0] == "hop_ns"} == {
+        ("hop_ns", a): {1: 1.0},
+        ("hop_ns", b): {1: 5.0},
+    }
+    assert (first.attempted, first.unsteady) == ({a: {1, 2}, b: {1}}, {b: {1}})
+    assert first.failed_share("hop_ns", a) == 0.5
+    # They stay as they are, and so does what they were taken from.
+    observations.add(ok(2, "c", HERE, hop_ns=8.0))
+    first.add(ok(2, "d", HERE, hop_ns=8.0))
+    assert ("hop_ns", Cell("c", HERE)) not in first.values
+    assert ("hop_ns", Cell("d", HERE)) not in observations.values
+    assert observations.attempted[b] == {1, 4}
+    assert observations.until(4).values == observations.values
+
+
+def experiment(names: str = "abc", blocks: int = 40, **changes: Any) -> Experiment:
+    return Experiment(
+        "e", "E", "exact", tuple(names), {}, baseline=names[0], blocks=blocks, until_decided=True, **changes
+    )
+
+
+def values_of(
+    blocks: Iterable[int], ratios: Mapping[str, float], noise: float = 1.0, place: Point = HERE
+) -> list[Trial]:
+    """Trials whose headlines have these ratios, with the noise of `NOISE` to the power of `noise`, different
+    for each contender and block."""
+    trials = []
+    for block in blocks:
+        for name, ratio in ratios.items():
+            dice = random.Random(f"{name} {block} {place}")
+            value = 1000 * ratio * dice.choice(NOISE) ** noise * dice.uniform(0.999, 1.001)
+            trials.append(ok(block, name, place, hop_ns=value))
+    return trials
+
+
+def examined(
+    trials: Sequence[Trial],
+    of: Experiment | None = None,
+    metrics: Sequence[Metric] = (HOP,),
+    points: Sequence[Point] = (HERE,),
+) -> Examination:
+    return Examination(of or experiment(), metrics, points, Observations(Exact(), trials))
+
+
+def comparison(
+    examination: Examination, pair: str, metric: Metric = HOP, place: Point = HERE, **options: bool
+) -> Comparison:
+    result = examination.comparison(metric, place, pair[0], pair[1], **options)
+    assert result is not None
+    return result
+
+
+def test_nominal_confidence() -> None:
+    fixed = dataclasses.replace(experiment(), until_decided=False)
+    assert nominal_confidence(fixed) == 0.95
+    assert nominal_confidence(experiment()) == 0.97
+    # The first look at seven blocks is their end.
+    assert nominal_confidence(experiment(blocks=7)) == 0.95
+    assert nominal_confidence(experiment(blocks=8)) == 0.97
+    assert nominal_confidence(dataclasses.replace(fixed, until=0.02)) == 0.97
+
+
+def test_looks_are_taken_after_the_planned_blocks_only() -> None:
+    examination = examined(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}))
+    assert [blocks for blocks in range(41) if examination.look(blocks)] == [7, 9, 12, 16, 21, 28, 37]
+    until_the_end = dataclasses.replace(experiment(), until_decided=False)
+    fixed = examined(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}), until_the_end)
+    assert not any(fixed.look(blocks) for blocks in range(41))
+
+
+def test_before_a_look_everything_is_needed_and_nothing_decided() -> None:
+    examination = examined(values_of(range(1, 7), {"a": 1.0, "b": 2.0, "c": 3.0}))
+    assert not examination.look(6)
+    assert examination.comparison(HOP, HERE, "b", "a") is None
+    assert all(examination.is_needed(Cell(name, HERE)) for name in "abc")
+    assert not examination.is_decided
+
+
+def test_what_is_decided_needs_no_more_trials() -> None:
+    """At the first look `b` is twice `a`; `c` is about the same, with too much noise. The baseline stays."""
+    examination = examined(values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5))
+    assert examination.look(7)
+    assert {name: examination.is_needed(Cell(name, HERE)) for name in "abc"} == {
+        "a": True,
+        "b": False,
+        "c": True,
+    }
+    assert not examination.is_decided
+    assert comparison(examination, "ba").verdict is Verdict.SLOWER
+    assert comparison(examination, "ca").verdict is Verdict.INCONCLUSIVE
+    # Cells of another point are not of the experiment.
+    assert not examination.is_needed(Cell("a", THERE))
+
+
+def test_an_equivalent_pair_is_decided() -> None:
+    examination = examined(values_of(range(1, 8), {"a": 1.0, "b": 1.001}, 0.2), experiment("ab"))
+    examination.look(7)
+    assert comparison(examination, "ba").verdict is Verdict.EQUIVALENT
+    assert examination.is_decided
+    assert not any(examination.is_needed(Cell(name, HERE)) for name in "ab")
+
+
+def test_points_are_dropped_one_by_one() -> None:
+    """At the other point `b` differs too little to be decided; the rest of it goes on, with its baseline."""
+    trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 3.0})
+    trials += values_of(range(1, 8), {"a": 1.0, "b": 1.02, "c": 3.0}, 5, THERE)
+    examination = examined(trials, points=(HERE, THERE))
+    examination.look(7)
+    needed = {(name, at) for name in "abc" for at in (HERE, THERE) if examination.is_needed(Cell(name, at))}
+    assert needed == {("a", THERE), ("b", THERE)}
+
+
+def test_only_pairs_that_are_shown_are_needed() -> None:
+    """`b` and `c` are even, and their comparison is not shown."""
+    ratios = {"a": 1.0, "b": 2.0, "c": 2.02}
+    trials = values_of(range(1, 8), ratios, 5)
+    examination = examined(trials)
+    examination.look(7)
+    assert examination.is_decided
+    assert comparison(examination, "cb").verdict is Verdict.INCONCLUSIVE
+    shown = examined(trials, experiment(show=Show(ratios=(("b", "a"), ("c", "b")))))
+    shown.look(7)
+    assert {name: shown.is_needed(Cell(name, HERE)) for name in "abc"} == {"a": False, "b": True, "c": True}
+
+
+def test_metrics_of_one_family_are_all_to_be_decided() -> None:
+    trials = [
+        dataclasses.replace(trial, phases={**trial.phases, "rate": (round(1e6 * (3 + trial.block % 3)),)})
+        for trial in values_of(range(1, 8), {"a": 1.0, "b": 2.0})
+    ]
+    of = experiment("ab")
+    alone, both = examined(trials, of), examined(trials, of, (HOP, RATE))
+    alone.look(7)
+    both.look(7)
+    assert alone.is_decided
+    # The rate is the same for both: an obstacle, by which nothing is waited for.
+    assert comparison(both, "ba", RATE).obstacle is Obstacle.SAME_VALUES
+    assert both.is_decided
+    noisy = [
+        dataclasses.replace(trial, phases={**trial.phases, "rate": (round(1e6 * rate),)})
+        for trial, rate in zip(
+            trials, (3.0, 3.5, 4.7, 3.1, 2.9, 3.3, 3.2, 3.0, 5.1, 3.9, 3.6, 3.8, 2.2, 3.0), strict=True
+        )
+    ]
+    open_ = examined(noisy, of, (HOP, RATE))
+    open_.look(7)
+    assert comparison(open_, "ba").verdict is Verdict.SLOWER
+    assert comparison(open_, "ba", RATE).obstacle is None
+    assert not open_.is_decided
+    assert open_.is_needed(Cell("b", HERE))
+
+
+def test_a_pair_whose_failures_stay_too_many_is_not_waited_for() -> None:
+    trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
+
+    def failing(*blocks: int) -> list[Trial]:
+        broken = {(block, "c") for block in blocks}
+        return [
+            failed(trial.block, "c") if (trial.block, trial.cell.contender) in broken else trial
+            for trial in trials
+        ]
+
+    # One of forty would be a small share.
+    once = examined(failing(7))
+    once.look(7)
+    assert comparison(once, "ca").obstacle is Obstacle.FAILED_BLOCKS
+    assert once.is_needed(Cell("c", HERE))
+    assert not once.is_needed(Cell("b", HERE))
+    assert not once.is_decided
+    # Four of forty are a tenth, which passes; five are more.
+    tenth = examined(failing(4, 5, 6, 7))
+    tenth.look(7)
+    assert tenth.is_needed(Cell("c", HERE))
+    examination = examined(failing(3, 4, 5, 6, 7))
+    examination.look(7)
+    assert comparison(examination, "ca").obstacle is Obstacle.FAILED_BLOCKS
+    assert comparison(examination, "ac").obstacle is Obstacle.FAILED_BLOCKS
+    assert comparison(examination, "ba").obstacle is None
+    assert examination.is_decided
+    # Nor for one that has no block in common.
+    without = examined([trial for trial in trials if trial.cell.contender != "c"])
+    without.look(7)
+    assert without.comparison(HOP, HERE, "c", "a") is None
+    assert without.is_decided
+
+
+def test_a_look_sees_its_blocks_only() -> None:
+    """The observations of an analysis have all blocks from the start."""
+    all_blocks = values_of(range(1, 10), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
+    all_blocks += [failed(block, "b") for block in (10, 11)]
+    afterwards = examined(all_blocks)
+    afterwards.look(7)
+    in_progress = examined([trial for trial in all_blocks if trial.block <= 7])
+    in_progress.look(7)
+    for pair in ("ba", "ca", "cb"):
+        assert comparison(afterwards, pair) == comparison(in_progress, pair)
+    afterwards.conclude()
+    assert comparison(afterwards, "ba").obstacle is Obstacle.FAILED_BLOCKS
+    assert comparison(afterwards, "ca").ratio.n == 9
+
+
+def test_a_verdict_of_an_early_look_stays() -> None:
+    trials = values_of(range(1, 13), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
+    examination = examined(trials)
+    examination.look(7)
+    examination.conclude()
+    assert comparison(examination, "ba").verdict is Verdict.SLOWER
+    assert (comparison(examination, "ba").p, comparison(examination, "ba").ratio.n) == (1 / 64, 12)
+
+
+def test_the_look_of_a_run_of_fixed_length_has_the_level_of_its_intervals() -> None:
+    """`b` is slower by an interval of its own, but in this family such a difference comes by chance in more
+    than 5 % of cases."""
+    ratios = {
+        "b": (1.22, 1.1, 1.35, 1.28, 1.16, 1.05, 0.96),
+        **{
+            name: tuple(math.exp(((3 * block + shift) % 7 - 3) / 5) for block in range(7))
+            for shift, name in enumerate("cde")
+        },
+    }
+    trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 8)]
+    trials += [
+        ok(block, name, HERE, hop_ns=1000.0 * ratio)
+        for name, of_blocks in ratios.items()
+        for block, ratio in enumerate(of_blocks, start=1)
+    ]
+    examination = examined(trials, dataclasses.replace(experiment("abcde"), until_decided=False))
+    examination.last_look(7)
+    held_back = comparison(examination, "ba")
+    assert held_back.ratio.low is not None
+    assert held_back.ratio.low > 1
+    assert 0.05 < held_back.p < 0.5
+    assert (held_back.verdict, held_back.obstacle) == (Verdict.INCONCLUSIVE, None)
+
+
+def test_the_last_look_spends_what_is_left() -> None:
+    """All of six blocks agree: p is 1/32."""
+    trials = values_of(range(1, 7), {"a": 1.0, "b": 2.0})
+    fixed = dataclasses.replace(experiment("ab"), until_decided=False)
+    examination = examined(trials, fixed)
+    examination.last_look(6)
+    assert comparison(examination, "ba").p == 1 / 32
+    assert comparison(examination, "ba").verdict is Verdict.SLOWER
+    # Six blocks have no interval of 97 %.
+    for of in (experiment("ab"), dataclasses.replace(fixed, until=0.02)):
+        examination = examined(trials, of)
+        examination.last_look(6)
+        assert comparison(examination, "ba").p == 1 / 32
+        assert comparison(examination, "ba").obstacle is Obstacle.TOO_FEW_BLOCKS
+
+
+def test_a_run_that_decides_as_it_goes_has_less_left_for_the_last_look() -> None:
+    """Ten blocks, three of which disagree by little: p is 8/512; the looks at seven and nine left 1.5 %."""
+    logs = (-0.02, 0.2, -0.03, 0.21, -0.04, 0.22, 0.23, 0.24, 0.25, 0.26)
+    trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 11)]
+    trials += [ok(block, "b", HERE, hop_ns=1000 * math.exp(log)) for block, log in enumerate(logs, 1)]
+    for of, verdict in (
+        (experiment("ab"), Verdict.INCONCLUSIVE),
+        (dataclasses.replace(experiment("ab"), until_decided=False, until=0.02), Verdict.SLOWER),
+    ):
+        examination = examined(trials, of)
+        examination.last_look(10)
+        assert comparison(examination, "ba").p == 8 / 512
+        assert comparison(examination, "ba").ratio.low == near(math.exp(0.08))
+        assert comparison(examination, "ba").verdict is verdict
+
+
+def test_a_metric_that_does_not_end_the_run_has_the_last_look_only() -> None:
+    """Another metric that is like it did: so it may claim 3 %, as where widths of intervals ended the run."""
+    of = experiment("ab")
+    for disagreeing, verdict in ((0, Verdict.SLOWER), (1, Verdict.INCONCLUSIVE)):
+        trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 8)]
+        trials += [
+            ok(block, "b", HERE, hop_ns=999.0 if block <= disagreeing else 1500.0 + block)
+            for block in range(1, 8)
+        ]
+        examination = Examination(of, (HOP,), (HERE,), Observations(Exact(), trials), takes_looks=False)
+        assert not any(examination.look(blocks) for blocks in range(41))
+        examination.last_look(7)
+        assert comparison(examination, "ba").p == (1 + disagreeing) / 64
+        assert comparison(examination, "ba").verdict is verdict
+    fixed = dataclasses.replace(of, until_decided=False)
+    examination = Examination(fixed, (HOP,), (HERE,), Observations(Exact(), trials), takes_looks=False)
+    examination.last_look(7)
+    assert comparison(examination, "ba").verdict is Verdict.SLOWER
+
+
+def test_the_intervals_of_a_run_that_decides_as_it_goes_are_wider() -> None:
+    trials = values_of(range(1, 13), {"a": 1.0, "b": 2.0})
+    low = []
+    for until_decided in (True, False):
+        examination = examined(trials, dataclasses.replace(experiment("ab"), until_decided=until_decided))
+        examination.last_look(12)
+        low.append(comparison(examination, "ba").ratio.low or math.nan)
+    assert low[0] < low[1]
+
+
+def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
+    trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
+    examination = examined(trials)
+    examination.look(7)
+    examination.conclude()
+    open_ = comparison(examination, "ca", is_over=False)
+    assert (open_.verdict, open_.obstacle, open_.blocks_needed) == (
+        Verdict.INCONCLUSIVE,
+        Obstacle.UNFINISHED,
+        None,
+    )
+    over = comparison(examination, "ca")
+    assert (over.verdict, over.obstacle) == (Verdict.INCONCLUSIVE, None)
+    assert over.blocks_needed is not None
+    assert comparison(examination, "ba", is_over=False) == comparison(examination, "ba")
+    # An obstacle of its own is named first.
+    few = examined(values_of(range(1, 4), {"a": 1.0, "b": 2.0}))
+    few.conclude()
+    assert comparison(few, "ba", is_over=False).obstacle is Obstacle.TOO_FEW_BLOCKS
+
+
+def cells(names: str, *places: Point) -> list[Cell]:
+    return [Cell(name, place) for place in places or (HERE,) for name in names]
+
+
+def test_whole_blocks_have_a_trial_of_every_cell() -> None:
+    trials = values_of(range(1, 6), {"a": 1.0, "b": 2.0, "c": 3.0})
+    assert replay(examined([]), cells("abc"), []) == 0
+    assert replay(examined(trials), cells("abc"), trials) == 5
+    assert replay(examined(trials[:-1]), cells("abc"), trials[:-1]) == 4
+    # In whatever order they come.
+    shuffled = random.Random(1).sample(trials, len(trials))
+    assert replay(examined(shuffled), cells("abc"), shuffled) == 5
+    # A failure is a trial, an interruption is none.
+    crashed = [*trials[:-1], failed(5, "c")]
+    assert replay(examined(crashed), cells("abc"), crashed) == 5
+    interrupted = [*trials[:-1], failed(5, "c", Outcome.INTERRUPTED)]
+    assert replay(examined(interrupted), cells("abc"), interrupted) == 4
+
+
+def test_cells_that_could_not_be_measured_are_not_missed() -> None:
+    trials = [failed(0, "c", Outcome.UNAVAILABLE), *values_of(range(1, 6), {"a": 1.0, "b": 2.0})]
+    assert replay(examined(trials), cells("abc"), trials) == 5
+    assert replay(examined(trials), cells("abc", HERE, THERE), trials) == 0
+
+
+def test_cells_that_are_decided_are_not_missed() -> None:
+    """`b` was dropped after the look at seven blocks; up to there it is missed."""
+    trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
+    more = values_of(range(8, 11), {"a": 1.0, "c": 1.02}, 5)
+    examination = examined([*trials, *more])
+    assert replay(examination, cells("abc"), [*trials, *more]) == 10
+    examination.conclude()
+    assert comparison(examination, "ba").ratio.n == 7
+    assert comparison(examination, "ca").ratio.n == 10
+    # What is open is missed as before.
+    without = [trial for trial in more if (trial.block, trial.cell.contender) != (9, "c")]
+    assert replay(examined([*trials, *without]), cells("abc"), [*trials, *without]) == 9
+    early = [trial for trial in trials if (trial.block, trial.cell.contender) != (3, "b")]
+    assert replay(examined([*early, *more]), cells("abc"), [*early, *more]) == 6
+    # A run that has all its blocks whatever is decided misses `b` in three of them.
+    fixed = dataclasses.replace(experiment(), until_decided=False)
+    assert replay(examined([*trials, *more], fixed), cells("abc"), [*trials, *more]) == 7
+
+
+def test_the_looks_of_a_replay_are_those_of_the_run() -> None:
+    """Block by block, dropping what is decided, against all trials at once: the same verdicts."""
+    ratios = {"a": 1.0, "b": 2.0, "c": 1.06, "d": 1.02}
+    of = experiment("abcd")
+    live = Observations(Exact())
+    running = Examination(of, (HOP,), (HERE,), live)
+    trials: list[Trial] = []
+    block = 0
+    while not running.is_decided and block < 40:
+        block += 1
+        for trial in values_of([block], ratios, 1.5):
+            if running.is_needed(trial.cell):
+                trials.append(trial)
+                live.add(trial)
+        running.look(block)
+    assert block > 7
+    assert len(trials) < 4 * block
+    again = examined(trials, of)
+    assert replay(again, cells("abcd"), trials) == block
+    assert again.is_decided == running.is_decided
+    for examination in (again, running):
+        examination.conclude()
+    for pair in ("ba", "ca", "da", "cb", "dc"):
+        assert comparison(again, pair) == comparison(running, pair)

@@ -1,0 +1,232 @@
+"""Series of runs, their changes, and what else changed there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from ringside.analysis.history import (
+    MACHINE,
+    Cause,
+    Change,
+    HistoryRun,
+    Series,
+    differences,
+    history,
+    of_analysis,
+    series_order,
+)
+from ringside.model.design import Point
+from ringside.model.results import Interval
+from ringside.store.plans import PlannedContender
+from tests.render.test_history import LEVELS, runs
+from tests.support.analyses import HOP, HOST, analysis, near, point, scaled
+
+P, Q = point(nodes=10, cores=1), point(nodes=20, cores=1)
+
+
+def a_run(number: int, **changes: Any) -> HistoryRun:
+    blank = HistoryRun(f"run-{number:02}", f"2030-01-{number + 1:02}", HOST, {}, {}, {}, {})
+    return dataclasses.replace(blank, **changes)
+
+
+def figure(value: float) -> Interval:
+    return Interval(value, value, value, 7)
+
+
+# --- what differs between two runs ---
+
+
+def test_nothing_differs() -> None:
+    run = a_run(1, versions={"go": "1"}, contents={"go": "a"})
+    assert differences(run, run, ["go", "other"]) == []
+
+
+def test_versions_go_before_sources() -> None:
+    before = a_run(1, versions={"go": "1", "c": "9", "d": "2"}, contents={"go": "a", "c": "x", "d": "y"})
+    after = a_run(2, versions={"go": "2", "c": "9"}, contents={"go": "b", "c": "z"})
+    assert differences(before, after, ["c", "go", "d"]) == [
+        Cause("sources", "c"),
+        Cause("version", "go", "1", "2"),
+        Cause("version", "d", "2", None),
+    ]
+    assert differences(before, after, ["go"]) == [Cause("version", "go", "1", "2")]
+
+
+def test_facts_of_the_machine_in_their_order() -> None:
+    before = a_run(1, host=dict.fromkeys(MACHINE, "old") | {"load_average": 1})
+    after = a_run(2, host={fact: "new" for fact in MACHINE if fact != "governor"} | {"load_average": 2})
+    assert differences(before, after, []) == [
+        Cause("machine", fact, "old", None if fact == "governor" else "new") for fact in MACHINE
+    ]
+
+
+# --- series ---
+
+
+def test_series_of_cells_that_several_runs_have() -> None:
+    made = history(
+        "ring",
+        "The ring",
+        HOP,
+        [
+            a_run(2, figures={("go", P): figure(3.0), ("c", P): figure(1.0)}),
+            a_run(0, figures={("go", P): figure(1.0), ("go", Q): figure(5.0), ("d", P): figure(0.0)}),
+            a_run(1, figures={("go", Q): figure(6.0), ("go", P): figure(0.0), ("d", P): figure(1.0)}),
+        ],
+    )
+    assert (made.experiment, made.title, made.metric) == ("ring", "The ring", HOP)
+    assert [run.id for run in made.runs] == ["run-00", "run-01", "run-02"]
+    # What is 0 has no logarithm, and is left out.
+    assert [(each.contender, each.point, each.indices) for each in made.series] == [
+        ("go", P, (0, 2)),
+        ("go", Q, (0, 1)),
+    ]
+    assert [value.estimate for value in made.series[0].values] == [1.0, 3.0]
+    assert (made.points, made.contenders) == ((P, Q), ("go",))
+    assert made.changes == ()
+    assert [made.label(place) for place in (P, Q)] == ["nodes=10", "nodes=20"]
+    alone = history("ring", "", HOP, [a_run(n, figures={("go", P): figure(1.0)}) for n in range(2)])
+    assert alone.label(P) == "nodes=10 cores=1"
+
+
+def test_runs_that_began_at_one_time_are_ordered_by_their_ids() -> None:
+    made = [a_run(n, started_at="2030") for n in (2, 0, 1)]
+    assert [run.id for run in history("ring", "", HOP, made).runs] == ["run-00", "run-01", "run-02"]
+
+
+def test_what_differs_from_the_run_before() -> None:
+    made = history(
+        "ring",
+        "",
+        HOP,
+        [
+            a_run(0, versions={"go": "1", "c": "1"}, contents={"go": "a", "c": "a"}),
+            a_run(1, versions={"go": "1", "d": "1"}, contents={"go": "b", "d": "a"}),
+            a_run(2, versions={"go": "1", "d": "2"}, contents={"go": "b", "d": "a"}, host={}),
+            a_run(3, versions={"go": "1", "d": "2"}, contents={"go": "b", "d": "a"}, host={}),
+        ],
+    )
+    assert made.since_before(0) is None
+    # Of contenders that both have.
+    assert made.since_before(1) == [Cause("sources", "go")]
+    causes = made.since_before(2)
+    assert causes
+    assert causes[0] == Cause("version", "d", "1", "2")
+    assert {cause.kind for cause in causes[1:]} == {"machine"}
+    assert made.since_before(3) == []
+
+
+def test_changes_are_those_of_all_series_the_latest_first() -> None:
+    made = history("ring", "", HOP, runs(LEVELS))
+    (series,) = [each for each in made.series if each.changes]
+    early, late = (dataclasses.replace(series.changes[0], index=index) for index in (2, 5))
+    shifted = dataclasses.replace(series, indices=tuple(range(9, 30)), changes=(early,))
+    both = dataclasses.replace(made, series=(dataclasses.replace(series, changes=(early, late)), shifted))
+    assert [series_order(*each) for each in both.changes] == [11, 5, 2]
+
+
+# --- changes ---
+
+
+def steps(*levels: tuple[float, int], references: list[float] | None = None) -> tuple[Change, ...]:
+    """The changes of go's series with so many runs at each level."""
+    values = [level for level, count in levels for _ in range(count)]
+    made = history("ring", "", HOP, runs(values, references=references))
+    (series,) = [each for each in made.series if each.contender == "go"]
+    assert isinstance(series, Series)
+    return series.changes
+
+
+def test_each_change_compares_the_levels_beside_it() -> None:
+    first, second = steps((100.0, 10), (200.0, 10), (50.0, 10))
+    assert (first.index, first.before, first.run) == (10, "run-09", "run-10")
+    assert (second.index, second.before, second.run) == (20, "run-19", "run-20")
+    assert first.ratio == near(2.0, rel=0.01)
+    assert second.ratio == near(0.25, rel=0.01)
+    assert all(0 < change.p <= 0.01 for change in (first, second))
+    assert (first.causes, second.causes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("speed", "is_cause"),
+    [
+        # On the log scale less than half of the figure's change, which is a factor of 2.
+        (1.25, False),
+        (1.5, True),
+        (2.0, True),
+        (4.0, True),
+        (0.5, False),
+        (1.0, False),
+    ],
+)
+def test_a_slower_machine_explains_slower_figures(speed: float, is_cause: bool) -> None:
+    (change,) = steps((100.0, 10), (200.0, 10), references=[1000.0] * 10 + [1000.0 * speed] * 10)
+    expected = (Cause("speed", "computing", 1.0, speed),) if is_cause else ()
+    assert change.causes == expected
+
+
+def test_references_are_compared_by_the_medians_of_both_levels() -> None:
+    references = [1.0, *[1000.0] * 9, 2000.0, 1.0, *[2000.0] * 8]
+    (change,) = steps((100.0, 10), (200.0, 10), references=references)
+    assert change.causes == (Cause("speed", "computing", 1.0, 2.0),)
+
+
+def test_a_small_change_of_speed_is_no_cause() -> None:
+    """Below two percent, even where it is as large as that of the figure."""
+    for speed, is_cause in ((1.015, False), (1.025, True)):
+        made = history(
+            "ring",
+            "",
+            HOP,
+            [
+                a_run(
+                    n,
+                    figures={("go", P): figure(100.0 * (speed if n >= 10 else 1.0) + n % 3 * 1e-3)},
+                    references_ns={"computing": 1000.0 * (speed if n >= 10 else 1.0)},
+                )
+                for n in range(20)
+            ],
+        )
+        ((_, change),) = made.changes
+        assert bool(change.causes) is is_cause
+
+
+def test_references_that_one_side_lacks_say_nothing() -> None:
+    made = runs([100.0] * 10 + [200.0] * 10, references=[1000.0] * 10 + [2000.0] * 10)
+    without = [
+        dataclasses.replace(run, references_ns={}) if run.id in ("run-03", "run-15") else run for run in made
+    ]
+    ((_, change),) = history("ring", "", HOP, without).changes
+    # Runs without them, apart from the change itself, do no harm.
+    assert change.causes == (Cause("speed", "computing", 1.0, 2.0),)
+    at_change = [dataclasses.replace(run, references_ns={}) if run.id == "run-10" else run for run in made]
+    ((_, change),) = history("ring", "", HOP, at_change).changes
+    assert change.causes == ()
+    broken = [dataclasses.replace(run, references_ns={"computing": 0.0}) for run in made]
+    ((_, change),) = history("ring", "", HOP, broken).changes
+    assert change.causes == ()
+
+
+# --- what is kept of a run ---
+
+
+def test_all_that_is_kept_of_an_analysis() -> None:
+    place = Point((("nodes", 10),))
+    contenders = {
+        "go": PlannedContender("Go", version="1.22", content="abc"),
+        "c": PlannedContender("C"),
+    }
+    made = analysis(
+        {("go", place): {"hop_ns": scaled(100.0)}, ("c", place): {"cpu_s": scaled(1.0)}},
+        contenders=contenders,
+    )
+    made = dataclasses.replace(made, references_ns={"computing": {1: 3.0, 2: 5.0, 3: 4.0}, "memory": {}})
+    kept = of_analysis(made)
+    assert (kept.id, kept.started_at, kept.host) == (made.run.id, made.run.started_at, made.run.host)
+    assert list(kept.figures) == [("go", place)]
+    assert kept.figures["go", place] == made.cells[next(iter(made.cells))].metrics["hop_ns"]
+    assert (kept.versions, kept.contents) == ({"go": "1.22", "c": ""}, {"go": "abc", "c": ""})
+    assert kept.references_ns == {"computing": 4.0}

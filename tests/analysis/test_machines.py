@@ -1,0 +1,293 @@
+"""A run on two machines of which one is twice as fast: no ratio shows that, the table of machines does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_machines
+from ringside.analysis.run import RunAnalysis, analyse
+from ringside.model.design import Cell
+from ringside.model.results import Interval, Outcome, Trial, Verdict
+from ringside.publish.runs import Page, render_pages
+from ringside.publish.site import write_site
+from ringside.render import documents, markdown
+from ringside.render.heading import machine
+from ringside.render.html import facts
+from ringside.render.tables import tables
+from ringside.stats.between_groups import between_groups
+from ringside.stats.interval import median_interval
+from ringside.stats.ratio import paired_ratio
+from ringside.store import Store
+from tests.support.analyses import HOP, near, point
+from tests.support.live_pages import serving
+from tests.support.runs import HOST, experiment, make_run
+
+
+def analysed(tmp_path: Path, change: dict[str, str], blocks: int = 14, *, ended: bool = True) -> RunAnalysis:
+    """A run in `store.sqlite` whose blocks alternate between `fast` and `slow`; `change`: contenders that are
+    unavailable on a machine."""
+    store = Store(tmp_path / "store.sqlite")
+    of = experiment(factors={"nodes": 100, "messages": 100}, blocks=blocks)
+    template = make_run(store, of, noise=0.02)
+
+    def moved(trial: Trial) -> Trial:
+        where = ("fast", "slow")[trial.block % 2]
+        if change.get(trial.cell.contender) == where:
+            return Trial(
+                trial.block, trial.position, trial.cell, Outcome.UNAVAILABLE, "not found", machine=where
+            )
+        times = 2 if where == "slow" else 1
+        phases = {name: tuple(ns * times for ns in each) for name, each in trial.phases.items()}
+        return dataclasses.replace(trial, machine=where, phases=phases)
+
+    run = store.begin_run(of.name, 1, template.plan, HOST, {})
+    for name in ("fast", "slow"):
+        run = store.add_machine(run, name, HOST | ({"kernel": "6.6.6"} if name == "slow" else {}))
+    for trial in store.trials(template):
+        store.add_trial(run, moved(trial))
+    if ended:
+        store.end_run(run)
+    run = store.run(run.id)
+    analysis = analyse(run, store.trials(run))
+    store.close()
+    return analysis
+
+
+def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {})
+    assert analysis.machines is not None
+    assert analysis.machines.names == ("fast", "slow")
+    assert analysis.machines.blocks == {"fast": 7, "slow": 7}
+    for row in analysis.machines.rows:
+        figures = row.figures
+        assert figures["slow"].estimate == pytest.approx(2 * figures["fast"].estimate, rel=0.15)
+        if row.cell.contender != analysis.experiment.baseline:
+            assert row.ratios["slow"].estimate == pytest.approx(row.ratios["fast"].estimate, rel=0.1)
+            assert row.spread is not None
+            assert 1 <= row.spread < 1.1
+    point = analysis.points[0]
+    comparison = analysis.comparison(analysis.headline, "go", "erlang", point)
+    assert comparison is not None
+    assert comparison.ratio.n == 14
+    assert comparison.verdict is Verdict.SLOWER
+    assert "bimodal" not in {each.code for each in analysis.diagnostics}
+    (table,) = [table for table in tables(analysis) if table.title == "Machines"]
+    assert "fast 7 blocks, slow 7 blocks" in table.subtitle
+    assert machine(analysis.run.host).startswith("fast: Example CPU 3000")
+
+
+# --- the machine in all outputs ---
+
+FAST = "fast: Example CPU 3000 @ 2.50GHz · 4 CPUs · Linux 6.1.0-18-amd64"
+SLOW = "slow: Example CPU 3000 @ 2.50GHz · 4 CPUs · Linux 6.6.6"
+
+
+def test_machines_in_one_line() -> None:
+    alike = {**HOST, "machines": {"a": HOST, "b": HOST}}
+    assert facts.machine(alike) == f"a, b: {facts.machine(HOST)}"
+    assert facts.machine({**HOST, "machines": {"a": HOST}}) == facts.machine(HOST)
+    engines = {**alike, "engines": 2}
+    assert facts.machine(engines) == f"a, b: {facts.machine(HOST)} · load from 2 engines on other machines"
+
+
+def test_markdown_has_the_machines(tmp_path: Path) -> None:
+    text = markdown.render(analysed(tmp_path, {}))
+    assert "fast: Example CPU 3000" in text
+    assert "; slow: Example CPU 3000" in text
+    assert "## Machines" in text
+    assert "| × erlang, fast | slow | × erlang, slow | × erlang, all | spread |" in text
+
+
+def test_a_report_has_the_machines(tmp_path: Path) -> None:
+    text = render_pages([Page(analysed(tmp_path, {}), {})])
+    front = text[: text.index("Machine and method")]
+    assert FAST in front
+    assert SLOW in front
+    assert "by machine: fast 7 blocks, slow 7 blocks" in text
+    assert "<td>slow: kernel</td><td>6.6.6</td>" in text
+
+
+def test_the_document_has_the_machines(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {"go": "slow"})
+    machines = json.loads(documents.as_json(documents.document(analysis)))["machines"]
+    assert machines.keys() == {"metric", "baseline", "blocks", "cells"}
+    assert (machines["metric"], machines["baseline"]) == ("hop_ns", "erlang")
+    assert machines["blocks"] == {"fast": 7, "slow": 7}
+    cells = {cell["contender"]: cell for cell in machines["cells"]}
+    assert cells.keys() == set(analysis.names)
+    assert analysis.machines
+    for row in analysis.machines.rows:
+        cell = cells[row.cell.contender]
+        assert cell["point"] == row.cell.point.as_dict()
+        assert {name: each["median"] for name, each in cell["figures"].items()} == {
+            name: each.estimate for name, each in row.figures.items()
+        }
+        assert {name: (each["ratio"], each["n"]) for name, each in cell["ratios"].items()} == {
+            name: (each.estimate, each.n) for name, each in row.ratios.items()
+        }
+        assert cell["spread"] == row.spread
+    assert {each["unit"] for each in cells["go"]["figures"].values()} == {analysis.headline.unit}
+    assert cells["go"]["ratios"].keys() == {"fast"}
+    assert cells["erlang"]["ratios"] == {}
+    assert cells["erlang"]["spread"] is None
+
+
+def test_the_document_of_a_run_on_one_machine_has_none(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store.sqlite")
+    run = make_run(store, experiment())
+    assert documents.document(analyse(run, store.trials(run)))["machines"] is None
+    store.close()
+
+
+def test_the_live_page_has_the_machines(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {}, ended=False)
+    with serving(tmp_path / "store.sqlite") as client:
+        run = analysis.run.id
+        document = json.loads(client.page(f"/runs/{run}/document.json"))
+        assert document["machines"]["blocks"] == {"fast": 7, "slow": 7}
+        page = client.page(f"/runs/{run}")
+        assert "Tables, so far" in page
+        assert "by machine: fast 7 blocks, slow 7 blocks" in page
+        for text in (page, client.page(f"/runs/{run}/report")):
+            assert FAST in text
+            assert SLOW in text
+        compared = client.page(f"/compare?one={run}&other={run}")
+        assert FAST in compared
+        assert SLOW in compared
+
+
+def test_a_site_has_the_machines(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {})
+    write_site(tmp_path / "site", [Page(analysis, {})])
+    index = (tmp_path / "site/index.html").read_text()
+    assert FAST in index
+    assert SLOW in index
+    (data,) = (tmp_path / "site/data").glob("*.json")
+    assert json.loads(data.read_text())["machines"]["blocks"] == {"fast": 7, "slow": 7}
+    assert "<dt>machines</dt>" in (tmp_path / "site/data/schema.html").read_text()
+
+
+def test_a_contender_that_one_machine_lacks_has_its_verdict_from_the_other(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, {"go": "slow"}, blocks=28)
+    point = analysis.points[0]
+    comparison = analysis.comparison(analysis.headline, "go", "erlang", point)
+    assert comparison is not None
+    assert comparison.ratio.n == 14
+    assert comparison.obstacle is None
+    assert comparison.verdict is Verdict.SLOWER
+    assert analysis.machines is not None
+    (row,) = [row for row in analysis.machines.rows if row.cell.contender == "go"]
+    assert row.ratios.keys() == {"fast"}
+    assert row.spread is None
+
+
+P, Q = point(nodes=10), point(nodes=20)
+# Nine blocks of three machines, and a warm-up.
+MACHINES = {
+    0: "west",
+    1: "west",
+    2: "east",
+    3: "east",
+    4: "west",
+    5: "east",
+    6: "east",
+    7: "west",
+    8: "south",
+}
+# By contender and point, the headline of each block: what there is of a block may be missing.
+HOPS = {
+    ("base", P): {block: 10.0 + block for block in range(1, 9)},
+    ("go", P): {2: 31.0, 3: 47.0, 5: 52.0, 6: 90.0, 1: 55.0, 4: 83.0, 7: 71.0, 8: 18.0},
+    ("base", Q): {2: 5.0, 8: 6.0},
+    ("go", Q): {3: 7.0, 8: 24.0},
+}
+
+
+def machines(hops: Mapping[str, Mapping[int, float]], confidence: float = 0.95) -> MachineAnalysis | None:
+    cells = {
+        (cell := Cell(name, place)): CellAnalysis(
+            cell, {}, {}, {"hop_ns": hops.get(f"{name} {place['nodes']}", each), "cpu_s": {2: 9.0}}
+        )
+        for (name, place), each in HOPS.items()
+    }
+    trials = [
+        Trial(block, 0, cell, Outcome.OK, "", machine=machine)
+        for block, machine in MACHINES.items()
+        for cell in cells
+    ]
+    # One of which it is not known where it was.
+    trials.append(Trial(9, 0, Cell("go", P), Outcome.OK, ""))
+    return analyse_machines(trials, cells, HOP, "base", (P, Q), ("base", "go"), confidence)
+
+
+def ratio(above: Mapping[int, float], below: Mapping[int, float], confidence: float) -> Interval:
+    interval = paired_ratio(above, below, confidence)
+    assert interval
+    return interval
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_figures_and_ratios_by_machine(confidence: float) -> None:
+    where = {"east": (2, 3, 5, 6), "south": (8,), "west": (1, 4, 7)}
+    base, go = HOPS["base", P], HOPS["go", P]
+    own = {
+        name: [{block: each[block] for block in blocks} for each in (base, go)]
+        for name, blocks in where.items()
+    }
+    between = between_groups([[math.log(go[n] / base[n]) for n in blocks] for blocks in where.values()])
+    assert between
+    assert machines({}, confidence) == MachineAnalysis(
+        ("east", "south", "west"),
+        {"east": 4, "south": 1, "west": 3},
+        (
+            MachineRow(
+                Cell("base", P),
+                {name: median_interval(list(each.values())) for name, (each, _) in own.items()},
+                {},
+                None,
+            ),
+            MachineRow(
+                Cell("go", P),
+                {name: median_interval(list(each.values())) for name, (_, each) in own.items()},
+                {name: ratio(above, below, confidence) for name, (below, above) in own.items()},
+                near(math.exp(between)),
+            ),
+            MachineRow(
+                Cell("base", Q),
+                {"east": median_interval([5.0]), "south": median_interval([6.0])},
+                {},
+                None,
+            ),
+            # No block of the other machine has both.
+            MachineRow(
+                Cell("go", Q),
+                {"east": median_interval([7.0]), "south": median_interval([24.0])},
+                {"south": ratio({8: 24.0}, {8: 6.0}, confidence)},
+                None,
+            ),
+        ),
+    )
+
+
+def test_machines_without_figures_are_left_out() -> None:
+    analysis = machines({"go 10": {}, "base 20": {8: 6.0}})
+    assert analysis
+    assert [(list(row.figures), list(row.ratios), row.spread) for row in analysis.rows] == [
+        (["east", "south", "west"], [], None),
+        ([], [], None),
+        (["south"], [], None),
+        (["east", "south"], ["south"], None),
+    ]
+
+
+def test_a_run_on_one_machine_has_no_such_table() -> None:
+    trials = [Trial(block, 0, Cell("go", P), Outcome.OK, "", machine="east") for block in (1, 2)]
+    cell = CellAnalysis(Cell("go", P), {}, {}, {"hop_ns": {1: 1.0, 2: 2.0}})
+    assert analyse_machines(trials, {cell.cell: cell}, HOP, "go", (P,), ("go",), 0.95) is None

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import dataclasses
+
+from ringside.analysis.overview import OverviewCell, overview
+from ringside.analysis.suite import analyse_suite
+from ringside.model.results import Diagnostic, Outcome
+from ringside.render import markdown
+from ringside.render.tables import part_tables, tables
+from ringside.render.tables.contenders import contender_table
+from ringside.render.tables.overview import table
+from tests.support.analyses import analysis, near, point, scaled
+
+SMALL, LARGE = point(nodes=10), point(nodes=400)
+# Best first at the large point: limit, go, erlang; python failed there.
+RING = analysis(
+    {
+        ("erlang", SMALL): {"hop_ns": scaled(20.0)},
+        ("go", SMALL): {"hop_ns": scaled(30.0)},
+        ("limit", SMALL): {"hop_ns": scaled(1.0)},
+        ("python", SMALL): {"hop_ns": scaled(500.0)},
+        ("erlang", LARGE): {"hop_ns": scaled(60.0)},
+        ("go", LARGE): {"hop_ns": tuple(reversed(scaled(30.0)))},
+        ("limit", LARGE): {"hop_ns": scaled(2.0)},
+    },
+    failed=[("python", LARGE)],
+    name="ring-short",
+)
+# More is better.
+SERVICE = analysis(
+    {("go", SMALL): {"rate": scaled(900.0)}, ("tornado", SMALL): {"rate": scaled(300.0)}},
+    metrics=("rate",),
+    name="service",
+)
+
+
+def test_the_last_point_of_each_run_and_every_contender_once() -> None:
+    found = overview([RING, SERVICE])
+    assert [column.point for column in found.columns] == [LARGE, SMALL]
+    assert found.names == (*RING.names, "tornado")
+    assert len(set(found.names)) == len(found.names)
+
+
+def test_a_point_that_some_contender_cannot_be_at_stands_back() -> None:
+    values = {(name, place): {"hop_ns": scaled(2.0)} for name in ("a", "b") for place in (SMALL, LARGE)}
+    values.pop(("b", LARGE))
+    limited = analysis(values, unavailable=[("b", LARGE)])
+    assert [column.point for column in overview([limited]).columns] == [SMALL]
+
+
+def test_experiments_have_their_own_names_where_two_have_one_problem() -> None:
+    assert [column.label for column in overview([RING]).columns] == [RING.measurement.name]
+    assert [column.label for column in overview([RING, SERVICE]).columns] == ["ring-short", "service"]
+
+
+def test_how_far_behind_the_best() -> None:
+    assert round(RING.behind_best[LARGE]["go"].estimate, 9) == 15.0
+    assert round(RING.behind_best[LARGE]["erlang"].estimate, 9) == 30.0
+    assert "limit" not in RING.behind_best[LARGE]
+    assert "python" not in RING.behind_best[LARGE]
+    # A third of the answers is three times worse.
+    assert round(SERVICE.behind_best[SMALL]["tornado"].estimate, 9) == 3.0
+
+
+def test_the_cells_of_a_column() -> None:
+    """Only those of the baseline's class have ranks; the best of it is 1, whoever is ahead in another."""
+    hops = {"erlang": 60.0, "go": 30.0, "thin": 10.0, "limit": 2.0}
+    run = analysis(
+        {(name, LARGE): {"hop_ns": scaled(hop)} for name, hop in hops.items()},
+        failed=[("python", LARGE)],
+        kinds={"thin": "bare"},
+        floor="limit",
+    )
+    (column,) = overview([run]).columns
+    assert {name: column.cell(name) for name in run.names} == {
+        "erlang": OverviewCell(near(2.0), False, (2, 2), "", None),
+        "go": OverviewCell(1.0, True, (1, 1), "", None),
+        "thin": OverviewCell(near(1 / 3), False, None, "bare", None),
+        "limit": OverviewCell(near(1 / 15), False, None, "floor", None),
+        "python": OverviewCell(None, False, None, "", Outcome.CRASHED),
+    }
+    assert column.cell("tornado") is None
+
+
+def test_where_all_have_failed_none_is_ahead() -> None:
+    run = analysis({("go", SMALL): {"hop_ns": scaled(5.0)}}, failed=[("go", LARGE)])
+    (column,) = overview([run]).columns
+    assert column.point == LARGE
+    assert column.cell("go") == OverviewCell(None, True, None, "", Outcome.CRASHED)
+
+
+def test_the_table() -> None:
+    data = table(overview([RING, SERVICE]))
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in data.rows}
+    assert rows["limit"] == ["1 [1]", ""]
+    assert rows["go"] == ["15.0 [2]", "1 [1]"]
+    assert rows["erlang"] == ["30.0 [3]", ""]
+    assert rows["tornado"] == ["", "3.00 [2]"]
+    assert rows["python"][0] == str(Outcome.CRASHED)
+    assert "time per hop at nodes=400; best: limit, 2.00 ns" in data.notes[0]
+    assert "best: go, 900 /s" in data.notes[1]
+
+
+def test_contenders_stand_once_behind_all_parts() -> None:
+    assert [each.title for each in tables(RING)].count("Contenders") == 1
+    assert "Contenders" not in [each.title for each in part_tables(RING)]
+    names = [row[0].text for row in contender_table(RING, SERVICE).rows]
+    assert names == [*RING.names, "tornado"]
+    text = markdown.render_suite(analyse_suite([RING, SERVICE]))
+    assert text.startswith("## Overview")
+    assert text.count("## Contenders") == 1
+    assert text.index("# An example") < text.index("## Contenders")
+
+
+def test_what_concerns_the_machine_is_said_once() -> None:
+    """As the first run that has it says it."""
+    accounting = [Diagnostic("accounting", values={"run": number}) for number in range(2)]
+    shared, bimodal, drift = Diagnostic("cores-shared"), Diagnostic("bimodal", ("go",)), Diagnostic("drift")
+    runs = [
+        dataclasses.replace(RING, diagnostics=diagnostics)
+        for diagnostics in ((bimodal, accounting[0], drift), (shared, accounting[1]), (bimodal,))
+    ]
+    assert [run.own_diagnostics for run in runs] == [(bimodal, drift), (), (bimodal,)]
+    assert analyse_suite(runs).machine_diagnostics == (accounting[0], shared)

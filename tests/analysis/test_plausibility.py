@@ -1,0 +1,243 @@
+"""Figures that no honest program can have."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.plausibility import implausible
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.slopes import SlopeAnalysis
+from ringside.model.design import Cell, Metric, Point
+from ringside.model.results import Diagnostic, Interval, Outcome, Trial
+from ringside.probe.protocol import LatencySummary, LoadMessage
+from ringside.render.tables import points as tables
+from ringside.workloads.base import Slope
+from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analyse, analysis, ok, point, scaled
+
+HERE, THERE = point(nodes=10), point(nodes=1000)
+
+
+def flagged(run: RunAnalysis) -> dict[str, Diagnostic]:
+    from ringside.analysis.plausibility import CODES
+
+    return {each.code: each for each in run.diagnostics if each.code in CODES}
+
+
+def ring(hops: Mapping[str, float], **more: str) -> RunAnalysis:
+    values = {(name, HERE): {"hop_ns": scaled(hop)} for name, hop in hops.items()}
+    return analysis(values, floor="limit", baseline="go", **more)  # type: ignore[arg-type]
+
+
+def test_a_contender_far_below_the_floor_is_marked() -> None:
+    run = ring({"go": 200.0, "limit": 100.0, "perl": 10.0})
+    (found,) = flagged(run).values()
+    assert (found.code, found.subjects) == ("faster-than-floor", ("perl",))
+    assert found.values["times"]["perl"] == pytest.approx(10, rel=0.05)
+    assert run.implausible == {"perl"}
+    table = tables.point_table(run, HERE)
+    assert {row[0].text for row in table.rows} == {"go", "limit", "perl (!)"}
+    assert table.notes == ("(!) has figures that no honest program can have: see the warnings.",)
+
+
+@pytest.mark.parametrize("perl", [100.0, 98.0, 97.0])
+def test_one_that_is_near_the_floor_is_not(perl: float) -> None:
+    run = ring({"go": 200.0, "limit": 100.0, "perl": perl})
+    assert flagged(run) == {}
+    table = tables.point_table(run, HERE)
+    assert table.notes == ()
+    assert "perl" in {row[0].text for row in table.rows}
+
+
+def test_the_floor_has_a_rate_too() -> None:
+    values = {
+        (name, HERE): {"rate": scaled(rate)} for name, rate in {"go": 5, "limit": 10, "perl": 90}.items()
+    }
+    run = analysis(values, floor="limit", baseline="go", metrics=["rate"])
+    assert flagged(run)["faster-than-floor"].subjects == ("perl",)
+
+
+def test_memory_below_the_floors_is_possible() -> None:
+    values = {
+        (name, HERE): {"memory_bytes": scaled(size)} for name, size in {"limit": 9e6, "go": 1e6}.items()
+    }
+    assert flagged(analysis(values, floor="limit", baseline="go", metrics=["memory_bytes"])) == {}
+
+
+def test_nothing_takes_less_than_a_cycle() -> None:
+    values = {(name, HERE): {"hop_ns": scaled(hop)} for name, hop in {"go": 200.0, "perl": 0.01}.items()}
+    found = flagged(analysis(values, baseline="go"))["below-a-cycle"]
+    assert found.subjects == ("perl",)
+    assert found.values["amounts"]["perl"] == pytest.approx(0.01)
+    values = {("go", HERE): {"hop_ns": scaled(0.3)}}
+    assert flagged(analysis(values)) == {}
+
+
+class Grown(Exact):
+    metrics = (*Exact.metrics, *())
+    slopes = (Slope("per_node", "B", "Per node", "growth", over="nodes", metric="memory_bytes"),)
+
+    def metric(self, name: str):  # type: ignore[no-untyped-def]
+        return next((each for each in self.metrics if each.name == name), self.metrics[0])
+
+
+def growth(per_node: float, threads: tuple[float, float]) -> dict[str, Diagnostic]:
+    """Of ten and of a thousand nodes, with so many threads."""
+    values = {}
+    for nodes, count in zip((10, 1010), threads, strict=True):
+        memory = [1e6 + nodes * per_node for _ in range(7)]
+        values["perl", point(nodes=nodes)] = {
+            "hop_ns": scaled(100.0),
+            "memory_bytes": memory,
+            "peak_threads": [count] * 7,
+        }
+    return flagged(analysis(values, measurement=Grown()))
+
+
+@pytest.mark.parametrize(
+    ("per_node", "threads", "is_flagged"),
+    [
+        (0.0, (1, 1), True),
+        (-300.0, (1, 1), True),
+        (250.0, (1, 1), False),  # a small object
+        (2700.0, (4, 4), False),  # a goroutine
+        (2700.0, (11, 1011), True),  # a thread
+        (9000.0, (11, 1011), False),
+    ],
+)
+def test_a_unit_takes_memory(per_node: float, threads: tuple[float, float], is_flagged: bool) -> None:
+    assert ("too-little-memory" in growth(per_node, threads)) == is_flagged
+
+
+@pytest.mark.parametrize(
+    ("errors", "least_ns", "count"),
+    [({}, 20_000, None), ({"unsolicited": 3}, 20_000, 21), ({}, 300, 7), ({"timeout": 2}, 1000, None)],
+)
+def test_answers_come_after_they_were_asked(errors: dict[str, int], least_ns: int, count: int | None) -> None:
+    plain = analysis({("perl", HERE): {"hop_ns": scaled(100.0)}})
+    load = LoadMessage(
+        step="s", name="all", errors=errors, histograms={"latency": LatencySummary(count=9, min_ns=least_ns)}
+    )
+    trials = [
+        dataclasses.replace(ok(block, "perl", HERE, hop_ns=100.0), loads=(load,)) for block in range(1, 8)
+    ]
+    run = analyse(plain.run, trials, Exact())
+    found = flagged(run).get("answered-unasked")
+    assert (found.values["counts"] if found else None) == (count and {"perl": count})
+
+
+# --- exact values, over several points, cells, slopes and loads ------------------------------------
+
+
+def diagnostics(
+    headline: Metric = CPU,
+    *,
+    ratios: Mapping[Point, Mapping[str, Interval]] | None = None,
+    floor: str | None = "limit",
+    cells: Sequence[CellAnalysis] = (),
+    slopes: Sequence[SlopeAnalysis] = (),
+    trials: Sequence[Trial] = (),
+) -> list[Diagnostic]:
+    return list(implausible(headline, floor, ratios or {}, cells, slopes, Exact(), trials, margin=0.25))
+
+
+def below(estimate: float, high: float | None = None) -> Interval:
+    return Interval(estimate, estimate / 2 if high else None, high, 7)
+
+
+def test_the_largest_factor_over_the_floor_is_reported() -> None:
+    """Beyond the margin are intervals that end below 1 / 1.25."""
+    ratios = {
+        HERE: {"few": below(0.01), "perl": below(0.25, 0.79), "go": below(0.5, 0.8), "lua": below(0.5, 0.7)},
+        THERE: {"perl": below(0.2, 0.78), "go": below(0.4, 0.81), "lua": below(0.625, 0.75)},
+    }
+    assert diagnostics(ratios=ratios) == [
+        Diagnostic(
+            "faster-than-floor", ("perl", "lua"), {"floor": "limit", "times": {"perl": 5.0, "lua": 2.0}}
+        )
+    ]
+    assert diagnostics(ratios=ratios, floor=None) == diagnostics(MEMORY, ratios=ratios) == []
+
+
+def test_of_a_rate_more_is_faster_than_the_floor() -> None:
+    ratios = {
+        HERE: {"few": Interval(90.0, None, None, 3), "perl": Interval(3.0, 1.3, 9.0, 7)},
+        THERE: {"perl": Interval(2.0, 1.26, 4.0, 7), "go": Interval(5.0, 1.25, 9.0, 7)},
+    }
+    times = {"floor": "limit", "times": {"perl": 3.0}}
+    assert diagnostics(RATE, ratios=ratios) == [Diagnostic("faster-than-floor", ("perl",), times)]
+
+
+def cell(name: str, place: Point, **metrics: float) -> CellAnalysis:
+    intervals = {metric: Interval(value, value, value, 7) for metric, value in metrics.items()}
+    return CellAnalysis(Cell(name, place), {}, intervals, {})
+
+
+def test_the_smallest_time_below_a_cycle_is_reported() -> None:
+    cells = [
+        cell("none", HERE, rate=0.1),
+        cell("perl", HERE, hop_ns=0.15),
+        cell("go", HERE, hop_ns=0.2),
+        cell("lua", HERE, hop_ns=0.07),
+        cell("perl", THERE, hop_ns=0.05),
+        cell("lua", THERE, hop_ns=0.19),
+    ]
+    values = {"amounts": {"perl": 0.05, "lua": 0.07}, "noun": "time per hop"}
+    assert diagnostics(HOP, cells=cells) == [Diagnostic("below-a-cycle", ("perl", "lua"), values)]
+    # Of another unit it says nothing.
+    assert diagnostics(dataclasses.replace(HOP, unit="s"), cells=cells) == []
+
+
+PER_NODE = Slope("per_node", "B", "Per node", "", over="nodes", metric="memory_bytes")
+
+
+def slope(name: str, growth: Interval, unit: str = "B") -> SlopeAnalysis:
+    return SlopeAnalysis(dataclasses.replace(PER_NODE, unit=unit), name, Point(()), growth)
+
+
+def test_the_smallest_growth_of_memory_is_reported() -> None:
+    slopes = [
+        slope("time", below(1.0, 2.0), unit="ns"),
+        slope("few", below(1.0)),
+        slope("perl", below(5.0, 7.9)),
+        slope("go", below(5.0, 8.0)),
+        slope("perl", below(4.0, 6.0)),
+        slope("lua", below(3.0, 5.0)),
+        slope("lua", below(3.5, 7.0)),
+        slope("c", below(3000.0, 4095.0)),
+        slope("rust", below(3000.0, 4096.0)),
+        slope("java", below(3000.0, 4000.0)),
+    ]
+    cells = [
+        cell("perl", HERE, memory_bytes=1.0),
+        *(cell(name, HERE, peak_threads=10.0) for name in ("c", "rust", "java")),
+        *(cell(name, THERE, peak_threads=1000.0) for name in ("c", "rust")),
+        # Threads for some of its nodes only.
+        cell("java", THERE, peak_threads=999.0),
+    ]
+    amounts = {"perl": 4.0, "lua": 3.0, "c": 3000.0}
+    assert diagnostics(slopes=slopes, cells=cells) == [
+        Diagnostic("too-little-memory", ("perl", "lua", "c"), {"memory": amounts})
+    ]
+
+
+def test_answers_that_nobody_asked_for_are_counted_over_all_loads() -> None:
+    def load(least_ns: int | None, **errors: int) -> LoadMessage:
+        latency = {} if least_ns is None else {"latency": LatencySummary(count=9, min_ns=least_ns)}
+        return LoadMessage(step="s", name="all", errors=errors, histograms=latency)
+
+    def trial(name: str, *loads: LoadMessage, outcome: Outcome = Outcome.OK) -> Trial:
+        return dataclasses.replace(ok(1, name, HERE), loads=loads, outcome=outcome)
+
+    trials = [
+        trial("perl", load(1, unsolicited=100), outcome=Outcome.CRASHED),
+        trial("perl", load(999, unsolicited=2), load(None, unsolicited=4)),
+        trial("go", load(1000), load(None, timeout=8)),
+        trial("perl", load(5000, unsolicited=16)),
+        trial("lua", load(500)),
+    ]
+    counts = {"perl": 23, "lua": 1}
+    assert diagnostics(trials=trials) == [Diagnostic("answered-unasked", ("perl", "lua"), {"counts": counts})]

@@ -1,0 +1,234 @@
+"""What a source reported beside what a run measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.analysis.cells import CellAnalysis, analyse_cell
+from ringside.analysis.published import ThenAndNow, ThenAndNowRow, then_and_now
+from ringside.analysis.run import RunAnalysis, analyse
+from ringside.model.catalogue import Figure, Published
+from ringside.model.design import Cell, Level, Point
+from ringside.model.results import Interval
+from ringside.store import Store
+from ringside.workloads.ring import RING
+from tests.support.analyses import Exact, exactly, near, ok
+from tests.support.points import point
+from tests.support.runs import experiment, make_run
+
+NAMES = ("erlang", "stackless-pypy", "go")
+PAIRS = (("stackless-pypy", "erlang"), ("go", "erlang"), ("go", "stackless-pypy"))
+
+
+def figure(
+    contender: str, value: float, metric: str = "cpu_s", workload: str = "ring", **at: Level
+) -> Figure:
+    return Figure(workload, at, contender, metric, value)
+
+
+def source(*figures: Figure) -> Published:
+    return Published("2007", "A post", "2007", "a laptop", {}, "", figures, ())
+
+
+def cells(points: list[Point], values: Mapping[str, float], blocks: int = 7) -> dict[Cell, CellAnalysis]:
+    """Seven blocks: the CPU time of each contender, and a hundredth of it as the hop."""
+    return {
+        Cell(name, place): analyse_cell(
+            Cell(name, place),
+            [ok(block, name, place, cpu_s=value, hop_ns=value / 100) for block in range(1, blocks + 1)],
+            Exact(),
+        )
+        for place in points
+        for name, value in values.items()
+    }
+
+
+def tables(
+    published: Published, points: list[Point], values: Mapping[str, float] | None = None, **options: Any
+) -> tuple[ThenAndNow, ...]:
+    at = cells(points, values or {"erlang": 2.0, "stackless-pypy": 12.0, "go": 3.0})
+    return then_and_now(published, RING, NAMES, PAIRS, points, at, **{"confidence": 0.95, **options})
+
+
+def test_figures_and_ratios_stand_side_by_side() -> None:
+    """The source's `stackless` stands for every contender of that family."""
+    here = point(RING, nodes=10, messages=20)
+    post = source(
+        figure("erlang", 5.0, nodes=10, messages=20),
+        figure("stackless", 60.0, nodes=10, messages=20),
+        figure("erlang", 7.0, nodes=99, messages=20),
+        figure("erlang", 8.0, workload="fib", nodes=10),
+        figure("multitask", 9.0, nodes=10, messages=20),
+    )
+    (table,) = tables(post, [here])
+    assert table == ThenAndNow(
+        post,
+        RING.metric("cpu_s"),
+        (
+            ThenAndNowRow(here, "erlang", 5.0, exactly(2.0)),
+            ThenAndNowRow(here, "stackless-pypy", 60.0, exactly(12.0)),
+        ),
+        (ThenAndNowRow(here, "stackless-pypy / erlang", 12.0, exactly(6.0)),),
+    )
+
+
+def test_a_name_that_only_begins_alike_is_of_no_family() -> None:
+    here = point(RING)
+    (table,) = tables(source(figure("g", 1.0), figure("go", 4.0), figure("stack", 1.0)), [here])
+    assert [(row.label, row.then) for row in table.figures] == [("go", 4.0)]
+
+
+def test_each_metric_of_the_source_has_a_table_compared_or_not() -> None:
+    here = point(RING)
+    post = source(
+        *(
+            figure(name, value, metric)
+            for metric in ("cpu_s", "hop_ns")
+            for name, value in (("erlang", 4.0), ("go", 8.0))
+        )
+    )
+    hop, cpu = tables(post, [here])
+    assert (hop.metric.name, cpu.metric.name) == ("hop_ns", "cpu_s")
+    for table in (hop, cpu):
+        assert [(row.label, row.then, row.now) for row in table.ratios] == [
+            ("go / erlang", 2.0, exactly(1.5))
+        ]
+    assert [row.now for row in hop.figures] == [exactly(0.02), exactly(0.03)]
+
+
+def test_a_source_of_zero_gives_no_ratio() -> None:
+    (table,) = tables(
+        source(figure("erlang", 0.0), figure("go", 8.0), figure("stackless", 0.0)), [point(RING)]
+    )
+    assert [(row.label, row.then) for row in table.figures] == [
+        ("erlang", 0.0),
+        ("stackless-pypy", 0.0),
+        ("go", 8.0),
+    ]
+    assert table.ratios == ()
+    # It may be above the line.
+    (table,) = tables(source(figure("erlang", 8.0), figure("go", 0.0)), [point(RING)])
+    assert [(row.label, row.then) for row in table.ratios] == [("go / erlang", 0.0)]
+
+
+def test_what_was_not_measured_now_is_missing() -> None:
+    here = point(RING)
+    at = cells([here], {"erlang": 2.0, "stackless-pypy": 12.0}) | {
+        Cell("go", here): analyse_cell(Cell("go", here), [], Exact())
+    }
+    post = source(figure("erlang", 2.0), figure("go", 4.0))
+    (table,) = then_and_now(post, RING, NAMES, PAIRS, [here], at, confidence=0.95)
+    assert [(row.label, row.now) for row in table.figures] == [("erlang", exactly(2.0)), ("go", None)]
+    assert [(row.label, row.now) for row in table.ratios] == [("go / erlang", None)]
+
+
+def test_more_confidence_widens_ratios() -> None:
+    here = point(RING)
+    at = {
+        Cell(name, here): analyse_cell(
+            Cell(name, here),
+            [ok(block, name, here, cpu_s=10.0 + (block if name == "go" else 0)) for block in range(1, 11)],
+            Exact(),
+        )
+        for name in ("erlang", "go")
+    }
+
+    def ratio(confidence: float) -> Interval:
+        post = source(figure("erlang", 2.0), figure("go", 4.0))
+        names, pairs = ("erlang", "go"), [("go", "erlang")]
+        (table,) = then_and_now(post, RING, names, pairs, [here], at, confidence)
+        assert table.ratios[0].now
+        return table.ratios[0].now
+
+    plain, wide = ratio(0.95).low, ratio(0.97).low
+    assert plain
+    assert wide
+    assert wide < plain
+
+
+def test_nothing_in_common() -> None:
+    here = point(RING, nodes=10)
+    assert tables(source(), [here]) == ()
+    assert tables(source(figure("erlang", 1.0, nodes=11)), [here]) == ()
+    assert tables(source(figure("erlang", 1.0, workload="fib")), [here]) == ()
+    assert tables(source(figure("erlang", 1.0, metric="unknown")), [here]) == ()
+
+
+def test_a_factor_that_the_source_does_not_know_must_be_at_its_default_if_it_varies() -> None:
+    several = [point(RING, nodes=10, trace=trace) for trace in (0, 1)]
+    post = source(figure("erlang", 5.0, nodes=10))
+    (table,) = tables(post, several)
+    assert [row.point for row in table.figures] == [several[0]]
+    # Where the run has but one level, that is what there is to compare with.
+    (table,) = tables(post, several[1:])
+    assert [row.point for row in table.figures] == [several[1]]
+    # A source that knows the factor has a figure for each level.
+    traced = source(figure("erlang", 5.0, nodes=10, trace=1), figure("erlang", 4.0, nodes=10, trace=0))
+    (table,) = tables(traced, several)
+    assert [(row.point, row.then) for row in table.figures] == [(several[0], 4.0), (several[1], 5.0)]
+
+
+def test_a_run_of_an_earlier_version_had_defaults_for_factors_that_it_lacks() -> None:
+    older = [point(RING, nodes=nodes).without("repeats") for nodes in (10, 20)]
+    (table,) = tables(source(figure("erlang", 5.0, nodes=10)), older)
+    assert [row.point for row in table.figures] == [older[0]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "s.sqlite")
+
+
+def of_run(store: Store, file: str, **changes: Any) -> RunAnalysis:
+    run = make_run(store, experiment(file, **changes))
+    return analyse(run, store.trials(run))
+
+
+def test_the_ring_of_2007(store: Store) -> None:
+    (table,) = of_run(store, "ring-showdown", blocks=6).then_and_now
+    assert table.source.name == "2007-ring-showdown"
+    assert len(table.figures) == 9 * 4
+    largest = [row for row in table.ratios if row.point["nodes"] == row.point["messages"] == 10000]
+    ratios = {row.label: row.then for row in largest}
+    # The ratios that the source printed follow from its figures.
+    assert ratios["stackless-pypy / erlang"] == near(12.1354003906)
+    assert ratios["multitask / erlang"] == near(534.609375)
+    assert ratios["multitask / stackless-greenlet"] == near(44.0537071536, rel=1e-5)
+    assert all(row.now for row in largest)
+    # It printed 0.0 s for Erlang at the smallest point: no ratio.
+    smallest = [row for row in table.ratios if row.point["nodes"] == row.point["messages"] == 100]
+    assert [row.label for row in smallest if row.label.endswith("/ erlang")] == []
+
+
+def test_a_run_until_intervals_are_narrow(store: Store) -> None:
+    run = make_run(store, experiment("ring-showdown", blocks=10, until=0.5, until_decided=False))
+    plan = {**run.plan, "experiment": {**run.plan["experiment"], "until": None}}
+    trials = store.trials(run)
+    (wide,) = analyse(run, trials).then_and_now
+    (plain,) = analyse(dataclasses.replace(run, plan=plan), trials).then_and_now
+    for first, second in zip(wide.ratios, plain.ratios, strict=True):
+        assert first.now
+        assert second.now
+        assert first.now.low
+        assert second.now.low
+        assert first.now.low < second.now.low
+
+
+def test_the_fan_out_of_2016_knew_neither_a_rate_nor_a_tail(store: Store) -> None:
+    """And of Tornado it says nothing of the load."""
+    p50, *_ = of_run(store, "fanout-io", blocks=1).then_and_now
+    assert {(row.point["rate"], row.point["tail"]) for row in p50.figures} == {(0, 0)}
+    assert {(row.label, row.point["requests"]) for row in p50.figures} == {
+        (name, requests) for name in ("go", "tornado") for requests in (100, 500)
+    }
+    one_rate: dict[str, Level] = {"kind": "io", "requests": 100, "concurrency": 20, "rate": 100}
+    assert of_run(store, "fanout-io", factors=one_rate, at=(), blocks=1).then_and_now
+
+
+def test_without_a_source_there_is_no_then(store: Store) -> None:
+    assert of_run(store, "showdown-ring", published=None, blocks=1).then_and_now == ()

@@ -1,0 +1,340 @@
+"""Two runs at different times."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run_diff import CellChange, ContenderChange, RunDiff, diff
+from ringside.errors import UsageError
+from ringside.model.design import Cell, Point
+from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
+from ringside.probe.protocol import TrialOutcome
+from ringside.store.plans import PlannedContender
+from tests.support.analyses import HOP, HOST, RATE, Exact, analysis, exactly, near, point, scaled
+
+P, Q = point(nodes=10), point(nodes=20)
+Values = Mapping[tuple[str, Point], Mapping[str, Sequence[float | None]]]
+
+
+class Rates(Exact):
+    compared = ("hop_ns", "rate")
+
+
+def run(
+    name: str,
+    hops: Mapping[tuple[str, Point], float],
+    *,
+    times: float = 1.0,
+    rate: float = 500.0,
+    reference_ns: int | None = 10_000_000,
+    memory_reference_ns: int | None = 30_000_000,
+    **options: Any,
+) -> RunAnalysis:
+    """A run with these hops, `times` as long, and one rate."""
+    report = TrialOutcome("ok", reference_ns=reference_ns, memory_reference_ns=memory_reference_ns)
+    names = {contender for contender, _ in hops}
+    result = analysis(
+        {cell: {"hop_ns": scaled(hop * times), "rate": scaled(rate)} for cell, hop in hops.items()},
+        measurement=Rates(),
+        reports=dict.fromkeys(names, report),
+        **options,
+    )
+    return dataclasses.replace(result, run=dataclasses.replace(result.run, id=name))
+
+
+HOPS = {("erlang", P): 100.0, ("erlang", Q): 200.0, ("go", P): 300.0, ("go", Q): 400.0}
+
+
+def only(changed: RunDiff, contender: str, place: Point, metric: str = "hop_ns") -> CellChange:
+    (change,) = (
+        each for each in changed.changes if each.cell == Cell(contender, place) and each.metric.name == metric
+    )
+    return change
+
+
+def test_each_cell_has_its_medians_and_ratio() -> None:
+    # One cell is slower by a fifth, another takes half the time; the first of the two runs comes first.
+    second = {**HOPS, ("erlang", Q): 240.0, ("go", P): 150.0}
+    changed = diff(run("a", HOPS), run("b", second), "hop_ns", 0.2)
+    assert [(each.cell, each.metric) for each in changed.changes] == [
+        (Cell(name, place), HOP) for place in (P, Q) for name in ("erlang", "go")
+    ]
+    slower = only(changed, "erlang", Q)
+    assert (slower.before.estimate, slower.after.estimate) == (200.0, 240.0)
+    assert slower.ratio.estimate == near(1.2)
+    assert slower.ratio.n == 7
+    assert slower.verdict is Verdict.SLOWER
+    assert slower.worse_by == near(0.2)
+    faster = only(changed, "go", P)
+    assert (faster.before.estimate, faster.after.estimate) == (300.0, 150.0)
+    assert (faster.verdict, faster.worse_by) == (Verdict.FASTER, near(-0.5))
+    same = only(changed, "erlang", P)
+    assert (same.verdict, same.obstacle) == (Verdict.EQUIVALENT, None)
+    assert same.ratio.estimate == near(1.0)
+    assert changed.machine == {name: Interval(1.0, 1.0, 1.0, 7) for name in ("computing", "memory")}
+    assert (changed.first.run.id, changed.second.run.id) == ("a", "b")
+    assert changed.diagnostics == ()
+    assert changed.contender_changes == ()
+
+
+def test_the_gate_lets_through_what_is_not_worse_by_more_than_its_share() -> None:
+    changed = diff(run("a", HOPS), run("b", HOPS, times=1.2), "hop_ns")
+    assert {each.verdict for each in changed.changes} == {Verdict.SLOWER}
+    assert changed.beyond(Verdict.SLOWER, 0.03) == list(changed.changes)
+    assert len(changed.beyond(Verdict.SLOWER, 0.199)) == 4
+    assert changed.beyond(Verdict.SLOWER, 0.201) == changed.beyond(Verdict.FASTER, 0.0) == []
+    # Exactly the share counts.
+    largest = max(each.worse_by for each in changed.changes)
+    assert largest in [each.worse_by for each in changed.beyond(Verdict.SLOWER, largest)]
+    back = diff(run("b", HOPS, times=1.2), run("a", HOPS), "hop_ns")
+    assert {each.verdict for each in back.changes} == {Verdict.FASTER}
+    assert back.beyond(Verdict.SLOWER, 0.0) == []
+    assert len(back.beyond(Verdict.FASTER, 0.16)) == 4
+    assert back.beyond(Verdict.FASTER, 0.17) == []
+    # However large the estimate: what is not shown to be worse does not count.
+    noise = diff(run("a", HOPS), run("b", HOPS, times=1.2, reference_ns=15_000_000), "hop_ns")
+    assert {each.verdict for each in noise.changes} == {Verdict.INCONCLUSIVE}
+    assert noise.beyond(Verdict.SLOWER, 0.03) == []
+    assert len(noise.beyond(Verdict.INCONCLUSIVE, 0.03)) == 4
+
+
+def test_of_a_rate_less_is_worse() -> None:
+    changed = diff(run("a", HOPS), run("b", HOPS, rate=400.0), "rate")
+    assert {each.metric for each in changed.changes} == {RATE}
+    assert {each.verdict for each in changed.changes} == {Verdict.SLOWER}
+    for change in changed.changes:
+        assert change.ratio.estimate == near(0.8)
+        assert change.worse_by == near(0.25)
+    assert len(changed.beyond(Verdict.SLOWER, 0.24)) == 4
+    assert changed.beyond(Verdict.SLOWER, 0.26) == []
+
+
+def test_without_a_metric_all_compared_ones_are_shown() -> None:
+    changed = diff(run("a", HOPS), run("b", HOPS, rate=400.0))
+    assert [(each.metric, each.verdict) for each in changed.changes] == [
+        *[(HOP, Verdict.EQUIVALENT)] * 4,
+        *[(RATE, Verdict.SLOWER)] * 4,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("margin", "verdict"),
+    [(None, Verdict.EQUIVALENT), (0.04, Verdict.INCONCLUSIVE), (0.041, Verdict.EQUIVALENT)],
+)
+def test_the_same_twice_is_equivalent_at_a_margin_beyond_the_intervals(
+    margin: float | None, verdict: Verdict
+) -> None:
+    """Those are 0.961 to 1.0408. The margin is the second run's unless there is another."""
+    first = run("a", HOPS, margin=0.001)
+    changed = diff(first, run("b", HOPS), "hop_ns", margin)
+    assert {each.verdict for each in changed.changes} == {verdict}
+    assert {each.obstacle for each in changed.changes} == {None}
+    assert changed.margin == (margin or 0.05)
+    own = diff(first, run("b", HOPS, margin=margin or 0.05), "hop_ns")
+    assert (own.changes, own.margin) == (changed.changes, changed.margin)
+
+
+def test_intervals_of_all_cells_hold_together() -> None:
+    """Four cells at 95 % together are wider than one by itself."""
+    one = {("erlang", P): 100.0}
+    alone = only(diff(run("a", one), run("b", one), "hop_ns"), "erlang", P)
+    among = only(diff(run("a", HOPS), run("b", HOPS), "hop_ns"), "erlang", P)
+    assert alone.ratio.low is not None
+    assert among.ratio.low is not None
+    assert among.ratio.low < alone.ratio.low < 1
+    # Cells of only one run are not of the family.
+    more = {**one, ("go", P): 300.0}
+    again = only(diff(run("a", one), run("b", more), "hop_ns"), "erlang", P)
+    assert again.ratio == alone.ratio
+
+
+@pytest.mark.parametrize("reference", ["reference_ns", "memory_reference_ns"])
+def test_a_change_of_the_machine_widens_intervals(reference: str) -> None:
+    """One of the references took 1.25 times as long, the work 1.2 times: the program may be as fast as it
+    was, or slower by all of it; but not slower than it is."""
+    first, still = run("a", HOPS), diff(run("a", HOPS), run("b", HOPS, times=1.2), "hop_ns")
+    before = {"reference_ns": 10_000_000, "memory_reference_ns": 30_000_000}[reference]
+    changes: dict[str, Any] = {reference: before * 5 // 4}
+    changed = diff(first, run("b", HOPS, times=1.2, **changes), "hop_ns")
+    slower, other = ("computing", "memory") if reference == "reference_ns" else ("memory", "computing")
+    assert changed.machine == {slower: exactly(1.25), other: Interval(1.0, 1.0, 1.0, 7)}
+    assert {each.verdict for each in changed.changes} == {Verdict.INCONCLUSIVE}
+    wide, narrow = only(changed, "go", Q).ratio, only(still, "go", Q).ratio
+    assert wide.estimate == narrow.estimate == near(1.2)
+    assert narrow.low is not None
+    assert wide.low == near(narrow.low / 1.25)
+    assert wide.high == near(narrow.high)
+    # A machine that became faster hides no improvement but a loss.
+    faster: dict[str, Any] = {reference: before * 4 // 5}
+    back = only(diff(first, run("b", HOPS, times=1.2, **faster), "hop_ns"), "go", Q)
+    assert (back.ratio.low, back.verdict) == (near(narrow.low), Verdict.SLOWER)
+    assert narrow.high is not None
+    assert back.ratio.high == near(narrow.high * 1.25)
+
+
+@pytest.mark.parametrize("without", [1, 2])
+def test_without_a_reference_there_is_no_verdict(without: int) -> None:
+    none: dict[str, Any] = {"reference_ns": None, "memory_reference_ns": None}
+    first = run("a", HOPS, **(none if without == 1 else {}))
+    second = run("b", HOPS, times=9.0, **(none if without == 2 else {}))
+    changed = diff(first, second, "hop_ns")
+    assert changed.machine == {}
+    assert changed.diagnostics == (Diagnostic("no-reference"),)
+    for change in changed.changes:
+        assert (change.verdict, change.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.NO_REFERENCE)
+        assert change.ratio == Interval(near(9.0), None, None, 7)
+    assert changed.beyond(Verdict.SLOWER, 0.0) == []
+
+
+@pytest.mark.parametrize("without", [1, 2])
+def test_without_a_memory_reference_there_are_verdicts_and_a_word_about_it(without: int) -> None:
+    first = run("a", HOPS, memory_reference_ns=None if without == 1 else 30_000_000)
+    second = run("b", HOPS, times=9.0, memory_reference_ns=None if without == 2 else 31_000_000)
+    changed = diff(first, second, "hop_ns")
+    assert changed.machine == {"computing": Interval(1.0, 1.0, 1.0, 7)}
+    assert changed.diagnostics == (Diagnostic("no-memory-reference"),)
+    assert {each.verdict for each in changed.changes} == {Verdict.SLOWER}
+
+
+def few(count: int, hop: float, **more: Any) -> RunAnalysis:
+    report = TrialOutcome("ok", reference_ns=10_000_000, memory_reference_ns=30_000_000)
+    values: Values = {("erlang", P): {"hop_ns": scaled(hop)[:count], **more}}
+    return analysis(values, measurement=Rates(), reports={"erlang": report})
+
+
+def test_obstacles_to_a_verdict() -> None:
+    def obstacle(first: RunAnalysis, second: RunAnalysis) -> Obstacle | None:
+        (change,) = diff(first, second, "hop_ns").changes
+        assert (change.verdict is Verdict.INCONCLUSIVE) == (change.obstacle is not None)
+        return change.obstacle
+
+    assert obstacle(few(3, 100.0), few(3, 900.0)) is Obstacle.TOO_FEW_BLOCKS
+    assert obstacle(few(4, 100.0), few(4, 900.0)) is None
+    # The reference of three blocks has no interval either.
+    assert obstacle(few(7, 100.0), few(2, 900.0)) is Obstacle.TOO_FEW_BLOCKS
+    same = analysis(
+        {("erlang", P): {"hop_ns": [5.0] * 7}},
+        reports={"erlang": TrialOutcome("ok", reference_ns=10_000_000)},
+    )
+    assert obstacle(same, same) is Obstacle.SAME_VALUES
+    # One of seven failed: more than a tenth. Another metric does not count.
+    gap = few(7, 900.0)
+    gaps = analysis(
+        {("erlang", P): {"hop_ns": (*scaled(900.0)[:6], None), "rate": scaled(5)}},
+        measurement=Rates(),
+        reports={"erlang": TrialOutcome("ok", reference_ns=10_000_000)},
+    )
+    assert obstacle(few(7, 100.0), gap) is None
+    assert obstacle(few(7, 100.0), gaps) is Obstacle.FAILED_BLOCKS
+    assert obstacle(gaps, few(7, 100.0)) is Obstacle.FAILED_BLOCKS
+
+
+def test_cells_without_a_figure_in_either_run_are_left_out() -> None:
+    failed = run("b", {("erlang", P): 100.0, ("go", Q): 400.0}, failed=[("erlang", Q), ("go", P)])
+    changed = diff(run("a", HOPS), failed, "hop_ns")
+    assert [each.cell for each in changed.changes] == [Cell("erlang", P), Cell("go", Q)]
+    # A cell with figures, but not of this metric.
+    values: Values = {("erlang", P): {"hop_ns": scaled(100)}, ("go", P): {"rate": scaled(5)}}
+    report = TrialOutcome("ok", reference_ns=10_000_000)
+    some = analysis(values, measurement=Rates(), reports={"erlang": report})
+    assert [each.cell for each in diff(some, run("b", HOPS), "hop_ns").changes] == [Cell("erlang", P)]
+    assert [each.cell for each in diff(run("b", HOPS), some, "hop_ns").changes] == [Cell("erlang", P)]
+    # It is not of the family, either.
+    alone = run("a", {("erlang", P): 100.0})
+    only_one, among = (diff(first, run("b", HOPS), "hop_ns").changes[0] for first in (alone, some))
+    assert only_one.ratio == among.ratio
+
+
+def test_a_figure_of_0_has_no_ratio() -> None:
+    zero = run("b", {**HOPS, ("go", P): 0.0})
+    cells = [each.cell for each in diff(run("a", HOPS), zero, "hop_ns").changes]
+    assert cells == [Cell("erlang", P), Cell("erlang", Q), Cell("go", Q)]
+
+
+def test_what_cannot_be_compared() -> None:
+    first = run("a", HOPS)
+    with pytest.raises(UsageError, match="a and b share no cell with figures"):
+        diff(first, run("b", {("erlang", point(nodes=50)): 1.0}))
+    with pytest.raises(UsageError, match="a and b share no cell with figures"):
+        diff(first, run("b", {("limit", P): 1.0}, failed=[("erlang", P)]))
+    with pytest.raises(UsageError, match="no metric `x`"):
+        diff(first, first, "x")
+
+    class Other(Exact):
+        name = "other"
+
+    other = analysis({("erlang", P): {"hop_ns": scaled(1)}}, measurement=Other())
+    with pytest.raises(UsageError) as refused:
+        diff(first, other)
+    assert str(refused.value) == "a is of the workload `exact`, run-1 of `other`: they cannot be compared"
+
+
+@pytest.mark.parametrize("fact", ["cpu_model", "cpus", "kernel", "memory_bytes"])
+def test_another_machine(fact: str) -> None:
+    other = run("b", HOPS, host={**HOST, fact: "another", "load_average": [9]})
+    changed = diff(run("a", HOPS), other)
+    assert changed.diagnostics == (Diagnostic("other-machine", values={"facts": (fact,)}),)
+
+
+def test_contenders_of_only_one_run_are_named() -> None:
+    first = run("a", {("erlang", P): 100.0, ("go", P): 200.0})
+    second = run("b", {("erlang", P): 100.0, ("limit", P): 5.0}, reference_ns=None, memory_reference_ns=None)
+    assert diff(first, second).diagnostics == (
+        Diagnostic("no-reference"),
+        Diagnostic("one-sided", ("go", "limit")),
+    )
+
+
+def test_changes_of_contenders() -> None:
+    def contenders(**changes: Mapping[str, Any]) -> dict[str, PlannedContender]:
+        base = PlannedContender("T", version="26", files={"ring.erl": "aa"})
+        names = ("erlang", "go", "same", "gone")
+        return {name: dataclasses.replace(base, **changes.get(name, {})) for name in names}
+
+    hops = {(name, P): 100.0 for name in ("erlang", "go", "same", "gone")}
+    first = run("a", hops, contenders=contenders())
+    second = run(
+        "b",
+        {(name, P): 100.0 for name in ("erlang", "go", "same")},
+        contenders={
+            name: planned
+            for name, planned in contenders(
+                erlang={"version": "27"}, go={"files": {"ring.go": "bb"}, "version": None}
+            ).items()
+            if name != "gone"
+        },
+    )
+    assert diff(first, second).contender_changes == (
+        ContenderChange("erlang", "26", "27", sources_changed=False),
+        ContenderChange("go", "26", None, sources_changed=True),
+    )
+    assert diff(first, first).contender_changes == ()
+
+
+def test_the_place_of_the_load_must_be_the_same() -> None:
+    first = run("a", HOPS)
+    second, third = (
+        dataclasses.replace(
+            run(name, HOPS), experiment=dataclasses.replace(first.experiment, engines=engines)
+        )
+        for name, engines in (("b", 1), ("c", 2))
+    )
+    assert diff(second, second).changes
+    for one, other, said in (
+        (first, second, "a came from its own machine and that of b came from 1 engine on other machines"),
+        (
+            third,
+            second,
+            "c came from 2 engines on other machines and that of b came from 1 engine on other machines",
+        ),
+    ):
+        with pytest.raises(UsageError) as refused:
+            diff(one, other)
+        assert str(refused.value) == (
+            f"the load of {said}: where the load is changes what is measured, so the two cannot be compared"
+        )

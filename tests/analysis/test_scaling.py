@@ -1,0 +1,356 @@
+"""Scaling over cores and growth with the size of the work, with planted laws."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from ringside.analysis import scaling
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.scaling import CoresScaling, Outlook, growth, over_cores
+from ringside.model.design import Cell, Point
+from ringside.model.results import Interval
+from ringside.stats.scaling import Scalability
+from ringside.workloads.base import ScalingLaw
+from tests.support.analyses import NOISE, exactly, near, point
+
+CORES = ScalingLaw("cores", "wall_s", kind="cores")
+CASES = ScalingLaw("cases", "wall_s")
+BLOCKS = range(1, 8)
+
+needs_scipy = pytest.mark.skipif(scaling.fit_missing(), reason="the package that fits is not installed")
+
+
+def usl(contention: float, coherency: float) -> Callable[[int], float]:
+    """Seconds over cores by the Universal Scalability Law, 8 s on one."""
+    return lambda cores: 8 * (1 + contention * (cores - 1) + coherency * cores * (cores - 1)) / cores
+
+
+def cells(
+    seconds: Mapping[str, Callable[[int], float]], levels: tuple[int, ...], blocks: range = BLOCKS
+) -> dict[Cell, CellAnalysis]:
+    """Noise moves whole blocks: pairs inside blocks do not show it."""
+    return {
+        (cell := Cell(name, point(cases=100, cores=cores))): CellAnalysis(
+            cell, {}, {}, {"wall_s": {block: law(cores) * NOISE[block - 1] for block in blocks}}
+        )
+        for name, law in seconds.items()
+        for cores in levels
+    }
+
+
+def scaled(
+    seconds: Mapping[str, Callable[[int], float]], *levels: int, confidence: float = 0.95
+) -> CoresScaling:
+    points = [point(cases=100, cores=cores) for cores in levels]
+    (result,) = over_cores([CORES], tuple(seconds), points, cells(seconds, levels), confidence)
+    return result
+
+
+def test_speed_ups_are_over_one_core_and_efficiency_over_the_most() -> None:
+    result = scaled({"slow": usl(0.5, 0), "fast": usl(0, 0), "middle": usl(0.1, 0)}, 1, 2, 4)
+    assert (result.law, result.fixed) == (CORES, Point((("cases", 100),)))
+    assert result.levels == (2, 4)
+    # The largest speed-up comes first: on four cores 4, 4 / 1.3 and 4 / 2.5.
+    assert [row.contender for row in result.rows] == ["fast", "middle", "slow"]
+    fast, middle, slow = result.rows
+    assert {cores: ratio.estimate for cores, ratio in middle.speed_ups.items()} == {
+        2: near(2 / 1.1),
+        4: near(4 / 1.3),
+    }
+    assert middle.speed_ups[4] == exactly(4 / 1.3)
+    assert fast.efficiency == near(1.0)
+    assert middle.efficiency == near(1 / 1.3)
+    assert slow.efficiency == near(1 / 2.5)
+
+
+def test_each_setting_of_the_other_factors_is_by_itself() -> None:
+    points = [point(cases=cases, cores=cores) for cases in (10, 20) for cores in (1, 2)]
+    by_cell = {
+        (cell := Cell("go", place)): CellAnalysis(
+            cell,
+            {},
+            {},
+            {"wall_s": dict.fromkeys(BLOCKS, 6.0 / (int(place["cores"]) ** (int(place["cases"]) / 20)))},
+        )
+        for place in points
+    }
+    first, second = over_cores([CORES], ("go",), points, by_cell, 0.95)
+    assert first.fixed == Point((("cases", 10),))
+    assert first.rows[0].speed_ups[2].estimate == near(math.sqrt(2))
+    assert second.fixed == Point((("cases", 20),))
+    assert second.rows[0].speed_ups[2].estimate == near(2)
+
+
+def test_a_contender_without_one_core_has_no_row_and_one_without_some_has_the_others() -> None:
+    by_cell = cells({"go": usl(0, 0), "lame": usl(0, 0), "gap": usl(0, 0)}, (1, 2, 4))
+    for name, cores in (("lame", 1), ("gap", 2)):
+        cell = Cell(name, point(cases=100, cores=cores))
+        by_cell[cell] = CellAnalysis(cell, {}, {}, {})
+    points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
+    (result,) = over_cores([CORES], ("go", "lame", "gap"), points, by_cell, 0.95)
+    assert {row.contender: tuple(row.speed_ups) for row in result.rows} == {"go": (2, 4), "gap": (4,)}
+    assert result.levels == (2, 4)
+    assert result.rows[1].fit is None
+    assert over_cores([CORES], ("lame",), points, by_cell, 0.95) == ()
+    assert over_cores([], ("go",), points, by_cell, 0.95) == ()
+
+
+def test_more_confidence_widens_speed_ups() -> None:
+    """Ten blocks with different speed-ups: an interval of 97 % reaches further than one of 95 %."""
+    points = [point(cores=cores) for cores in (1, 2)]
+    by_cell = {
+        Cell("go", points[0]): CellAnalysis(
+            Cell("go", points[0]), {}, {}, {"wall_s": {block: 10.0 + block for block in range(10)}}
+        ),
+        Cell("go", points[1]): CellAnalysis(
+            Cell("go", points[1]), {}, {}, {"wall_s": dict.fromkeys(range(10), 8.0)}
+        ),
+    }
+
+    def speed_up(confidence: float) -> Interval:
+        (result,) = over_cores([CORES], ("go",), points, by_cell, confidence)
+        return result.rows[0].speed_ups[2]
+
+    plain, wide = speed_up(0.95), speed_up(0.97)
+    assert wide.estimate == plain.estimate
+    assert wide.low is not None
+    assert plain.low is not None
+    assert wide.low < plain.low
+
+
+@needs_scipy
+def test_the_planted_laws_are_recovered() -> None:
+    laws = {"go": (0.05, 0.004), "limit": (0.03, 0.0), "sync": (1.0, 0.0)}
+    result = scaled({name: usl(*law) for name, law in laws.items()}, 1, 2, 4, 8, 16, 32)
+    assert result.fitted_levels == (1, 2, 4, 8, 16, 32)
+    for row in result.rows:
+        contention, coherency = laws[row.contender]
+        assert row.fit is not None
+        assert row.fit.contention.estimate == near(contention, abs=1e-6)
+        assert row.fit.coherency.estimate == near(coherency, abs=1e-6)
+    rows = {row.contender: row for row in result.rows}
+    for name, outlook, value in (
+        ("go", Outlook.SLOWER_BEYOND, math.sqrt(0.95 / 0.004)),
+        ("limit", Outlook.NEVER_MORE_THAN, 1 / 0.03),
+    ):
+        assert rows[name].outlook is outlook
+        assert rows[name].outlook_ends == near((value, value), rel=1e-3)
+    assert (rows["sync"].outlook, rows["sync"].outlook_ends) == (Outlook.NO_GAIN, None)
+
+
+@needs_scipy
+@pytest.mark.parametrize(
+    ("contention", "coherency", "outlook", "value"),
+    [
+        (0.0, 0.0, Outlook.NO_LIMIT, None),
+        (0.004, 0.0, Outlook.NO_LIMIT, None),
+        (0.006, 0.0, Outlook.NEVER_MORE_THAN, 1 / 0.006),
+        (0.0, 0.01, Outlook.GAINS_UP_TO, 10.0),
+        (0.1, 0.1, Outlook.SLOWER_BEYOND, 3.0),
+        (1.0, 0.0, Outlook.NO_GAIN, None),
+        # 1.09 on the best number of cores; 1.12.
+        (0.888, 0.0, Outlook.NO_GAIN, None),
+        (0.860, 0.0, Outlook.NEVER_MORE_THAN, 1 / 0.86),
+        # Nearly twice as fast on 1.7 cores, slower than one on four.
+        (0.0, 0.34, Outlook.SLOWER_BEYOND, math.sqrt(1 / 0.34)),
+    ],
+)
+def test_what_the_law_says_of_more_cores(
+    contention: float, coherency: float, outlook: Outlook, value: float | None
+) -> None:
+    """Without noise between the speed-ups of blocks, so that intervals are as narrow as rounding."""
+    (row,) = scaled({"go": usl(contention, coherency)}, 1, 2, 4).rows
+    assert row.outlook is outlook
+    assert row.outlook_ends == (value if value is None else near((value, value), rel=1e-4))
+
+
+def outlook_of(
+    contention: tuple[float | None, float | None],
+    best: tuple[float | None, float | None],
+    monkeypatch: pytest.MonkeyPatch,
+    speed_ups: Mapping[int, float] = {1: 1.0, 2: 2.0, 4: 4.0},
+) -> tuple[Outlook | None, tuple[float, float] | None]:
+    """What is said of a fit with these intervals. Their estimates do not matter."""
+    fit = Scalability(
+        1.0, Interval(0.9, *contention, 7), Interval(0.8, None, None, 7), Interval(3.0, *best, 7), (1, 2, 4)
+    )
+    monkeypatch.setattr(scaling, "scalability", lambda by_block: fit)
+    (row,) = scaled({"go": lambda cores: 8 / speed_ups[cores]}, 1, 2, 4).rows
+    return row.outlook, row.outlook_ends
+
+
+@needs_scipy
+@pytest.mark.parametrize(
+    ("contention", "best", "outlook", "ends"),
+    [
+        ((0.0, 0.2), (3.1, 4.0), Outlook.SLOWER_BEYOND, (3.1, 4.0)),
+        # Up to how many cores is not clear where the interval contains those that were measured.
+        ((0.0, 0.2), (4.0, 4.1), Outlook.NOT_CLEAR, None),
+        ((0.0, 0.2), (3.9, math.inf), Outlook.NOT_CLEAR, None),
+        ((0.0, 0.2), (4.001, 9_999.0), Outlook.GAINS_UP_TO, (4.001, 9_999.0)),
+        # A best number that large is that of rounding errors.
+        ((0.0, 0.005), (4.001, 10_000.0), Outlook.NO_LIMIT, None),
+        ((0.0, 0.005), (math.inf, math.inf), Outlook.NO_LIMIT, None),
+        ((0.0, 0.0051), (math.inf, math.inf), Outlook.NOT_CLEAR, None),
+        ((0.005, 0.2), (math.inf, math.inf), Outlook.NOT_CLEAR, None),
+        ((0.0051, 0.2), (5.0, math.inf), Outlook.NEVER_MORE_THAN, (1 / 0.2, 1 / 0.0051)),
+        ((None, None), (3.1, 3.2), Outlook.NOT_CLEAR, None),
+        ((0.1, None), (3.1, 3.2), Outlook.NOT_CLEAR, None),
+        ((0.1, 0.2), (None, None), Outlook.NOT_CLEAR, None),
+        ((0.1, 0.2), (3.1, None), Outlook.NOT_CLEAR, None),
+    ],
+)
+def test_an_outlook_holds_over_whole_intervals(
+    contention: tuple[float | None, float | None],
+    best: tuple[float | None, float | None],
+    outlook: Outlook,
+    ends: tuple[float, float] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert outlook_of(contention, best, monkeypatch) == (outlook, ends)
+
+
+@needs_scipy
+@pytest.mark.parametrize(("gain", "outlook"), [(1.09, Outlook.NO_GAIN), (1.11, Outlook.SLOWER_BEYOND)])
+def test_no_gain_is_by_the_intervals_of_what_was_measured(
+    gain: float, outlook: Outlook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the law says; the largest of them counts."""
+    speed_ups = {1: 1.0, 2: gain, 4: 1.05}
+    (result, _) = outlook_of((0.1, 0.2), (3.1, 3.2), monkeypatch, speed_ups)
+    assert result is outlook
+
+
+@pytest.mark.simulation
+@needs_scipy
+def test_noise_seldom_makes_a_limit() -> None:
+    """Contenders without contention and coherency, noise of 3 %, seven blocks: that more cores would be
+    slower, or gain up to a number of them only, is said of few of 100."""
+    claims = 0
+    for seed in range(100):
+        dice = random.Random(seed)
+        by_cell = {
+            (cell := Cell("go", point(cases=100, cores=cores))): CellAnalysis(
+                cell,
+                {},
+                {},
+                {"wall_s": {block: 8 / cores * math.exp(dice.gauss(0, 0.03)) for block in BLOCKS}},
+            )
+            for cores in (1, 2, 4, 8)
+        }
+        points = [point(cases=100, cores=cores) for cores in (1, 2, 4, 8)]
+        (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
+        claims += result.rows[0].outlook not in (Outlook.NO_LIMIT, Outlook.NOT_CLEAR)
+    assert claims <= 12
+
+
+@needs_scipy
+def test_curves_reach_the_most_cores_of_any_contender() -> None:
+    by_cell = cells({"go": usl(0.05, 0.004), "short": usl(0, 0)}, (1, 2, 4, 8))
+    for cores in (4, 8):
+        cell = Cell("short", point(cases=100, cores=cores))
+        by_cell[cell] = CellAnalysis(cell, {}, {}, {})
+    points = [point(cases=100, cores=cores) for cores in (1, 2, 4, 8)]
+    (result,) = over_cores([CORES], ("go", "short"), points, by_cell, 0.95)
+    go, short = result.rows
+    assert len(go.curve) == 61
+    assert go.curve[0] == (1.0, near(1.0))
+    assert go.curve[-1] == (8.0, near(8 / (1 + 0.05 * 7 + 0.004 * 56)))
+    assert [place for place, _ in go.curve[:3]] == near([1, 1 + 7 / 60, 1 + 14 / 60])
+    # Two numbers of cores cannot be fitted: the line goes through what was measured.
+    assert short.fit is None
+    assert short.curve == ((1.0, 1.0), (2.0, near(2.0)))
+    assert (short.outlook, short.outlook_ends) == (None, None)
+    assert result.fitted_levels == (1, 2, 4, 8)
+
+
+def test_without_the_package_speed_ups_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "fit_missing", lambda: True)
+    result = scaled({"go": usl(0, 0)}, 1, 2, 4)
+    (row,) = result.rows
+    assert row.fit is None
+    assert row.speed_ups[4].estimate == near(4)
+    assert row.curve == ((1.0, 1.0), (2.0, near(2)), (4.0, near(4)))
+    assert result.fitted_levels == ()
+
+
+def test_a_reported_time_of_0_is_left_out() -> None:
+    """The clock of a program may be coarse."""
+    by_cell = cells({"go": usl(0, 0)}, (1, 2, 4))
+    zero = Cell("go", point(cases=100, cores=4))
+    by_cell[zero] = CellAnalysis(zero, {}, {}, {"wall_s": dict.fromkeys(BLOCKS, 0.0)})
+    points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
+    (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
+    assert tuple(result.rows[0].speed_ups) == (2,)
+    assert result.rows[0].fit is None
+
+
+def grown(powers: Mapping[tuple[str, int], float]) -> dict[Cell, CellAnalysis]:
+    """Times of 3·cases^power by contender and cores; the power is larger by a thousandth in each block."""
+    return {
+        (cell := Cell(name, point(cases=cases, cores=cores))): CellAnalysis(
+            cell, {}, {}, {"wall_s": {block: 3 * cases ** (power + block / 1000) for block in BLOCKS}}
+        )
+        for (name, cores), power in powers.items()
+        for cases in (100, 200, 800)
+    }
+
+
+POINTS = [point(cases=cases, cores=cores) for cores in (1, 2) for cases in (100, 200, 800)]
+
+
+def test_growth_is_a_power_for_each_contender_and_setting() -> None:
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 0.5, ("erlang", 1): 0.75, ("erlang", 2): 2.0})
+    (table,) = growth([CASES], ("go", "erlang"), POINTS, by_cell)
+    one, two = Point((("cores", 1),)), Point((("cores", 2),))
+    assert table.law == CASES
+    assert table.settings == (one, two)
+    assert {key: power.estimate for key, power in table.exponents.items()} == {
+        ("go", one): near(1.004),
+        ("go", two): near(0.504),
+        ("erlang", one): near(0.754),
+        ("erlang", two): near(2.004),
+    }
+    power = table.exponents["erlang", one]
+    assert (power.low, power.high, power.n) == (near(0.751), near(0.757), 7)
+    # By the smallest power of each: 0.504 and 0.754.
+    assert table.order == ("go", "erlang")
+
+
+def test_contenders_are_in_the_order_of_their_smallest_power() -> None:
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 3.0, ("erlang", 1): 2.0, ("erlang", 2): 0.5})
+    (table,) = growth([CASES], ("go", "erlang"), POINTS, by_cell)
+    assert table.order == ("erlang", "go")
+
+
+def test_settings_without_two_levels_have_no_power() -> None:
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})
+    for cases in (200, 800):
+        cell = Cell("go", point(cases=cases, cores=1))
+        by_cell[cell] = CellAnalysis(cell, {}, {}, {"wall_s": {1: 0.0}})
+    (table,) = growth([CASES], ("go",), POINTS, by_cell)
+    assert table.settings == (Point((("cores", 2),)),)
+    assert growth([], ("go",), POINTS, by_cell) == ()
+    assert growth([CASES], ("go",), [place for place in POINTS if place["cores"] == 1], by_cell) == ()
+
+
+def test_growth_regardless_of_a_factor() -> None:
+    """Points that differ in it too make one fit."""
+    law = ScalingLaw("cases", "wall_s", regardless_of=("cores",))
+    listed = [point(cases=cases, cores=cores) for cases, cores in ((100, 1), (200, 2), (800, 2))]
+    (table,) = growth([law], ("go",), listed, grown({("go", 1): 1.5, ("go", 2): 1.5}))
+    assert table.settings == (Point(()),)
+    assert table.exponents["go", Point(())].estimate == near(1.504)
+
+
+def test_growth_of_several_laws() -> None:
+    size = ScalingLaw("cores", "wall_s")
+    by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})
+    cases, cores = growth([CASES, size], ("go",), POINTS, by_cell)
+    assert (cases.law, cores.law) == (CASES, size)
+    assert cores.settings == tuple(Point((("cases", number),)) for number in (100, 200, 800))
+    assert all(power.estimate == near(0, abs=1e-9) for power in cores.exponents.values())

@@ -1,0 +1,98 @@
+"""The catalogue that travels with ringside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringside.catalogue.experiments import read_experiment, read_suite
+from ringside.catalogue.loader import Catalogue
+from ringside.cli import context
+from ringside.stats.sequential import FIRST_LOOK
+from ringside.workloads import WORKLOADS, workload
+from tests.support import ROOT
+
+
+def test_every_manifest_reads_and_its_workloads_and_factors_exist() -> None:
+    contenders, errors = context.catalogue().contenders()
+    assert errors == {}
+    assert {"erlang", "go", "limit", "multitask", "stackless-pypy"} <= {one.name for one in contenders}
+    for contender in contenders:
+        assert (contender.folder / "README.md").read_text(encoding="utf-8").strip(), contender.name
+        assert contender.scheduler, contender.name
+        assert contender.language, contender.name
+
+
+def test_every_server_takes_the_address_where_it_listens() -> None:
+    """Otherwise it could not take part in two-sided trials."""
+    contenders, _ = context.catalogue().contenders()
+    servers = [
+        (contender.name, name, entry.host)
+        for contender in contenders
+        for name, entry in contender.workloads.items()
+        if workload(name).is_service
+    ]
+    assert len(servers) > 40
+    assert [server for server in servers if not server[2]] == []
+
+
+def test_there_is_one_floor() -> None:
+    contenders, _ = Catalogue([ROOT]).contenders()
+    assert [contender.name for contender in contenders if contender.kind == "floor"] == ["limit"]
+
+
+def test_experiments_name_what_exists() -> None:
+    catalogue = Catalogue()
+    for name in catalogue.experiment_names():
+        if suite := catalogue.suite(name):
+            assert {*suite.experiments, *suite.full} <= set(catalogue.experiment_names())
+            continue
+        experiment = catalogue.experiment(name)
+        for contender in experiment.contenders:
+            assert experiment.workload in catalogue.contender(contender).workloads, name
+        for factor in experiment.factors:
+            workload(experiment.workload).factor(factor)
+        if experiment.published:
+            catalogue.published(experiment.published)
+
+
+def test_every_contender_is_in_an_experiment() -> None:
+    catalogue = Catalogue()
+    names = [name for name in catalogue.experiment_names() if not catalogue.suite(name)]
+    measured = {name.partition("@")[0] for each in names for name in catalogue.experiment(each).contenders}
+    bundled = {contender.name.partition("@")[0] for contender in Catalogue([ROOT]).contenders()[0]}
+    assert bundled == measured
+
+
+def test_every_problem_is_measured_on_todays_runtimes() -> None:
+    catalogue = Catalogue()
+    suite = catalogue.suite("today")
+    assert suite
+    experiments = [catalogue.experiment(name) for name in suite.experiments]
+    assert {experiment.workload for experiment in experiments} == set(WORKLOADS)
+    for experiment in experiments:
+        assert {"go", "rust-tokio", "java-virtual-threads", "node"} <= set(experiment.contenders)
+
+
+def test_every_published_file_reads() -> None:
+    catalogue = context.catalogue()
+    for name in catalogue.published_names():
+        published = catalogue.published(name)
+        assert published.figures or published.claims, name
+    figures = catalogue.published("2007-ring-showdown").figures
+    assert len(figures) == 27
+    assert max(figure.value for figure in figures) == 10948.8
+
+
+# One block of it takes more than six of the ten minutes that an experiment may: no verdicts without --blocks.
+ONE_BLOCK = {"sleepers-million"}
+EXPERIMENTS = sorted((ROOT / "experiments").glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_experiments_have_blocks_enough_for_a_first_look(file: Path) -> None:
+    if read_suite(file):
+        return
+    blocks = read_experiment(file).blocks
+    assert blocks == 1 if file.stem in ONE_BLOCK else blocks >= FIRST_LOOK

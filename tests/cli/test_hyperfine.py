@@ -1,0 +1,462 @@
+"""What hyperfine's integration tests ask for, asked of `ringside vs`, where the options mean the same; and
+the order in which commands and what surrounds them are executed. Each test names what differs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import filelock
+import pytest
+
+from ringside.cli import hyperfine
+from ringside.cli import main as cli
+from ringside.measure.exclusive import VARIABLE
+from tests.support.command_line import RINGSIDE, ringside
+
+NO_PROGRAM = "some-program-that-does-not-exist"
+
+
+class Ended(NamedTuple):
+    """How a command line ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+Vs = Callable[..., Ended]
+
+
+@pytest.fixture
+def vs(workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vs:
+    """`ringside vs` with these words, in this process, since starts are slow; without warm-ups, as
+    hyperfine."""
+
+    def run(*words: str, warmup: int = 0) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["ringside", "vs", "--warmup", str(warmup), *words])
+        previous = signal.getsignal(signal.SIGTERM)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        finally:
+            signal.signal(signal.SIGTERM, previous)
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        assert isinstance(ended.value.code, int)
+        return Ended(ended.value.code, captured.out, captured.err)
+
+    return run
+
+
+def exported(name: str = "out.json") -> list[dict[str, Any]]:
+    results: list[dict[str, Any]] = json.loads(Path(name).read_text(encoding="utf-8"))["results"]
+    return results
+
+
+def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(workplace / "lock"))
+    with filelock.FileLock(workplace / "lock"):
+        words = [*RINGSIDE, "vs", "--runs", "1", "true"]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stderr
+            assert "waiting for its end" in waiting.stderr.readline()
+            waiting.send_signal(signal.SIGINT)
+            assert waiting.wait() == 130
+    assert "holds no run yet" in ringside("show", status=2).stderr
+
+
+# --- runs ---
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_so_many_runs(vs: Vs, runs: int) -> None:
+    assert vs(f"--runs={runs}", "echo dummy", "--export-json", "out.json").status == 0
+    (result,) = exported()
+    assert len(result["times"]) == runs
+    assert (result["stddev"] is None) == (runs == 1)
+
+
+def test_at_least_and_at_most_so_many(vs: Vs) -> None:
+    """More than the seven blocks after which this is decided, and fewer than the time would allow."""
+    vs("--min-runs=9", "true", "sleep 0.2", "--export-json", "out.json")
+    assert all(len(result["times"]) >= 9 for result in exported())
+    vs("--max-runs=4", "true", "--export-json", "out.json")
+    assert [len(result["times"]) for result in exported()] == [4]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--runs=3", "--min-runs=2"), "--runs is exactly so many"),
+        (("--runs=3", "--time=2s"), "--runs is exactly so many"),
+        (("--min-runs=3", "--max-runs=2"), "--min-runs 3 is more than --max-runs 2"),
+        (("--runs=0",), "1<=x"),
+    ],
+)
+def test_runs_that_contradict(vs: Vs, words: Sequence[str], hint: str) -> None:
+    ended = vs(*words, "true")
+    assert (ended.status, ended.out) == (2, "")
+    assert hint in ended.err
+
+
+def test_without_a_margin_nothing_is_equivalent(vs: Vs) -> None:
+    document = json.loads(vs("--runs=1", "--margin=0%", "true", "true", "--json").out)
+    assert document["margin"] == 0
+
+
+# --- commands ---
+
+
+@pytest.mark.parametrize("no_shell", ["--shell=none", "-N"])
+def test_without_a_shell(vs: Vs, no_shell: str) -> None:
+    ended = vs("--runs=1", "--show-output", no_shell, "echo 'hello world' argument2")
+    assert ended.status == 0
+    assert "hello world argument2\n" in ended.out
+
+
+def test_another_shell(vs: Vs) -> None:
+    shell = "--shell=echo 'custom_shell' '--shell-arg'"
+    ended = vs("--runs=1", "--show-output", shell, "echo benchmark")
+    assert "custom_shell --shell-arg -c echo benchmark\n" in ended.out
+
+
+@pytest.mark.parametrize("words", [("-S",), ("--shell",), ("--shell=bash",), ("-iS",), ("--shell=default",)])
+def test_a_shell_is_no_command(vs: Vs, words: Sequence[str]) -> None:
+    """hyperfine's `-S` takes the next word; here only `=` gives a value."""
+    ended = vs(*words, "echo a && true", "echo b", "--runs=1", "--json")
+    assert [each["command"] for each in json.loads(ended.out)["commands"]] == ["echo a && true", "echo b"]
+
+
+def test_too_many_names(vs: Vs) -> None:
+    ended = vs("--command-name=a", "--command-name=b", "echo a")
+    assert ended.status == 2
+    assert "2 names for 1 command:" in ended.err
+
+
+@pytest.mark.parametrize("option", ["--prepare", "--conclude", "--output"])
+def test_once_for_all_commands_or_once_for_each(vs: Vs, option: str) -> None:
+    where = [f"./{name}" for name in "abc"] if option == "--output" else [f"echo {name}" for name in "abc"]
+    both = (f"{option}={where[0]}", f"{option}={where[1]}")
+    assert vs("--runs=1", *both, "echo a", "echo b").status == 0
+    assert vs("--runs=1", *both, f"{option}={where[2]}", "--reference=echo r", "echo a", "echo b").status == 0
+    for words in (("echo a", "echo b", "echo c"), ("--reference=echo r", "echo a", "echo b")):
+        ended = vs("--runs=1", *both, *words)
+        assert ended.status == 2
+        assert f"give {option} once for all commands, or once for each of the 3" in ended.err
+
+
+# --- failures ---
+
+
+def test_a_program_that_is_not_there(vs: Vs) -> None:
+    """It is wrong use, and known before anything is executed; a shell finds out when it is executed."""
+    ended = vs("--runs=1", NO_PROGRAM)
+    assert ended.status == 2
+    assert f"there is no program {NO_PROGRAM}" in ended.err
+    ended = vs("-S", "--runs=1", NO_PROGRAM)
+    assert ended.status == 1
+    assert "exit status 127" in ended.err
+
+
+@pytest.mark.parametrize("option", ["--setup", "--prepare", "--conclude", "--cleanup"])
+def test_what_surrounds_a_command_may_not_fail(vs: Vs, option: str) -> None:
+    ended = vs("--runs=1", f"{option}=false", "echo test", "--export-json", "out.json")
+    assert ended.status == 1
+    (line,) = ended.err.strip().splitlines()
+    assert f"{option} false failed with exit status 1" in line
+    assert "--ignore-failure" not in line
+    # All is measured when something fails that only cleans up.
+    assert (option == "--cleanup") == ("echo test" in ended.out)
+    missing = vs("--runs=1", f"{option}={NO_PROGRAM}", "echo test")
+    assert f"{option} {NO_PROGRAM}: No such file" in missing.err
+    assert missing.status == (1 if option == "--cleanup" else 2)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "status", "is_fine"),
+    [
+        ((), 1, False),
+        (("--ignore-failure",), 1, True),
+        (("-i",), 7, True),
+        (("--ignore-failure=all-non-zero",), 5, True),
+        (("--ignore-failure=1",), 1, True),
+        (("--ignore-failure=1",), 2, False),
+        (("--ignore-failure=1,2,3",), 3, True),
+        (("-i=1,2,3",), 4, False),
+    ],
+)
+def test_failures_that_are_ignored(vs: Vs, ignored: Sequence[str], status: int, is_fine: bool) -> None:
+    ended = vs("-S", "--runs=1", *ignored, f"exit {status}", "--export-json", "out.json")
+    assert ended.status == (0 if is_fine else 1)
+    if is_fine:
+        assert exported()[0]["exit_codes"] == [status]
+    else:
+        assert f"exit status {status}" in ended.err
+
+
+def test_exit_statuses_are_numbers(vs: Vs) -> None:
+    ended = vs("--ignore-failure=some", "false")
+    assert ended.status == 2
+    assert "write exit statuses as 1 or 1,2" in ended.err
+
+
+def test_a_failure_leaves_what_was_measured_before_it(vs: Vs) -> None:
+    """hyperfine has all runs of one command by then; here commands alternate."""
+    fails_third = "sh -c 'echo >> made; test $(wc -l < made) -lt 3'"
+    ended = vs("--runs=5", "--export-json", "out.json", "--export-markdown", "out.md", fails_third)
+    assert ended.status == 1
+    assert len(exported()[0]["times"]) == 2
+    assert "wc -l" in Path("out.md").read_text(encoding="utf-8")
+
+
+# --- input and output ---
+
+
+def test_output_is_shown_once_for_each_execution(vs: Vs) -> None:
+    ended = vs("--runs=2", "--command-name=dummy", "--show-output", "sh -c 'echo 4fd47015; echo oops >&2'")
+    assert ended.out.count("4fd47015\n") == 2
+    assert ended.err.count("oops\n") == 2
+
+
+def test_output_goes_where_it_is_told(vs: Vs) -> None:
+    words = ("--runs=2", "--output=null", "--output=./b.txt", "echo a", "echo b", "--json")
+    document = json.loads(vs(*words).out)
+    # A file is written anew by each execution.
+    assert Path("b.txt").read_text(encoding="utf-8") == "b\n"
+    assert "unequal-output" not in [warning["code"] for warning in document["warnings"]]
+    compared = json.loads(vs("--runs=2", "echo a", "echo b", "--output=pipe", "--json").out)
+    assert "unequal-output" in [warning["code"] for warning in compared["warnings"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("--output=nowhere",), "write null, pipe, inherit, or a file with its folder: ./nowhere"),
+        (("--output=./no/such",), "--output ./no/such: No such file"),
+        (("--show-output", "--output=null"), "exclude each other"),
+        (("--show-output", "--json"), "would mix on stdout"),
+        (("--json", "--export-json", "-"), "would mix on stdout"),
+        (("--export-json", "no/such.json"), "--export-json no/such.json: No such file"),
+        (("--reference-name", "r"), "add --reference"),
+        (("--input=not-there",), "--input not-there: No such file"),
+    ],
+)
+def test_wrong_use_is_known_before_anything_is_executed(vs: Vs, words: Sequence[str], hint: str) -> None:
+    ended = vs(*words, "sh -c 'echo >> made'")
+    assert (ended.status, ended.out) == (2, "")
+    assert hint in ended.err
+    assert not Path("made").exists()
+
+
+def test_input_of_a_file(vs: Vs) -> None:
+    Path("in.txt").write_text("part of a file\n", encoding="utf-8")
+    assert "part of a file\n" in vs("--runs=1", "--input=in.txt", "--show-output", "cat").out
+    assert vs("--runs=1", "--input=null", "cat").status == 0
+
+
+# --- what is shown ---
+
+
+@pytest.mark.parametrize(
+    ("unit", "pattern"),
+    [("second", r"0\.\d+ s\b"), ("millisecond", r"\d+(\.\d)? ms"), ("microsecond", r"\d+,\d{3} µs")],
+)
+def test_times_in_one_unit(vs: Vs, unit: str, pattern: str) -> None:
+    ended = vs("--runs=2", f"--time-unit={unit}", "sleep 0.03", "--export-markdown", "out.md")
+    assert re.search(rf"mean ± σ +{pattern} ± ", ended.out)
+    shown = ended.out.partition("Warning")[0]
+    units = {match[1] for match in re.finditer(r"[0-9] (s|ms|µs)\b", shown)}
+    assert units == {unit.replace("second", "s").replace("millis", "ms").replace("micros", "µs")}
+    assert f"Mean [{units.pop()}]" in Path("out.md").read_text(encoding="utf-8")
+
+
+def test_a_command_alone(vs: Vs) -> None:
+    ended = vs("--runs=8", "sleep 0.01")
+    assert re.search(
+        r"Wall +[0-9.]+ ms \([0-9.]+–[0-9.]+\) +median with its 95 % interval, 8 executions", ended.out
+    )
+    for label in ("mean ± σ", "min … max", "outliers"):
+        assert label in ended.out
+    bars = [line for line in ended.out.splitlines() if "█" in line]
+    assert sum(int(line.split()[-1]) for line in bars) >= 4
+
+
+def test_ratios_are_over_the_first_command_or_the_reference(vs: Vs) -> None:
+    """hyperfine without a reference divides by the fastest."""
+    text = " ".join(vs("--runs=2", "sleep 0.06", "sleep 0.01").out.split())
+    assert re.match(r"B took [0-9.]+× A's wall time", text)
+    words = ("--reference=sleep 0.03", "--reference-name=refabc123", "sleep 0.01", "sleep 0.09")
+    text = vs("--runs=2", *words, "--sort=command").out
+    pairs = re.findall(r"^(\w+) took [0-9.]+× (\w+)'s wall time", text, re.MULTILINE)
+    assert pairs == [("A", "refabc123"), ("B", "refabc123")]
+
+
+@pytest.mark.parametrize(("order", "first"), [("auto", "B"), ("mean-time", "B"), ("command", "A")])
+def test_the_order_of_rows(vs: Vs, order: str, first: str) -> None:
+    """In exports `auto` is the order of the commands."""
+    ended = vs("--runs=2", f"--sort={order}", "sleep 0.3", "true", "--export-csv", "out.csv")
+    rows = [line for line in ended.out.splitlines() if re.match(r"[AB]  ", line)]
+    assert rows[0][0] == first
+    with Path("out.csv").open(encoding="utf-8") as file:
+        commands = [row["command"] for row in csv.DictReader(file)]
+    assert (commands[0] == "sleep 0.3") == (order != "mean-time")
+
+
+def test_an_export_to_stdout_is_alone_there(vs: Vs) -> None:
+    ended = vs("--style=none", "--runs=1", "--export-markdown", "-", "echo 1", "echo 2")
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("| Command | Mean [")
+    assert [line.split("|")[1].strip() for line in lines[2:]] == ["`echo 1`", "`echo 2`"]
+    assert vs("--style=none", "--runs=1", "echo 1").out == ""
+
+
+# --- parameters ---
+
+
+def test_every_level_of_a_scan(vs: Vs) -> None:
+    words = ("--parameter-scan", "time", "30", "45", "--parameter-step-size", "5", "echo {time}")
+    assert vs("--runs=1", *words, "--export-json", "out.json").status == 0
+    assert [result["command"] for result in exported()] == [f"echo {time}" for time in (30, 35, 40, 45)]
+    assert [result["parameters"] for result in exported()][1] == {"time": "35"}
+
+
+def test_a_reference_beside_a_scan(vs: Vs) -> None:
+    """hyperfine executes it once for all levels; here it stands beside each of them."""
+    words = ("--reference=echo 25", "-P", "time", "30", "40", "-D", "10", "echo {time}")
+    ended = vs("--runs=1", *words, "--json")
+    document = json.loads(ended.out)
+    levels = [(each["name"], each["point"]["time"]) for each in document["commands"]]
+    assert levels == [("reference", 30), ("A", 30), ("reference", 40), ("A", 40)]
+    assert [each["point"] for each in document["comparisons"] if each["metric"] == "wall_s"] == [
+        {"time": 30},
+        {"time": 40},
+    ]
+
+
+def test_lists_of_levels_are_combined(vs: Vs) -> None:
+    words = ("-L", "a", "x,y\\,z", "-L", "b", "1,2", "echo {a} {b} {c}", "--show-output")
+    out = vs("--runs=1", *words).out
+    assert {f"{a} {b} {{c}}" for a in ("x", "y,z") for b in "12"} <= set(out.splitlines())
+
+
+def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:
+    words = (
+        "--parameter-list",
+        "branch",
+        "master,feature",
+        "echo test",
+        "--setup",
+        "sh -c 'echo {branch} >> set-up'",
+    )
+    ended = vs("--runs=2", *words, "--export-markdown", "out.md")
+    table = Path("out.md").read_text(encoding="utf-8")
+    for branch in ("master", "feature"):
+        assert f"`echo test (branch = {branch})`" in table
+        assert re.search(rf"^{branch} +[0-9.]+ ", ended.out, re.MULTILINE)
+    assert Path("set-up").read_text(encoding="utf-8").split() == ["master", "feature"]
+
+
+def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
+    assert "{m} occurs in no command" in vs("--runs=1", "-L", "m", "1,2", "echo {n}").err
+    assert vs("--runs=1", "-L", "m", "1,2", "echo {m}").err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("-L", "x", "1,2,3", "-L", "x", "a,b,c"), "the parameter x is given twice"),
+        (("-L", "x", "1,1"), "name each value once"),
+        (("-P", "x", "1", "2", "-L", "y", "1"), "-P and -L exclude each other"),
+        (("-D", "2"), "add -P VAR MIN MAX"),
+        (("-P", "x", "2", "1"), "from the smaller number up"),
+        (("-P", "x", "1", "2", "-D", "0"), "from the smaller number up"),
+        (("-P", "x", "1", "two"), "'two' is no number"),
+        (("-P", "x", "1", "1e9"), "up to 1,000 levels"),
+        (("-P", "{x}", "1", "2"), "no name of a parameter"),
+        (
+            ("-L", "x", ",".join(map(str, range(40))), "-L", "y", ",".join(map(str, range(40)))),
+            "1,600 combinations",
+        ),
+    ],
+)
+def test_parameters_that_are_not_possible(vs: Vs, words: Sequence[str], hint: str) -> None:
+    ended = vs(*words, "echo test")
+    assert (ended.status, ended.out) == (2, "")
+    assert hint in ended.err
+
+
+# --- the order of execution ---
+
+
+def test_what_surrounds_a_command_comes_in_order(vs: Vs) -> None:
+    def log(word: str) -> str:
+        return f"sh -c 'echo {word}$HYPERFINE_ITERATION >> log'"
+
+    hooks = [f"--{word}={log(word)}" for word in ("setup", "prepare", "conclude", "cleanup")]
+    assert vs("--runs=2", *hooks, log("run"), warmup=1).status == 0
+    assert Path("log").read_text(encoding="utf-8").split() == [
+        "setup",
+        *("prepare", "runwarmup-0", "conclude"),
+        *("prepare", "run0", "conclude"),
+        *("prepare", "run1", "conclude"),
+        "cleanup",
+    ]
+
+
+def test_commands_alternate_in_blocks(vs: Vs) -> None:
+    """hyperfine executes one after the other."""
+    commands = [f"sh -c 'echo {word} >> log'" for word in "abc"]
+    hooks = [f"--{hook}=sh -c 'echo {hook} >> log'" for hook in ("setup", "cleanup")]
+    assert vs("--runs=4", *hooks, *commands).status == 0
+    log = Path("log").read_text(encoding="utf-8").split()
+    assert (log[:3], log[-3:]) == (["setup"] * 3, ["cleanup"] * 3)
+    assert [sorted(log[start : start + 3]) for start in range(3, 15, 3)] == [["a", "b", "c"]] * 4
+
+
+def test_a_failure_concludes_and_cleans_up(vs: Vs) -> None:
+    hooks = [f"--{hook}=sh -c 'echo {hook} >> log'" for hook in ("prepare", "conclude", "cleanup")]
+    ended = vs("--runs=4", *hooks, "false")
+    assert ended.status == 1
+    assert "--ignore-failure includes failed runs" in ended.err
+    assert Path("log").read_text(encoding="utf-8").split() == ["prepare", "conclude", "cleanup"]
+
+
+# --- every option ---
+
+
+def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
+    known = vs("--help", "all").out
+    assert "-n, --command-name" in known
+    from ringside.cli.vs import vs as command
+
+    ours = {word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)}
+    for flag in hyperfine.FLAGS:
+        for word in (each.partition("[")[0] for each in flag.words):
+            if word in ("-h", "--help", "-S", "-i"):
+                continue
+            if flag.answer:
+                ended = vs(word, "true")
+                assert ended.status == 2
+                (line,) = ended.err.strip().splitlines()
+                assert flag.answer in line
+            else:
+                assert word in ours, word
+
+
+def test_the_common_options_fit_one_screen(vs: Vs) -> None:
+    short = vs("--help").out.splitlines()
+    assert len(short) < 24
+    assert max(map(len, short)) <= 80
+    every = vs("--help", "all").out.splitlines()
+    assert max(map(len, every)) <= 80
+    for word in ("Parameters:", "How often:", "--export-orgmode", "--cleanup"):
+        assert any(word in line for line in every)
+    assert not any("--cleanup" in line for line in short)

@@ -1,0 +1,147 @@
+"""Optional runtimes of bundled contenders: each that is found gives right evidence; none is missed."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ringside.cli.main import cli
+from ringside.measure.executor import LocalExecutor
+from ringside.measure.inputs import Inputs
+from ringside.measure.toolchain import Toolchain, find_receipt
+from ringside.model.catalogue import Ready, Receipt
+from ringside.model.results import Outcome
+from ringside.workloads import workload as find_workload
+from tests.contenders.test_ring import CATALOGUE
+from tests.support import ROOT
+from tests.support.programs import carry_out, point
+
+TOOLCHAIN = Toolchain(ROOT / ".ringside" / "builds")
+OPTIONAL = [
+    one
+    for folder in CATALOGUE.contender_names()
+    for one in CATALOGUE.runtimes(folder)
+    if one.runtime.optional
+]
+LEVELS: dict[str, dict[str, int | str]] = {
+    "ring": {"nodes": 7, "messages": 13},
+    "jobs": {"jobs": 5, "kind": "noop"},
+    "batch": {"cases": 30, "size": 5},
+    "sleepers": {"tasks": 20, "seconds": 2},
+}
+FREE_THREADED = [one for one in OPTIONAL if one.runtime.name.endswith("t")]
+# One thread sets what the other waits for, and nothing but the lock's own interval lets that one stop.
+HANDSHAKE = """
+import sys, threading
+sys.setswitchinterval(1e6)
+ready, answered = [], []
+def answer():
+    while not ready: pass
+    answered.append(True)
+thread = threading.Thread(target=answer, daemon=True)
+thread.start()
+ready.append(True)
+while not answered: pass
+print("at one time")
+"""
+MANIFEST = """
+title = "Some"
+model = "a loop"
+queue = "none"
+[runtime.here]
+executable = ["sh"]
+version = ["echo", "1"]
+[runtime.elsewhere]
+executable = ["no-such-program"]
+version = ["{runtime}"]
+optional = OPTIONAL
+[workload.ring]
+command = ["ring"]
+"""
+
+
+@pytest.mark.parametrize("name", [one.name for one in OPTIONAL])
+def test_one_that_is_found_gives_right_evidence(name: str, tmp_path: Path) -> None:
+    one = CATALOGUE.contender(name)
+    if not isinstance(TOOLCHAIN.receipt(one.runtime), Receipt):
+        pytest.skip(f"{one.runtime.name} is not here")
+    ready = TOOLCHAIN.prepare(one)
+    assert isinstance(ready, Ready)
+    for workload, levels in LEVELS.items():
+        if workload not in one.workloads:
+            continue
+        at = point(workload, **levels)
+        file = find_workload(workload).input(at)
+        input = Inputs(tmp_path).get(file) if file else None
+        trial = carry_out(workload, ready, LocalExecutor(), at, input)
+        assert trial.outcome is Outcome.OK, f"{name} {workload}: {trial.detail} {trial.report}"
+
+
+def interpreter(name: str) -> str:
+    """The executable of a contender's runtime; skips the test where there is none."""
+    receipt = TOOLCHAIN.receipt(CATALOGUE.contender(name).runtime)
+    if not isinstance(receipt, Receipt):
+        pytest.skip(f"{name} is not here")
+    return receipt.executable
+
+
+@pytest.mark.parametrize("name", [one.name for one in FREE_THREADED])
+def test_threads_without_the_lock_run_at_one_time(name: str) -> None:
+    done = subprocess.run(
+        [interpreter(name), "-c", HANDSHAKE], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "at one time\n"
+
+
+@pytest.mark.parametrize("name", [one.name for one in FREE_THREADED])
+def test_other_runtimes_do_not_take_one_without_the_lock(name: str) -> None:
+    """It is installed as `python3.14` too."""
+    free_threaded = interpreter(name)
+    contenders = [
+        one
+        for one in CATALOGUE.contenders()[0]
+        if "platform" in " ".join(one.runtime.version) and one not in FREE_THREADED
+    ]
+    assert {"python-threads", "python-asyncio@3.13", "python-subinterpreters"} <= {
+        one.name for one in contenders
+    }
+    for one in contenders:
+        receipt = find_receipt(replace(one.runtime, executable=(free_threaded,)))
+        assert isinstance(receipt, str), one.name
+        assert receipt.endswith(f"{free_threaded} printed no recognisable version")
+
+
+def test_what_threads_without_the_lock_are_declared_to_be() -> None:
+    assert {one.name: one.parallel for one in FREE_THREADED} == {
+        "python-sync@3.13t": False,
+        "python-sync@3.14t": False,
+        "python-threads@3.13t": True,
+        "python-threads@3.14t": True,
+    }
+    assert not CATALOGUE.contender("python-threads").parallel
+
+
+def test_versions_beside_each_other_are_different_ones() -> None:
+    receipts = [TOOLCHAIN.receipt(one.runtime) for one in OPTIONAL if one.name.startswith("python-asyncio@")]
+    versions = [receipt.version for receipt in receipts if isinstance(receipt, Receipt)]
+    assert len(set(versions)) == len(versions) > 0
+
+
+@pytest.mark.parametrize(("optional", "status"), [("true", 0), ("false", 1)])
+def test_only_a_runtime_that_is_not_optional_is_missed(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, optional: str, status: int
+) -> None:
+    folder = workplace / "contenders" / "some"
+    folder.mkdir(parents=True)
+    (folder / "contender.toml").write_text(MANIFEST.replace("OPTIONAL", optional), encoding="utf-8")
+    monkeypatch.setattr("ringside.cli.context.catalogue", lambda: type(CATALOGUE)([workplace]))
+    done = CliRunner().invoke(cli, ["setup"], standalone_mode=False)
+    assert ("some@elsewhere is not available" in done.output) == bool(status), done.output
+    assert done.return_value == status, done.output
+    # Asked for by its name, it is missed all the same.
+    named = CliRunner().invoke(cli, ["setup", "some@elsewhere"], standalone_mode=False)
+    assert named.return_value == 1, named.output

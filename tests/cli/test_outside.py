@@ -1,0 +1,149 @@
+"""Contenders from outside the catalogue: `--with`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import ringside
+from tests.support.fake_contenders import write_fake
+
+# Prints for every connection, speaks no contract, and gets its port as its users are used to.
+SERVER = """
+import argparse, socketserver
+parser = argparse.ArgumentParser()
+parser.add_argument("--port", type=int, required=True)
+port = parser.parse_args().port
+class Handler(socketserver.StreamRequestHandler):
+    disable_nagle_algorithm = True
+    def handle(self):
+        for line in self.rfile:
+            before, last = 0, 1
+            for _ in range(int(line) - 1):
+                before, last = last, before + last
+            self.wfile.write(b"%d\\n" % last)
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = allow_reuse_address = True
+print("listening", flush=True)
+Server(("127.0.0.1", port), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def mine(workplace: Path) -> Callable[..., Path]:
+    def make(name: str, parent: str = "elsewhere") -> Path:
+        folder = workplace / parent / name
+        write_fake(folder)
+        return folder
+
+    return make
+
+
+SMALL = ("--set", "nodes=4", "--set", "messages=5", "--blocks", "1", "--json")
+
+
+def test_a_workload_with_two_folders(mine: Callable[..., Path]) -> None:
+    one, other = mine("mine"), mine("other")
+    done = ringside("run", "ring", "--with", f"{one}/", "--with", "elsewhere/other/contender.toml", *SMALL)
+    document = json.loads(done.stdout)
+    assert {cell["contender"]: cell["outcomes"] for cell in document["cells"]} == {
+        "mine": {"ok": 1},
+        "other": {"ok": 1},
+    }
+    table = ringside("list", "contenders", "--with", str(other)).stdout
+    assert "other " in table
+    assert "python-threads" in table
+    # The run can go on, with the same words.
+    again = ringside("run", "--resume", "latest", "--with", str(one), "--with", str(other), "--json")
+    assert "is finished" in again.stderr
+    repeated = ringside("repeat", "latest", "mine", "--with", str(one), "--with", str(other))
+    assert "mine at nodes=4" in repeated.stdout
+    assert "as in run" not in repeated.stderr
+
+
+def test_what_goes_on_or_is_repeated_needs_no_with_again(mine: Callable[..., Path]) -> None:
+    one, other = mine("mine"), mine("other")
+    run = json.loads(ringside("run", "ring", "--with", str(one), "--with", str(other), *SMALL).stdout)["run"]
+    used = f"ringside: --with {one} --with {other}, as in run {run}\n"
+    again = ringside("run", "--resume", "latest", "--json")
+    assert used in again.stderr
+    assert "is finished" in again.stderr
+    repeated = ringside("repeat", "latest", "mine")
+    assert used in repeated.stderr
+    assert "mine at nodes=4" in repeated.stdout
+    other.rename(other.with_name("renamed"))
+    repeated = ringside("repeat", "latest", "mine")
+    assert f"ringside: --with {other} of run {run} is not there: name it with --with\n" in repeated.stderr
+    assert "mine at nodes=4" in repeated.stdout
+
+
+def test_an_experiment_with_one_more(mine: Callable[..., Path], add_experiment: Callable[..., None]) -> None:
+    mine("first", "contenders")
+    add_experiment("tiny", "first")
+    document = json.loads(ringside("run", "tiny", "--with", str(mine("mine")), "--json").stdout)
+    assert [cell["contender"] for cell in document["cells"]] == ["first", "mine"]
+
+
+def test_a_server_without_a_manifest(workplace: Path) -> None:
+    (workplace / "server").write_text(f"#!{sys.executable}\n{SERVER}", encoding="utf-8")
+    (workplace / "server").chmod(0o755)
+    small = ("--set", "load=single", "--set", "n=20", "--blocks", "1", "--json")
+    done = ringside("run", "fib", "--with", "mine=./server --port {port}", *small)
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert (cell["contender"], cell["outcomes"]) == ("mine", {"ok": 1}), done.stderr
+
+
+def test_a_server_that_never_listens(workplace: Path) -> None:
+    done = ringside("run", "fib", "--with", "mine=sh -c 'exit 3' {port}", "--blocks", "1", "--json", status=1)
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert "mine" in cell["contender"]
+    assert "crashed" in str(cell["outcomes"]), cell
+
+
+def test_the_folder_of_a_contender_of_the_catalogue_is_no_second_one(mine: Callable[..., Path]) -> None:
+    folder = mine("mine", "contenders")
+    assert json.loads(ringside("run", "ring", "--with", str(folder), *SMALL).stdout)["cells"]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("nowhere",), "--with nowhere: there is no such folder"),
+        (("elsewhere",), "--with elsewhere: the folder has no contender.toml"),
+        (("a/mine", "b/mine"), "--with a/mine and --with b/mine are both called `mine`: rename one of them"),
+        (("a/mine", "mine=sleep {port}"), "are both called `mine`"),
+        (("a/limit",), "the catalogue has a contender `limit` too"),
+        (("limit=sleep {port}",), "the catalogue has a contender `limit` too"),
+        (("a/broken",), "contender.toml:1: "),
+        (("mine=",), "write the server's command behind the `=`"),
+        (("mine=./server",), "the command needs `{port}`"),
+        (("mine=./server {port} {prot}",), "unknown placeholder `{prot}`; did you mean `{port}`?"),
+        (("mine=./server '{port}",), "no closing quotation; quote it as for a shell"),
+        (("Mine!=./server {port}",), "the name may hold a-z"),
+        (("=./server {port}",), "the name may hold a-z"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    complaint: Callable[..., str], mine: Callable[..., Path], words: tuple[str, ...], text: str
+) -> None:
+    for folder, parent in (("mine", "a"), ("mine", "b"), ("limit", "a"), ("broken", "a")):
+        mine(folder, parent)
+    Path("a/broken/contender.toml").write_text("titel = 'x'\n", encoding="utf-8")
+    Path("elsewhere").mkdir()
+    options = [option for word in words for option in ("--with", word)]
+    for command in (("run", "fib"), ("list", "contenders")):
+        assert text in complaint(*command, *options)
+
+
+def test_a_workload_needs_contenders_that_have_it(
+    complaint: Callable[..., str], mine: Callable[..., Path]
+) -> None:
+    assert "`ring` is a workload: name its contenders with --only or --with" in complaint("run", "ring")
+    assert "contender `mine` takes no part in fib" in complaint("run", "fib", "--with", str(mine("mine")))
+    assert "there is no program ./nowhere that can" in complaint(
+        "run", "fib", "--with", "mine=./nowhere {port}"
+    )

@@ -1,0 +1,198 @@
+"""`ringside vs` as a user meets it: the real command, the real probe, real programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import RINGSIDE, ringside
+
+
+def test_two_commands_end_to_end(workplace: Path) -> None:
+    Path("in.txt").write_text("three\nshort\nlines\n", encoding="utf-8")
+    words = (
+        "vs",
+        "cat",
+        "sort",
+        "--input",
+        "in.txt",
+        "--blocks",
+        "6",
+        "--seed",
+        "5",
+        "-n",
+        "plain",
+        "--json",
+    )
+    document = json.loads(ringside(*words, "--prepare", "sh -c 'echo x >> prepared'").stdout)
+    assert (document["format"], document["blocks_done"], document["seed"]) == (2, 6, 5)
+    assert [command["name"] for command in document["commands"]] == ["plain", "B"]
+    assert len(document["times"]) == 12
+    assert {execution["block"] for execution in document["times"]} == set(range(1, 7))
+    assert {execution["position"] for execution in document["times"]} == {0, 1}
+    assert all(execution["wall_s"] > 0 and execution["exit_status"] == 0 for execution in document["times"])
+    assert Path("prepared").read_text(encoding="utf-8") == "x\n" * 14
+    # `cat` keeps the order of the lines, `sort` does not.
+    assert "unequal-output" in [warning["code"] for warning in document["warnings"]]
+    (wall,) = (each for each in document["comparisons"] if each["metric"] == "wall_s")
+    assert wall["n"] == 6
+    assert wall["low"] <= wall["ratio"] <= wall["high"]
+
+
+def test_output_that_looks_like_the_protocol_is_only_output(workplace: Path) -> None:
+    script = Path("talk.sh")
+    script.write_text("echo '::result x'; echo ::nonsense; printf 'no newline'\n", encoding="utf-8")
+    words = ("vs", "sh talk.sh", "sh talk.sh", "--blocks", "1", "--json")
+    document = json.loads(ringside(*words).stdout)
+    assert [execution["exit_status"] for execution in document["times"]] == [0, 0]
+    assert "unequal-output" not in [warning["code"] for warning in document["warnings"]]
+    assert {(each["verdict"], each["obstacle"]) for each in document["comparisons"]} == {
+        ("inconclusive", "too-few-blocks")
+    }
+
+
+def test_without_options_it_ends_once_all_is_decided(workplace: Path) -> None:
+    document = json.loads(ringside("vs", "sleep 0.01", "sleep 0.06", "--json").stdout)
+    assert (document["until"], document["time_s"], document["blocks"]) == ("decided", 30.0, None)
+    assert document["margin"] == 0.05
+    # A difference as large as this is clear at the first look.
+    assert document["blocks_done"] == 7
+    (wall,) = (each for each in document["comparisons"] if each["metric"] == "wall_s")
+    assert (wall["verdict"], wall["word"], wall["obstacle"]) == ("slower", "slower", None)
+    assert not wall["exploratory"]
+    assert [command["rank"] for command in document["commands"]] == [[1, 1], [2, 2]]
+
+
+def test_a_margin_makes_more_equivalent(workplace: Path) -> None:
+    words = ("vs", "sleep 0.05", "sleep 0.05", "--margin", "50%", "--json")
+    document = json.loads(ringside(*words).stdout)
+    (wall,) = (each for each in document["comparisons"] if each["metric"] == "wall_s")
+    assert document["margin"] == 0.5
+    # Unless a busy machine shows a difference, which is a verdict as well.
+    assert wall["verdict"] in ("equivalent", "slower", "faster")
+    assert wall["blocks_needed"] is None
+
+
+def test_narrow_intervals_are_another_goal(workplace: Path) -> None:
+    document = json.loads(ringside("vs", "sleep 0.01", "sleep 0.01", "--until", "100%", "--json").stdout)
+    # The first look is after ten blocks.
+    assert document["blocks_done"] >= 10
+    assert (document["until"], document["time_s"]) == (1.0, 30.0)
+    assert all(each["low"] is not None for each in document["comparisons"] if each["metric"] == "wall_s")
+
+
+@pytest.mark.parametrize(("words", "blocks"), [(("--blocks", "8"), 8), (("--time", "10ms"), 7)])
+def test_the_end_is_that_of_the_blocks_or_of_the_time(
+    workplace: Path, words: tuple[str, ...], blocks: int
+) -> None:
+    """However clear it is before; and a time leaves seven blocks."""
+    made = ringside("vs", "sleep 0.01", "sleep 0.05", "--until", "end", *words, "--json").stdout
+    document = json.loads(made)
+    assert (document["until"], document["blocks_done"]) == ("end", blocks)
+    assert document["comparisons"][0]["verdict"] == "slower"
+
+
+def test_blocks_are_the_most(workplace: Path) -> None:
+    words = ("vs", "sleep 0.01", "sleep 0.05", "--blocks", "12", "--time", "1m", "--json")
+    document = json.loads(ringside(*words).stdout)
+    assert (document["blocks"], document["blocks_done"], document["time_s"]) == (12, 7, 60.0)
+
+
+def test_six_blocks_have_intervals(workplace: Path) -> None:
+    """No look comes before the seventh, so the interval is one of 95 %."""
+    text = ringside("vs", "sleep 0.01", "sleep 0.05", "--blocks", "6").stdout
+    assert re.match(r"B took [0-9.]+× A's wall time \(\S+\): slower", " ".join(text.split()))
+
+
+@pytest.mark.parametrize("form", [(), ("--markdown",), ("--json",)])
+def test_one_block_decides_nothing_and_says_so(workplace: Path, form: tuple[str, ...]) -> None:
+    done = ringside("vs", "true", "sleep 0.01", "--blocks", "1", *form)
+    assert "Traceback" not in done.stderr
+    for word in ("faster", "equivalent"):
+        assert word not in done.stdout
+    assert "inconclusive" in done.stdout
+    assert "too few blocks" in done.stdout.replace("-", " ")
+
+
+def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -> None:
+    done = ringside("vs", "true", "sh -c 'echo broken >&2; exit 3'", "--blocks", "2", status=1)
+    assert done.stdout == ""
+    (line,) = done.stderr.strip().splitlines()
+    assert "B (sh -c" in line
+    assert "exit status 3: broken" in line
+    assert "--ignore-failure" in line
+    ignored = ringside("vs", "true", "false", "--blocks", "2", "-i", "--json")
+    codes = [warning["code"] for warning in json.loads(ignored.stdout)["warnings"]]
+    assert "failures" in codes
+    prepared = ringside("vs", "true", "true", "--prepare", "false", "--blocks", "2", status=1)
+    assert "--prepare false failed with exit status 1" in prepared.stderr
+
+
+def test_text_and_markdown_on_a_narrow_screen(workplace: Path) -> None:
+    words = ("vs", "sleep 0.01", "sleep 0.01", "--blocks", "2")
+    text = ringside(*words, COLUMNS="50").stdout
+    assert re.match(
+        r"B took [0-9.]+× A's wall time: inconclusive, too few blocks \(2 of 6\)", " ".join(text.split())
+    )
+    assert "A = sleep 0.01" in text
+    markdown = ringside(*words, "--markdown").stdout
+    assert re.match(r"- B took [0-9.]+× A's wall time: inconclusive, too few blocks \(2 of 6\)\n", markdown)
+    assert "| Wall |" in markdown
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("vs", "true", "true", "--until", "end"), "say which end, with --blocks or --time"),
+        (("vs", "true", "true", "--until", "2"), "as decided, end, or a share like 2%"),
+        (("vs", "true", "true", "--until", "soon"), "as decided, end, or a share like 2%"),
+        (("vs", "true", "true", "--margin", "5"), "write '5' as a share from 0 to 100 %, like 5%"),
+        (("vs", "true", "true", "--margin", "-1%"), "write '-1%' as a share from 0 to 100 %, like 5%"),
+        (("vs", "true", "true", "--margin", "nan%"), "like 5%"),
+        (("vs", "true", "true", "-N", "--shell=sh"), "exclude"),
+        (("vs", "true", "true", "--input", "not-there"), "No such file"),
+        (("vs", "true", "true", "--cpus", "9999"), "9999"),
+        (("vs",), "name a command"),
+        (("vs", "true", "true", "--json", "--markdown"), "--json and --markdown exclude each other"),
+        (("vs", "-S", "bash", "echo a"), "write --shell='bash'"),
+        (("vs", "--shell", "bash -e", "echo a"), "write --shell='bash -e'"),
+        (("vs", "echo a && sleep 1", "echo b"), "`&&` needs a shell: add -S"),
+    ],
+)
+def test_wrong_use_is_one_line(words: tuple[str, ...], hint: str, workplace: Path) -> None:
+    done = ringside(*words, status=2)
+    (line,) = done.stderr.strip().splitlines()
+    assert hint in line
+
+
+def test_ctrl_c_shows_what_is_there(workplace: Path) -> None:
+    process = subprocess.Popen(
+        [*RINGSIDE, "vs", "sh -c 'echo >> made; sleep 0.01'", "sleep 0.01", "--time", "10m"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 240
+    # The warm-up and two blocks at least.
+    while time.monotonic() < deadline:
+        if Path("made").exists() and len(Path("made").read_text(encoding="utf-8")) > 3:
+            break
+        time.sleep(0.1)
+    os.kill(process.pid, signal.SIGINT)
+    out, errors = process.communicate(timeout=240)
+    assert process.returncode == 130, errors
+    assert errors.strip() == "ringside: interrupted"
+    assert "A = sh -c" in out
+    # What was not finished has no verdict, however clear it may look.
+    sentence = " ".join(out.partition("A = ")[0].split())
+    assert sentence.endswith("inconclusive, since the run is not finished") or re.search(
+        r"inconclusive, too few blocks \([2-5] of 6\)$", sentence
+    ), out

@@ -1,0 +1,314 @@
+"""Runs on several machines of a cluster without Ray: all but the probe and the transport is real."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ringside.catalogue.loader import Catalogue
+from ringside.cluster.bench import Bench
+from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
+from ringside.measure.campaign import new_task, resumed_task
+from ringside.measure.suites import Selection
+from ringside.model.results import REPEATABLE, Outcome, Run, Trial
+from ringside.store import Store
+from tests.support.fake_cluster import Driver, FakeSession, node, pretend
+from tests.support.postgresql import Server
+
+Add = Callable[..., None]
+MakeSession = Callable[..., FakeSession]
+BLOCKS = 6
+NAMES = ("one", "two")
+
+
+@pytest.fixture(autouse=True)
+def _experiment(workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        add_fake(name)
+    add_experiment("pair", *NAMES, blocks=BLOCKS)
+    pretend(monkeypatch)
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSession:
+    """Makes a session with nodes of these names."""
+
+    def make(*names: str, **more: object) -> FakeSession:
+        return FakeSession([node(name) for name in names], tmp_path, monkeypatch, **more)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, workplace: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield str(workplace / "s.sqlite")
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    with server.database() as name:
+        yield server.url(name)
+
+
+@pytest.fixture
+def store(workplace: Path) -> Iterator[Store]:
+    opened = Store(workplace / "s.sqlite")
+    yield opened
+    opened.close()
+
+
+def begin(driver: Driver) -> None:
+    driver.carry_out(new_task(Selection("pair", until="end", seed=1), Catalogue()))
+
+
+def resume(driver: Driver) -> Run:
+    driver.carry_out(resumed_task("latest", driver.store, Catalogue()))
+    return driver.store.run()
+
+
+def cut_off(driver: Driver, after: int) -> Run:
+    """A run whose cluster is lost after so many trials."""
+
+    def lose(number: int) -> None:
+        driver.session.is_lost = number >= after
+
+    driver.session.after_trial = lose
+    with pytest.raises(ClusterError, match="the cluster ray://fake:10001 was lost: it does not answer"):
+        begin(driver)
+    run = driver.store.run()
+    assert run.ended_at is None
+    return run
+
+
+def counted(store: Store) -> list[Trial]:
+    return [trial for trial in store.trials(store.run()) if trial.outcome not in REPEATABLE]
+
+
+def assert_whole(store: Store) -> None:
+    """Each cell counts once in each block, and pairs are of one machine."""
+    trials = counted(store)
+    assert Counter((trial.block, trial.cell.contender) for trial in trials) == {
+        (block, name): 1 for block in range(1, BLOCKS + 1) for name in NAMES
+    }
+    assert len({(trial.block, trial.machine) for trial in trials}) == BLOCKS
+    assert [trial.detail for trial in trials if trial.outcome is not Outcome.OK] == []
+
+
+# --- stores ---
+
+
+def test_machines_share_the_blocks_in_any_store(where: str, session: MakeSession) -> None:
+    store = Store(where)
+    begin(Driver(session("alpha", "beta"), store))
+    assert store.run().ended_at
+    assert_whole(store)
+    assert (
+        {trial.machine for trial in counted(store)}
+        == store.run().host["machines"].keys()
+        == {"alpha", "beta"}
+    )
+    store.close()
+
+
+def test_a_postgresql_that_is_lost_while_machines_measure(postgresql: Server, session: MakeSession) -> None:
+    with postgresql.database() as name:
+        store = Store(postgresql.url(name))
+        driver = Driver(session("alpha", "beta"), store)
+
+        def lose(number: int) -> None:
+            if number == 5:
+                postgresql.stop()
+
+        driver.session.after_trial = lose
+        try:
+            with pytest.raises(StoreError, match="the connection was lost"):
+                begin(driver)
+        finally:
+            store.close()
+            postgresql.start()
+        # Nothing goes on without the driver.
+        assert sorted(driver.session.killed) == ["alpha", "beta"]
+        again = Store(postgresql.url(name))
+        before = counted(again)
+        assert len(before) == 4
+        assert resume(Driver(session("alpha", "beta"), again)).ended_at
+        assert_whole(again)
+        kept = {(trial.block, trial.cell, trial.started_at) for trial in counted(again)}
+        assert {(trial.block, trial.cell, trial.started_at) for trial in before} <= kept
+        again.close()
+
+
+# --- resuming ---
+
+
+def test_a_run_whose_cluster_was_lost_goes_on_where_it_was(store: Store, session: MakeSession) -> None:
+    cut_off(Driver(session("alpha", "beta"), store), 5)
+    before = counted(store)
+    assert len(before) == 5
+    assert resume(Driver(session("alpha", "beta", "gamma"), store)).ended_at
+    assert_whole(store)
+    kept = {(trial.block, trial.cell, trial.started_at) for trial in counted(store)}
+    assert {(trial.block, trial.cell, trial.started_at) for trial in before} <= kept
+    assert store.run().host["machines"].keys() == {"alpha", "beta", "gamma"}
+
+
+def test_a_block_that_had_begun_is_completed_on_its_machine_or_moved(
+    store: Store, session: MakeSession
+) -> None:
+    cut_off(Driver(session("alpha", "beta"), store), 3)
+    begun = Counter((trial.block, trial.machine) for trial in counted(store))
+    assert begun == {(1, "alpha"): 2, (2, "beta"): 1}
+    assert resume(Driver(session("alpha"), store)).ended_at
+    assert_whole(store)
+    (moved,) = [trial for trial in store.trials(store.run()) if trial.outcome in REPEATABLE]
+    assert (moved.block, moved.machine, moved.outcome) == (2, "beta", Outcome.INTERRUPTED)
+    said = "beta was lost before the block had a pair there: carried out again on another machine"
+    assert moved.detail == said
+    assert {trial.machine for trial in counted(store)} == {"alpha"}
+
+
+def test_a_block_that_had_begun_waits_for_its_own_machine(store: Store, session: MakeSession) -> None:
+    cut_off(Driver(session("alpha", "beta"), store), 3)
+    assert resume(Driver(session("gamma", "beta", "alpha"), store)).ended_at
+    assert_whole(store)
+    assert not [trial for trial in store.trials(store.run()) if trial.outcome in REPEATABLE]
+    assert {trial.machine for trial in counted(store) if trial.block == 2} == {"beta"}
+
+
+def test_a_run_of_one_machine_without_a_cluster_is_resumed_without(
+    store: Store, session: MakeSession
+) -> None:
+    run = cut_off(Driver(session("alpha"), store), 2)
+    local = store.begin_run("pair", 1, run.plan, {"cpus": 1}, {})
+    with pytest.raises(UsageError, match=f"run {local.id} began without --on: resume it on its machine"):
+        Driver(session("alpha"), store).carry_out(resumed_task(local.id, store, Catalogue()))
+
+
+def test_a_run_of_commands_cannot_be_resumed(store: Store, session: MakeSession) -> None:
+    run = cut_off(Driver(session("alpha"), store), 2)
+    plan = {**run.plan, "experiment": {**run.plan["experiment"], "workload": "command"}}
+    other = store.begin_run("vs", 1, plan, run.host, {})
+    with pytest.raises(UsageError, match=f"run {other.id} is not one of `ringside run`"):
+        Driver(session("alpha"), store).carry_out(resumed_task(other.id, store, Catalogue()))
+
+
+def test_a_contender_that_has_changed_is_refused(store: Store, session: MakeSession, workplace: Path) -> None:
+    run = cut_off(Driver(session("alpha", "beta"), store), 4)
+    with (workplace / "contenders" / "two" / "fake.py").open("a") as file:
+        file.write("# changed\n")
+    with pytest.raises(
+        UsageError, match=f"contender `two` has changed since run {run.id} began: start a new"
+    ):
+        resume(Driver(session("alpha", "beta"), store))
+
+
+def test_another_machine_of_a_known_name_is_refused(store: Store, session: MakeSession) -> None:
+    run = cut_off(Driver(session("alpha", "beta"), store), 4)
+    other = session("alpha", "beta", facts={"beta": {"kernel": "1.2.3"}})
+    said = (
+        rf"run {run.id} knows another machine as beta \(kernel .*, here 1\.2\.3\): give this one another "
+        r"name \(ray start --node-name\)"
+    )
+    with pytest.raises(UsageError, match=said):
+        resume(Driver(other, store))
+    # By another name it may join.
+    assert resume(Driver(session("alpha", "delta", facts={"delta": {"kernel": "1.2.3"}}), store)).ended_at
+    assert_whole(store)
+
+
+def test_a_runtime_that_has_changed_on_one_machine_is_refused(store: Store, session: MakeSession) -> None:
+    run = cut_off(Driver(session("alpha", "beta"), store), 4)
+    machines = run.host["machines"]
+    receipts = machines["beta"]["contenders"]
+    changed = {**receipts, "two": {**receipts["two"], "content": "0" * 64}}
+    store.add_machine(run, "beta", {**machines["beta"], "contenders": changed})
+    said = f"contender `two` has changed on beta since run {run.id} began: start a new run"
+    with pytest.raises(UsageError, match=said):
+        resume(Driver(session("alpha", "beta"), store))
+
+
+def test_what_was_not_there_stays_unavailable(store: Store, session: MakeSession) -> None:
+    run = cut_off(Driver(session("alpha", "beta"), store), 4)
+    machines = run.host["machines"]
+    missing = {"unavailable": "needs $THAT", "remedy": "install it"}
+    receipts = {**machines["beta"]["contenders"], "two": missing}
+    store.add_machine(run, "beta", {**machines["beta"], "contenders": receipts})
+    resume(Driver(session("alpha", "beta"), store))
+    rows = {(trial.machine, trial.cell.contender): trial for trial in counted(store) if trial.block > 2}
+    assert rows["beta", "two"].outcome is Outcome.UNAVAILABLE
+    assert rows["beta", "two"].detail == "needs $THAT; install it"
+    assert rows["alpha", "two"].outcome is Outcome.OK
+
+
+# --- losses ---
+
+
+def test_the_block_of_a_lost_machine_moves(store: Store, session: MakeSession) -> None:
+    driver = Driver(session("alpha", "beta"), store)
+
+    def lose(number: int) -> None:
+        if number == 3:
+            driver.session.gone.add("beta")
+
+    driver.session.after_trial = lose
+    begin(driver)
+    assert store.run().ended_at
+    assert_whole(store)
+    (moved,) = [trial for trial in store.trials(store.run()) if trial.outcome in REPEATABLE]
+    assert (moved.block, moved.machine) == (2, "beta")
+    assert len([line for line in driver.said if line.startswith("beta is left out: lost in block 2")]) == 1
+
+
+def test_a_run_without_a_machine_left_ends_with_a_line_and_is_resumed(
+    store: Store, session: MakeSession
+) -> None:
+    driver = Driver(session("alpha"), store, patience_s=0.2)
+
+    def lose(number: int) -> None:
+        if number == 4:
+            driver.session.gone.add("alpha")
+
+    driver.session.after_trial = lose
+    with pytest.raises(ClusterError, match="has no node that can run contenders, after 0 s: start one with"):
+        begin(driver)
+    assert resume(Driver(session("beta"), store)).ended_at
+    assert_whole(store)
+    assert {trial.machine for trial in counted(store)} == {"alpha", "beta"}
+
+
+def test_ctrl_c_keeps_what_is_there(store: Store, session: MakeSession) -> None:
+    driver = Driver(session("alpha", "beta"), store)
+
+    def interrupt(number: int) -> None:
+        if number == 4:
+            raise KeyboardInterrupt
+
+    driver.session.after_trial = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        begin(driver)
+    assert sorted(driver.session.killed) == ["alpha", "beta"]
+    interrupted = [trial for trial in store.trials(store.run()) if trial.outcome in REPEATABLE]
+    assert {trial.detail for trial in interrupted} == {"interrupted before the probe had reported"}
+    assert resume(Driver(session("alpha", "beta"), store)).ended_at
+    assert_whole(store)
+
+
+def test_a_node_whose_probe_does_not_start_is_left_out(
+    store: Store, session: MakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = Bench.facts
+
+    def refuse(bench: Bench) -> object:
+        if bench._name == "beta":
+            raise ProbeError("the probe p does not speak protocol 7 (it printed: 6): run `make setup`")
+        return facts(bench)
+
+    monkeypatch.setattr(Bench, "facts", refuse)
+    driver = Driver(session("alpha", "beta"), store)
+    begin(driver)
+    assert driver.said == [
+        "beta is left out: the probe p does not speak protocol 7 (it printed: 6): run `make setup`"
+    ]
+    assert {trial.machine for trial in counted(store)} == {"alpha"}

@@ -1,0 +1,280 @@
+"""Loads from several nodes of a real Ray cluster on this machine, at a real server on the loopback."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ringside.cluster import parts
+from ringside.cluster.engines import Engines
+from ringside.cluster.session import Node, Session, connect
+from ringside.errors import ClusterError, UsageError
+from ringside.load import options, result, target
+from ringside.load.versus import with_addresses
+from ringside.probe.protocol import LoadPlan, LoadRequest, StreamMessages
+from tests.support import ROOT
+from tests.support.command_line import RINGSIDE, load_document, ringside
+from tests.support.ray_cluster import RayCluster, started
+from tests.support.started import ports_of
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
+    with started() as cluster, pytest.MonkeyPatch.context() as patch:
+        for name in ("north", "south"):
+            cluster.add(name)
+        # Drivers on one of its machines need no client server, which takes seconds to start.
+        patch.setenv("RAY_ADDRESS", cluster.cluster.address)
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def session(cluster: RayCluster) -> Iterator[Session]:
+    del cluster
+    with connect("auto") as session:
+        yield session
+
+
+def plan(text: str, **changed: object) -> LoadPlan:
+    parsed = target.parse(text)
+    return with_addresses(options.load_plan(parsed, **changed), target.resolve(parsed), None)  # type: ignore[arg-type]
+
+
+def silent(text: str) -> None:
+    del text
+
+
+def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str) -> None:
+    nodes = session.nodes()
+    assert [node.name for node in nodes] == ["north", "south"]
+    with Engines(session, nodes, silent) as engines:
+        load = LoadRequest(plan(f"{http}/", connections=5, requests=203))
+        for _ in range(2):  # the same engines carry out one load after another
+            whole = result.from_messages(engines.load(load))
+            assert whole.figures.outcome == "ok"
+            assert whole.figures.requests == whole.figures.histograms["latency"].count == 203
+            assert sum(count for _, count in whole.counts["latency"]) == 203
+            assert [part.figures.requests for part in engines.parts] == [122, 81]
+            assert [part.started.connections for part in engines.parts] == [3, 2]
+            assert whole.started is not None
+            assert (whole.started.connections, whole.started.threads) == (5, 2)
+            assert 0 < engines.started_within_s < 60
+        streams = StreamMessages(first="Welcome: {id}", chunk="Chunk {k} for {id}", interval_s=0.1)
+        address = http.removeprefix("http://")
+        held = plan(f"stream+http://{address}/stream/{{id}}", connections=4, duration_s=1.0, stream=streams)
+        whole = result.from_messages(engines.load(LoadRequest(held)))
+        # Each stream has its own number, on whichever engine.
+        assert whole.figures.outcome == "ok"
+        assert not any(whole.figures.sequence.values())
+        assert whole.figures.streams is not None
+        assert whole.figures.streams.fed == 4
+        assert whole.figures.series[0].open == 4
+        refused = LoadRequest(plan("http://127.0.0.1:1/", connections=2, requests=9))
+        whole = result.from_messages(engines.load(refused))
+        assert whole.is_refused
+        texts = [warning.text for warning in whole.figures.warnings if warning.code == "engine-failed"]
+        assert [text.partition(":")[0] for text in texts] == ["north", "south"]
+        with pytest.raises(UsageError, match=r"3 connections are too few for 2 engines with 2 threads each"):
+            engines.load(LoadRequest(plan(f"{http}/", connections=3, threads=2, requests=9)))
+        with pytest.raises(ClusterError, match=r"^north: .*load: cpus: "):
+            engines.load(LoadRequest(plan(f"{http}/", connections=2, cpus=(1000,), requests=9)))
+
+
+@pytest.mark.integration
+def test_a_signal_ends_the_load_and_all_report(session: Session, http: str) -> None:
+    def interrupt() -> None:
+        time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with Engines(session, session.nodes(), silent) as engines:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        load = LoadRequest(plan(f"{http}/", connections=2, duration_s=300.0))
+        whole = result.from_messages(engines.load(load))
+        thread.join()
+    assert engines.interrupted
+    assert whole.figures.outcome == "interrupted"
+    assert [part.figures.outcome for part in engines.parts] == ["interrupted", "interrupted"]
+    assert 0 < whole.figures.requests == sum(part.figures.requests for part in engines.parts)
+
+
+@pytest.mark.integration
+def test_a_node_that_dies_leaves_no_figures_and_no_engine(
+    cluster: RayCluster, session: Session, http: str
+) -> None:
+    dying = cluster.add("west")
+    named = {node.name: node for node in session.nodes()}
+    with Engines(session, [named["north"], named["west"]], silent) as engines:
+        thread = threading.Timer(1.5, cluster.kill, [dying])
+        thread.start()
+        with pytest.raises(ClusterError, match=r"^west was lost .*there are no figures"):
+            engines.load(LoadRequest(plan(f"{http}/", connections=2, duration_s=300.0)))
+        thread.join()
+    # The other's engine has ended, or its node would be busy.
+    with Engines(session, [named["north"]], silent) as engines:
+        whole = result.from_messages(engines.load(LoadRequest(plan(f"{http}/", connections=1, requests=5))))
+    assert whole.figures.requests == 5
+
+
+@pytest.mark.integration
+def test_a_node_that_another_run_has(session: Session) -> None:
+    said: list[str] = []
+    north = session.nodes()[:1]
+    with (
+        Engines(session, north, silent),
+        pytest.raises(ClusterError, match=r"north did not answer within 4 s: another run may have it"),
+    ):
+        Engines(session, north, said.append, place_s=4.0)
+    assert said == ["waiting for north, up to 4 s"]
+
+
+def test_the_command(cluster: RayCluster, http: str) -> None:
+    del cluster
+    done = ringside(
+        *("load", f"{http}/", "--from", "auto", "--engines", "2", "--connections", "5"),
+        *("--duration", "0.5s", "--rate", "100"),
+    )
+    lines = done.stdout.splitlines()
+    (title,) = (number for number, line in enumerate(lines) if line.startswith("Engines, latency"))
+    table = [line.split()[:2] for line in lines[title + 2 : title + 8]]
+    assert ["north", "3"] in table
+    assert ["south", "2"] in table
+    assert "50 of 50 intended" in done.stdout
+    assert "The engines started within" in done.stdout
+
+
+def from_cluster(where: str, *words: str) -> tuple[str, ...]:
+    """The words of a small load from the nodes."""
+    return ("--from", where, "--connections", "4", *words)
+
+
+@pytest.mark.integration
+def test_the_command_from_a_client_of_the_cluster(cluster: RayCluster, http: str) -> None:
+    """By the client's port, as from a machine that is none of the cluster's."""
+    load = load_document(f"{http}/", *from_cluster(cluster.address, "--requests", "90"))
+    assert (load["requests"], load["errors"], load["threads"]) == (90, {}, 2)
+    assert [(part["node"], part["connections"]) for part in load["engines"]] == [("north", 2), ("south", 2)]
+    assert sum(part["requests"] for part in load["engines"]) == 90
+    assert 0 < load["engines_started_within_ms"] < 60_000
+
+
+@pytest.mark.integration
+def test_a_load_as_csv_and_its_thresholds(cluster: RayCluster, http: str) -> None:
+    del cluster
+    some = from_cluster("auto", "--requests", "60", "--csv")
+    crossed = ("--fail-if", "p50>1ns", "--fail-if", "errors>1%")
+    done = ringside("load", f"{http}/", f"{http}/missing", "--weights", "2,1", *some, *crossed, status=1)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["target"], row["weight"], row["requests"], row["errors"]) for row in rows] == [
+        (f"{http}/", "2", "40", "0"),
+        (f"{http}/missing", "1", "0", "20"),
+        ("total", "3", "40", "20"),
+    ]
+    assert float(rows[0]["latency_p50_ms"]) > 0
+    assert "p50" in done.stderr
+    assert "errors" in done.stderr
+
+
+@pytest.mark.integration
+def test_two_targets_in_turn(cluster: RayCluster, http: str) -> None:
+    del cluster
+    some = from_cluster("auto", "--requests", "80", "--blocks", "2", "--engines", "south,north")
+    compared = load_document(f"{http}/a", "--vs", f"{http}/b", *some)
+    assert compared["engines"] == ["south", "north"]
+    assert compared["engines_started_within_ms"] > 0
+    # Of one load all engines together, 80 requests in two blocks.
+    loads = [(run["block"], run["name"], run["requests"], run["threads"]) for run in compared["runs"]]
+    assert sorted(loads) == [(block, name, 40, 2) for block in (0, 1) for name in "AB"]
+    assert "on other machines" not in str(compared["warnings"])
+    assert {row["metric"] for row in compared["comparisons"]} == {"rate", "latency_p50", "latency_p99"}
+
+    # Long lines are wrapped.
+    shown = " ".join(ringside("load", f"{http}/a", "--vs", f"{http}/b", *some).stdout.split())
+    assert "; engines on south, north, which started within " in shown
+    # The machines are those of the engines, not the driver's.
+    assert set(json.loads(ringside("show", "--json").stdout)["host"]["machines"]) == {"north", "south"}
+    few = ("--requests", "8", "--blocks", "2", "--connections", "1")
+    alone = " ".join(ringside("load", f"{http}/a", "--vs", f"{http}/b", *few).stdout.split())
+    runs = [re.findall(r"; run ([^;\s]+)", text)[0] for text in (shown, alone)]
+    refused = ringside("compare", *runs, status=2)
+    assert "where the load is changes what is measured" in refused.stderr
+
+
+def test_no_run_is_begun_where_there_is_no_cluster(http: str) -> None:
+    words = ("--vs", f"{http}/b", "--from", "ray://127.0.0.1:1")
+    refused = ringside("load", f"{http}/a", *words, status=2)
+    assert "there is no cluster at ray://127.0.0.1:1" in refused.stderr
+    assert "load-vs" not in ringside("list", "runs").stdout
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("by_client", [False, True])
+def test_certificates_are_sent_to_the_nodes(
+    cluster: RayCluster, certificates: Path, workplace: Path, by_client: bool
+) -> None:
+    """The file is a descriptor of the command: for every other process its name is of another file."""
+    del workplace
+    command = [sys.executable, "-m", "tests.support.secure_server"]
+    command += [str(certificates / name) for name in ("own.pem", "own.key")]
+    where = cluster.address if by_client else "auto"
+    with ports_of(command, ROOT) as (port,), (certificates / "own.pem").open("rb") as file:
+        target = f"https://localhost:{port}/"
+        words = from_cluster(where, "--requests", "40", "--cacert", f"/dev/fd/{file.fileno()}", "--json")
+        done = subprocess.run(
+            [*RINGSIDE, "load", target, *words],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            pass_fds=[file.fileno()],
+        )
+        assert done.returncode == 0, done.stderr
+        load = json.loads(done.stdout)
+        assert (load["requests"], load["errors"]) == (40, {})
+        assert load["security"].startswith("TLSv1.3 ")
+        assert [part["requests"] > 0 for part in load["engines"]] == [True, True]
+        # Without the file, nobody knows who signed the certificate.
+        refused = load_document(target, *from_cluster(where, "--requests", "40"), status=1)
+    assert set(refused["errors"]) == {"certificate"}
+
+
+NODES = [Node(name, name, f"192.0.2.{number}", 2, True) for number, name in enumerate("abc", 1)]
+
+
+def test_the_choice_of_nodes() -> None:
+    choose: Callable[[object], list[str]] = lambda wanted: [  # noqa: E731
+        node.name
+        for node in parts.choose(NODES, wanted)  # type: ignore[arg-type]
+    ]
+    assert choose(None) == ["a", "b", "c"]
+    assert choose(2) == ["a", "b"]
+    assert choose(("c", "192.0.2.1")) == ["c", "a"]
+    for wanted, message in (
+        (4, "--engines 4: the cluster has 3 nodes for them, a, b, c"),
+        (("d",), "--engines: d is not a node"),
+        (("a", "192.0.2.1"), "--engines: 192.0.2.1 is named twice"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            choose(wanted)
+    with pytest.raises(ClusterError, match="no node for an engine"):
+        parts.choose([], None)
+
+
+def test_the_loopback_is_no_target_for_other_machines() -> None:
+    here = Node("here", "here", "127.0.0.1", 2, True)
+    parts.check_reach(["127.0.0.1:80", "[::1]:80"], [here])
+    parts.check_reach(["198.51.100.1:80"], [here, NODES[0]])
+    with pytest.raises(UsageError, match=r"127.0.0.1:80 is another server on each machine: .* c reaches"):
+        parts.check_reach(["198.51.100.1:80", "127.0.0.1:80"], [here, NODES[2]])

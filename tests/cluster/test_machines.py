@@ -1,0 +1,250 @@
+"""Which machines of a cluster take part, and what is said about those that do not: without Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.cluster import groups, machines, parcel
+from ringside.cluster.engine import Engine
+from ringside.cluster.groups import Site, Wanted
+from ringside.cluster.machines import Machines
+from ringside.cluster.session import Node
+from ringside.errors import ClusterError, ProbeError
+from ringside.probe.process import Probe, find_probe
+from ringside.probe.protocol import VERSION
+from tests.support.fake_cluster import FakeSession, node, pretend
+
+MakeSession = Callable[..., FakeSession]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("WORD_AFTER_S", 0.0), ("OTHERS_AFTER_S", 0.1), ("_POLL_S", 0.01)):
+        monkeypatch.setattr(machines, name, seconds)
+    pretend(monkeypatch)
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeSession:
+    def make(*nodes: Node, **more: Any) -> FakeSession:
+        return FakeSession(list(nodes), tmp_path, monkeypatch, **more)
+
+    return make
+
+
+def engaging(session: FakeSession, patience_s: float = 60, **more: Any) -> tuple[Machines, list[str]]:
+    """Machines, and the lines that they will say."""
+    said: list[str] = []
+    return Machines(session, said.append, lambda: None, patience_s, **more), said
+
+
+# --- nodes ---
+
+
+def test_no_node_that_can_run_contenders(session: MakeSession) -> None:
+    waiting, said = engaging(session(), 0.05)
+    with pytest.raises(ClusterError, match=r"has no node that can run contenders, after 0 s: start one with"):
+        waiting.engage()
+    assert len(said) == 1
+    assert said[0].startswith("waiting for a node, 0 s at most: ray start")
+
+
+def test_a_node_that_comes_late_is_engaged(session: MakeSession) -> None:
+    cluster = session()
+    waiting, _ = engaging(cluster)
+    waiting.tick = lambda: cluster.there.append(node("late")) if not cluster.there else None
+    assert [machine.name for machine in waiting.engage()] == ["late"]
+
+
+def test_a_cluster_that_does_not_answer(session: MakeSession) -> None:
+    waiting, _ = engaging(session(node("alpha"), is_lost=True))
+    with pytest.raises(ClusterError, match="the cluster ray://fake:10001 was lost: it does not answer"):
+        waiting.engage()
+
+
+def test_nodes_without_the_resource_are_used_with_a_word(session: MakeSession) -> None:
+    there, said = engaging(session(node("alpha", has_resource=False)))
+    assert [machine.name for machine in there.engage()] == ["alpha"]
+    assert "no node advertises the resource `ringside`, so another user's run may measure" in said[0]
+
+
+# --- busy nodes ---
+
+
+def test_others_go_on_without_a_node_whose_resource_another_run_has(session: MakeSession) -> None:
+    cluster = session(node("alpha"), node("beta"))
+    # Ray does not start an actor for which there is no resource.
+    cluster.silent.add("beta")
+    there, said = engaging(cluster)
+    assert [machine.name for machine in there.engage()] == ["alpha"]
+    assert said[0].startswith("waiting for beta")
+    assert said[0].endswith(": another run may measure there (Ctrl-C gives up)")
+    assert said[1].startswith("beta is left out: it was busy for")
+    assert cluster.killed == ["beta"]
+    there.close()
+    assert cluster.killed == ["beta", "alpha"]
+
+
+def test_no_node_whose_resource_is_free(session: MakeSession) -> None:
+    there, said = engaging(session(node("alpha"), node("beta"), silent={"alpha", "beta"}), 0.1)
+    said_last = (
+        r"no machine of the cluster ray://fake:10001 can measure: alpha: it was busy for 0 s; beta: it"
+    )
+    with pytest.raises(ClusterError, match=said_last):
+        there.engage()
+    assert [line.partition(" is left out")[0] for line in said[1:]] == ["alpha", "beta"]
+
+
+def test_a_machine_whose_lock_another_process_has(session: MakeSession) -> None:
+    first, _ = engaging(session(node("alpha")))
+    first.engage()
+    second, _ = engaging(session(node("alpha")), 0.1)
+    with pytest.raises(ClusterError, match="can measure: alpha: it was busy for"):
+        second.engage()
+    first.close()
+    third, _ = engaging(session(node("alpha")))
+    assert [machine.name for machine in third.engage()] == ["alpha"]
+
+
+def test_a_node_that_dies_while_it_is_asked(session: MakeSession) -> None:
+    cluster = session(node("alpha"), node("beta"))
+    there, said = engaging(cluster)
+    there.engage()
+    cluster.gone.add("beta")
+    answers = there.ask({machine.name: machine.bench.facts.remote() for machine in there})
+    assert answers.keys() == {"alpha"}
+    assert said[-1] == "beta is left out: beta died"
+    cluster.gone.add("alpha")
+    with pytest.raises(ClusterError, match="no machine of the cluster ray://fake:10001 is left: alpha died"):
+        there.ask({machine.name: machine.bench.facts.remote() for machine in there})
+
+
+# --- groups ---
+
+
+class Reserved:
+    """A placement group that is never placed, or at once."""
+
+    def __init__(self, site: Site | None) -> None:
+        self._site = site
+        self.is_cancelled = False
+
+    def site(self, nodes: object) -> Site | None:
+        return self._site
+
+    def is_possible(self, nodes: object) -> bool:
+        return True
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+@pytest.fixture
+def reserved(monkeypatch: pytest.MonkeyPatch) -> list[Reserved]:
+    """The reservations that are made, none of which is placed."""
+    made: list[Reserved] = []
+
+    def make(*words: object) -> Reserved:
+        made.append(Reserved(None))
+        return made[-1]
+
+    monkeypatch.setattr(machines, "Reservation", make)
+    return made
+
+
+def test_no_group_of_nodes_is_free(session: MakeSession, reserved: list[Reserved]) -> None:
+    nodes = [node(name) for name in ("alpha", "beta", "gamma", "delta")]
+    there, said = engaging(session(*nodes), 0.1, wanted=Wanted(1))
+    with pytest.raises(ClusterError, match="no 2 nodes of the cluster ray://fake:10001 were free within 0 s"):
+        there.engage()
+    assert said == ["waiting for 2 nodes that are free: another run may measure there (Ctrl-C gives up)"]
+    # Nothing that comes later is kept for a run that is over.
+    assert [each.is_cancelled for each in reserved] == [True, True]
+
+
+def test_a_group_is_not_waited_for_where_nodes_have_gone(
+    session: MakeSession, reserved: list[Reserved]
+) -> None:
+    cluster = session(node("alpha"), node("beta"))
+    there, _ = engaging(cluster, wanted=Wanted(1))
+    there.tick = lambda: cluster.gone.add("beta")
+    with pytest.raises(ClusterError, match=r"needs 2 nodes .* and the cluster has 1: alpha"):
+        there.engage()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "wanted", "said"),
+    [
+        (
+            [node("a", has_resource=False)] * 2,
+            Wanted(1),
+            "needs nodes that advertise the resource `ringside`",
+        ),
+        ([node("a"), node("b")], Wanted(2), r"needs 3 nodes .* 2 for engines, and the cluster has 2: a, b"),
+        ([node("a"), node("b")], Wanted(1, ("c",)), "c is not a node; the cluster has a, b"),
+    ],
+)
+def test_too_few_nodes_for_engines(nodes: list[Node], wanted: Wanted, said: str) -> None:
+    with pytest.raises(ClusterError, match=said):
+        groups.most_sites(nodes, wanted)
+
+
+def test_as_many_sites_as_there_is_room_for() -> None:
+    nodes = [node(name) for name in "abcde"]
+    assert groups.most_sites(nodes, Wanted(1)) == 2
+    assert groups.most_sites(nodes, Wanted(4)) == 1
+    # Named nodes are there once.
+    assert groups.most_sites(nodes, Wanted(1, ("a",))) == 1
+
+
+def test_a_contender_on_a_loopback_is_not_reached_from_elsewhere() -> None:
+    near, far = node("near", "127.0.0.1"), node("far", "192.0.2.2")
+    with pytest.raises(ClusterError, match=r"near has the address 127\.0\.0\.1, which far does not reach"):
+        groups.check_reach(Site(near, (far,)))
+    groups.check_reach(Site(far, (near,)))
+    # Nodes of one machine.
+    groups.check_reach(Site(near, (node("other", "127.0.0.1"),)))
+
+
+# --- versions ---
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_probe_that_does_not_start_on_a_node_is_replaced_by_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As one of another architecture.
+    other = program(tmp_path / "bin" / "ringside-probe", "exit 126")
+    monkeypatch.setattr(parcel, "sent", lambda path: other)
+    assert parcel.sent_probe().path == find_probe()
+    own = program(tmp_path / "own", f'exec {find_probe()} "$@"')
+    monkeypatch.setattr(parcel, "sent", lambda path: own)
+    assert parcel.sent_probe().path == str(own)
+
+
+def test_a_node_whose_own_probe_has_another_version_too_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = program(tmp_path / "old", f"echo ringside-probe 0.0.1, protocol {VERSION - 1}")
+    monkeypatch.setattr(parcel, "sent", lambda path: tmp_path / "missing")
+    monkeypatch.setattr(parcel, "Probe", lambda path=str(old): Probe(path))
+    said = (
+        rf"does not speak protocol {VERSION} \(it printed: ringside-probe 0\.0\.1, protocol {VERSION - 1}\)"
+    )
+    with pytest.raises(ProbeError, match=said):
+        parcel.sent_probe()
+
+
+def test_an_engine_of_another_version_refuses_its_part() -> None:
+    answer = Engine().prepare(VERSION + 1, b"{}", None)
+    assert answer.error == f"its ringside speaks protocol {VERSION}, and this one {VERSION + 1}"

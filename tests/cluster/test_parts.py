@@ -1,0 +1,92 @@
+"""A load that several engines share, on this machine without a cluster: parts, records, one outcome."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from ringside.errors import ProbeError
+from ringside.load import options, result, target
+from ringside.load.versus import with_addresses
+from ringside.probe.process import Probe
+from ringside.probe.protocol import EngineMessage, EngineRecord, LoadPlan, LoadRequest, PartOfLoad
+from tests.support.probes import OUTCOME, STARTED, printing
+
+
+@pytest.fixture
+def plan(http: str) -> Callable[..., LoadPlan]:
+    """Makes the plan of a load at the server."""
+
+    def make(**changed: object) -> LoadPlan:
+        parsed = target.parse(f"{http}/")
+        plan = options.load_plan(parsed, connections=5, **changed)  # type: ignore[arg-type]
+        return with_addresses(plan, target.resolve(parsed), None)
+
+    return make
+
+
+def shared(plan: LoadPlan, engines: int) -> list[list[EngineMessage]]:
+    """The messages of the engines, each a thread's; all start when the last is ready."""
+    barrier = threading.Barrier(engines)
+    answers: list[list[EngineMessage]] = [[] for _ in range(engines)]
+
+    def ready() -> None:
+        barrier.wait()
+
+    def run(engine: int) -> None:
+        part = replace(plan, part=PartOfLoad(engine, engines))
+        answers[engine] = Probe().load(LoadRequest(part), go=ready)
+
+    threads = [threading.Thread(target=run, args=(engine,)) for engine in range(engines)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def records(answers: list[list[EngineMessage]]) -> list[EngineRecord]:
+    return [message for answer in answers for message in answer if isinstance(message, EngineRecord)]
+
+
+def test_parts_make_the_whole(plan: Callable[..., LoadPlan]) -> None:
+    whole = plan(requests=203)
+    answers = shared(whole, 2)
+    merged = result.from_messages(Probe().merge(whole, records(answers)))
+    own = [result.from_messages(answer).figures for answer in answers]
+    assert [answer.requests for answer in own] == [122, 81]
+    assert merged.figures.requests == 203
+    assert merged.figures.statuses == {"200": 203}
+    assert merged.figures.connections["opened"] == 5
+    latency = merged.figures.histograms["latency"]
+    assert latency.count == sum(count for _, count in merged.counts["latency"]) == 203
+    assert latency.max_ns == max(figures.histograms["latency"].max_ns for figures in own)
+    assert latency.min_ns == min(figures.histograms["latency"].min_ns for figures in own)
+
+
+def test_a_part_whose_start_is_called_off_is_ended(plan: Callable[..., LoadPlan]) -> None:
+    def go() -> None:
+        raise ProbeError("called off")
+
+    part = replace(plan(requests=5), part=PartOfLoad(0, 2))
+    with pytest.raises(ProbeError, match="called off"):
+        Probe().load(LoadRequest(part), go=go)
+
+
+def test_records_that_are_none(plan: Callable[..., LoadPlan]) -> None:
+    answers = shared(plan(requests=5), 1)
+    (record,) = records(answers)
+    with pytest.raises(ProbeError, match="merge: leave `part` out"):
+        Probe().merge(replace(plan(requests=5), part=PartOfLoad(0, 1)), [record])
+
+
+def test_the_start_is_told_once_the_engine_is_ready(tmp_path: Path) -> None:
+    steps: list[str] = []
+    probe = printing(tmp_path, STARTED, then=f"read -r go && echo '{OUTCOME}'")
+    part = LoadRequest(LoadPlan("http", duration_s=0.1, part=PartOfLoad(0, 1)))
+    probe.load(part, lambda message: steps.append(type(message).__name__), go=lambda: steps.append("go"))
+    assert steps == ["Started", "go", "LoadOutcome"]

@@ -1,0 +1,359 @@
+"""Two-sided runs on a real Ray cluster of several nodes on this machine: the contender on one, engines on
+others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.model.results import REPEATABLE, Outcome, Run, Trial
+from ringside.store import Store
+from ringside.workloads.fanout import FANOUT
+from tests.support.command_line import RINGSIDE, ringside
+from tests.support.fake_contenders import write_server
+from tests.support.processes import is_over
+from tests.support.ray_cluster import RayCluster, started
+
+STORE = Path(".ringside/ringside.sqlite")
+NODES = ("alpha", "beta", "gamma")
+# Contenders that need no build.
+FIB = ("fib", "--only", "python-sync,python-threads", "--set", "seconds=1", "--blocks", "2", "--until", "end")
+
+
+@pytest.fixture(scope="module")
+def nodes() -> dict[str, Any]:
+    """The nodes of the cluster, by name."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def ray(nodes: dict[str, Any]) -> Iterator[RayCluster]:
+    with started() as cluster:
+        for name in NODES:
+            nodes[name] = add(cluster, name)
+        yield cluster
+
+
+def add(cluster: RayCluster, name: str) -> Any:
+    return cluster.add(name, env={"XDG_CACHE_HOME": str(cluster.folder / name)})
+
+
+@pytest.fixture(autouse=True)
+def own_address(ray: RayCluster, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", ray.own)
+
+
+def stored() -> tuple[Run, list[Trial]]:
+    store = Store(STORE, create=False)
+    run = store.run()
+    trials = store.trials(run, samples=True)
+    store.close()
+    return run, trials
+
+
+def counted(trials: list[Trial]) -> list[Trial]:
+    return [trial for trial in trials if trial.outcome not in REPEATABLE]
+
+
+@pytest.mark.integration
+def test_the_contender_is_on_one_node_and_its_load_comes_from_another(ray: RayCluster) -> None:
+    only = ("--only", "python-asyncio,python-threads", "--set", "clients=4")
+    done = ringside("run", *FIB[:1], *only, *FIB[3:], "--on", "auto", "--engines", "1")
+    run, trials = stored()
+    assert run.ended_at
+    assert [trial.outcome for trial in trials] == [Outcome.OK] * 4
+    (place,) = {trial.machine for trial in trials}
+    contender, engine = place.split(" ← ")
+    assert {contender, engine} < {*NODES}
+    for trial in trials:
+        assert [(load.step, load.engines) for load in trial.loads] == [
+            ("first", 1),
+            ("warm-up", 1),
+            ("measured", 1),
+        ]
+        measured = trial.load("measured")
+        assert measured is not None
+        assert measured.requests > 0
+        assert measured.requests + measured.late_requests == measured.histograms["latency"].count
+        assert measured.started_within_ns is not None
+        # The contender's own node saw its CPU time and its memory.
+        begin, end = trial.marks["begin measured"], trial.marks["end measured"]
+        assert end.cpu_ns > begin.cpu_ns
+        assert (end.pss_bytes or 0) > 0
+    assert run.host["engines"] == 1
+    (facts,) = run.host["machines"].values()
+    assert facts["engines"][engine]["kernel"] == os.uname().release
+    assert "load came from 1 engine on other machines" in done.stdout.replace("\n", " ")
+    document = ringside("show", run.id, "--json").stdout
+    assert '"code": "two-sided"' in document
+    ringside("report", run.id, "-o", "page.html")
+    page = Path("page.html").read_text()
+    assert "--on auto --engines 1" in page
+    assert f"engine {engine}: kernel" in page
+
+
+@pytest.mark.integration
+def test_two_engines_share_what_they_can_of_each_step(ray: RayCluster) -> None:
+    levels = ("connections=21", "ramp=100", "interval_ms=100", "seconds=2")
+    settings = [word for level in levels for word in ("--set", level)]
+    only = ("--only", "python-asyncio", "--blocks", "1")
+    # By the client of Ray, as drivers elsewhere come.
+    ringside("run", "feed", *only, *settings, "--on", ray.address, "--engines", "2")
+    _, trials = stored()
+    (trial,) = trials
+    assert trial.outcome is Outcome.OK, trial.detail
+    first, measured = trial.loads
+    # A request cannot be shared.
+    assert (first.engines, measured.engines) == (1, 2)
+    assert measured.connections["opened"] == 21
+    assert measured.streams is not None
+    assert measured.streams.fed == 21
+    assert not any(measured.sequence.values())
+    assert trial.marks["ramped"].t_ns < trial.marks["held"].t_ns < trial.marks["end measured"].t_ns
+
+
+@pytest.mark.integration
+def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> None:
+    mixed = ("--set", "load=mixed", "--set", "clients=2", "--set", "n=20", "--set", "seconds=1")
+    only = ("--only", "python-threads", "--blocks", "1")
+    ringside("run", "fib", *only, *mixed, "--on", "auto", "--engines", "gamma,alpha")
+    _, (trial,) = stored()
+    assert trial.machine == "beta ← gamma, alpha"
+    assert trial.outcome is Outcome.OK, trial.detail
+    shared = {(load.step, load.name): load.engines for load in trial.loads}
+    assert shared["measured", "all"] == 2
+    assert shared["measured", "long"] == 1
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["io", "mixed"])
+def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
+    ray: RayCluster, kind: str
+) -> None:
+    levels = (f"kind={kind}", "requests=40", "concurrency=9", "work=1000")
+    settings = [word for level in levels for word in ("--set", level)]
+    only = ("--only", "python-asyncio,node", "--blocks", "1")
+    ringside("run", "fanout", *only, *settings, "--on", "auto", "--engines", "2", status=None)
+    _, trials = stored()
+    by_name = {trial.cell.contender: trial for trial in trials}
+    assert by_name.keys() == {"python-asyncio", "node"}
+    if by_name["node"].outcome is Outcome.UNAVAILABLE:
+        assert "needs node" in by_name.pop("node").detail
+    for trial in by_name.values():
+        assert trial.outcome is Outcome.OK, trial.detail
+        assert {load.step: load.engines for load in trial.loads} == {"first": 1, "warm-up": 2, "measured": 2}
+        measured = trial.load("measured")
+        assert measured is not None
+        assert measured.requests == 40
+        upstreams = measured.upstreams
+        assert upstreams is not None
+        assert upstreams.requests == upstreams.slowest.count == upstreams.overhead.count == 40
+        assert 20 <= upstreams.overlapped <= 40
+        # The delays differ, so that requests which were joined with the calls of others would not add up.
+        whole_ns = upstreams.slowest.mean_ns + upstreams.overhead.mean_ns
+        assert measured.histograms["service"].mean_ns == pytest.approx(whole_ns, rel=0.01)
+        assert {"overhead_ms.p50", "overlapped_percent"} < FANOUT.figures(trial).keys()
+
+
+@pytest.mark.integration
+def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> None:
+    only = ("--only", "python-asyncio", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
+    ringside("run", "fanout", *only, "--on", "auto", "--engines", "2")
+    _, (trial,) = stored()
+    assert trial.outcome is Outcome.OK, trial.detail
+    assert {load.engines for load in trial.loads} == {1, 2}
+    assert {load.upstreams for load in trial.loads} == {None}
+
+
+@pytest.mark.integration
+def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its_host(
+    ray: RayCluster, workplace: Path
+) -> None:
+    write_server(workplace / "contenders" / "near", "good")
+    command = f"far={workplace / 'contenders' / 'near' / 'listen'} {{host}} {{port}}"
+    script = workplace / "contenders" / "near" / "listen"
+    script.write_text(
+        "#!/usr/bin/env python3\nimport socketserver, sys\n"
+        "class Handler(socketserver.StreamRequestHandler):\n"
+        "    def handle(self):\n        for _ in self.rfile:\n            self.wfile.write(b'1\\n')\n"
+        "class Server(socketserver.ThreadingTCPServer):\n    daemon_threads = True\n"
+        "Server((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()\n"
+    )
+    script.chmod(0o755)
+    ringside(
+        *("run", "fib", "--only", "near,far", "--with", command, "--set", "seconds=1", "--blocks", "1"),
+        *("--on", "auto", "--engines", "1"),
+        status=1,
+    )
+    _, trials = stored()
+    by_name = {trial.cell.contender: trial for trial in trials}
+    assert by_name["near"].outcome is Outcome.UNAVAILABLE
+    assert "it listens on 127.0.0.1, where engines on other machines do not" in by_name["near"].detail
+    assert by_name["far"].outcome is Outcome.OK, by_name["far"].detail
+
+
+@pytest.mark.integration
+def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) -> None:
+    for how in ("lies", "dies"):
+        folder = workplace / "contenders" / how
+        write_server(folder, how)
+        manifest = folder / "contender.toml"
+        manifest.write_text(manifest.read_text() + "host = true\n")
+    only = ("--only", "lies,dies", "--set", "seconds=1", "--blocks", "1")
+    ringside("run", "fib", *only, "--on", "auto", "--engines", "1", status=1)
+    _, trials = stored()
+    outcomes = {trial.cell.contender: (trial.outcome, trial.detail) for trial in trials}
+    assert outcomes["lies"][0] is Outcome.WRONG_EVIDENCE
+    assert "'1' was answered with '2' instead of '1'" in outcomes["lies"][1]
+    assert outcomes["dies"] == (Outcome.CRASHED, "the server ended by itself: exit status 3")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("fib", "--only", "python-sync", "--engines", "1"), "--engines is for --on: name the cluster"),
+        (
+            ("ring", "--only", "python-threads", "--on", "auto", "--engines", "1"),
+            "--engines: programs of the workload `ring` get no load: leave it out",
+        ),
+        (
+            ("fib", "--only", "python-sync", "--on", "auto", "--engines", "3"),
+            "--engines needs 4 nodes that advertise the resource `ringside`, the contender's and 3 for "
+            "engines, and the cluster has 3: alpha, beta, gamma",
+        ),
+        (
+            ("fib", "--only", "python-sync", "--on", "auto", "--engines", "alpha,delta"),
+            "--engines: delta is not a node; the cluster has alpha, beta, gamma",
+        ),
+    ],
+)
+def test_what_cannot_be_is_one_line(words: tuple[str, ...], line: str) -> None:
+    done = ringside("run", *words, status=2)
+    assert line in done.stderr
+    assert not STORE.exists()
+
+
+def begun(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*RINGSIDE, "run", *words], stderr=subprocess.PIPE, text=True)
+
+
+def has_trials(least: int) -> bool:
+    try:
+        return STORE.exists() and len(stored()[1]) >= least
+    except Exception:
+        return False
+
+
+def assert_each_once_and_pairs_in_one_place(trials: list[Trial], blocks: int) -> None:
+    by_cell = Counter((trial.block, trial.cell) for trial in counted(trials))
+    assert set(by_cell.values()) == {1}
+    assert len(by_cell) == 2 * blocks
+    assert len({(trial.block, trial.machine) for trial in counted(trials)}) == blocks
+    assert {trial.outcome for trial in counted(trials)} == {Outcome.OK}
+
+
+@pytest.mark.integration
+def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]) -> None:
+    process = begun(*FIB, "--blocks", "6", "--on", "auto", "--engines", "1")
+    assert is_over(lambda: has_trials(3), 120)
+    engine = stored()[1][0].machine.split(" ← ")[1]
+    ray.kill(nodes[engine])
+    try:
+        _, said = process.communicate(timeout=300)
+    finally:
+        nodes[engine] = add(ray, engine)
+    assert process.returncode == 0, said
+    assert "is left out: lost in block" in said
+    assert f"{engine} was lost" in said
+    _, trials = stored()
+    assert_each_once_and_pairs_in_one_place(trials, 6)
+    assert len({trial.machine for trial in counted(trials)}) == 2
+
+
+@pytest.mark.integration
+def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayCluster) -> None:
+    process = begun(*FIB, "--blocks", "4", "--on", "auto", "--engines", "2")
+    assert is_over(lambda: has_trials(3), 120)
+    process.kill()
+    process.communicate()
+    assert is_over(lambda: not of_cluster(ray), 60)
+    run, _ = stored()
+    refused = ringside("run", "--resume", run.id, "--on", "auto", "--engines", "1", status=2)
+    assert "the run began with --engines 2: go on like that" in refused.stderr
+    ringside("run", "--resume", run.id, "--on", "auto")
+    run, after = stored()
+    assert run.ended_at
+    assert_each_once_and_pairs_in_one_place(after, 4)
+
+
+@pytest.mark.integration
+@pytest.mark.soak
+def test_four_nodes_are_two_places(ray: RayCluster) -> None:
+    node = add(ray, "delta")
+    try:
+        ringside("run", *FIB, "--blocks", "6", "--on", "auto", "--engines", "1")
+    finally:
+        ray.kill(node)
+    _, trials = stored()
+    assert_each_once_and_pairs_in_one_place(trials, 6)
+    places = {trial.machine for trial in trials}
+    assert len(places) == 2
+    assert sorted(name for place in places for name in place.split(" ← ")) == sorted([*NODES, "delta"])
+
+
+@pytest.mark.integration
+@pytest.mark.soak
+def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluster) -> None:
+    # One of this name may just have died, which Ray does not know yet.
+    node = add(ray, "delta")
+    # Ray takes some seconds to tell that a node is gone.
+    process = begun(*FIB, "--blocks", "40", "--on", "auto", "--engines", "delta,gamma")
+    assert is_over(lambda: has_trials(3), 120)
+    ray.kill(node)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 2, said
+    assert "delta is not a node" in said
+    assert "--on auto --engines delta,gamma` goes on" in said
+    assert {trial.outcome for trial in counted(stored()[1])} == {Outcome.OK}
+
+
+@pytest.mark.integration
+def test_ctrl_c_ends_contender_and_load(ray: RayCluster) -> None:
+    process = begun("fib", "--only", "python-sync", "--set", "seconds=600", "--on", "auto", "--engines", "1")
+    assert is_over(lambda: bool(of_cluster(ray)), 120)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130, said
+    assert is_over(lambda: not of_cluster(ray), 60)
+
+
+def of_cluster(ray: RayCluster) -> list[int]:
+    """The contenders that nodes of the cluster run: their HOME is a build there."""
+    pids = []
+    for folder in Path("/proc").iterdir():
+        try:
+            environment = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(line.startswith(f"HOME={ray.folder}".encode()) for line in environment):
+            pids.append(int(folder.name))
+    return pids
+
+
+@pytest.mark.integration
+def test_runs_whose_load_came_from_elsewhere_are_not_compared(ray: RayCluster) -> None:
+    ids = []
+    only = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")
+    for more in (("--on", "auto", "--engines", "1"), ()):
+        ringside("run", *only, *more)
+        ids.append(stored()[0].id)
+    refused = ringside("compare", *ids, status=2)
+    assert f"the load of {ids[0]} came from 1 engine on other machines" in refused.stderr
+    assert f"and that of {ids[1]} came from its own machine" in refused.stderr

@@ -1,0 +1,222 @@
+"""Runs on a real Ray cluster of several nodes, each with a lock and a folder of its own, as machines have."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.cluster.machines import Machines
+from ringside.cluster.parcel import parcel
+from ringside.cluster.session import connect
+from ringside.errors import ClusterError
+from ringside.measure.exclusive import VARIABLE, MachineLock
+from ringside.model.results import REPEATABLE, Outcome, Run, Trial
+from ringside.store import Store
+from tests.support.command_line import RINGSIDE, ringside
+from tests.support.processes import is_over
+from tests.support.ray_cluster import RayCluster, started
+
+Add = Callable[..., None]
+STORE = Path(".ringside/ringside.sqlite")
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[RayCluster]:
+    with started() as cluster:
+        for name in ("alpha", "beta"):
+            # Only beta has the runtime of one of the contenders.
+            more = {"ONLY_THERE": str(Path(sys.executable).parent)} if name == "beta" else {}
+            cluster.add(name, env={"XDG_CACHE_HOME": str(cluster.folder / name), **more})
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def own_address(ray: RayCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", ray.own)
+
+
+def stored() -> tuple[Run, list[Trial]]:
+    store = Store(STORE, create=False)
+    run = store.run()
+    trials = store.trials(run)
+    store.close()
+    return run, trials
+
+
+def counted(trials: list[Trial]) -> list[Trial]:
+    return [trial for trial in trials if trial.outcome not in REPEATABLE]
+
+
+def assert_each_once_and_pairs_on_one_machine(trials: list[Trial], blocks: int, cells: int) -> None:
+    by_cell = Counter((trial.block, trial.cell) for trial in counted(trials))
+    assert set(by_cell.values()) == {1}
+    assert len(by_cell) == blocks * cells
+    places: dict[tuple[int, object], set[str]] = {}
+    for trial in counted(trials):
+        places.setdefault((trial.block, trial.cell.point), set()).add(trial.machine)
+    assert all(len(machines) == 1 for machines in places.values())
+
+
+def test_machines_share_the_blocks_and_a_missing_runtime_is_missing_there_only(
+    ray: RayCluster, add_fake: Add, add_experiment: Add
+) -> None:
+    for name in ("one", "two", "partly"):
+        add_fake(name, "dawdles")
+    manifest = Path("contenders/partly/contender.toml")
+    text = manifest.read_text()
+    manifest.write_text(
+        "\n".join(
+            'executable = ["$ONLY_THERE/python3"]' if line.startswith("executable") else line
+            for line in text.splitlines()
+            if not line.startswith("locate")
+        )
+    )
+    add_experiment("mine", "one", "two", "partly", blocks=6)
+    done = ringside("run", "mine", "--on", "auto", "--until", "end")
+    run, trials = stored()
+    assert run.ended_at
+    assert_each_once_and_pairs_on_one_machine(trials, 6, 3)
+    assert {trial.machine for trial in trials} == {"alpha", "beta"}
+    outcomes = {(trial.machine, trial.cell.contender, trial.outcome) for trial in trials}
+    assert outcomes == {
+        *((machine, name, Outcome.OK) for machine in ("alpha", "beta") for name in ("one", "two")),
+        ("alpha", "partly", Outcome.UNAVAILABLE),
+        ("beta", "partly", Outcome.OK),
+    }
+    machines = run.host["machines"]
+    assert {name: facts["kernel"] for name, facts in machines.items()} == {
+        "alpha": os.uname().release,
+        "beta": os.uname().release,
+    }
+    assert "not found" in machines["alpha"]["contenders"]["partly"]["unavailable"]
+    assert machines["beta"]["contenders"]["partly"]["version"]
+    assert "partly on alpha: needs $ONLY_THERE/python3" in done.stderr
+    refused = ringside("run", "--resume", run.id, status=0)
+    assert "is finished: nothing is left" in refused.stderr
+
+
+def begun(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*RINGSIDE, "run", *words], stderr=subprocess.PIPE, text=True)
+
+
+def has_trials_of_both(least: int) -> bool:
+    if not STORE.exists():
+        return False
+    try:
+        _, trials = stored()
+    except Exception:
+        return False
+    return len(trials) >= least and {"alpha", "gamma"} <= {trial.machine for trial in trials}
+
+
+@pytest.fixture
+def gamma(ray: RayCluster) -> Iterator[Any]:
+    """A node more, for one test."""
+    node = ray.add("gamma", env={"XDG_CACHE_HOME": str(ray.folder / "gamma")})
+    yield node
+    with suppress(Exception):  # It may be dead.
+        ray.kill(node)
+
+
+@pytest.mark.integration
+def test_the_block_of_a_node_that_dies_moves_and_nothing_counts_twice(
+    ray: RayCluster, gamma: Any, add_fake: Add, add_experiment: Add
+) -> None:
+    names = ("one", "two", "three")
+    for name in names:
+        add_fake(name, "dawdles")
+    add_experiment("mine", *names, blocks=14)
+    process = begun("mine", "--on", "auto", "--until", "end")
+    assert is_over(lambda: has_trials_of_both(7) or process.poll() is not None, 120)
+    assert process.poll() is None
+    ray.kill(gamma)
+    _, said = process.communicate(timeout=200)
+    assert process.returncode == 0, said
+    assert "gamma is left out: lost in block" in said
+    _, trials = stored()
+    assert_each_once_and_pairs_on_one_machine(trials, 14, 3)
+    assert all("gamma was lost" in trial.detail for trial in trials if trial.outcome in REPEATABLE)
+
+
+@pytest.mark.integration
+def test_a_run_whose_driver_was_killed_is_resumed(
+    ray: RayCluster, add_fake: Add, add_experiment: Add
+) -> None:
+    for name in ("one", "two"):
+        add_fake(name, "dawdles")
+    add_experiment("mine", "one", "two", blocks=8)
+    process = begun("mine", "--on", "auto", "--until", "end")
+    assert is_over(lambda: STORE.exists() and bool(safely(stored)) and len(stored()[1]) >= 3, 120)
+    process.kill()
+    process.communicate()
+    run, before = stored()
+    assert run.ended_at is None
+    assert "began on a cluster: resume it with --on" in ringside("run", "--resume", run.id, status=2).stderr
+    ringside("run", "--resume", run.id, "--on", "auto")
+    run, after = stored()
+    assert run.ended_at
+    assert_each_once_and_pairs_on_one_machine(after, 8, 2)
+    kept = {(trial.block, trial.cell, trial.started_at) for trial in counted(after)}
+    assert {(trial.block, trial.cell, trial.started_at) for trial in counted(before)} <= kept
+
+
+def safely(read: Callable[[], object]) -> object:
+    """What it returns, None while the store is not yet one."""
+    try:
+        return read()
+    except Exception:
+        return None
+
+
+@pytest.mark.integration
+def test_ctrl_c_ends_a_run_and_its_contenders(ray: RayCluster, add_fake: Add, add_experiment: Add) -> None:
+    add_fake("one", "hangs")
+    add_experiment("mine", "one", more="[limits]\nwall_s = 300\n")
+    process = begun("mine", "--on", "auto")
+    assert is_over(lambda: bool(of_cluster(ray)), 120)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130, said
+    assert is_over(lambda: not of_cluster(ray), 60)
+
+
+def of_cluster(ray: RayCluster) -> list[int]:
+    """The contenders that nodes of the cluster run: their HOME is a build there."""
+    pids = []
+    for folder in Path("/proc").iterdir():
+        try:
+            environment = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(line.startswith(f"HOME={ray.folder}".encode()) for line in environment):
+            pids.append(int(folder.name))
+    return pids
+
+
+@pytest.mark.integration
+def test_a_cluster_without_a_free_machine_is_an_error_after_a_while(
+    ray: RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    locks = []
+    for name in ("alpha", "beta"):
+        monkeypatch.setenv(VARIABLE, str(ray.folder / f"{name}.lock"))
+        locks.append(MachineLock())
+        assert locks[-1].take()
+    begin = time.monotonic()
+    with parcel() as (folder, _), connect("auto", folder) as session:
+        machines = Machines(session, said.append, lambda: None, patience_s=5)
+        with pytest.raises(ClusterError, match="no machine .* can measure: .*it was busy for"):
+            machines.engage()
+    assert time.monotonic() - begin < 60
+    assert len([line for line in said if "is left out: it was busy" in line]) == 2

@@ -1,0 +1,49 @@
+"""CONTRIBUTING, followed literally in a language without a template: Perl, which is part of every Debian."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+from tests.support.command_line import ringside
+
+pytestmark = pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
+
+
+def manifest() -> str:
+    """The minimal manifest, as the page has it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = re.search(r"^A minimal manifest:\n\n```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert block
+    return block[1]
+
+
+@pytest.fixture
+def mine(workplace: Path) -> Path:
+    folder = workplace / "mine"
+    folder.mkdir()
+    (folder / "contender.toml").write_text(manifest(), encoding="utf-8")
+    shutil.copy(ROOT / "tests" / "fakes" / "ring.pl", folder)
+    return folder
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_ring_in_perl_conforms_and_is_measured() -> None:
+    assert ringside("check", "./mine").stdout == "mine: ring: conforms\n"
+    words = ("--with", "./mine", "--only", "mine", "--set", "nodes=20", "--blocks", "1", "--json")
+    document = json.loads(ringside("run", "ring", *words).stdout)
+    assert [cell["outcomes"] for cell in document["cells"]] == [{"ok": 1}]
+    assert document["cells"][0]["metrics"]["hop_ns"]["n"] == 1
+
+
+def test_a_mistake_is_named_with_its_rule(mine: Path) -> None:
+    program = mine / "ring.pl"
+    program.write_text(program.read_text().replace("31 * $order", "13 * $order"), encoding="utf-8")
+    done = ringside("check", "./mine", "--quick", status=1)
+    assert "PROTOCOL.md#rule-" in done.stdout
+    assert "by hand:  cd " in done.stdout

@@ -1,0 +1,323 @@
+"""`ringside load` as a user meets it: the real command, the real engine, a real server."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_line import RINGSIDE, load_document, ringside
+
+LOAD = [*RINGSIDE, "load"]
+
+
+def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    return ringside("load", *arguments, status=status)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing argument 'TARGET…'"),
+        (["nonsense"], "has no scheme"),
+        (
+            ["http://h/", "--duration", "soon"],
+            "Invalid value for '--duration': 'soon' is not a duration: write it as 10s, 500ms or 1m30s",
+        ),
+        (["http://h/", "--rate", "0"], "'--rate': '0' is out of range"),
+        (["http://h/", "--staircase", "9"], "'--staircase': '9' is not a staircase"),
+        (["http://h/", "--header", "x"], "'--header': 'x' is not a header"),
+        (["http://h/", "--method", "A B"], "'--method': 'A B' is not possible"),
+        (["http://h/", "--connections", "0"], "0 is not in the range"),
+        (["http://h/", "--poisson", "--rate", "1", "--seed", str(2**63)], "is not in the range"),
+        (["tcp://h:1", "--close"], "--close is not for a tcp target: leave it out"),
+        (["stream+http://h/", "--requests", "5"], "--requests is not for a stream: give --duration"),
+        (["http://h/", "--io", "select"], "'select' is not one of"),
+        (["http://h/", "--cpus", "9999"], "CPU 9999 cannot be used"),
+        (["http://h/", "--body", "@none"], "'@none' cannot be read"),
+        (["http://h/", "--seed", "1"], "--seed is for --poisson, {random:…} or --vs"),
+        (["http://h/", "--blocks", "1"], "--blocks is for --vs"),
+        (["http://h/", "--engines", "2"], "--engines is for --from"),
+        (["http://h/", "--from", "auto", "--engines", "a,,b"], "'--engines': 'a,,b' is not a list of nodes"),
+        (["http://h/", "--from", "auto", "--engines", "0"], "'--engines': '0' is out of range: 1 to 1,000"),
+        (["http://h/", "--from", "nowhere", "--seed", "1"], "--seed is for --poisson"),
+        (
+            ["stream+http://h/", "--from", "auto", "--due-field", "x"],
+            "--due-field compares the server's clock",
+        ),
+        (["http://h/", "--connections", "2000000"], "are too many for one engine: up to 1,000,000"),
+        (["http://h/", "--margin", "0"], "--margin is for --vs: leave it out"),
+        (["http://h/", "--margin", "x", "--vs", "http://h/"], "as a share from 0 to 100 %, like 5%"),
+        (["http://h/", "--hdr", "no/such/folder/x"], "cannot be written"),
+        (["http://h/", "--hdr", "x", "--vs", "http://h/"], "--hdr is for one load"),
+        (["http://h/", "--vs", "tcp://h:1"], "like with like"),
+        (["http://h/", "--staircase", "1:1s", "--vs", "http://h/"], "instead of --staircase"),
+        (["stream+http://h/", "--vs", "stream+http://h/"], "by --interval or --due-field"),
+        (["http://h/", "--expect-pattern", "a", "--expect-body", "a"], "--expect-pattern excludes"),
+        (["http://127.0.0.1:1/", "--expect-pattern", "a["], '--expect-pattern "a[": unclosed character'),
+        (["http://nobody.invalid/"], "the host nobody.invalid has no address"),
+    ],
+)
+def test_wrong_use_gets_one_line_and_status_2(
+    complaint: Callable[..., str], arguments: list[str], message: str
+) -> None:
+    assert message in complaint("load", *arguments)
+
+
+def test_more_connections_than_descriptors_are_refused_before_the_start(workplace: Path) -> None:
+    shell = f"ulimit -n 100; exec {' '.join(LOAD)} http://127.0.0.1:1/ --connections 200"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "200 connections need more descriptors" in done.stderr
+    assert "hard limit is 100 (ulimit -Hn), so up to 32 connections fit" in done.stderr
+
+
+def test_a_closed_loop(http: str, workplace: Path) -> None:
+    arguments = (f"{http}/", "--requests", "300", "--connections", "3", "--hdr", "out.hgrm")
+    load = load_document(*arguments, "--expect-body", "hello\n")
+    assert (load["requests"], load["errors"], load["statuses"]) == (300, {}, {"200": 300})
+    assert (load["outcome"], load["pacing"], load["intended_rate"]) == ("ok", {"kind": "closed"}, None)
+    assert load["achieved_rate"] == pytest.approx(300 / load["duration_s"])
+    assert 0 < load["latency_ms"]["p50"] <= load["latency_ms"]["p99"] <= load["latency_ms"]["max"]
+    assert sum(second["requests"] for second in load["series"]) == 300
+    assert load["cpu_s"] > 0
+    assert load["peak_memory_bytes"] > 0
+    assert load["connections"]["opened"] == load["connections"]["most_open"] == 3
+    percentiles = (workplace / "out.hgrm").read_text()
+    assert re.search(r"Total count    = +300\]", percentiles)
+    assert re.search(r" 1\.000000000000 +300$", percentiles, re.MULTILINE)
+    # The file's values are upper ends of buckets of three digits, the summary's maximum is exact.
+    (largest,) = re.findall(r"Max     = +([\d.]+),", percentiles)
+    assert load["latency_ms"]["max"] <= float(largest) <= load["latency_ms"]["max"] * 1.002
+
+
+def test_percentiles_are_written_though_nobody_reads_the_summary(http: str, workplace: Path) -> None:
+    shell = f"{' '.join(RINGSIDE)} load {http}/ --requests 20 --connections 2 --hdr out.hgrm | true"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Total count    =           20]" in (workplace / "out.hgrm").read_text()
+
+
+def test_an_open_loop(http: str) -> None:
+    load = load_document(f"{http}/", "--rate", "100", "--poisson", "--seed", "3", "--requests", "100")
+    assert load["intended"] == 100
+    assert load["requests"] + load["late_requests"] + load["unfinished"] == 100
+    assert load["pacing"] == {"kind": "poisson", "rate_per_s": 100, "seed": 3}
+    assert load["latency_is_lower_bound"] is (load["unfinished"] > 0)
+    assert 0 < load["queue_ms"]["max"] <= load["latency_ms"]["max"]
+    stairs = load_document(f"{http}/", "--staircase", "50:500ms,100:500ms")
+    assert (stairs["intended"], stairs["intended_rate"]) == (75, 75)
+    assert stairs["pacing"]["steps"][1] == {"rate_per_s": 100, "duration_s": 0.5}
+
+
+def test_what_is_sent(http: str) -> None:
+    (Path.cwd() / "body").write_bytes(b"\x00\xff" * 500)
+    few = ("--requests", "10", "--connections", "1")
+    load = load_document(f"{http}/", "--body", "@body", "--expect-status", "200", *few)
+    assert load["errors"] == {}
+    # Ten bodies, and ten heads of less than 200 bytes.
+    assert 10 * 1000 < load["bytes_out"] < 10 * 1200
+    assert 10 * 1000 < load["bytes_in"] < 10 * 1200
+    load = load_document(f"{http}/", "--body", "ü", "--expect-body", "ü", "--close", *few)
+    assert (load["errors"], load["requests"], load["connections"]["opened"]) == ({}, 10, 10)
+    head = ("--body", "abc", "--method", "put", "--header", "X-One: é", "--header", "Accept: a/b")
+    for line in (
+        "PUT /head?a=%C3%BC HTTP/1.1",
+        "X-One: ",
+        "Accept: a/b",
+        "Content-Length: 3",
+        "Host: 127.0.0.1:",
+    ):
+        load = load_document(f"{http}/head?a=ü", *head, "--expect-contains", line, *few)
+        assert (load["errors"], load["requests"]) == ({}, 10), line
+    assert load_document(f"{http}/head", *head, "--expect-contains", "X-Two", *few, status=1)["requests"] == 0
+
+
+def test_redirects_are_not_followed(http: str) -> None:
+    load = load_document(f"{http}/elsewhere", "--requests", "10", "--connections", "1")
+    assert (load["statuses"], load["errors"]) == ({"302": 10}, {})
+
+
+def test_lines(ports: tuple[str, str], workplace: Path) -> None:
+    target = f"tcp://127.0.0.1:{ports[1]}"
+    arguments = (target, "--requests", "50", "--connections", "2", "--line", "41")
+    assert load_document(*arguments, "--expect-body", "42")["requests"] == 50
+    load = load_document(*arguments, "--expect-contains", "7", status=1)
+    assert (load["requests"], load["outcome"], load["errors"]) == (0, "load-failed", {"content": 50})
+    assert load_document(*arguments, "--expect-pattern", r"[0-9]{2}")["requests"] == 50
+    assert load_document(*arguments, "--expect-pattern", r"[0-9]", status=1)["errors"] == {"content": 50}
+
+
+def test_streams(ports: tuple[str, str], workplace: Path) -> None:
+    target = f"stream+http://127.0.0.1:{ports[0]}/stream/{{id}}"
+    arguments = (target, "--connections", "5", "--interval", "100ms", "--duration", "1500ms")
+    messages = ("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}")
+    streams = load_document(*arguments, *messages)
+    # Each gets a first message and at most 15 others. A machine that stalls may deliver fewer.
+    assert 10 < streams["messages"] <= 5 * 16
+    assert len(streams["sequence"]) == 6
+    assert set(streams["sequence"].values()) == {0}
+    assert streams["chunk_lateness_ms"]["max"] > 0
+    assert streams["pacing"] is None
+    shown = load(*arguments, *messages[:3], "Chunk {k} of {id}").stdout
+    assert "messages of another form" in shown
+
+
+def test_a_summary_and_a_load_that_fails(http: str) -> None:
+    shown = load(f"{http}/", "--requests", "50").stdout
+    for part in (
+        "closed loop, 64 connections",
+        "coordinated omission",
+        "Times in milliseconds",
+        "Latency, up to",
+    ):
+        assert part in shown, part
+    assert "\x1b" not in shown
+    shown = load(f"{http}/missing", "--duration", "500ms", status=1).stdout
+    assert "another status than expected" in shown
+
+
+def test_a_name_with_an_address_where_nobody_listens(http: str) -> None:
+    """Where `localhost` is two addresses, the server has but one of them."""
+    load = load_document(http.replace("127.0.0.1", "localhost"), "--requests", "20", "--connections", "2")
+    assert (load["requests"], load["errors"]) == (20, {})
+
+
+def test_each_target_gets_its_own_path(http: str) -> None:
+    arguments = ("--vs", f"{http}/head/b", "--requests", "8", "--blocks", "2", "--connections", "1")
+    compared = load_document(f"{http}/head/a", *arguments, "--expect-contains", "GET /head/b ", status=1)
+    assert {(run["name"], run["requests"]) for run in compared["runs"]} == {("A", 0), ("B", 4)}
+
+
+def test_two_targets(http: str) -> None:
+    arguments = ("--vs", f"{http}/b", "--requests", "60", "--connections", "2")
+    shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1").stdout
+    assert re.match(r"B has \S+× A's rate \(\S+\): (higher|lower|equivalent|inconclusive.*)\n", shown)
+    compared = load_document(f"{http}/a", *arguments, "--blocks", "2")
+    assert (compared["blocks"], compared["blocks_done"]) == (2, 2)
+    first = compared["comparisons"][0]
+    assert (first["verdict"], first["obstacle"]) == ("inconclusive", "too-few-blocks")
+    assert compared["margin"] == 0.05
+    runs = compared["runs"]
+    assert {(run["block"], run["name"]) for run in runs} == {(b, n) for b in (0, 1) for n in "AB"}
+    assert {(run["name"], run["target"]) for run in runs} == {("A", f"{http}/a"), ("B", f"{http}/b")}
+    assert all(run["requests"] == 30 for run in runs)
+    load(f"{http}/a", "--vs", "http://127.0.0.1:1/", "--requests", "4", "--blocks", "1", status=1)
+
+
+def children(process: subprocess.Popen[Any]) -> list[str]:
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+def loading(process: subprocess.Popen[Any]) -> str | None:
+    """The probe of a process once it has open connections."""
+    for child in children(process):
+        descriptors = Path(f"/proc/{child}/fd")
+        try:
+            sockets = [link for link in descriptors.iterdir() if str(link.readlink()).startswith("socket:")]
+        except OSError:  # the check of the probe's version, which is short
+            continue
+        if len(sockets) >= 2:
+            return child
+    return None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_load_and_shows_it(http: str, number: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [*LOAD, f"{http}/", "--duration", "60s", "--connections", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 30
+    while not (probe := loading(process)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    # Some replies more.
+    time.sleep(0.3)
+    process.send_signal(number)
+    out, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "Interrupted: these are the figures until then." in out
+    assert "Times in milliseconds" in out
+    assert "Traceback" not in errors
+    assert not Path(f"/proc/{probe}").exists()
+
+
+def on_a_terminal(columns: int, interrupt_when: str, *arguments: str) -> tuple[str, int]:
+    """What a terminal of this width is sent; Ctrl-C is typed when it shows a text."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    process = subprocess.Popen(
+        ["setsid", "--ctty", "--wait", *LOAD, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+    )
+    os.close(theirs)
+    shown, typed = b"", False
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if not select.select([ours], [], [], 0.1)[0]:
+            continue
+        try:
+            chunk = os.read(ours, 1 << 16)
+        except OSError:
+            break
+        if not chunk:
+            break
+        shown += chunk
+        if interrupt_when and not typed and interrupt_when.encode() in shown:
+            os.write(ours, b"\x03")
+            typed = True
+    os.close(ours)
+    return shown.decode(), process.wait(timeout=30)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_the_live_view(http: str, columns: int) -> None:
+    shown, status = on_a_terminal(columns, "", f"{http}/", "--duration", "1500ms", "--rate", "200")
+    assert status == 0
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    live, _, after = plain.partition("open loop")
+    assert "p99 " in live
+    assert "█" in live
+    assert all(len(line) <= columns for line in re.split(r"[\r\n]+", live))
+    assert "Times in milliseconds" in after
+
+
+def test_ctrl_c_on_a_terminal_reaches_ringside_alone(http: str) -> None:
+    shown, status = on_a_terminal(80, "p99 ", f"{http}/", "--duration", "60s", "--rate", "200")
+    assert status == 130
+    assert "Interrupted: these are the figures" in shown
+
+
+def test_ctrl_c_ends_a_comparison_with_the_blocks_that_are_done(http: str) -> None:
+    arguments = ("--vs", f"{http}/b", "--duration", "200s", "--blocks", "400", "--connections", "2")
+    shown, status = on_a_terminal(200, "block 3 of 400", f"{http}/a", *arguments)
+    assert status == 130
+    assert re.search(r"B has \S+× A's rate: inconclusive, too few blocks \(2 of 6\)", shown)
+    assert "2 of 400 blocks in random order" in shown
+    assert "--resume" not in shown
+
+
+def test_nothing_is_drawn_for_json(http: str) -> None:
+    shown, status = on_a_terminal(80, "", f"{http}/", "--requests", "50", "--json")
+    assert status == 0
+    assert json.loads(shown)["requests"] == 50

@@ -1,0 +1,243 @@
+"""Options of a load: held against each other, and made into the probe's request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.errors import UsageError
+from ringside.load import options, target
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    ExpectedReply,
+    HttpRequest,
+    LoadPlan,
+    LoadRequest,
+    PoissonRate,
+    Staircase,
+    StaircaseStep,
+    StreamMessages,
+)
+from tests.support import ROOT
+
+TARGETS = {
+    "http": target.parse("http://h:81/a?b"),
+    "stream": target.parse("stream+http://h/{id}"),
+    "tcp": target.parse("tcp://h:1"),
+    "ws": target.parse("wss://h:1/x"),
+    "stream+ws": target.parse("stream+ws://h:1/{id}"),
+}
+POISSON = PoissonRate(5, 7)
+STAIRCASE = Staircase((StaircaseStep(1, 2), StaircaseStep(3, 4)))
+
+
+def plan(protocol: str = "http", **changed: Any) -> LoadPlan:
+    return options.load_plan(TARGETS[protocol], **changed)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "option", "message"),
+    [
+        ("http", "--line", "--line is not for an http target"),
+        ("http", "--interval", "--interval is not for an http target"),
+        ("tcp", "--header", "--header is not for a tcp target"),
+        ("tcp", "--expect-status", "--expect-status is not for a tcp target"),
+        ("stream", "--rate", "--ramp says how fast"),
+        ("stream", "--burst", "--ramp says how fast"),
+        ("stream", "--tick", "--ramp says how fast"),
+        ("stream", "--requests", "give --duration"),
+        ("stream", "--expect-body", "--first and --chunk"),
+        ("stream", "--line", "--line is not for a stream"),
+        ("ws", "--method", "--method is not for a WebSocket"),
+        ("ws", "--framing", "--framing is not for a WebSocket"),
+        ("stream+ws", "--framing", "--framing is not for a stream of a WebSocket"),
+        ("stream+ws", "--rate", "--ramp says how fast"),
+        ("http", "--cacert", "--cacert is for TLS"),
+    ],
+)
+def test_options_of_another_protocol(protocol: str, option: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        options.check_target(TARGETS[protocol], ["--connections", option])
+
+
+@pytest.mark.parametrize("protocol", TARGETS)
+def test_options_of_each_protocol(protocol: str) -> None:
+    suited = {
+        "http": ["--rate", "--header", "--expect-body"],
+        "stream": ["--ramp", "--header", "--framing", "--expect-status"],
+        "tcp": ["--rate", "--line", "--expect-body"],
+        "ws": ["--rate", "--line", "--header", "--expect-body", "--insecure"],
+        "stream+ws": ["--ramp", "--line", "--header", "--first"],
+    }
+    chosen, is_secure = TARGETS[protocol], TARGETS[protocol].is_secure
+    options.check_target(chosen, [*suited[protocol], "--connections", "--json"], is_secure=is_secure)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ({"steps": ((1, 1),), "rate_per_s": 1}, "leave out --rate"),
+        ({"steps": ((1, 1),), "burst": 5}, "leave out --rate, --burst"),
+        ({"steps": ((1, 1),), "poisson": True}, "leave out --rate, --burst and --poisson"),
+        ({"poisson": True}, "--poisson needs a rate"),
+        ({"burst": 5}, "--burst needs a rate"),
+        ({"burst": 5, "rate_per_s": 1, "poisson": True}, "leave one out"),
+    ],
+)
+def test_schedules_that_contradict_themselves(schedule: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        options.pacing(**schedule)
+
+
+def test_the_tick_is_for_schedules_and_short() -> None:
+    assert plan(pacing=ConstantRate(5, 1), tick_s=0.000_25).tick_s == 0.000_25
+    assert plan().tick_s is None
+    with pytest.raises(UsageError, match="--tick needs a schedule: add --rate N"):
+        plan(tick_s=0.001)
+    for tick_s in (0.000_001, 0.2):
+        with pytest.raises(UsageError, match="--tick is out of range: from 10us to 100ms"):
+            plan(pacing=POISSON, tick_s=tick_s)
+
+
+def test_schedules() -> None:
+    assert options.pacing(seed=7) == ClosedLoop()
+    assert options.pacing(rate_per_s=5) == ConstantRate(5, 1)
+    assert options.pacing(rate_per_s=5, burst=3) == ConstantRate(5, 3)
+    assert options.pacing(rate_per_s=5, poisson=True, seed=7) == POISSON
+    assert options.pacing(steps=((1, 2), (3, 4))) == STAIRCASE
+
+
+def test_what_a_reply_must_be() -> None:
+    assert options.expected_reply() == ExpectedReply()
+    assert options.expected_reply(status=201, body="a", contains="é") == ExpectedReply(201, "a", "Ã©")
+    assert options.expected_reply(pattern="[0-9]") == ExpectedReply(matches="[0-9]")
+    others: list[dict[str, Any]] = [{"body": ""}, {"contains": "x"}]
+    for other in others:
+        with pytest.raises(UsageError, match="--expect-pattern excludes the other two"):
+            options.expected_reply(pattern="x", **other)
+    assert len(options.expected_reply(contains="x" * (1 << 20)).contains or "") == 1 << 20
+    with pytest.raises(UsageError, match="--expect-contains is longer than 1 MiB"):
+        options.expected_reply(contains="x" * (1 << 20) + "x")
+
+
+def test_what_the_messages_of_a_stream_must_be() -> None:
+    assert options.stream_messages() == StreamMessages()
+    assert options.stream_messages(
+        framing="line", first="Welcome: {id}", chunk="Chunk {k}", interval_s=2
+    ) == StreamMessages("line", "Welcome: {id}", "Chunk {k}", 2)
+    assert options.stream_messages(due_field="at ").due_field == "at "
+    with pytest.raises(UsageError, match="leave one out"):
+        options.stream_messages(interval_s=1, due_field="x")
+    with pytest.raises(UsageError, match="--chunk has a character that cannot be printed"):
+        options.stream_messages(chunk="a\udcff")
+
+
+def test_defaults() -> None:
+    assert [plan(protocol).connections for protocol in TARGETS] == [64, 100, 64, 64, 100]
+    assert plan().duration_s == 10
+    assert plan(requests=5).duration_s is None
+    assert plan(pacing=STAIRCASE).duration_s is None
+    requests = [plan(**fields).request for fields in ({}, {"body": b"x"}, {"body": b"x", "method": "PUT"})]
+    assert [request.method for request in requests if request] == ["GET", "POST", "PUT"]
+    assert (plan().line, plan("tcp").line, plan("tcp", line="30").line) == (None, "1", "30")
+
+
+def test_plans_that_cannot_be() -> None:
+    assert plan(threads=2, connections=2).threads == 2
+    with pytest.raises(UsageError, match="--threads 3 is more than 2 connections: each thread needs one"):
+        plan(threads=3, connections=2)
+    with pytest.raises(UsageError, match="--line is one line"):
+        plan("tcp", line="a\nb")
+
+
+def test_how_long_a_load_lasts_at_the_most() -> None:
+    assert options.max_duration_s(plan(pacing=STAIRCASE)) == 6
+    assert options.max_duration_s(plan(pacing=STAIRCASE, duration_s=3.0)) == 3
+    assert options.max_duration_s(plan(requests=5)) is None
+
+
+def test_parts_of_a_load() -> None:
+    whole = plan(pacing=POISSON, duration_s=10.0)
+    part = options.part(whole, 4, 3, 0.5)
+    assert (part.duration_s, part.pacing) == (2.5, PoissonRate(5, 10))
+    assert options.part(whole, 100, 0, 0.5).duration_s == 0.5
+    assert options.part(plan(requests=50), 10, 0, 0.5).requests == 5
+    assert options.part(plan(requests=5), 10, 0, 0.5).requests == 1
+    assert whole.pacing == POISSON
+
+
+def test_what_this_machine_cannot_do() -> None:
+    options.check_machine(plan(cpus=(0, 1)), [0, 1], 1024)
+    with pytest.raises(UsageError, match="CPU 2 cannot be used; usable here: 0, 1"):
+        options.check_machine(plan(cpus=(0, 1, 2)), [0, 1], 1024)
+    with pytest.raises(
+        UsageError, match=r"20,000 connections .* limit is 20,000 .* up to 19,932 connections fit"
+    ):
+        options.check_machine(plan(connections=20_000), [0], 20_000)
+    options.check_machine(plan(connections=19_932), [0], 20_000)
+
+
+def sent(load: LoadPlan) -> dict[str, Any]:
+    """The request as the probe reads it."""
+    request: dict[str, Any] = json.loads(LoadRequest(load).encode())
+    assert request["version"] == 1
+    fields: dict[str, Any] = request["load"]
+    return fields
+
+
+def test_an_http_request() -> None:
+    load = plan(
+        pacing=ConstantRate(10),
+        headers=(("Accept", "ü"),),
+        body="ü".encode(),
+        expect=ExpectedReply(201, contains="Ã©"),
+        cpus=(1,),
+        close=True,
+    )
+    assert sent(msgspec.structs.replace(load, addresses=("1.2.3.4:81",), progress_s=1.0)) == {
+        "protocol": "http",
+        "addresses": ["1.2.3.4:81"],
+        "connections": 64,
+        "cpus": [1],
+        "pacing": {"kind": "constant", "rate_per_s": 10},
+        "duration_s": 10,
+        "timeout_s": 5,
+        "stream": {},
+        "expect": {"status": 201, "contains": "Ã©"},
+        "progress_s": 1,
+        "request": {
+            "method": "POST",
+            "target": "/a?b",
+            "headers": [["Host", "h:81"], ["Accept", "Ã¼"]],
+            "body": "Ã¼",
+            "close": True,
+        },
+    }
+
+
+def test_a_host_on_the_command_line_replaces_the_targets_own() -> None:
+    assert plan(headers=[("hOST", "x")]).request == HttpRequest(target="/a?b", headers=(("hOST", "x"),))
+
+
+def test_other_requests() -> None:
+    tcp = sent(plan("tcp", line="3ü", expect=ExpectedReply(equals="832040")))
+    assert (tcp["line"], tcp["expect"]) == ("3Ã¼", {"equals": "832040"})
+    assert "request" not in tcp
+    messages = StreamMessages(first="Welcome: {id}", chunk="Chunk {k} for {id}", interval_s=2)
+    stream = sent(plan("stream", stream=messages, ramp_per_s=50.0, timeout_s=3.0))
+    assert stream["stream"] == {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 2}
+    assert (stream["ramp_per_s"], stream["timeout_s"]) == (50, 3)
+    assert stream["pacing"] == {"kind": "closed"}
+    assert not stream.keys() & {"line", "requests"}
+
+
+def test_keys_of_requests_are_in_the_contract() -> None:
+    document = ROOT / "docs" / "PROTOCOL.md"
+    page = document.read_text(encoding="utf-8").split("### Load\n")[1]
+    for struct in (LoadPlan, HttpRequest, ExpectedReply, StreamMessages):
+        for key in struct.__struct_fields__:
+            assert f"`{key}`" in page or f'"{key}"' in page, key

@@ -1,0 +1,160 @@
+"""Requests that differ: placeholders, several targets, redirects; and the forms in which loads are shown."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ringside.load import options, target, templates
+from ringside.probe.protocol import Templates, WeightedTarget
+from tests.support.command_line import load_document, ringside
+
+FEW = ("--requests", "12", "--connections", "2")
+
+
+@pytest.fixture
+def values(workplace: Path) -> str:
+    (workplace / "users.csv").write_text('user,"key"\nann,"1,5"\nbób smith,k2\n', encoding="utf-8-sig")
+    return "users.csv"
+
+
+def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None:
+    path = f"{http}/head/{{n}}/{{random:7:7}}/{{user}}"
+    requests = (path, *FEW, "--values", values, "--header", "X-Key: {key}", "--connections", "1")
+    for pattern in (
+        r"(?s)GET /head/\d+/7/(ann|b%C3%B3b%20smith) HTTP.*",
+        r"(?s).*X-Key: (1,5|k2)\n.*",
+    ):
+        load = load_document(*requests, "--expect-pattern", pattern)
+        assert (load["errors"], load["requests"]) == ({}, 12), pattern
+    # The server sends the body back. JSON around a placeholder is text.
+    body = '{"a": {"n": {n}, "user": "{user}", "raw": {{me}}}}'
+    pattern = r'\{"a": \{"n": \d+, "user": "(ann|b\xc3\xb3b smith)", "raw": \{me\}\}\}'
+    load = load_document(f"{http}/", *FEW, "--values", values, "--body", body, "--expect-pattern", pattern)
+    assert (load["errors"], load["requests"]) == ({}, 12)
+    text = "{n} {{id}} {{{user}"
+    load = load_document(f"{http}/", *FEW, "--literal", "--body", text, "--expect-body", text)
+    assert (load["errors"], load["requests"]) == ({}, 12)
+    load = load_document(f"{http}/head/{{n}}", *FEW, "--literal", "--expect-contains", "/head/{n} ")
+    assert load["errors"] == {}
+
+
+def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
+    tcp = f"tcp://127.0.0.1:{ports[1]}"
+    load = load_document(tcp, *FEW, "--line", "{random:41:42}", "--seed", "5", "--expect-pattern", "4[23]")
+    assert (load["errors"], load["requests"]) == ({}, 12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["http://h/{usr}", "--values", "users.csv"], "{usr} in the path; did you mean {user}?"),
+        (
+            ["http://h/", "--body", "{naem}"],
+            "no value for {naem} in --body; known: {n}, {id}, {random:1:100}",
+        ),
+        (["http://h/", "--body", "{naem}"], "To send the braces, write {{naem}} or add --literal"),
+        (["http://h/", "--header", "A: {ids}"], "{ids} in --header; did you mean {id}?"),
+        (["http://h/{random:9:1}"], "{random:9:1} in the path: write it as {random:1:100}"),
+        (["http://h/{random}"], "{random} in the path: write it as {random:1:100}"),
+        (["tcp://h:1", "--line", "{k}"], "no value for {k} in --line"),
+        (["http://h/", "--values", "users.csv"], "no column is used: write {user} in the request"),
+        (["http://h/", "--values", "none.csv"], "--values none.csv cannot be read"),
+        (["http://h/", "--values", "empty.csv"], "has no values"),
+        (["http://h/", "--values", "names.csv"], "the column `id` needs another name"),
+        (["http://h/", "--values", "twice.csv"], "the column `a` needs another name"),
+        (["http://h/{a}", "--values", "ragged.csv"], "line 3 has 1 values for 2 columns"),
+        (["http://h/{a}", "--values", "latin.csv"], "is not UTF-8"),
+        (["http://h/{a}", "--values", "quote.csv"], "line 2 is no CSV"),
+        (
+            ["http://h/", "--header", "A: {a}", "--values", "lines.csv"],
+            "has a line break, which --header cannot",
+        ),
+        (["http://h/{a}", "--values", "lines.csv", "--literal"], "leave out --values"),
+        (["http://h/{n}", "--seed", "1"], "--seed is for --poisson, {random:…} or --vs"),
+        (["http://h/", "http://i/"], "http://i/ is not on h: several targets share"),
+        (["http://h/", "tcp://h:80"], "several targets are for http://"),
+        (["http://h/", "http://h/b", "--vs", "http://h/c"], "--vs compares two targets"),
+        (["http://h/", "http://h/b", "--weights", "1"], "--weights has 1 number for 2 targets"),
+        (["http://h/", "--weights", "1,0"], "'1,0' is not a list of weights: write it as 3,1"),
+        (["http://h/", "--vs", "http://h/", "--csv"], "--csv is for one load: leave out --vs"),
+        (["http://h/", "--json", "--csv"], "--json and --csv exclude each other"),
+        (["http://h/", "--json", "--time-unit", "us"], "--time-unit is for the table and --csv"),
+        (["stream+http://h/", "--follow-redirects"], "--follow-redirects is not for a stream"),
+        (["tcp://h:1", "--follow-redirects"], "--follow-redirects is not for a tcp target"),
+    ],
+)
+def test_mistakes_in_requests(
+    complaint: Callable[..., str], values: str, arguments: list[str], message: str
+) -> None:
+    for name, text in {
+        "empty": "a,b\n",
+        "names": "a,id\n1,2\n",
+        "twice": "a,a\n1,2\n",
+        "ragged": "a,b\n1,2\n3\n",
+        "quote": 'a,b\n1,"2\n',
+        "lines": 'a\n"1\n2"\n',
+    }.items():
+        Path(f"{name}.csv").write_text(text)
+    Path("latin.csv").write_bytes(b"a\n\xe9\n")
+    assert message in complaint("load", *arguments)
+
+
+def test_plans_without_placeholders_have_no_templates() -> None:
+    http, stream = target.parse("http://h/?a={%22n%22:1}"), target.parse("stream+http://h/{id}")
+    plan = options.load_plan(http, body=b'{"a": {}}')
+    assert plan.templates is None
+    assert options.load_plan(stream).templates is None
+    plan = options.load_plan(http, headers=(("A", "{n}"),), seed=3)
+    assert plan.templates == Templates(seed=3)
+    file = templates.ValuesFile("x.csv", ("a", "b"), (("1", "ü"), ("3", "4")))
+    plan = options.load_plan(http, body=b"{b}", values=file)
+    assert plan.templates == Templates(columns=("b",), rows=(("\xc3\xbc",), ("4",)))
+
+
+def test_weights_are_as_small_as_they_can_be() -> None:
+    targets, weights = target.parse_several(["http://h/a", "http://h/b?c=3"], [40, 10])
+    plan = options.load_plan(targets[0], others=targets[1:], weights=weights)
+    assert plan.request
+    assert plan.request.targets == (WeightedTarget("/a", 4), WeightedTarget("/b?c=3", 1))
+    assert target.combined(targets).text == "http://h/a + http://h/b?c=3"
+
+
+def test_several_targets_have_a_result_each(http: str) -> None:
+    mix = (f"{http}/a", f"{http}/missing", "--weights", "2,1", *FEW)
+    load = load_document(*mix)
+    assert load["target"] == f"{http}/a + {http}/missing"
+    assert (load["requests"], load["errors"], load["statuses"]) == (8, {"status": 4}, {"200": 8, "404": 4})
+    first, second = load["targets"]
+    assert (first["target"], first["weight"], first["requests"]) == (f"{http}/a", 2, 8)
+    assert first["latency_ms"]["max"] <= load["latency_ms"]["max"]
+    assert (second["requests"], second["errors"], second["statuses"]) == (0, {"status": 4}, {"404": 4})
+    assert second["latency_ms"] is None
+    shown = ringside("load", *mix, "--time-unit", "us").stdout
+    assert "Targets, latency in microseconds" in shown
+    assert "Times in microseconds" in shown
+    assert f"{http}/missing" in shown
+    rows = list(csv.DictReader(ringside("load", *mix, "--csv", "--time-unit", "s").stdout.splitlines()))
+    assert [row["target"] for row in rows] == [f"{http}/a", f"{http}/missing", "total"]
+    assert [row["weight"] for row in rows] == ["2", "1", "3"]
+    assert [row["requests"] for row in rows] == ["8", "0", "8"]
+    assert [row["errors"] for row in rows] == ["0", "4", "4"]
+    assert 0 < float(rows[2]["latency_p50_s"]) <= float(rows[2]["latency_max_s"])
+    assert rows[1]["latency_p50_s"] == ""
+
+
+def test_one_target_as_csv(http: str) -> None:
+    (row,) = csv.DictReader(ringside("load", f"{http}/", *FEW, "--csv").stdout.splitlines())
+    assert (row["target"], row["outcome"], row["requests"]) == (f"{http}/", "ok", "12")
+    assert float(row["latency_p99_9_ms"]) > 0
+    assert row["intended_rate_per_s"] == ""
+
+
+def test_redirects_within_the_server(http: str) -> None:
+    load = load_document(f"{http}/elsewhere", *FEW, "--follow-redirects", status=1)
+    assert (load["errors"], load["statuses"]) == ({"status": 12}, {"302": 12, "404": 12})
+    load = load_document(f"{http}/elsewhere", *FEW, "--follow-redirects", "--expect-status", "404")
+    assert (load["errors"], load["requests"]) == ({}, 12)

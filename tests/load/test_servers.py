@@ -1,0 +1,336 @@
+"""Loads on servers that people use: no request may fail, whatever each of them makes of the protocols that it
+speaks. h2 is HTTP/2 without TLS, which the client has to know; h2s is HTTP/2 that ALPN has chosen."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.measure.plain_server import free_port
+from ringside.probe.process import find_probe
+from tests.support import TESTS
+
+HERE = TESTS / "http_servers"
+COUNT, SOAK_COUNT = 2_000, 100_000
+LARGE = "x" * 100_000
+
+NGINX = """
+daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors;
+events {{ worker_connections 256; }}
+http {{
+    access_log off; keepalive_timeout {idle}s; keepalive_requests 5; root {folder};
+    client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+    uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+    server {{
+        listen 127.0.0.1:{port}{listen};
+        {tls}
+        location /hello {{ return 200 hello; }}
+        location /trailers {{ return 200 hello; add_trailer X-Checksum 5; }}
+        location /204 {{ return 204; }}
+        location /304 {{ return 304; }}
+        location /moved {{ return 302 /hello; }}
+        location /large {{ }}
+    }}
+}}
+"""
+
+
+TLS = "ssl_certificate {0}; ssl_certificate_key {1};"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What a server has to be: it speaks one protocol, with a certificate and its key where that is inside
+    TLS, and closes a kept connection after so many seconds without a request. It gets a new folder."""
+
+    folder: Path
+    protocol: str
+    idle_s: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A program that serves. `start` returns a command, and the port where the command does not print one.
+    `routes` are those of `http_servers` that it has, by protocol; a WebSocket has none."""
+
+    executables: tuple[str, ...]
+    start: Callable[[Instance], tuple[list[str], int | None]]
+    routes: dict[str, frozenset[str]]
+
+
+def _go(instance: Instance) -> tuple[list[str], None]:
+    built = subprocess.run(
+        ["go", "build", "-o", instance.folder / "server", HERE / "server.go"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "SetUnencryptedHTTP2" in built.stderr:
+        pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
+    assert built.returncode == 0, built.stderr
+    return [str(instance.folder / "server"), f"{instance.idle_s}s", *instance.files], None
+
+
+def _node(instance: Instance) -> tuple[list[str], None]:
+    words = [str(HERE / "server.js"), str(instance.idle_s), instance.protocol]
+    return ["node", *words, *instance.files], None
+
+
+def _inets(instance: Instance) -> tuple[list[str], None]:
+    subprocess.run(["erlc", "-o", instance.folder, HERE / "inets_server.erl"], check=True)
+    words = ["-noshell", "-pa", str(instance.folder), "-run", "inets_server", "main", str(instance.idle_s)]
+    return ["erl", *words, *instance.files], None
+
+
+def _nginx(instance: Instance) -> tuple[list[str], int]:
+    port, folder = free_port(), instance.folder
+    (folder / "large").write_text(LARGE)
+    options = {"http": "", "https": " ssl", "h2": " http2", "h2s": " ssl http2"}
+    tls = TLS.format(*instance.files) if instance.files else ""
+    text = NGINX.format(
+        folder=folder, port=port, idle=instance.idle_s, listen=options[instance.protocol], tls=tls
+    )
+    (folder / "nginx.conf").write_text(text)
+    return ["nginx", "-e", f"{folder}/errors", "-c", f"{folder}/nginx.conf"], port
+
+
+def _uvicorn(instance: Instance) -> tuple[list[str], int]:
+    port = free_port()
+    words = ["-m", "uvicorn", "asgi:app", "--app-dir", str(HERE), "--port", str(port), "--log-level", "error"]
+    words += ["--timeout-keep-alive", str(instance.idle_s)]
+    if instance.files:
+        words += ["--ssl-certfile", instance.files[0], "--ssl-keyfile", instance.files[1]]
+    return [sys.executable, *words], port
+
+
+def _hypercorn(instance: Instance) -> tuple[list[str], int]:
+    port = free_port()
+    words = ["-m", "hypercorn", f"{HERE}/asgi:app", "--bind", f"127.0.0.1:{port}", "--log-level", "ERROR"]
+    # After a thousand requests it would close a connection of HTTP/2 on which others are in flight.
+    (instance.folder / "hypercorn.toml").write_text("keep_alive_max_requests = 1_000_000_000\n")
+    words += ["--config", "hypercorn.toml", "--keep-alive", str(instance.idle_s)]
+    if instance.files:
+        words += ["--certfile", instance.files[0], "--keyfile", instance.files[1]]
+    return [sys.executable, *words], port
+
+
+def spoken(routes: frozenset[str], protocols: str) -> dict[str, frozenset[str]]:
+    """The routes by protocol. Bodies up to the end of the connection are of HTTP/1.1 alone."""
+    without = {"http": {""}, "https": {""}, "h2": {"open"}, "h2s": {"open"}, "ws": routes, "wss": routes}
+    return {protocol: routes - without[protocol] for protocol in protocols.split()}
+
+
+ALL = frozenset(["hello", "trailers", "bytes", "open", "204", "304", "moved", "hints", "echo", "large"])
+ASGI = ALL - {"trailers", "open", "hints"}
+SERVERS = {
+    "nginx": Server(
+        ("nginx",),
+        _nginx,
+        spoken(ALL - {"bytes", "open", "hints", "echo"}, "http https h2 h2s"),
+    ),
+    "go": Server(("go",), _go, spoken(ALL, "http https h2 h2s")),
+    "nodejs": Server(("node",), _node, spoken(ALL, "http https h2 h2s")),
+    "uvicorn": Server((sys.executable,), _uvicorn, spoken(ASGI, "http https ws wss")),
+    "hypercorn": Server(
+        (sys.executable,),
+        _hypercorn,
+        spoken(ASGI, "http https ws wss") | spoken(ASGI | {"hints"}, "h2 h2s"),
+    ),
+    "inets": Server(("erl", "erlc"), _inets, spoken(ASGI, "http https")),
+}
+
+
+def each(*protocols: str) -> pytest.MarkDecorator:
+    """Every server with every one of these protocols that it speaks."""
+    pairs = [
+        pytest.param(name, protocol, id=f"{name}-{protocol}")
+        for name, server in SERVERS.items()
+        for protocol in protocols
+        if protocol in server.routes
+    ]
+    return pytest.mark.parametrize(("name", "protocol"), pairs)
+
+
+HTTP = "http", "https", "h2", "h2s"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server that runs, and how it is spoken to."""
+
+    port: int
+    protocol: str
+    routes: frozenset[str]
+    cacert: str
+
+
+@contextlib.contextmanager
+def served(name: str, protocol: str, folder: Path, certificates: Path, idle_s: int = 60) -> Iterator[Target]:
+    server = SERVERS[name]
+    for executable in server.executables:
+        if not shutil.which(executable):
+            pytest.skip(f"{executable} is not installed")
+    files = tuple(str(certificates / file) for file in ("own.pem", "own.key"))
+    inside_tls = protocol in ("https", "h2s", "wss")
+    words, port = server.start(Instance(folder, protocol, idle_s, files if inside_tls else ()))
+    with subprocess.Popen(
+        words, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout
+        try:
+            port = port or int(process.stdout.readline())
+            _await(process, port)
+            yield Target(port, protocol, server.routes[protocol], files[0])
+        finally:
+            # With its workers.
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _await(process: subprocess.Popen[str], port: int) -> None:
+    while process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.05)
+    pytest.fail(f"the server ended with status {process.returncode}")
+
+
+def load(target: Target, io: str, streams: int = 4, **plan: Any) -> dict[str, Any]:
+    """The outcome of a load without a fault. `streams`: of HTTP/2."""
+    host = f"127.0.0.1:{target.port}"
+    request = {"headers": [["Host", host], *plan.pop("headers", [])]} | plan.pop("request", {})
+    plan = {
+        "protocol": "ws" if target.protocol in ("ws", "wss") else "http",
+        "addresses": [host],
+        "connections": 8,
+        "timeout_s": 60,
+        "io": io,
+        "request": request,
+    } | plan
+    if target.protocol in ("https", "h2s", "wss"):
+        plan["tls"] = {"server_name": "127.0.0.1", "cacert": target.cacert}
+    if target.protocol in ("h2", "h2s"):
+        plan["http2"] = {"streams": streams}
+    text = json.dumps({"version": 1, "load": plan}) + "\n"
+    done = subprocess.run([find_probe()], input=text, capture_output=True, text=True, check=True)
+    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert outcome["outcome"] == "ok", outcome
+    assert outcome["errors"] == {}, outcome
+    return outcome
+
+
+def targets(routes: Sequence[str], count: int) -> list[dict[str, Any]]:
+    """All of them as often, but for `open`, each of which takes a port for a minute."""
+    rare = max(1, count // 1_000)
+    return [{"target": f"/{route}", "weight": 1 if route == "open" else rare} for route in routes]
+
+
+PACED = {"kind": "constant", "rate_per_s": 2_000.0}
+
+
+def drive(target: Target, io: str, count: int) -> int:
+    """So many requests, over all routes; returns how many were answered."""
+    if target.protocol in ("ws", "wss"):
+        return talk(target, io, count)
+    routes, answered = target.routes, 0
+
+    def some(share: float, names: Sequence[str], equals: str, **plan: Any) -> None:
+        nonlocal answered
+        names = [name for name in names if name in routes]
+        if not names:
+            return
+        number = round(count * share)
+        request = {"targets": targets(names, count)} | plan.pop("request", {})
+        outcome = load(target, io, requests=number, request=request, expect={"equals": equals}, **plan)
+        assert outcome["requests"] == number
+        answered += number
+
+    sent = {"method": "POST", "body": "y" * 3000}
+    # Without an echo the others have its share.
+    some(
+        0.4 if "echo" in routes else 0.5,
+        ["hello", "trailers", "bytes", "open", "moved", "hints"],
+        "hello",
+        request={"follow_redirects": True},
+    )
+    some(0.2, ["204", "304"], "")
+    some(0.2, ["hello", "204", "304", "large"], "", request={"method": "HEAD"})
+    some(0.1, ["echo"], "y" * 3000, request=sent, headers=[["Expect", "100-continue"]])
+    some(0.1, ["large"], LARGE, pacing=PACED)
+    return answered
+
+
+def talk(target: Target, io: str, count: int) -> int:
+    """So many messages over WebSockets, each of which comes back: texts, bytes, long ones."""
+    answered = 0
+    parts: list[tuple[float, str, dict[str, Any]]] = [
+        (0.5, "hello", {}),
+        (0.2, "\xff" * 3000, {}),
+        (0.1, "x" * 60_000, {}),
+        (0.2, "hello", {"pacing": PACED}),
+    ]
+    for share, message, plan in parts:
+        number = round(count * share)
+        outcome = load(target, io, requests=number, line=message, **plan)
+        assert outcome["requests"] == number
+        assert outcome["connections"]["opened"] == 8
+        answered += number
+    return answered
+
+
+@each(*HTTP, "ws", "wss")
+def test_two_thousand_requests_without_a_fault(
+    name: str, protocol: str, tmp_path: Path, certificates: Path
+) -> None:
+    with served(name, protocol, tmp_path, certificates) as target:
+        for io in ("epoll", "uring"):
+            assert drive(target, io, COUNT // 2) == COUNT // 2
+
+
+@pytest.mark.soak
+@each(*HTTP, "ws", "wss")
+def test_a_hundred_thousand_requests_without_a_fault(
+    name: str, protocol: str, tmp_path: Path, certificates: Path
+) -> None:
+    with served(name, protocol, tmp_path, certificates) as target:
+        for io in ("epoll", "uring"):
+            assert drive(target, io, SOAK_COUNT) == SOAK_COUNT
+
+
+@each(*HTTP)
+def test_kept_connections_that_a_server_closes_are_opened_again(
+    name: str, protocol: str, tmp_path: Path, certificates: Path
+) -> None:
+    """Each burst comes two seconds after the one before, on connections that were idle for a second."""
+
+    def burst(io: str) -> None:
+        outcome = load(
+            target,
+            io,
+            streams=1,
+            requests=16,
+            pacing={"kind": "constant", "rate_per_s": 4.0, "burst": 8},
+            request={"target": "/hello"},
+            expect={"equals": "hello"},
+        )
+        assert outcome["requests"] == 16
+        # Some servers keep a connection that never had a request, while others are opened.
+        assert outcome["connections"]["idle_closes"] >= 1
+        assert outcome["connections"]["opened"] > 8
+
+    with served(name, protocol, tmp_path, certificates, idle_s=1) as target, ThreadPoolExecutor() as both:
+        list(both.map(burst, ("epoll", "uring")))

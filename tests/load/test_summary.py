@@ -1,0 +1,179 @@
+"""A load's result for a person."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace as replace_target
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from rich.cells import cell_len
+from rich.console import Console
+
+from ringside.load import options, summary
+from ringside.load.result import LoadResult
+from ringside.load.target import Target
+from ringside.probe.protocol import LoadPlan
+from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, load_result, open_plan
+
+
+def shown(target: Target, plan: LoadPlan, result: LoadResult, width: int = 100) -> str:
+    file = io.StringIO()
+    summary.show(target, plan, result, Console(file=file, width=width, highlight=False, markup=False))
+    return file.getvalue()
+
+
+def test_a_closed_loop() -> None:
+    text = shown(HTTP, http_plan(), load_result())
+    for part in (
+        "closed loop, 64 connections, 2.00 s, 2 threads, epoll",
+        "100, 50.0 per second",
+        "200: 98, 302: 2",
+        "66 opened, at most 64 at one time, 4 closed by the server while idle",
+        "12.5 requests on average",
+        "4.00 KiB in, 2.00 KiB out",
+        "busiest thread 25% of a core, 100 µs of CPU per request, 4.00 MiB",
+        "io_uring: not permitted",
+        "coordinated omission",
+    ):
+        assert part in text, part
+    for part in ("service", "≥", "unfinished", "late  "):
+        assert part not in text, part
+
+
+def test_an_open_loop() -> None:
+    text = " ".join(shown(HTTP, open_plan(rate_per_s=65), load_result(**OPEN)).split())
+    for part in (
+        "open loop, 65 requests per second",
+        "100 of 130 intended, 50.0 per second of 65.0 intended (76.9%)",
+        "late 7 answered after the end",
+        "unfinished 23 without an answer",
+        "93.5 µs of CPU per request",
+        "latency ≥1.50 ≥2.00",
+        "service 3.00 4.00",
+        "schedule error 0.0150 0.0200",
+        "≥: 23 requests are unfinished",
+    ):
+        assert part in text, part
+    assert "coordinated omission" not in text
+    all_finished = shown(HTTP, open_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 0}))
+    assert "≥" not in all_finished
+    one = shown(HTTP, open_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 1}))
+    assert "≥: 1 request is unfinished" in one
+
+
+def test_polling_is_separate_from_work() -> None:
+    text = " ".join(shown(HTTP, open_plan(rate_per_s=60), load_result(cpu_share_most=0.9, **OPEN)).split())
+    assert "busiest thread 25% of a core, 65% more to poll for what is due next" in text
+    assert "to poll for" not in shown(HTTP, open_plan(rate_per_s=60), load_result(**OPEN))
+
+
+def test_streams() -> None:
+    streams = load_result(
+        messages=70, requests=0, histograms={"lateness": histogram()}, sequence={"gaps": 3, "swaps": 0}
+    )
+    text = shown(STREAM, options.load_plan(STREAM, ramp_per_s=50.0), streams)
+    for part in (
+        "100 streams, opened at 50 per second",
+        "70, 35.0 per second",
+        "messages missing",
+        "lateness",
+    ):
+        assert part in text, part
+    for part in ("answered", "in flight", "swaps", "coordinated omission"):
+        assert part not in text, part
+
+
+def test_a_load_that_failed_or_was_interrupted() -> None:
+    failed = load_result(outcome="load-failed", detail="no port")
+    assert "The load failed: no port" in shown(HTTP, http_plan(), failed)
+    interrupted = load_result(outcome="interrupted")
+    assert "Interrupted: these are the figures until then." in shown(HTTP, http_plan(), interrupted)
+
+
+def test_text_of_servers_and_of_the_engine_does_nothing() -> None:
+    bad = "\x1b[31m\n[bold]\u202e"
+    hostile = load_result(
+        outcome="load-failed",
+        detail=bad,
+        errors={bad: 3, "timeout": 1},
+        statuses={bad: 2},
+        warnings=[{"code": "x", "text": bad, "remedy": bad}],
+    )
+    text = shown(HTTP, http_plan(), hostile)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "[bold]" in text
+
+
+def test_errors_are_explained_the_most_frequent_first() -> None:
+    text = shown(HTTP, http_plan(), load_result(errors={"timeout": 2, "reset": 30, "send": 0}))
+    assert "errors       32, see below" in text
+    assert text.index("the server reset the connection") < text.index("no whole reply within --timeout")
+    assert "while a request was being sent" not in text
+
+
+def test_the_number_of_errors_is_written_alike_everywhere() -> None:
+    warning = {"code": "errors", "text": "errors: 1033; latencies include few", "remedy": "check their kinds"}
+    text = shown(HTTP, http_plan(), load_result(errors={"status": 1033}, warnings=[warning]))
+    assert "1033" not in text
+    assert "Errors: 1,033; latencies include" in text
+
+
+def test_no_tls_is_explained_by_what_the_target_asked_for() -> None:
+    failed = load_result(errors={"tls": 2})
+    assert "the server speaks TLS where HTTP was expected" in shown(HTTP, http_plan(), failed, 160)
+    secure = replace_target(HTTP, is_secure=True)
+    assert "the server does not speak TLS there" in shown(secure, http_plan(), failed, 160)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ({}, "closed loop, 64"),
+        ({"rate_per_s": 60}, "60 requests per second at even intervals"),
+        ({"rate_per_s": 60, "burst": 1}, "60 requests per second at even intervals"),
+        ({"rate_per_s": 60, "burst": 2000}, "60 requests per second in bursts of 2,000"),
+        ({"rate_per_s": 60, "poisson": True, "seed": 9}, "60 requests per second Poisson, seed 9"),
+        ({"steps": ((50, 0.5), (1000, 2))}, "open loop, 50/s for 0.5 s, 1,000/s for 2 s; 64"),
+    ],
+)
+def test_when_requests_were_due(schedule: dict[str, Any], expected: str) -> None:
+    assert expected in summary.how(HTTP, open_plan(**schedule), load_result())
+
+
+def test_the_tick_of_the_coarse_mode() -> None:
+    for schedule, expected in (
+        ({"rate_per_s": 60}, "60 requests per second at even intervals, sent every 250 µs; 64"),
+        ({"steps": ((50, 0.5),)}, "open loop, 50/s for 0.5 s, sent every 250 µs; 64"),
+    ):
+        plan = replace(open_plan(**schedule), tick_s=0.000_25)
+        assert expected in summary.how(HTTP, plan, load_result())
+
+
+def test_a_connection_for_each_request() -> None:
+    assert "a connection for each request" in summary.how(HTTP, http_plan(close=True), load_result())
+    assert "a connection for each request" not in summary.how(HTTP, http_plan(), load_result())
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_the_summary_fits(width: int) -> None:
+    text = shown(HTTP, open_plan(rate_per_s=60), load_result(errors={"timeout": 5}, **OPEN), width)
+    assert all(cell_len(line) <= width for line in text.splitlines())
+    assert "≥5.00" in text
+
+
+def test_bars() -> None:
+    drawn = summary.bars([(MS, 900), (2 * MS, 0), (10 * MS, 1)], 60)
+    assert len(drawn) == 11
+    assert drawn[0].startswith("   1 ms █████")
+    assert drawn[0].split()[-2:] == ["900", "99.89%"]
+    assert drawn[-1].split() == ["10", "ms", "▏", "1", "0.11%"]
+    assert summary.bars([], 60) == []
+    assert summary.bars([(0, 1)], 60)
+
+
+def test_the_plot_is_of_the_histogram_that_matters_most() -> None:
+    assert "Latency, up to" in shown(HTTP, http_plan(), load_result())
+    assert "up to" not in shown(HTTP, http_plan(), load_result(histograms={"lateness": histogram()}))

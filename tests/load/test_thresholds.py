@@ -1,0 +1,143 @@
+"""Thresholds of a load: how they are written, and what they are held against."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from ringside.load import thresholds
+from tests.support.command_line import ringside
+from tests.support.loads import MS, OPEN, histogram, load_result
+
+
+@pytest.mark.parametrize(
+    ("text", "figure", "sign", "limit", "unit"),
+    [
+        ("p99>200ms", "p99", ">", 200e6, "ns"),
+        (" p99.99 >= 1.5 s ", "p99.99", ">=", 1.5e9, "ns"),
+        ("p50<3us", "p50", "<", 3e3, "ns"),
+        ("max>7ns", "max", ">", 7, "ns"),
+        ("errors>1%", "errors", ">", 1, "%"),
+        ("errors>0", "errors", ">", 0, ""),
+        ("rate<=1000/s", "rate", "<=", 1000, "per second"),
+    ],
+)
+def test_conditions(text: str, figure: str, sign: str, limit: float, unit: str) -> None:
+    assert thresholds.parse(text) == thresholds.Threshold(text, figure, sign, limit, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("p99", "'p99' is no condition: write it in quotes, like 'p99>200ms'"),
+        ("p99=5ms", "is no condition"),
+        ("p99>>5ms", "is no condition"),
+        ("p9>5ms", "there is no figure `p9`; did you mean p9"),
+        ("rte<5", "there is no figure `rte`; did you mean rate?"),
+        ("p100>5ms", "there is no figure `p100`"),
+        ("p99.999>5ms", "there is no figure `p99.999`; did you mean p99.99?"),
+        ("p49>5ms", "there is no figure `p49`"),
+        ("xyz>5", "possible are p50, p90"),
+        (">5ms", "there is no figure ``"),
+        ("p99>", "has no number: write it like 'p99>200ms'"),
+        ("p99>soon", "has no number: write it like 'p99>200ms'"),
+        ("p99>200", "has no unit: write it like 'p99>200ms'"),
+        ("p99>20%", "has the unit `%`: write it like 'p99>200ms'"),
+        ("rate<5ms", "has the unit `ms`: write it like 'rate<1000'"),
+        ("errors>5ms", "has the unit `ms`: write it like 'errors>1%'"),
+        ("errors>101%", "is more than 100 %"),
+    ],
+)
+def test_mistakes_in_conditions(complaint: Callable[..., str], text: str, message: str) -> None:
+    assert message in complaint("load", "http://h/", "--fail-if", text)
+
+
+def value_of(text: str, **changed: object) -> float | None:
+    return thresholds.check(thresholds.parse(text), load_result(**changed)).value
+
+
+def test_figures_of_conditions() -> None:
+    # From the engine's summary: 1 to 7 milliseconds.
+    for figure, milliseconds in {
+        "min": 1,
+        "p50": 2,
+        "p90": 3,
+        "p95": 4,
+        "p99": 5,
+        "p99.9": 6,
+        "max": 7,
+    }.items():
+        assert value_of(f"{figure}>1ms") == milliseconds * MS
+    assert value_of("mean>1ms") == 1.5 * MS
+    # From the counts: 90 of a millisecond, 10 of seven.
+    assert value_of("p89.99>1ms") == MS
+    assert value_of("p90.01>1ms") == value_of("p99.99>1ms") == 7 * MS
+    assert value_of("rate<1") == 50
+    assert value_of("errors>0") == 0
+    assert value_of("errors>0", errors={"reset": 15, "timeout": 10}) == 25
+    assert value_of("errors>0%", errors={"reset": 15, "timeout": 10}) == 100 * 25 / 125
+    assert value_of("errors>0%", errors={"reset": 15}, late_requests=50, messages=85) == 100 * 15 / 250
+    nothing = {"requests": 0, "histograms": {}}
+    assert value_of("p99>1ms", **nothing) is value_of("errors>1%", **nothing) is None
+    stream = {"histograms": {"latency": histogram(), "lateness": histogram(10 * MS)}}
+    assert value_of("p50>1ms", **stream) == 20 * MS
+
+
+@pytest.mark.parametrize(
+    ("text", "is_crossed"),
+    [
+        ("p99>4ms", True),
+        ("p99>5ms", False),
+        ("p99>=5ms", True),
+        ("p99<5ms", False),
+        ("p99<=5ms", True),
+        ("p99<6ms", True),
+    ],
+)
+def test_sides_of_a_limit(text: str, is_crossed: bool) -> None:
+    check = thresholds.check(thresholds.parse(text), load_result())
+    assert check.is_crossed is is_crossed
+    assert check.document()["crossed"] is is_crossed
+
+
+def test_sentences() -> None:
+    def sentence(text: str, **changed: object) -> str:
+        return thresholds.check(thresholds.parse(text), load_result(**changed)).sentence()
+
+    assert sentence("p99>4ms") == "p99 is 5.00 ms, above 4.00 ms (--fail-if 'p99>4ms')"
+    assert sentence("p99>4ms", **OPEN).startswith("p99 is at least 5.00 ms")
+    assert sentence("rate<60") == "rate is 50 per second, below 60 per second (--fail-if 'rate<60')"
+    assert sentence("errors>1%", errors={"reset": 25}) == "errors are 20 %, above 1 % (--fail-if 'errors>1%')"
+    assert "max was not measured" in sentence("max>1s", histograms={})
+
+
+def test_a_load_that_crosses_thresholds(http: str) -> None:
+    arguments = (f"{http}/", "--requests", "20", "--connections", "2")
+    done = ringside("load", *arguments, "--fail-if", "p99>1ns", "--fail-if", "rate<0.001", status=1)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("ringside: p99 is ")
+    assert "above 1.00 ns (--fail-if 'p99>1ns')" in line
+    assert "Times in milliseconds" in done.stdout
+    fine = ringside("load", *arguments, "--fail-if", "max>1000s", "--fail-if", "errors>0", "--json")
+    checks = json.loads(fine.stdout)["thresholds"]
+    assert [(check["figure"], check["unit"], check["crossed"]) for check in checks] == [
+        ("max", "ms", False),
+        ("errors", "", False),
+    ]
+    assert checks[0]["limit"] == 1_000_000
+    assert fine.stderr == ""
+
+
+def test_thresholds_of_a_load_that_fails(http: str) -> None:
+    arguments = (f"{http}/missing", "--requests", "20", "--connections", "2", "--json")
+    done = ringside("load", *arguments, "--fail-if", "p99.99>1000s", "--fail-if", "errors>50%", status=1)
+    assert [check["value"] for check in json.loads(done.stdout)["thresholds"]] == [None, 100]
+    assert "p99.99 was not measured, since nothing was answered" in done.stderr
+    assert "errors are 100 %, above 50 %" in done.stderr
+
+
+def test_thresholds_are_for_one_target(complaint: Callable[..., str]) -> None:
+    message = complaint("load", "http://h/", "--vs", "http://h/b", "--fail-if", "p99>1s")
+    assert "--fail-if is for one load: leave out --vs" in message

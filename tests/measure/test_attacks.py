@@ -1,0 +1,317 @@
+"""Programs that attack the probe, the run or each other: each is a mode of tests/fakes, and none may hang a
+trial, forge a figure, or outlive its end (docs/RELIABILITY.md)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.errors import ProbeError
+from ringside.measure.executor import LocalExecutor
+from ringside.probe import orphans
+from ringside.probe.process import Probe
+from ringside.probe.protocol import (
+    HttpRequest,
+    LoadPlan,
+    NamedLoad,
+    Phase,
+    Sample,
+    Service,
+    Started,
+    Step,
+    TrialMessage,
+    TrialOutcome,
+)
+from tests.measure.test_executor import both_ways, outcome, request
+from tests.support.ordinary_user import NOBODY, as_ordinary_user
+from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
+
+
+def attack(how: str, **more: Any) -> list[TrialMessage]:
+    changes = {key: more.pop(key) for key in ("cpus", "cgroup", "namespaces") if key in more}
+    return LocalExecutor().trial(msgspec.structs.replace(request(how, **more), **changes))
+
+
+def last(messages: list[TrialMessage]) -> TrialOutcome:
+    (*_, final) = messages
+    assert isinstance(final, TrialOutcome)
+    return final
+
+
+def has_own_namespaces(messages: list[TrialMessage]) -> bool:
+    (started,) = (each for each in messages if isinstance(each, Started))
+    return not any(each.startswith("namespaces") for each in started.missing)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("terminates-the-probe", "SIGTERM to the probe from process"),
+        ("interrupts-the-probe", "SIGINT to the probe from process"),
+        ("terminates-the-probe-and-ends", "SIGTERM to the probe from "),
+        (
+            "has-the-kernel-signal-the-probe",
+            "SIGTERM to the probe from a sender that the kernel does not name",
+        ),
+        ("signals-the-probe-as-somebody-else", "SIGTERM to the probe from a sender that the kernel does not"),
+        ("blinds-the-probe", "SIGCONT to the probe from process"),
+        ("limits-the-probe", "the probe's limits were changed: file size"),
+        ("slows-the-probe", "the probe's scheduling was changed"),
+        ("makes-the-probe-idle", "the probe's scheduling was changed"),
+    ],
+)
+def test_interference_is_recorded_and_changes_nothing(how: str, text: str, namespaces: str) -> None:
+    final = last(attack(how, namespaces=namespaces))
+    assert (final.outcome, final.detail) == ("ok", "")
+    assert len(final.interference) == 1
+    assert text in final.interference[0]
+
+
+def test_an_honest_program_interferes_with_nothing() -> None:
+    assert last(attack("good")).interference == ()
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("how", ["moves-the-probe", "moves-a-thread-of-the-probe"])
+@both_ways
+def test_a_probe_that_was_moved(how: str, namespaces: str) -> None:
+    final = last(attack(how, namespaces=namespaces))
+    assert final.interference == ("the probe was moved to other CPUs",)
+
+
+@both_ways
+def test_ringside_cannot_be_stopped(namespaces: str) -> None:
+    messages = attack("stops-ringside", namespaces=namespaces)
+    stopped = not has_own_namespaces(messages)
+    assert last(messages).outcome == "ok"
+    assert last(messages).interference == (("ringside was stopped by a signal",) if stopped else ())
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("how", ["takes-all-cpus", "takes-all-cpus-in-a-thread"])
+def test_cpus_that_were_not_given(how: str) -> None:
+    final = last(attack(how, cpus=(min(os.sched_getaffinity(0)),)))
+    assert final.outcome == "wrong-evidence"
+    assert "took other CPUs than the" in final.detail
+
+
+def test_figures_cannot_be_forged() -> None:
+    messages = attack("writes-to-the-probe")
+    assert last(messages).outcome == "ok"
+    assert [each.name for each in messages if isinstance(each, Phase)] == ["spawn", "relay"]
+    messages = attack("reads-the-probes-memory")
+    assert [each.name for each in messages if isinstance(each, Phase)] == ["spawn", "relay"]
+
+
+# Writes messages into all files of ringside, of the probe, and of who started them.
+FORGES = """
+for process in $PPID {ringside}; do
+    for file in /proc/$process/fd/*; do
+        echo '{{"type":"phase","t_ns":1,"name":"forged","ns":1}}' > $file
+    done
+done 2>/dev/null
+test -e /proc/{ringside} && echo visible
+id -u
+"""
+
+
+def forged_names(probe: str, namespaces: str) -> list[Any]:
+    script = FORGES.format(ringside=os.getpid())
+    changes = {"argv": ("sh", "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
+    messages = Probe(probe).trial(msgspec.structs.replace(request("good"), **changes))
+    names = [each.name for each in messages if isinstance(each, Phase)]
+    return [names, has_own_namespaces(messages), *last(messages).stdout_tail.split()]
+
+
+@both_ways
+def test_an_ordinary_user_cannot_forge_figures(readable_probe: str, namespaces: str) -> None:
+    names, is_hidden, *seen = as_ordinary_user(forged_names, readable_probe, namespaces)
+    assert names == []
+    assert seen == ([] if is_hidden else ["visible"]) + [str(NOBODY if os.geteuid() == 0 else os.geteuid())]
+
+
+# Three children, one after the other, that compute for 200 ms each, and are waited for by nobody.
+LEAVES_CHILDREN = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(3):
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        while time.process_time() < 0.2:
+            pass
+        os._exit(0)
+    os.close(write_end)
+    os.read(read_end, 1)
+"""
+
+
+@both_ways
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_cpu_time_of_children_that_nobody_waits_for(cgroup: str, namespaces: str) -> None:
+    """It is in the cgroup's account. Without one it is that of the last sample of each, with a warning."""
+    program = msgspec.structs.replace(
+        request("good"), argv=(sys.executable, "-S", "-E", "-c", LEAVES_CHILDREN), expect=None, awaits=()
+    )
+    messages = LocalExecutor().trial(msgspec.structs.replace(program, cgroup=cgroup, namespaces=namespaces))
+    final = last(messages)
+    cpu_ns = (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)
+    assert final.outcome == "ok"
+    if final.cpu_source == "cgroup":
+        assert final.interference == ()
+        assert cpu_ns > 550_000_000
+    else:
+        assert cgroup == "off" or not any(isinstance(each, Started) and each.cgroup for each in messages)
+        # More than those of one, whatever a busy host leaves to samples.
+        assert cpu_ns > 250_000_000
+        assert cpu_ns >= max(each.cpu_ns for each in messages if isinstance(each, Sample))
+        assert final.interference[0].startswith("children ended that nobody waited for: ")
+
+
+def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
+    messages = attack("leaves-its-cgroup")
+    if not any(isinstance(each, Started) and each.cgroup for each in messages):
+        pytest.skip("no cgroup can be made here")
+    final = last(messages)
+    assert final.outcome == "ok"
+    assert final.cpu_source == "rusage"
+    # It computes for 300 ms, of which a busy host may give it a part.
+    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 100_000_000
+    assert "left the trial's cgroup" in final.interference[0]
+    # The samples have it too.
+    assert max(each.cpu_ns for each in messages if isinstance(each, Sample)) > 50_000_000
+
+
+@pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])
+def test_a_probe_in_namespaces_of_its_own_cannot_be_ended(how: str) -> None:
+    if not has_own_namespaces(attack("good")):
+        pytest.skip("no namespaces can be made here")
+    final = last(attack(how))
+    # Such signals have no effect on the first process of a namespace.
+    assert (final.outcome, final.detail, final.interference) == ("ok", "", ())
+
+
+@pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_a_probe_that_its_program_ends(how: str, cgroup: str) -> None:
+    before = orphans.children()
+    begun = time.monotonic()
+    with pytest.raises(ProbeError, match="stopped by a signal" if "stops" in how else "without an outcome"):
+        attack(how, cgroup=cgroup, namespaces="off")
+    # Not the wall limit, which is a minute.
+    assert time.monotonic() - begun < 20
+    assert orphans.children() <= before
+
+
+@pytest.mark.parametrize(
+    ("how", "detail"),
+    [
+        ("waits-unasked", "::await name='coffee' unasked"),
+        ("waits-again", "::await name='spawned' once more"),
+        ("prints-half-a-line", ""),
+        ("prints-a-phase-without-time", ""),
+        ("prints-no-number", ""),
+        ("prints-a-huge-number", ""),
+        ("prints-a-negative-time", ""),
+        ("prints-an-unknown-word", ""),
+        ("prints-a-million-characters", ""),
+        ("prints-no-utf-8", ""),
+        ("prints-escapes", ""),
+        ("prints-a-result-before", ""),
+        ("prints-another-result", ""),
+        ("prints-other-lines", ""),
+    ],
+)
+def test_lines_that_break_the_contract(how: str, detail: str) -> None:
+    final = last(attack(how))
+    assert final.outcome == "wrong-evidence", final
+    assert detail in final.detail
+    assert final.detail.isprintable()
+    assert len(final.detail) < 500
+
+
+@pytest.mark.parametrize(
+    "how", ["hangs-at-once", "hangs-while-working", "hangs-after-its-result", "stops-itself"]
+)
+def test_a_program_that_hangs_at_any_place(how: str) -> None:
+    assert last(attack(how, wall_s=1)).outcome == "timed-out"
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_floods(cgroup: str) -> None:
+    assert last(attack("forks-without-end", cgroup=cgroup)).outcome == "flooded"
+    assert last(attack("floods-stderr", cgroup=cgroup)).outcome == "flooded"
+    flooded = last(attack("starts-threads-without-end", cgroup=cgroup, threads=500))
+    assert flooded.outcome == "flooded"
+    assert "threads, the limit is 500" in flooded.detail
+
+
+def served(script: str, requests: int = 1) -> TrialOutcome:
+    """A server from a script, under a load of so many requests."""
+    load = LoadPlan("http", requests=requests, timeout_s=2, request=HttpRequest(headers=(("Host", "here"),)))
+    server = msgspec.structs.replace(
+        request("good"),
+        argv=(sys.executable, "-S", "-E", "-c", script),
+        expect=None,
+        service=Service(ready_s=10, idle_s=0.05, steps=(Step("only", (NamedLoad("all", load),)),)),
+    )
+    return last(LocalExecutor().trial(server))
+
+
+def test_the_port_of_somebody_else() -> None:
+    waits = "print('::ready port={}', flush=True)\nimport time; time.sleep(60)"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        foreign = served(waits.format(port))
+        assert foreign.outcome == "wrong-evidence"
+        assert foreign.detail == f"::ready names port {port}, which is another program's"
+    nobody = served(waits.format(port))
+    assert nobody.detail == f"::ready names port {port}, which has no listener on 127.0.0.1"
+
+
+RESETS = """
+import socket, struct
+listener = socket.create_server(('127.0.0.1', 0))
+print('::ready port=%d' % listener.getsockname()[1], flush=True)
+count = 0
+while True:
+    client, _ = listener.accept()
+    while client.recv(4096):
+        count += 1
+        if count % {every} == 0:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+            break
+        client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')
+    client.close()
+"""
+
+
+def test_requests_that_lose_their_connection() -> None:
+    dropped = served(RESETS.format(every=50), 500)
+    assert dropped.outcome == "load-failed"
+    assert "lost their connection before the answer" in dropped.detail
+    assert served(RESETS.format(every=10_000_000), 500).outcome == "ok"
+
+
+def test_no_privileges_can_be_gained() -> None:
+    script = "print([line for line in open('/proc/self/status') if line.startswith('NoNewPrivs')])"
+    plain = msgspec.structs.replace(request("good"), argv=(sys.executable, "-c", script), expect=None)
+    assert "NoNewPrivs:\\t1" in last(LocalExecutor().trial(plain)).stdout_tail
+    # A command of the user's own may be anything.
+    command = msgspec.structs.replace(plain, plain=True, awaits=())
+    assert "NoNewPrivs:\\t0" in last(LocalExecutor().trial(command)).stdout_tail
+
+
+def test_a_status_after_the_result() -> None:
+    final = last(attack("ends-with-another-status"))
+    assert (final.outcome, final.exit_status) == ("crashed", 7)
+
+
+def test_a_program_may_leave_its_stdin_unread() -> None:
+    assert outcome(request("never-reads-stdin")).outcome == "ok"

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.errors import UsageError
+from ringside.measure import plan
+from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
+from ringside.model.design import Experiment, Level, Point, Show
+from ringside.workloads import workload
+from ringside.workloads.fib import FIB
+from ringside.workloads.ring import RING
+from tests.support.points import point
+
+LEVELS = st.lists(st.integers(2, 1000), min_size=1, max_size=4, unique=True)
+
+
+def experiment(**factors: tuple[Level, ...]) -> Experiment:
+    return Experiment("x", "X", "ring", ("a", "b"), factors, "a", 3)
+
+
+def contender(entry: WorkloadEntry) -> Contender:
+    return Contender(
+        name="a",
+        folder=Path(),
+        title="",
+        model="",
+        queue="",
+        language="",
+        scheduler="",
+        parallel=False,
+        runtime=Runtime("r", ("r",), ("r",)),
+        builds=(),
+        workloads={"ring": entry},
+    )
+
+
+@given(nodes=LEVELS, messages=LEVELS)
+def test_every_combination_of_levels_is_a_point(nodes: list[int], messages: list[int]) -> None:
+    points = plan.points(experiment(nodes=tuple(nodes), messages=tuple(messages)), RING, cores=2)
+    assert [(point["nodes"], point["messages"]) for point in points] == [
+        (node, message) for node in nodes for message in messages
+    ]
+
+
+def test_defaults_fill_in_and_factors_keep_the_workloads_order() -> None:
+    (default,) = plan.points(experiment(messages=(5,)), RING, cores=2)
+    assert str(default) == "nodes=100 messages=5 mode=pipelined capacity=own trace=0 repeats=1 cores=1"
+
+
+def test_cores_are_resolved_and_levels_that_mean_the_same_are_one_point() -> None:
+    points = plan.points(experiment(cores=(1, "all")), RING, cores=2)
+    assert [point["cores"] for point in points] == [1, 2]
+    assert [point["cores"] for point in plan.points(experiment(cores=(1, "all")), RING, cores=1)] == [1]
+    walk = plan.points(experiment(cores=("walk",)), RING, cores=6)
+    assert [point["cores"] for point in walk] == [1, 2, 4, 6]
+
+
+def test_levels_that_are_given_twice_are_one_point() -> None:
+    points = plan.points(experiment(nodes=(3, "3", 4)), RING, cores=1)
+    assert [point["nodes"] for point in points] == [3, 4]
+
+
+def test_entries_of_at_stand_in_place_of_the_factors_levels() -> None:
+    base = Experiment(
+        "x",
+        "X",
+        "ring",
+        ("a",),
+        {"nodes": (2, 3), "messages": (5,)},
+        "a",
+        1,
+        at=({"nodes": 7}, {"messages": 9}, {"nodes": 3, "messages": 9}),
+    )
+    points = plan.points(base, RING, cores=1)
+    assert [(point["nodes"], point["messages"]) for point in points] == [(7, 5), (2, 9), (3, 9)]
+    # What the command line sets, it sets at all of them.
+    changed = plan.with_settings(base, {"nodes": ["4"]})
+    assert changed.at == ({}, {"messages": 9}, {"messages": 9})
+    points = plan.points(changed, RING, cores=1)
+    assert [(point["nodes"], point["messages"]) for point in points] == [(4, 5), (4, 9)]
+
+
+@pytest.mark.parametrize(
+    ("factor", "level", "message"),
+    [
+        ("nodes", "1", r"nodes=1 is out of range: 2 to 1000000"),
+        ("nodes", "abc", "nodes=abc: nodes must be an integer"),
+        ("messages", 0, "messages=0 is out of range"),
+        ("mode", "fast", "mode=fast is none of pipelined, token"),
+        ("trace", 2, "trace=2 is none of 0, 1"),
+        ("cores", "0", "cores=0 is out of range"),
+        ("cores", "3", "cores=3: only 2 CPUs are available"),
+        ("colour", 1, "has no factor `colour`; known: nodes, messages"),
+    ],
+)
+def test_bad_levels_are_refused_in_one_line(factor: str, level: Level, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        plan.points(experiment(**{factor: (level,)}), RING, cores=2)
+
+
+def test_levels_that_do_not_go_together_are_refused() -> None:
+    of = Experiment("x", "X", "fib", ("a",), {"load": ("single",), "clients": (2,)}, "a", 1)
+    with pytest.raises(UsageError, match="load=single has one client"):
+        plan.points(of, workload("fib"), cores=2)
+
+
+def test_settings_replace_levels() -> None:
+    changed = plan.with_settings(experiment(nodes=(2, 3)), {"nodes": ["7"], "mode": ["token"]})
+    (only,) = plan.points(changed, RING, cores=1)
+    assert only["nodes"] == 7
+    assert only["mode"] == "token"
+
+
+def test_blocks_and_until_are_replaced() -> None:
+    assert plan.with_blocks(experiment(), 9).blocks == 9
+    assert plan.with_until(experiment(), 0.02).until == 0.02
+
+
+def test_only_keeps_the_order_and_moves_the_baseline() -> None:
+    base = Experiment("x", "X", "ring", ("a", "b", "c"), {}, "a", 3)
+    assert plan.with_contenders(base, ["c", "b"]).contenders == ("b", "c")
+    assert plan.with_contenders(base, ["c", "b"]).baseline == "b"
+    assert plan.with_contenders(base, ["c", "a"]).baseline == "a"
+    assert plan.with_contenders(base, ["d", "a", "d"]).contenders == ("a", "d")
+    other = Experiment("x", "X", "ring", ("a", "b", "c"), {}, "c", 3)
+    assert plan.with_contenders(other, ["c", "a"]).baseline == "c"
+
+
+def test_only_keeps_the_ratios_of_those_who_take_part() -> None:
+    ratios = (("b", "a"), ("c", "a"), ("c", "b"))
+    base = Experiment("x", "X", "ring", ("a", "b", "c"), {}, "a", 3, show=Show(("hop_ns",), "nodes", ratios))
+    changed = plan.with_contenders(base, ["b", "c"])
+    assert changed.show == Show(("hop_ns",), "nodes", (("c", "b"),))
+
+
+def test_a_contenders_largest_level_is_a_reason() -> None:
+    limited = contender(WorkloadEntry(("x",), most={"nodes": 10}))
+    assert plan.past_limit(limited, "ring", Point((("nodes", 10),))) is None
+    assert plan.past_limit(limited, "ring", Point((("messages", 11),))) is None
+    reason = plan.past_limit(limited, "ring", Point((("nodes", 11),)))
+    assert reason == "past this contender's limit: nodes up to 10"
+
+
+def test_a_contenders_only_levels_are_a_reason_at_all_others() -> None:
+    limited = contender(WorkloadEntry(("x",), only={"mode": ("token",), "trace": (0, 1)}))
+    assert plan.past_limit(limited, "ring", Point((("mode", "token"),))) is None
+    assert plan.past_limit(limited, "ring", Point((("nodes", 5),))) is None
+    assert plan.past_limit(limited, "ring", Point((("trace", "1"),))) is None
+    reason = plan.past_limit(limited, "ring", Point((("mode", "pipelined"),)))
+    assert reason == "not for this contender: mode can be token only"
+    reason = plan.past_limit(limited, "ring", Point((("mode", "token"), ("trace", 2))))
+    assert reason == "not for this contender: trace can be 0, 1 only"
+
+
+def test_contenders_must_take_part_and_know_the_factors() -> None:
+    plan.check_contenders({"a": contender(WorkloadEntry(("x",), most={"nodes": 9}))}, RING)
+    with pytest.raises(UsageError, match="`a` takes no part in the workload `feed`"):
+        plan.check_contenders({"a": contender(WorkloadEntry(("x",)))}, workload("feed"))
+    for entry in (WorkloadEntry(("x",), most={"colour": 9}), WorkloadEntry(("x",), only={"colour": (9,)})):
+        with pytest.raises(UsageError, match="has no factor `colour`"):
+            plan.check_contenders({"a": contender(entry)}, RING)
+
+
+def test_a_machine_must_have_the_cores_of_every_point() -> None:
+    points = [point(RING, cores=2), point(RING, cores=4), point(RING, cores=1)]
+    plan.check_machine(points, RING, cpus=4, descriptors=0)
+    with pytest.raises(UsageError, match="needs 4 CPUs, and only 1 is available here"):
+        plan.check_machine(points, RING, cpus=1, descriptors=0)
+    with pytest.raises(UsageError, match="needs 4 CPUs, and only 3 are available here"):
+        plan.check_machine(points, RING, cpus=3, descriptors=0)
+
+
+def test_a_machine_must_lend_the_descriptors_of_every_point() -> None:
+    feed = workload("feed")
+    points = [point(feed, connections=connections) for connections in (10, 5000, 20)]
+    needed, hint = feed.descriptors(points[1])
+    assert needed > 5000
+    plan.check_machine(points, feed, cpus=4, descriptors=needed)
+    with pytest.raises(
+        UsageError, match=f"needs {needed:,} descriptors .* limit here is {needed - 1:,}:"
+    ) as no:
+        plan.check_machine(points, feed, cpus=4, descriptors=needed - 1)
+    assert hint in str(no.value)
+
+
+def test_the_command_line_chooses_goal_and_margin() -> None:
+    narrow = plan.with_until(experiment(), 0.02)
+    assert (narrow.until, narrow.until_decided) == (0.02, False)
+    decided = plan.with_until(narrow, "decided")
+    assert (decided.until, decided.until_decided) == (None, True)
+    end = plan.with_until(decided, "end")
+    assert (end.until, end.until_decided) == (None, False)
+    assert plan.with_margin(end, 0.0).margin == 0
+    # All else stays.
+    assert plan.with_margin(end, experiment().margin) == experiment()
+
+
+def test_added_contenders_come_last_and_once() -> None:
+    of = experiment(nodes=(2,))
+    added = plan.with_added(of, ["c", "a", "c"])
+    assert added == dataclasses.replace(of, contenders=("a", "b", "c"))
+
+
+def test_engines_are_for_servers_that_others_reach() -> None:
+    of = experiment()
+    assert plan.with_engines(of, 2, FIB) == dataclasses.replace(of, engines=2)
+    with pytest.raises(UsageError, match="programs of the workload `ring` get no load"):
+        plan.with_engines(of, 2, RING)
+    near, far = (contender(WorkloadEntry(("x",), host=host)) for host in (False, True))
+    assert "does not declare `host = true`" in plan.out_of_reach(near, "ring")
+    assert plan.out_of_reach(far, "ring") == ""
+
+
+def test_a_sandbox_changes_nothing_else() -> None:
+    of = experiment(nodes=(2,))
+    assert not of.sandbox
+    assert plan.in_sandbox(of) == dataclasses.replace(of, sandbox=True)

@@ -1,0 +1,516 @@
+"""Experiments prepared, begun and resumed, and the requests of their trials; all but the probe is real."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.catalogue.loader import Catalogue
+from ringside.cli import context
+from ringside.errors import CatalogueError, ProbeError, UsageError
+from ringside.measure import runner
+from ringside.measure.inputs import Inputs
+from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import Contender, Ready, Unavailable
+from ringside.model.design import Cell
+from ringside.model.results import Outcome, Run
+from ringside.probe.protocol import TrialMessage, TrialRequest
+from ringside.store import Store
+from ringside.store.plans import read_plan
+from tests.support.fake_contenders import PYTHON
+from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, resume, start
+from tests.support.runs import experiment as own_experiment
+
+
+@pytest.fixture
+def started(add_fake: Callable[..., None], add_experiment: Callable[..., None], workplace: Path) -> Started:
+    return partial(start, workplace, add_fake, add_experiment)
+
+
+# --- preparing ---
+
+
+class Recording(Quiet):
+    """An observer that remembers what is prepared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prepared: list[tuple[str, object]] = []
+
+    def on_prepare(self, contender: str) -> None:
+        self.prepared.append(("prepare", contender))
+
+    def on_build(self, contender: Contender) -> None:
+        self.prepared.append(("build", contender.name))
+
+    def on_prepared(self, contender: Ready | Unavailable) -> None:
+        self.prepared.append((type(contender).__name__, contender.contender.name))
+
+    def on_input(self, name: str, most_bytes: int) -> None:
+        self.prepared.append((name, most_bytes))
+
+
+@pytest.fixture
+def prepare(workplace: Path) -> Callable[..., runner.Prepared]:
+    def make(name: str, observer: Quiet | None = None, **changes: Any) -> runner.Prepared:
+        catalogue = Catalogue()
+        experiment = dataclasses.replace(catalogue.experiment(name), **changes)
+        tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), FakeExecutor(), observer or Quiet())
+        return runner.prepare(experiment, catalogue, *tools)
+
+    return make
+
+
+Prepare = Callable[..., runner.Prepared]
+Add = Callable[..., None]
+
+
+@pytest.fixture
+def pair(add_fake: Add, add_experiment: Add) -> None:
+    add_fake("one", "one")
+    add_fake("two", "two")
+    add_experiment("pair", "one", "two", blocks=3)
+
+
+def manifest_of(workplace: Path, name: str) -> Path:
+    return workplace / "contenders" / name / "contender.toml"
+
+
+def append(workplace: Path, name: str, text: str) -> None:
+    manifest = manifest_of(workplace, name)
+    manifest.write_text(manifest.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+BUILD = '\n[[build]]\ncommand = ["cp", "fake.py", "{build}"]\n'
+
+
+@pytest.mark.usefixtures("pair")
+def test_an_observer_sees_what_is_prepared(prepare: Prepare, workplace: Path) -> None:
+    append(workplace, "two", BUILD)
+    observer = Recording()
+    prepared = prepare("pair", observer)
+    assert observer.prepared == [
+        ("prepare", "one"),
+        ("Ready", "one"),
+        ("prepare", "two"),
+        ("build", "two"),
+        ("Ready", "two"),
+    ]
+    assert prepared.inputs == {}
+    assert prepared.unavailable() == {}
+
+
+def test_inputs_are_written_before_the_first_trial(
+    add_fake: Add, add_experiment: Add, prepare: Prepare, workplace: Path
+) -> None:
+    add_fake("one", "one")
+    manifest = manifest_of(workplace, "one")
+    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.batch]"))
+    add_experiment("solo", "one")
+    file = workplace / "experiments" / "solo.toml"
+    text = file.read_text().replace('"ring"', '"batch"')
+    file.write_text(text.replace("nodes = 4\nmessages = 5\n", "cases = [3, 4]\nsize = 2\n"))
+    observer = Recording()
+    prepared = prepare("solo", observer)
+    assert [name for name, _ in observer.prepared[2:]] == ["batch-3x2-seed1.txt", "batch-4x2-seed1.txt"]
+    assert {point["cases"]: input.path.name for point, input in prepared.inputs.items()} == {
+        3: "batch-3x2-seed1.txt",
+        4: "batch-4x2-seed1.txt",
+    }
+    executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
+    run = runner.begin(prepared, store, Catalogue(), executor, 5)
+    runner.conduct(run, prepared, store, executor, Quiet())
+    sizes = {input.size_bytes for input in prepared.inputs.values()}
+    assert {trial.input_bytes for trial in store.trials(run)} == sizes
+    # A run that goes on reads the same ones.
+    again = resume(run, workplace)
+    assert again.inputs == prepared.inputs
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"workload": "rings"}, "rings"),
+        ({"published": "no-such-source"}, "no-such-source"),
+        ({"contenders": ("one", "nobody")}, "nobody"),
+        ({"factors": {"cores": (3,)}}, "cores=3: only 2 CPUs are available"),
+    ],
+)
+@pytest.mark.usefixtures("pair")
+def test_what_an_experiment_names_is_checked(
+    prepare: Prepare, workplace: Path, changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(UsageError, match=reason):
+        prepare("pair", **changes)
+    assert not (workplace / "b").exists()
+
+
+@pytest.mark.usefixtures("pair")
+def test_what_is_to_be_shown_is_checked(prepare: Prepare) -> None:
+    experiment = Catalogue().experiment("pair")
+    for changes in ({"metrics": ("hops",)}, {"sweep": "hops"}):
+        with pytest.raises(UsageError, match="hops"):
+            prepare("pair", show=dataclasses.replace(experiment.show, **changes))
+    fine = dataclasses.replace(experiment.show, metrics=("hop_ns",), sweep="nodes")
+    assert prepare("pair", show=fine).experiment.show == fine
+
+
+@pytest.mark.usefixtures("pair")
+def test_descriptors_of_the_machine_are_checked(workplace: Path) -> None:
+    executor = FakeExecutor()
+    feed = own_experiment("feed-c10k", contenders=("one",), baseline="one")
+    manifest = manifest_of(workplace, "one")
+    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.feed]"))
+    assert runner.check(feed, Catalogue(), executor)
+    executor.most_descriptors = 1000
+    with pytest.raises(UsageError, match="descriptors in one process, and the limit here is 1,000"):
+        runner.check(feed, Catalogue(), executor)
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_sandbox_must_be_there(prepare: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringside.measure.sandbox.shutil.which", lambda program: None)
+    assert prepare("pair").contenders
+    with pytest.raises(UsageError, match="--sandbox needs bubblewrap"):
+        prepare("pair", sandbox=True)
+
+
+@pytest.mark.usefixtures("pair")
+def test_programs_run_in_a_sandbox(
+    prepare: Prepare, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringside.measure.sandbox.shutil.which", lambda program: f"/bin/{program}")
+    prepared = prepare("pair", sandbox=True)
+    executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
+    run = runner.begin(prepared, store, Catalogue(), executor, 5)
+    runner.conduct(run, prepared, store, executor, Quiet())
+    for request in executor.requests:
+        assert "/bin/bwrap" in request.argv[:3]
+        ready = prepared.contenders[argument(request, "how")]
+        assert isinstance(ready, Ready)
+        for folder in (ready.contender.folder, ready.build):
+            assert f"--ro-bind {folder} {folder}" in " ".join(request.argv)
+    maker = runner.ContenderTrials(run.seed, prepared, executor)
+    outside = maker.request(1, 0, Cell("one", prepared.points[0]), first=False)
+    assert outside.argv[0] != "/bin/bwrap"
+
+
+# --- manifests that are broken ---
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_broken_manifest_is_a_row_with_its_reason(prepare: Prepare, workplace: Path) -> None:
+    manifest_of(workplace, "two").write_text("title = 3\n", encoding="utf-8")
+    observer = Recording()
+    prepared = prepare("pair", observer)
+    assert observer.prepared[2:] == [("prepare", "two"), ("Unavailable", "two")]
+    two = prepared.contenders["two"]
+    assert isinstance(two, Unavailable)
+    assert "two/contender.toml" in two.reason
+    assert prepared.unavailable() == {Cell("two", prepared.points[0]): two.reason}
+    executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
+    run = runner.begin(prepared, store, Catalogue(), executor, 5)
+    assert runner.conduct(run, prepared, store, executor, Quiet())
+    (row,) = [trial for trial in store.trials(run) if trial.cell.contender == "two"]
+    assert (row.outcome, row.detail) == (Outcome.UNAVAILABLE, two.reason)
+    kept = read_plan(run).contenders["two"]
+    assert (kept.title, kept.unavailable, kept.files, kept.runtime, kept.content) == (
+        *("two", two.reason),
+        *({}, "", None),
+    )
+    assert (kept.model, kept.language, kept.queue, kept.scheduler, kept.parallel, kept.command) == (
+        *("", "", "", "", False),
+        (),
+    )
+
+
+@pytest.mark.usefixtures("pair")
+def test_without_a_manifest_that_can_be_read_there_is_no_run(prepare: Prepare, workplace: Path) -> None:
+    for name, title in (("one", "3"), ("two", "[]")):
+        manifest_of(workplace, name).write_text(f"title = {title}\n", encoding="utf-8")
+    # The first error.
+    with pytest.raises(CatalogueError, match="one/contender.toml"):
+        prepare("pair")
+
+
+# --- what a run keeps of its contenders ---
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_run_keeps_its_contenders_as_they_were(prepare: Prepare, workplace: Path) -> None:
+    folder = workplace / "contenders" / "one"
+    (folder / "large.bin").write_bytes(b"x" * (256 * 1024 + 1))
+    (folder / "fits.bin").write_bytes(b"\xff" * (256 * 1024))
+    prepared, store = prepare("pair"), Store(workplace / "s.sqlite")
+    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5)
+    kept = read_plan(run).contenders["one"]
+    one = prepared.contenders["one"]
+    assert isinstance(one, Ready)
+    assert (kept.version, kept.receipt, kept.executable, kept.content) == (
+        *(one.receipt.version, one.receipt.text, one.receipt.executable),
+        one.content,
+    )
+    assert (kept.title, kept.model, kept.language, kept.queue, kept.scheduler, kept.parallel) == (
+        *("A fake", "pretence", "Python", "none", "none"),
+        False,
+    )
+    assert (kept.kind, kept.runtime, kept.command[-1]) == ("idiomatic", "cpython", "how=one")
+    assert (kept.unavailable, kept.remedy, kept.log) == ("", "", "")
+    assert sorted(kept.files) == ["README.md", "attacks.py", "contender.toml", "fake.py", "fits.bin"]
+    sources = store.sources(list(kept.files.values()))
+    assert sources[kept.files["README.md"]] == "# one\n"
+    assert sources[kept.files["fits.bin"]] == "\ufffd" * (256 * 1024)
+    assert run.seed == 5
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_run_without_a_seed_gets_one(prepare: Prepare, workplace: Path) -> None:
+    prepared, store = prepare("pair"), Store(workplace / "s.sqlite")
+    seeds = {runner.begin(prepared, store, Catalogue(), FakeExecutor(), None).seed for _ in range(8)}
+    assert len(seeds) == 8
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert max(seeds) > 2**24
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_run_keeps_what_was_published_and_how_it_was_chosen(prepare: Prepare, workplace: Path) -> None:
+    prepared, store = prepare("pair", published="2007-ring-showdown"), Store(workplace / "s.sqlite")
+    chosen: Any = {"name": "pair", "seed": 5}
+    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5, selection=chosen)
+    kept = read_plan(run)
+    assert kept.published == Catalogue().published("2007-ring-showdown")
+    assert (kept.suite, kept.selection) == (None, chosen)
+    suite: Any = {"id": "x", **chosen}
+    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5, suite)
+    assert (read_plan(run).suite, read_plan(run).selection) == (suite, None)
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_build_that_failed_keeps_its_receipt_and_the_end_of_its_log(
+    prepare: Prepare, workplace: Path
+) -> None:
+    script = "seq 1 9999; exit 3"
+    append(workplace, "two", f'\n[[build]]\ncommand = ["sh", "-c", "{script}"]\n')
+    prepared, store = prepare("pair"), Store(workplace / "s.sqlite")
+    two = prepared.contenders["two"]
+    assert isinstance(two, Unavailable)
+    assert two.receipt
+    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5)
+    kept = read_plan(run).contenders["two"]
+    assert (kept.version, kept.receipt, kept.executable, kept.content) == (
+        *(two.receipt.version, two.receipt.text, two.receipt.executable),
+        None,
+    )
+    assert (kept.unavailable, kept.remedy) == (two.reason, two.remedy)
+    assert len(two.log) > 20_000
+    assert kept.log == two.log[-20_000:]
+
+
+# --- resuming ---
+
+
+def interrupted(started: Started) -> tuple[Store, Run]:
+    executor = FakeExecutor(interrupt_after=3)
+    prepared, store, run = started(executor)
+    with pytest.raises(KeyboardInterrupt):
+        runner.conduct(run, prepared, store, executor, Quiet())
+    return store, store.run(run.id)
+
+
+def test_only_runs_of_contenders_are_resumed_here(started: Started, workplace: Path) -> None:
+    _, run = interrupted(started)
+    experiment = {**run.plan["experiment"], "workload": "command"}
+    other = dataclasses.replace(run, plan={**run.plan, "experiment": experiment})
+    with pytest.raises(UsageError) as refused:
+        resume(other, workplace)
+    assert str(refused.value) == (
+        f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew"
+    )
+    of_cluster = dataclasses.replace(run, host={**run.host, "machines": {}})
+    with pytest.raises(UsageError) as refused:
+        resume(of_cluster, workplace)
+    assert str(refused.value) == f"run {run.id} began on a cluster: resume it with --on"
+
+
+def test_a_run_is_not_resumed_on_another_machine(started: Started, workplace: Path) -> None:
+    _, run = interrupted(started)
+    here = run.host["kernel"]
+    elsewhere = dataclasses.replace(run, host={**run.host, "kernel": "1.0", "cpus_usable": [0, 9]})
+    with pytest.raises(UsageError) as refused:
+        resume(elsewhere, workplace)
+    assert str(refused.value) == (
+        f"run {run.id} began on another machine (kernel 1.0, here {here}; cpus usable 0,9, here 0,1): resume "
+        "it there, or start a new run"
+    )
+
+
+def test_a_resumed_run_is_prepared_as_a_new_one(started: Started, workplace: Path) -> None:
+    _, run = interrupted(started)
+    observer = Recording()
+    tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), FakeExecutor(), observer)
+    prepared = runner.resume(run, Catalogue(), *tools)
+    assert observer.prepared == [("prepare", "one"), ("Ready", "one"), ("prepare", "two"), ("Ready", "two")]
+    kept = read_plan(run)
+    assert (prepared.experiment, prepared.points) == (kept.experiment, kept.points)
+    assert list(prepared.contenders) == ["one", "two"]
+
+
+def test_a_manifest_that_breaks_meanwhile_cannot_be_resumed(started: Started, workplace: Path) -> None:
+    _, run = interrupted(started)
+    manifest_of(workplace, "two").write_text("title = 3\n", encoding="utf-8")
+    with pytest.raises(CatalogueError, match="two/contender.toml"):
+        resume(run, workplace)
+
+
+def test_what_was_unavailable_stays_so(
+    started: Started, add_fake: Callable[..., None], workplace: Path
+) -> None:
+    """A broken manifest, and a runtime that is there by now: the run has rows for them already."""
+    for name in ("one", "two"):
+        add_fake(name, name)
+    manifest = manifest_of(workplace, "two")
+    whole = manifest.read_text()
+    manifest.write_text(whole.replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
+    _, run = interrupted(started)
+    reason = "needs nope-x 3.11 or newer: not found"
+    manifest.write_text(whole)
+    two = resume(run, workplace).contenders["two"]
+    assert isinstance(two, Unavailable)
+    assert (two.reason, two.remedy) == (reason, "install nope-x")
+    manifest.write_text("title = 3\n")
+    two = resume(run, workplace).contenders["two"]
+    assert isinstance(two, Unavailable)
+    assert "two/contender.toml" in two.reason
+
+
+# --- trials ---
+
+
+def test_a_source_that_changes_during_the_run_ends_the_contender(started: Started, workplace: Path) -> None:
+    class Changing(FakeExecutor):
+        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+            if len(self.requests) == 2 + 2:
+                (workplace / "contenders" / "one" / "fake.py").write_text("# changed\n", encoding="utf-8")
+            return super().trial(request, tick)
+
+    executor = Changing()
+    prepared, store, run = started(executor)
+    runner.conduct(run, prepared, store, executor, Quiet())
+    trials = store.trials(run)
+    changed = [trial for trial in trials if trial.outcome is Outcome.UNAVAILABLE]
+    # From the trial after the one in which it was changed.
+    assert {trial.cell.contender for trial in changed} == {"one"}
+    assert all(trial.detail.startswith("its sources have changed since the run began: ") for trial in changed)
+    assert all(trial.started_at and trial.block in (2, 3) for trial in changed)
+    assert [trial.outcome for trial in trials if trial.cell.contender == "two"] == [Outcome.OK] * 3
+
+
+def test_a_build_that_changes_during_the_run_is_made_anew(
+    started: Started, add_fake: Callable[..., None], workplace: Path
+) -> None:
+    for name in ("one", "two"):
+        add_fake(name, name)
+    append(workplace, "one", BUILD)
+
+    class Changing(FakeExecutor):
+        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+            if argument(request, "how") == "two":
+                for build in (workplace / "b").glob("one-*/fake.py"):
+                    build.write_text(f"# {len(self.requests)}\n", encoding="utf-8")
+            return super().trial(request, tick)
+
+    executor = Changing()
+    prepared, store, run = started(executor)
+    one = prepared.contenders["one"]
+    assert isinstance(one, Ready)
+    source = (one.contender.folder / "fake.py").read_bytes()
+    runner.conduct(run, prepared, store, executor, Quiet())
+    trials = [trial for trial in store.trials(run) if trial.cell.contender == "one"]
+    assert [trial.outcome for trial in trials] == [Outcome.OK] * 3
+    anew = [text for trial in trials if trial.report for text in trial.report.interference]
+    assert anew
+    # It was changed in a trial of `two`, or in its rehearsal.
+    assert set(anew) == {"its build was changed during the trial of `two`, and was made anew"}
+    # The next run makes it anew where it was changed after its last trial.
+    again = Toolchain(workplace / "b").prepare(one.contender)
+    assert again == one
+    assert (one.build / "fake.py").read_bytes() == source
+
+
+def test_requests_of_trials(started: Started) -> None:
+    executor = FakeExecutor()
+    prepared, _, run = started(executor)
+    maker = runner.ContenderTrials(run.seed, prepared, executor)
+    cell = Cell("one", prepared.points[0])
+    request = maker.request(2, 1, cell, first=True)
+    assert (request.cpus, request.probe_cpus, request.reference) == ((1,), (0,), True)
+    assert argument(request, "seed") == str(run.seed + 2)
+    assert request.limits.wall_s == prepared.experiment.limits.wall_s == 300.0
+    assert not maker.request(2, 1, cell, first=False).reference
+    rehearsal = maker.request(0, 0, cell, first=False)
+    assert (rehearsal.limits.wall_s, argument(rehearsal, "seed")) == (60.0, str(run.seed))
+    short = dataclasses.replace(
+        prepared,
+        experiment=dataclasses.replace(
+            prepared.experiment, limits=dataclasses.replace(prepared.experiment.limits, wall_s=5.0)
+        ),
+    )
+    maker = runner.ContenderTrials(run.seed, short, executor)
+    assert maker.request(0, 0, cell, first=False).limits.wall_s == 5.0
+    trial = maker.trial(2, 1, cell, first=False, tick=lambda: None)
+    assert (trial.block, trial.position, trial.cell, trial.cpus, trial.input_bytes) == (
+        2,
+        1,
+        cell,
+        (1,),
+        None,
+    )
+    assert trial.started_at
+
+
+def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Path) -> None:
+    catalogue, executor = context.catalogue(["mine=sleep {port}"]), FakeExecutor()
+    prepared = runner.prepare(
+        dataclasses.replace(catalogue.experiment("fib"), contenders=("mine",), baseline="mine"),
+        catalogue,
+        Toolchain(workplace / "b"),
+        Inputs(workplace / "i"),
+        executor,
+        Quiet(),
+    )
+    maker = runner.ContenderTrials(1, prepared, executor)
+    services = [
+        maker.request(block, 0, Cell("mine", prepared.points[0]), first=False).service for block in (0, 1)
+    ]
+    assert [service and service.ready_s for service in services] == [15.0, 60.0]
+
+
+def test_cells_of_unavailable_contenders_are_not_rehearsed(
+    started: Started, add_fake: Callable[..., None], workplace: Path
+) -> None:
+    for name in ("one", "two"):
+        add_fake(name, name)
+    append(workplace, "one", "most = { nodes = 3 }\n")
+    executor, quiet = FakeExecutor(), Quiet()
+    prepared, store, run = started(executor)
+    runner.conduct(run, prepared, store, executor, quiet)
+    assert [cell.contender for cell in quiet.warmed_up] == ["two"]
+
+
+def test_a_probe_that_fails_in_a_rehearsal_does_not_end_the_run(started: Started) -> None:
+    class Failing(FakeExecutor):
+        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+            messages = super().trial(request, tick)
+            if len(self.requests) <= 2:
+                raise ProbeError("out of paint")
+            return messages
+
+    executor = Failing()
+    prepared, store, run = started(executor)
+    assert runner.conduct(run, prepared, store, executor, Quiet())
+    assert [trial.outcome for trial in store.trials(run)] == [Outcome.OK] * 6

@@ -1,0 +1,286 @@
+"""The driver of the probe, with probes that fail, hang and talk nonsense."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ringside.errors import ProbeError
+from ringside.probe import privacy, process
+from ringside.probe.process import Probe, find_probe
+from ringside.probe.protocol import (
+    EngineMessage,
+    LoadOutcome,
+    LoadPlan,
+    LoadRequest,
+    Phase,
+    Started,
+    TrialOutcome,
+    TrialRequest,
+)
+from tests.support import probes
+from tests.support.probes import (
+    LOAD,
+    OUTCOME,
+    STARTED,
+    STARTS_CONTENDER,
+    TRIAL,
+    contender_is_alive,
+    printing,
+    script,
+)
+
+PHASE = '{"type":"phase","t_ns":1,"name":"relay","ns":7}'
+WAITS = "while :; do sleep 0.1; done\n"
+HANGS = f"trap '' INT TERM\n{WAITS}"
+
+
+def test_messages_come_as_types_the_outcome_last(tmp_path: Path) -> None:
+    messages = printing(tmp_path, STARTED, PHASE, OUTCOME).trial(TRIAL)
+    assert messages == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("ok")]
+
+
+def test_a_last_line_without_its_newline_counts(tmp_path: Path) -> None:
+    (tmp_path / "outcome").write_text(OUTCOME)
+    messages = Probe(script(tmp_path, "say outcome")).trial(TRIAL)
+    assert messages == [TrialOutcome("ok")]
+
+
+def test_messages_of_a_load_are_handed_on_as_they_come(tmp_path: Path) -> None:
+    handed: list[EngineMessage] = []
+    messages = printing(tmp_path, STARTED, OUTCOME).load(LOAD, handed.append)
+    assert messages == handed == [Started(version=1), LoadOutcome("ok")]
+
+
+def test_the_request_is_one_line_of_json(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
+    Probe(script(tmp_path, "printf '%s' \"$request\" > got; say lines")).trial(TRIAL)
+    got = (tmp_path / "got").read_bytes()
+    number = msgspec.json.decode(got)["number"]
+    assert got == msgspec.structs.replace(TRIAL, number=number).encode()
+
+
+@pytest.mark.parametrize("outcome", [OUTCOME, OUTCOME.replace("}", ',"number":"a guess"}')])
+def test_an_outcome_that_somebody_else_wrote_is_no_outcome(tmp_path: Path, outcome: str) -> None:
+    with pytest.raises(ProbeError, match="not that of the request"):
+        Probe(script(tmp_path, f"echo '{outcome}'")).trial(TRIAL)
+
+
+def test_two_requests_have_two_numbers(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
+    probe = Probe(script(tmp_path, "say lines; read -r request; say lines"))
+    assert probe.trial(TRIAL) == [TrialOutcome("ok")]
+    with pytest.raises(ProbeError, match="not that of the request"):
+        probe.trial(TRIAL)
+
+
+def test_the_channels_of_a_probe_cannot_be_opened_through_proc(tmp_path: Path) -> None:
+    """By other programs of the user: of pipes, also the end that is read can be opened for writing."""
+    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
+    opens = "for file in 0 1 2; do (: > /proc/$$/fd/$file) 2>/dev/null && echo $file >> opened; done"
+    Probe(script(tmp_path, f"{opens}\nsay lines")).trial(TRIAL)
+    assert not (tmp_path / "opened").exists()
+
+
+def test_ringside_is_hidden_during_a_trial(tmp_path: Path) -> None:
+    """Files of a process that is not dumpable belong to root, and nobody else can trace it."""
+    assert privacy.is_visible()
+    seen = []
+    (tmp_path / "lines").write_text(f"{STARTED}\n{OUTCOME}\n")
+    probe = Probe(script(tmp_path, "say lines"))
+    probe.trial(TRIAL, on_message=lambda _: seen.append(privacy.is_visible()))
+    assert seen == [False, False]
+    assert privacy.is_visible()
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["not json"], "invalid message .*: not json"),
+        (['{"type":"surprise"}'], "invalid message .*surprise"),
+        (['{"type":"phase","t_ns":1,"name":"x","ns":-1}'], r"invalid message .*>= 0"),
+        (['{"type":"phase","t_ns":1,"name":"x"}'], "invalid message .*`ns`"),
+        (['{"type":"phase","t_ns":1,"name":"x","ns":1.5}'], "invalid message .*`int`"),
+        (["[]"], "invalid message"),
+        ([""], "invalid message"),
+        (["nonsense " * 10_000], "invalid message"),
+        ([], "ended without an outcome"),
+        ([STARTED, PHASE], "ended without an outcome"),
+        ([OUTCOME, PHASE], "sent a message after the outcome"),
+        ([OUTCOME, OUTCOME], "sent a message after the outcome"),
+    ],
+)
+def test_garbage_is_an_error_of_one_line(tmp_path: Path, lines: list[str], reason: str) -> None:
+    with pytest.raises(ProbeError, match=reason) as caught:
+        printing(tmp_path, *lines).trial(TRIAL)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ProbeError, match="invalid message"):
+        Probe(script(tmp_path, r"printf '\377\376\n'")).trial(TRIAL)
+
+
+def test_messages_of_a_load_are_checked_too(tmp_path: Path) -> None:
+    with pytest.raises(ProbeError, match="invalid message .*'phase'"):
+        printing(tmp_path, STARTED, PHASE, OUTCOME).load(LOAD)
+
+
+@pytest.mark.parametrize(
+    ("then", "reason"),
+    [
+        ("exit 3", "without an outcome: exit status 3"),
+        ("echo one >&2; echo two >&2; exit 3", "without an outcome: two"),
+        ("kill -9 $$", "without an outcome: exit status -9"),
+    ],
+)
+@pytest.mark.parametrize("lines", [[], [STARTED]])
+def test_a_probe_that_fails_says_why(tmp_path: Path, lines: list[str], then: str, reason: str) -> None:
+    with pytest.raises(ProbeError, match=reason):
+        printing(tmp_path, *lines, then=then).trial(TRIAL)
+
+
+def test_a_probe_that_does_not_read_its_request_is_an_error(tmp_path: Path) -> None:
+    path = script(tmp_path, "")
+    Path(path).write_text(Path(path).read_text().replace("&& read -r request", "; exit 1"))
+    large = {"X": "x" * 1_000_000}
+    request = TrialRequest(argv=("true",), cwd="/", env=large, limits=TRIAL.limits)
+    with pytest.raises(ProbeError, match="without an outcome: exit status 1"):
+        Probe(path).trial(request)
+
+
+# --- what a probe may leave behind ---
+
+
+@pytest.mark.parametrize("then", ["kill -9 $$", "echo nonsense; exec sleep 1000", "exit 0"])
+def test_a_probe_that_fails_leaves_no_contender(tmp_path: Path, then: str) -> None:
+    with pytest.raises(ProbeError):
+        Probe(script(tmp_path, STARTS_CONTENDER + then)).trial(TRIAL)
+    assert not contender_is_alive(tmp_path)
+
+
+def test_a_probe_that_hangs_is_ended_with_its_contender(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_INTERRUPT_GRACE_S", 0.2)
+    begun = time.monotonic()
+    with pytest.raises(ProbeError, match="the probe hung"):
+        Probe(script(tmp_path, STARTS_CONTENDER + HANGS), grace_s=0.5).trial(TRIAL)
+    assert 0.6 <= time.monotonic() - begun < 30
+    assert not contender_is_alive(tmp_path)
+
+
+def test_a_load_that_hangs_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(ProbeError, match="the probe hung"):
+        Probe(script(tmp_path, f"echo '{STARTED}'; exec sleep 1000"), grace_s=0.5).load(LOAD)
+
+
+def test_a_load_without_an_end_has_no_watchdog(tmp_path: Path) -> None:
+    endless = LoadRequest(LoadPlan("http", requests=5))
+    messages = Probe(script(tmp_path, f"sleep 2.5; echo '{OUTCOME}'"), grace_s=0.0).load(endless)
+    assert messages == [LoadOutcome("ok")]
+
+
+def test_a_child_of_the_probe_that_keeps_its_output_open_delays_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_INTERRUPT_GRACE_S", 0.2)
+    begun = time.monotonic()
+    with pytest.raises(ProbeError, match="invalid message"):
+        printing(tmp_path, "nonsense", then="sleep 1000").trial(TRIAL)
+    assert time.monotonic() - begun < 30
+
+
+def test_the_cgroup_of_a_failed_probe_is_killed(tmp_path: Path) -> None:
+    cgroup = tmp_path / "cgroup"
+    cgroup.mkdir()
+    started = f'{{"type":"started","version":1,"cgroup":"{cgroup}"}}'
+    with pytest.raises(ProbeError):
+        printing(tmp_path, started).trial(TRIAL)
+    assert (cgroup / "cgroup.kill").read_text() == "1"
+
+
+# --- interrupts ---
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_probe_still_reports_and_nothing_is_lost(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "outcome").write_text(probes.INTERRUPTED)
+    then = f"trap 'say outcome; exit 0' INT\n: > ready\n{WAITS}"
+    probe = printing(tmp_path, STARTED, PHASE, then=then)
+    sender = probes.when((tmp_path / "ready").exists, number)
+    messages = probe.trial(TRIAL)
+    sender.join()
+    assert messages == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("interrupted")]
+    assert probe.interrupted
+    # Afterwards signals do what they did before.
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_an_interrupted_probe_that_hangs_is_ended_with_its_contender(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_INTERRUPT_GRACE_S", 0.3)
+    probe = Probe(script(tmp_path, STARTS_CONTENDER + ": > ready\n" + HANGS))
+    sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        probe.trial(TRIAL)
+    sender.join()
+    assert not contender_is_alive(tmp_path)
+
+
+def test_a_second_interrupt_ends_the_probe_at_once(tmp_path: Path) -> None:
+    probe = Probe(script(tmp_path, STARTS_CONTENDER + ": > ready\n" + HANGS))
+    sender = probes.when((tmp_path / "ready").exists, signal.SIGINT, signal.SIGINT)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        probe.trial(TRIAL)
+    assert time.monotonic() - begun < process._INTERRUPT_GRACE_S
+    sender.join()
+    assert not contender_is_alive(tmp_path)
+
+
+# --- which probe ---
+
+
+def test_a_probe_of_another_version_is_refused(tmp_path: Path) -> None:
+    fake = tmp_path / "probe"
+    fake.write_text("#!/bin/sh\necho ringside-probe 9.9 protocol 99\n")
+    fake.chmod(0o755)
+    with pytest.raises(ProbeError, match="does not speak protocol 1 .*99.*: run `make setup`"):
+        Probe(str(fake))
+    with pytest.raises(ProbeError, match="cannot be started"):
+        Probe(str(tmp_path / "none"))
+
+
+def test_a_probe_that_goes_away_is_an_error(tmp_path: Path) -> None:
+    probe = printing(tmp_path, OUTCOME)
+    os.unlink(probe.path)
+    with pytest.raises(ProbeError, match="cannot be started: No such file"):
+        probe.trial(TRIAL)
+
+
+def test_the_probe_is_looked_for_where_the_environment_says_then_beside_python_then_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python, elsewhere = tmp_path / "bin" / "python", tmp_path / "elsewhere"
+    monkeypatch.setattr("sys.executable", str(python))
+    monkeypatch.setenv("PATH", str(elsewhere))
+    monkeypatch.delenv("RINGSIDE_PROBE", raising=False)
+    with pytest.raises(ProbeError, match="not installed: run `make setup`"):
+        find_probe()
+    for folder in (elsewhere, python.parent):
+        folder.mkdir()
+        (folder / "ringside-probe").touch(mode=0o755)
+        assert find_probe() == str(folder / "ringside-probe")
+    monkeypatch.setenv("RINGSIDE_PROBE", "/my/probe")
+    assert find_probe() == "/my/probe"

@@ -1,0 +1,269 @@
+"""Sites, posts and badges, as `ringside report` writes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from ringside.errors import ReportError
+from ringside.measure.suites import analysis_of
+from ringside.model.results import Run
+from ringside.publish import whole
+from ringside.publish.badge import badge
+from ringside.publish.figures import write_figures
+from ringside.publish.folder import MANIFEST, Folder
+from ringside.publish.post import write_post
+from ringside.publish.runs import Page
+from ringside.publish.site import write_site
+from ringside.render.plots import charts
+from ringside.store import Store
+from ringside.units import quantity
+from tests.support.command_line import ringside
+from tests.support.runs import HOSTILE, experiment, make_run
+
+SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=7)
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+class Links(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.targets += [value for name, value in attrs if name in ("href", "src") and value]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("publish") / "runs.sqlite")
+
+
+@pytest.fixture(scope="module")
+def runs(store: Store) -> list[Run]:
+    return [
+        make_run(store, SMALL),
+        make_run(store, SMALL, seed=2),
+        make_run(store, SMALL, seed=3, hostile=True, crashed={"go": 7}),
+    ]
+
+
+def page(store: Store, run: Run) -> Page:
+    return Page(analysis_of(store, run), {})
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def test_a_site_is_extended_and_all_of_its_links_lead_somewhere(
+    store: Store, runs: list[Run], tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    (site / ".git").mkdir(parents=True)
+    (site / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (site / "CNAME").write_text("example.org\n")
+    write_site(site, [page(store, runs[0])], "https://example.org/bench")
+    first = contents(site)
+    write_site(site, [page(store, runs[1])])
+    second = contents(site)
+    for run in runs[:2]:
+        assert {f"runs/{run.id}.html", f"data/{run.id}.json", f"data/{run.id}.csv"} <= second.keys()
+    assert second[f"runs/{runs[0].id}.html"] == first[f"runs/{runs[0].id}.html"]
+    pages = {name: data.decode() for name, data in second.items() if name.endswith(".html")}
+    for name, text in pages.items():
+        if name.startswith("runs/"):
+            assert '<a href="../index.html">All runs</a>' in text
+            continue
+        assert "<script" not in text
+        for target in Links(text).targets:
+            assert ((site / name).parent / target).resolve().is_file(), f"{name}: {target}"
+    # Both runs, the earlier one from the site's own data.
+    history = pages["history/showdown-ring.html"]
+    assert "2 runs of the experiment showdown-ring" in history
+    assert all(f"../runs/{run.id}.html" in history for run in runs[:2])
+    document = json.loads(second[f"data/{runs[0].id}.json"])
+    assert (document["run"], document["headline"]["name"]) == (runs[0].id, "hop_ns")
+
+
+def test_the_feeds_have_the_latest_run_first(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    write_site(tmp_path / "site", [page(store, run) for run in runs[:2]], "https://example.org/bench")
+    feed = ElementTree.parse(tmp_path / "site" / "feed.atom").getroot()
+    links = [entry.find(f"{ATOM}link").get("href") for entry in feed.iter(f"{ATOM}entry")]  # type: ignore[union-attr]
+    assert links == [f"https://example.org/bench/runs/{run.id}.html" for run in (runs[1], runs[0])]
+    ids = [entry.findtext(f"{ATOM}id") or "" for entry in feed.iter(f"{ATOM}entry")]
+    assert len({*ids}) == 2
+    assert all(each.startswith("urn:uuid:") for each in ids)
+    values = json.loads((tmp_path / "site" / "feed.json").read_text())
+    assert values["version"] == "https://jsonfeed.org/version/1.1"
+    assert [item["url"] for item in values["items"]] == links
+    assert "go takes 1." in values["items"][0]["content_text"]
+
+
+def test_hostile_text_stays_text(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    write_site(tmp_path / "site", [page(store, runs[2])])
+    write_post(tmp_path / "post", [analysis_of(store, runs[2])])
+    for folder in ("site", "post"):
+        for name, data in contents(tmp_path / folder).items():
+            if name.endswith((".html", ".md", ".svg", ".atom")):
+                assert HOSTILE.encode() not in data, name
+                assert b"\x1b" not in data, name
+                assert b"<img src=x" not in data, name
+    ElementTree.parse(tmp_path / "site" / "feed.atom")
+    ElementTree.parse(tmp_path / "site" / "badges" / "showdown-ring.svg")
+
+
+def test_a_folder_with_files_of_others_is_refused_and_stays_as_it_is(
+    store: Store, runs: list[Run], tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    before = contents(tmp_path)
+    with pytest.raises(ReportError, match=r"holds index\.html, which is not Ringside's"):
+        write_site(tmp_path, [page(store, runs[0])])
+    assert contents(tmp_path) == before
+
+
+def test_a_file_that_was_changed_is_not_overwritten(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    write_site(tmp_path, [page(store, runs[0])])
+    (tmp_path / "index.html").write_text("edited")
+    before = contents(tmp_path)
+    with pytest.raises(
+        ReportError, match=r"index\.html was changed or is not Ringside's: nothing is written"
+    ):
+        write_site(tmp_path, [page(store, runs[1])])
+    assert contents(tmp_path) == before
+
+
+def test_links_that_lead_out_of_the_folder_are_refused(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    site, other = tmp_path / "site", tmp_path / "other"
+    site.mkdir()
+    other.mkdir()
+    (site / "data").symlink_to(other)
+    with pytest.raises(ReportError, match="not Ringside's"):
+        write_site(site, [page(store, runs[0])])
+    assert contents(other) == {}
+    (site / "data").unlink()
+    (site / "index.html").symlink_to(other / "victim")
+    with pytest.raises(ReportError, match="not Ringside's"):
+        write_site(site, [page(store, runs[0])])
+    assert contents(other) == {}
+
+
+@pytest.mark.parametrize(
+    "manifest", ["", "[]", "{}", '{"ringside": "site", "format": 1, "files": [], "about": {}}', "[" * 100_000]
+)
+def test_a_list_that_is_none_is_refused(tmp_path: Path, manifest: str) -> None:
+    (tmp_path / MANIFEST).write_text(manifest)
+    with pytest.raises(ReportError, match="is no list of Ringside's"):
+        Folder.open(tmp_path, "site")
+
+
+def test_a_site_is_no_post_and_an_interrupted_one_is_still_ours(tmp_path: Path) -> None:
+    folder = Folder.open(tmp_path / "site", "site")
+    folder.write({"a/b.txt": b"one"}, {})
+    with pytest.raises(ReportError, match="is a site of format 1: name another folder for a post"):
+        Folder.open(tmp_path / "site", "post")
+    # Its writing ended between a file and the list.
+    again = Folder.open(tmp_path / "site", "site")
+    again.files["a/b.txt"].add(hashlib.sha256(b"two").hexdigest())
+    again._write_manifest({})
+    (tmp_path / "site" / "a" / "b.txt").write_bytes(b"two")
+    third = Folder.open(tmp_path / "site", "site")
+    assert third.read("a/b.txt") == b"two"
+    third.write({"a/b.txt": b"three"}, {})
+    assert Folder.open(tmp_path / "site", "site").read("a/b.txt") == b"three"
+
+
+def test_a_post_shows_what_is_in_its_folder(store: Store, runs: list[Run], tmp_path: Path) -> None:
+    analyses = [analysis_of(store, run) for run in runs[:2]]
+    written = write_post(tmp_path / "post", analyses)
+    # Again, as its runs may have grown.
+    assert write_post(tmp_path / "post", analyses) == written
+    text = (tmp_path / "post" / "post.md").read_text()
+    assert text.startswith("# The showdown: the ring, 2 runs\n")
+    assert "| contender | showdown-ring | showdown-ring |" in text
+    assert "ns (91" in text.split("## Overview")[0]
+    assert "go takes 1." in text
+    assert "ringside run showdown-ring" in text
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)
+    assert 3 < len(pictures) < 20
+    assert all(picture.endswith(".svg") for picture in pictures)
+    links = re.findall(r"[^!]\[[^]]*\]\(([^)]*)\)", text)
+    assert links
+    assert all((tmp_path / "post" / link).is_file() for link in links)
+    assert all((tmp_path / "post" / picture).is_file() for picture in pictures)
+
+
+def test_a_badge_has_the_first_and_its_figure(store: Store, runs: list[Run]) -> None:
+    analysis = analysis_of(store, runs[0])
+    [hop] = [cell.metrics["hop_ns"] for cell in analysis.cells.values() if cell.cell.contender == "erlang"]
+    root = ElementTree.fromstring(badge(analysis))
+    texts = ["".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "time per hop"
+    assert texts[1] == f"erlang {quantity(hop.estimate, 'ns')}"
+
+
+def test_the_command_writes_them_and_no_report_beside(
+    store: Store, runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["report", runs[0].id, "--store", store.where]
+    done = ringside(*words, "--site", "site", "--badge", "badge.svg")
+    assert "site/index.html" in done.stderr
+    assert not (tmp_path / "report.html").exists()
+    (tmp_path / "site" / "mine.txt").write_text("mine")
+    refused = ringside(*words, "--site", "site", status=2)
+    assert refused.stderr.count("\n") == 1
+    assert "mine.txt" in refused.stderr
+
+
+@pytest.mark.parametrize(("option", "name"), [("-o", "page.html"), ("--badge", "badge.svg")])
+def test_a_file_of_another_is_not_overwritten(
+    store: Store, runs: list[Run], tmp_path: Path, option: str, name: str
+) -> None:
+    path = tmp_path / name
+    words = ["report", runs[0].id, "--store", store.where, option, str(path)]
+    marks = whole.PAGE_MARKS if option == "-o" else whole.BADGE_MARKS
+    path.write_bytes(marks[0])
+    ringside(*words)
+    assert marks[0] in path.read_bytes()[:2000]
+    path.write_text("<p>mine</p>")
+    refused = ringside(*words, status=2).stderr
+    assert refused.count("\n") == 1
+    assert f"{name} was not written by ringside" in refused
+    assert path.read_text() == "<p>mine</p>"
+
+
+def test_a_page_of_an_earlier_version_is_ours(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("<footer>Made by ringside 0.1.0.")
+    (tmp_path / "empty.html").touch()
+    whole.refuse_others(tmp_path / "empty.html", whole.PAGE_MARKS, "-o")
+    whole.refuse_others(tmp_path / "report.html", whole.PAGE_MARKS, "-o")
+
+
+@pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")
+def test_figures_stand_beside_files_of_others_and_replace_none(
+    store: Store, runs: list[Run], tmp_path: Path
+) -> None:
+    analyses = [analysis_of(store, runs[0])]
+    (tmp_path / "notes.txt").write_text("mine")
+    names = write_figures(tmp_path, analyses)
+    assert {Path(name).suffix for name in names} == {".svg", ".png", ".csv"}
+    assert write_figures(tmp_path, analyses) == names
+    (tmp_path / names[0]).write_text("edited")
+    before = contents(tmp_path)
+    with pytest.raises(ReportError, match=r"was changed or is not Ringside's: nothing is written"):
+        write_figures(tmp_path, analyses)
+    assert contents(tmp_path) == before
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(ReportError, match="taken is a file: name a folder"):
+        write_figures(tmp_path / "taken", analyses)

@@ -1,0 +1,56 @@
+"""The table of docs/CLUSTER.md is the arithmetic of scripts/capacity.py, on figures of our record."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from scripts import capacity
+
+from tests.support import ROOT
+
+DOCS = ROOT / "docs"
+
+
+def test_the_page_has_the_table() -> None:
+    assert capacity.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("connections", "default_ports", "all_ports", "descriptors"),
+    [(28_232, 1, 1, 28_300), (28_233, 2, 1, 28_301), (64_513, 3, 2, 32_257 + 68), (1, 1, 1, 69)],
+)
+def test_engines_by_ports(connections: int, default_ports: int, all_ports: int, descriptors: int) -> None:
+    need = capacity.need(connections)
+    assert (need.engines_default_ports, need.engines_all_ports) == (default_ports, all_ports)
+    assert need.descriptors_per_engine == descriptors
+
+
+def test_memory_is_in_proportion_to_connections() -> None:
+    one, hundred = capacity.need(1_000), capacity.need(100_000)
+    assert hundred.server_kernel_bytes == pytest.approx(100 * one.server_kernel_bytes)
+    assert hundred.server_bytes["go"] == pytest.approx(100 * one.server_bytes["go"])
+    # Two engines with half of the connections each.
+    assert hundred.kernel_bytes_per_engine * 2 == pytest.approx(hundred.server_kernel_bytes)
+    # With what was measured, the engine's memory is what was measured.
+    measured = capacity.ENGINE_PEAKS_MIB[1]
+    assert capacity.need(10_000).engine_bytes / 2**20 == pytest.approx(measured, abs=0.05)
+
+
+def test_measured_figures_are_those_of_the_record() -> None:
+    engine = (DOCS / "ENGINE.md").read_text(encoding="utf-8")
+    held = engine.partition("ringside: held streams")[2].splitlines()[1:3]
+    peaks = [float(re.findall(r"0 streams: .* peak ([\d.]+) MiB", line)[0]) for line in held]
+    assert peaks == list(capacity.ENGINE_PEAKS_MIB)
+    results = (DOCS / "RESULTS.md").read_text(encoding="utf-8")
+    part = results.partition("### connections=10000 ramp=2000")[2]
+    header, _, *rows = [line.strip("| ").split(" | ") for line in part.strip().splitlines()[2:7]]
+    record = {row[0]: dict(zip(header, row, strict=True)) for row in rows if len(row) == len(header)}
+    assert record["limit"]["Kernel/conn"] == "9.96 KiB"
+    assert record["limit"]["Memory/conn"].startswith("73.7 B")
+    assert record["go"]["Memory/conn"].startswith("26.6 KiB")
+
+
+def test_a_page_without_marks_is_an_error() -> None:
+    with pytest.raises(ValueError, match="needs the lines"):
+        capacity.with_table("# Nothing\n", "a table")

@@ -1,0 +1,93 @@
+"""What the documents say is there, is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from ringside.cli import hyperfine
+from ringside.cli.main import cli
+from ringside.model.results import Outcome
+from ringside.workloads import WORKLOADS
+from tests.support import ROOT
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_every_verb_and_option_is_documented() -> None:
+    page = (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        assert f"`ringside {name}" in page, name
+        command = cli.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(), name
+        for parameter in command.params:
+            for option in parameter.opts if isinstance(parameter, click.Option) else []:
+                if option.startswith("--"):
+                    assert f"`{option}" in page, f"{name} {option}"
+
+
+def test_the_table_for_users_of_hyperfine_is_current() -> None:
+    """`python -m ringside.cli.hyperfine` prints it."""
+    assert hyperfine.table() in (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+
+
+def test_every_documented_verb_exists() -> None:
+    known = set(cli.list_commands(click.Context(cli)))
+    for document in DOCUMENTS:
+        for command in re.findall(
+            r"`(?:\.venv/bin/)?ringside ([a-z]+)", document.read_text(encoding="utf-8")
+        ):
+            assert command in known, f"{document.name}: ringside {command}"
+
+
+def test_every_make_target_in_the_documents_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in DOCUMENTS:
+        for target in re.findall(r"\bmake ([a-z-]+)`", document.read_text(encoding="utf-8")):
+            assert target in targets, f"{document.name}: make {target}"
+
+
+def test_every_link_inside_the_repository_leads_somewhere() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_outcomes_are_in_the_glossary_and_the_contract() -> None:
+    glossary = (ROOT / "docs" / "GLOSSARY.md").read_text(encoding="utf-8")
+    contract = (ROOT / "docs" / "PROTOCOL.md").read_text(encoding="utf-8")
+    for outcome in Outcome:
+        assert f"`{outcome}`" in glossary, outcome
+        assert f"`{outcome}`" in contract, outcome
+
+
+def test_metrics_are_in_the_methodology() -> None:
+    page = (ROOT / "docs" / "METHODOLOGY.md").read_text(encoding="utf-8")
+    for workload in WORKLOADS.values():
+        for name in [*(one.name for one in workload.metrics), *(one.name for one in workload.slopes)]:
+            # One for each rate: one name stands for all.
+            name = re.sub(r"_at_\d+$", "_at_RATE", name)
+            assert f"`{name}`" in page, name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_speak_of_the_project_alone(document: Path) -> None:
+    assert "/root/" not in document.read_text(encoding="utf-8")
+
+
+def test_no_path_of_a_machine_in_the_repository() -> None:
+    def lines(*where: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "grep", "-nIE", r"/(root|home|work)/[a-z.]", "--", *where]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    # Tests have such paths: a search that does not find them would find nothing elsewhere either.
+    assert lines("tests").returncode == 0
+    elsewhere = lines(".", ":!tests", ":!*.lock")
+    # Git's status for no line; it is another when git fails.
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, ""), elsewhere

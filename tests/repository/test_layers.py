@@ -1,0 +1,188 @@
+"""Imports go one way, between packages and inside them; analysis formats nothing, render computes nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+SOURCE = ROOT / "src" / "ringside"
+
+# From the bottom up. A module may import those of lower layers, and those of its own package that do not
+# import it; modules of different packages in one layer do not import each other.
+LAYERS: list[set[str]] = [
+    {"ringside", "errors"},
+    {"probe.protocol"},
+    {"model"},
+    {"stats", "text"},
+    {"units", "probe"},
+    {"catalogue", "workloads"},
+    {"store"},
+    {"analysis"},
+    {"measure"},
+    {"cluster"},
+    {"render"},
+    {"publish"},
+    {"load", "serve", "conformance", "scaffold"},
+    {"cli"},
+]
+FILES = sorted(SOURCE.rglob("*.py"))
+MODULES = {
+    ".".join(("ringside", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): file
+    for file in FILES
+}
+
+
+def package(module: str) -> str:
+    """`ringside.stats.ratio` → `stats`; `ringside` for the package's own `__init__`. A module or package that
+    stands in another layer than the rest of its package is named in LAYERS by itself."""
+    parts = module.removeprefix("ringside.").split(".")
+    names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((name for name in names if any(name in layer for layer in LAYERS)), parts[0])
+
+
+def layer(name: str) -> int:
+    for number, names in enumerate(LAYERS):
+        if name in names:
+            return number
+    raise AssertionError(f"package {name} is in no layer: add it to LAYERS")
+
+
+def imports(file: Path) -> set[str]:
+    """All modules that a file imports, anywhere in it, ours as modules of `MODULES`."""
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inside = f"{node.module}.{alias.name}"
+                names.add(inside if inside in MODULES else node.module)
+    return names
+
+
+def ours(file: Path) -> set[str]:
+    return {name for name in imports(file) if name in MODULES}
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_imports_go_downwards(module: str) -> None:
+    own = package(module)
+    for target in ours(MODULES[module]):
+        if package(target) != own:
+            assert layer(package(target)) < layer(own), f"{module} imports {target}"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Inside packages, too."""
+    graph = {module: ours(file) for module, file in MODULES.items()}
+    done: set[str] = set()
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " → ".join((*path[path.index(module) :], module))
+        if module not in done:
+            for target in sorted(graph[module]):
+                visit(target, (*path, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+# What only reads rows and figures must not be able to start anything.
+STARTERS = {"subprocess", "socket", "threading", "multiprocessing"}
+
+
+@pytest.mark.parametrize("part", ["model", "stats", "analysis", "render"])
+def test_readers_cannot_start_anything(part: str) -> None:
+    for module, file in MODULES.items():
+        if package(module) == part:
+            assert not imports(file) & STARTERS, module
+            assert not [name for name in ours(file) if package(name) == "measure"], module
+
+
+FORMATTERS = {"json", "rich", "jinja2", "ringside.units"}
+
+
+def formatting(tree: ast.Module) -> list[int]:
+    """The lines that format values: f-strings with a format specification, and templates that are filled in
+    by `format` or `%`. Plain f-strings are left to names (`nodes=10`) and to messages of errors."""
+
+    def formats(node: ast.AST) -> bool:
+        if isinstance(node, ast.FormattedValue):
+            return node.format_spec is not None or node.conversion != -1
+        if isinstance(node, ast.Attribute):
+            return node.attr in ("format", "format_map")
+        if isinstance(node, ast.Call):
+            return isinstance(node.func, ast.Name) and node.func.id == "format"
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            template = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+            return template or isinstance(node.left, ast.JoinedStr)
+        return False
+
+    return [getattr(node, "lineno", 0) for node in ast.walk(tree) if formats(node)]
+
+
+@pytest.mark.parametrize(
+    ("source", "formats"),
+    [
+        ("raise UsageError(f'no {name}')", False),
+        ("name = f'{factor}={level}'", False),
+        ("text = f'{share} %' % share", True),
+        ("text = f'{share:.0%} of it'", True),
+        ("text = f'{share!r} of it'", True),
+        ("text = '{} of it'.format(share)", True),
+        ("text = '%s of it' % share", True),
+        ("text = format(share, '.2f')", True),
+        ("rest = number % 2, 7 % number", False),
+    ],
+)
+def test_what_formats(source: str, formats: bool) -> None:
+    assert bool(formatting(ast.parse(source))) is formats
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if package(name) == "analysis"))
+def test_analysis_formats_nothing(module: str) -> None:
+    names = imports(MODULES[module])
+    assert not {name for name in names if name in FORMATTERS or name.split(".")[0] in FORMATTERS}, module
+    assert not [name for name in names if name in MODULES and package(name) == "render"], module
+    assert formatting(ast.parse(MODULES[module].read_text(encoding="utf-8"))) == [], module
+
+
+COMPUTERS = {"numpy", "scipy", "statistics", "ruptures", "sqlalchemy"}
+STORES = {"ringside.store", "ringside.store.database"}
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if package(name) == "render"))
+def test_render_computes_nothing_and_opens_no_store(module: str) -> None:
+    names = imports(MODULES[module])
+    assert not {name for name in names if name.split(".")[0] in COMPUTERS}, module
+    assert not [name for name in names if name in MODULES and package(name) in ("stats", "measure")], module
+    assert not names & STORES, module
+
+
+def imported_from_analysis(tree: ast.Module) -> list[tuple[str, str]]:
+    """The names that a module imports from those of `analysis`, with theirs."""
+    return [
+        (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ringside.analysis")
+        for alias in node.names
+    ]
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if package(name) == "render"))
+def test_render_takes_types_and_constants_of_analysis_and_calls_nothing_of_it(module: str) -> None:
+    for source, name in imported_from_analysis(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        tree = ast.parse(MODULES[source].read_text(encoding="utf-8"))
+        classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+        assert name in classes or name.isupper(), f"{module} imports {name} of {source}"
+
+
+def test_what_is_imported_from_analysis_is_seen() -> None:
+    text = "def f():\n    from ringside.analysis.run import RunAnalysis, analyse\nimport os"
+    run = "ringside.analysis.run"
+    assert imported_from_analysis(ast.parse(text)) == [(run, "RunAnalysis"), (run, "analyse")]

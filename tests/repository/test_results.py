@@ -1,0 +1,99 @@
+"""Documents that are made from a record: scripts/results.py, with the golden showdown in place of one."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.cli import context
+from tests.render import test_golden
+from tests.support import ROOT
+
+
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("results", ROOT / "scripts" / "results.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RESULTS = script()
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
+    return test_golden.analyses(tmp_path_factory.mktemp("golden"))
+
+
+def test_results_have_every_experiment_with_its_command(parts: list[RunAnalysis]) -> None:
+    text = RESULTS.results(parts)
+    assert text.startswith("# Results\n\nMade by `scripts/results.py`")
+    for part in parts:
+        assert f"## {part.experiment.title}\n\n`ringside run {part.experiment.name}`: " in text
+    assert text.count("\n## Contenders\n") == 1
+    assert text.count("\n## Overview\n") == 1
+    # Headings of tables are below those of experiments.
+    assert "\n### nodes=100 messages=300" in text or "\n### nodes=100" in text
+
+
+def test_posts_have_claims_and_figures_of_each_source(parts: list[RunAnalysis]) -> None:
+    catalogue = context.catalogue()
+    sources = [catalogue.published(name) for name in catalogue.published_names()]
+    text = RESULTS.posts(parts, sources)
+    dates = [re.escape(source.date) for source in sorted(sources, key=lambda source: source.date)]
+    assert re.search(".*".join(rf"^## [^\n]* \({date}\)$" for date in dates), text, re.DOTALL | re.MULTILINE)
+    for source in sources:
+        for claim in source.claims:
+            assert text.count(f"| {RESULTS.escape(claim.text)} |") == 1
+    assert "Then and now" in text
+    assert re.search(r"Claims of all sources: (\d+ [a-z ]+, )*\d+ not tested here\.", text)
+
+
+def test_findings_are_the_widest_gaps_each_with_its_command(parts: list[RunAnalysis]) -> None:
+    lines = RESULTS.findings(parts).splitlines()
+    assert len(lines) == RESULTS.FINDINGS
+    assert all(
+        re.fullmatch(r"- \*\*.+\*\*, .+: \S+ .+, \S+ .+\. `ringside run showdown-\w+`", line)
+        for line in lines
+    )
+    # One for each problem, and none of what is tuned by hand.
+    assert len({line.split("`")[1] for line in lines}) == RESULTS.FINDINGS
+    assert "limit" not in "".join(lines)
+
+
+def test_the_overview_as_a_picture(parts: list[RunAnalysis]) -> None:
+    assert RESULTS.picture(parts).startswith(b"\x89PNG")
+    rows = RESULTS.overview_panel(RESULTS.overview(parts)).spec["datasets"]["rows"]
+    of_ring = {row["contender"]: row for row in rows if row["problem"] == "ring"}
+    assert of_ring["erlang"]["shown"] == "1.00"
+    assert of_ring["limit"]["shown"] == "0.066"
+    assert of_ring["limit"]["behind"] == 0
+    # A hundred times behind, and more, is the darkest.
+    assert of_ring["python-threads"]["behind"] == 2
+    assert of_ring["python-threads"]["dark"]
+    assert "go-workers" not in of_ring
+
+
+def test_the_documents_are_what_the_record_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert RESULTS.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_only_the_findings_of_the_readme_are_replaced(parts: list[RunAnalysis], tmp_path: Path) -> None:
+    del tmp_path
+    posts, today = (RESULTS.BEGIN.format(name) for name in RESULTS.PICTURES)
+    others = f"\n{today}\nothers\n{RESULTS.END}\nbehind\n"
+    text = f"before\n{posts}\nold\n{RESULTS.END}{others}"
+    changed = RESULTS.readme(text, parts)
+    assert changed.startswith(f"before\n{posts}\n- ")
+    assert changed.endswith(f"\n{RESULTS.END}{others}")
+    assert "old" not in changed
+    assert "others" not in RESULTS.readme(text, parts, RESULTS.TODAY)
+    with pytest.raises(SystemExit, match=r"README\.md must have one"):
+        RESULTS.readme("nothing", parts)

@@ -1,0 +1,330 @@
+"""The live page's routes, over HTTP, from a server in a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from ringside.model.results import Run, Trial
+from ringside.render.plots.charts import missing
+from ringside.store import Store, record
+from tests.support.live_pages import SMALL, Client, serving
+from tests.support.runs import HOSTILE, make_run
+
+
+def copied(store: Store, run: Run, trials: list[Trial]) -> None:
+    for trial in trials:
+        store.add_trial(run, trial)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A store with two runs of one experiment, a hostile one and a run that was cut off."""
+    path = tmp_path_factory.mktemp("serve") / "runs.sqlite"
+    store = Store(path)
+    other = dataclasses.replace(SMALL, name="other")
+    runs = [
+        make_run(store, SMALL),
+        make_run(store, SMALL, seed=2),
+        make_run(store, other, hostile=True, crashed={"go": 7}),
+        make_run(store, other, blocks=2, ended=False, hostile=True),
+    ]
+    store.close()
+    return path, [run.id for run in runs]
+
+
+@pytest.fixture(scope="module")
+def client(stored: tuple[Path, list[str]]) -> Iterator[Client]:
+    with serving(stored[0]) as served:
+        yield served
+
+
+def test_the_list_has_every_run_and_its_state(client: Client, stored: tuple[Path, list[str]]) -> None:
+    page = client.page("/")
+    assert all(f'href="/runs/{run}"' in page for run in stored[1])
+    assert page.count('class="state done"') == 3
+    assert page.count('class="state cut-off"') == 1
+
+
+def test_filters_leave_out_the_others(client: Client, stored: tuple[Path, list[str]]) -> None:
+    first, _, hostile, cut = stored[1]
+    page = client.page("/?state=cut+off")
+    assert f"/runs/{cut}" in page
+    assert f"/runs/{first}" not in page
+    assert f"/runs/{hostile}" in client.page("/?experiment=other&text=" + quote(hostile[:15].upper()))
+    assert "No run is like that" in client.page("/?text=nothing-has-this-name")
+
+
+def test_every_answer_has_the_headers_and_no_inline_script(
+    client: Client, stored: tuple[Path, list[str]]
+) -> None:
+    for path in ("/", "/compare", "/compose?experiment=ring-cores", f"/runs/{stored[1][3]}", "/nothing"):
+        _, body, headers = client.get(path)
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy
+        assert "unsafe" not in policy
+        assert "<script>" not in body
+        assert " style=" not in body
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Frame-Options"] == "DENY"
+
+
+def test_a_report_has_its_own_policy(client: Client, stored: tuple[Path, list[str]]) -> None:
+    for path in (f"/runs/{stored[1][0]}", f"/runs/{stored[1][3]}/report"):
+        _, body, headers = client.get(path)
+        policy = headers["Content-Security-Policy"]
+        assert "script-src 'sha256-" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert stored[1][0] in body or stored[1][3] in body
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:1", 200),
+        ("localhost", 200),
+        ("LOCALHOST.:8000", 200),
+        ("[::1]:8000", 200),
+        ("127.9.9.9", 200),
+        ("evil.example", 421),
+        ("evil.example:8000", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("localhost:80@evil.example", 421),
+        ("10.0.0.1", 421),
+        ("[::1", 421),
+        ("", 421),
+    ],
+)
+def test_only_names_of_this_machine_are_answered(client: Client, host: str, status: int) -> None:
+    assert client.get("/compose", Host=host)[0] == status
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_nothing_can_be_sent(client: Client, method: str) -> None:
+    status, _, headers = client.get("/", method)
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+
+
+def test_contenders_text_is_escaped_and_made_visible(client: Client, stored: tuple[Path, list[str]]) -> None:
+    for path in ("/", f"/runs/{stored[1][3]}", f"/compare?one={stored[1][2]}&other={stored[1][3]}"):
+        page = client.page(path)
+        assert HOSTILE not in page
+        assert "<img" not in page
+        assert "\x1b" not in page
+        assert "·[31mred·[0m" in page
+
+
+def test_a_run_in_progress_is_marked_as_interim(client: Client, stored: tuple[Path, list[str]]) -> None:
+    page = client.page(f"/runs/{stored[1][3]}")
+    assert "Interim verdict: time per hop" in page
+    assert "Tables, so far" in page
+    assert "Figures, intervals and verdicts are those of the trials so far" in page
+
+
+def test_two_runs_side_by_side(client: Client, stored: tuple[Path, list[str]]) -> None:
+    first, second, other, _ = stored[1]
+    page = client.page(f"/compare?one={first}&other={second}")
+    assert f"<h3>{second} over {first}</h3>" in page
+    assert "One of the runs has no reference computation" in page
+    assert "there is no run <code>nothing</code>" in client.page(f"/compare?one={first}&other=nothing")
+    assert "share no cell" not in client.page(f"/compare?one={first}&other={other}&metric=cpu_s")
+    assert "has no metric" in client.page(f"/compare?one={first}&other={second}&metric=nothing")
+
+
+@pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
+def test_two_runs_have_a_plot_that_needs_no_script(client: Client, stored: tuple[Path, list[str]]) -> None:
+    page = client.page(f"/compare?one={stored[1][0]}&other={stored[1][1]}")
+    assert "Second over first" in page
+    assert '<figure class="history"><figcaption>Per hop</figcaption><svg' in page
+    assert "times the first run (logarithmic)" in page
+
+
+def test_a_report_leads_back_to_the_list(client: Client, stored: tuple[Path, list[str]]) -> None:
+    assert '<a href="/">All runs</a>' in client.page(f"/runs/{stored[1][0]}")
+
+
+def test_the_history_of_an_experiment(client: Client, stored: tuple[Path, list[str]]) -> None:
+    _, runs = stored
+    assert f'href="/history/{SMALL.name}"' in client.page("/")
+    body = client.page(f"/history/{SMALL.name}")
+    assert "<h2>Per hop over time</h2>" in body
+    # Its links lead to the reports here; the plot is drawn, and needs no script.
+    assert all(f'href="/runs/{run}"' in body for run in runs[:2])
+    assert body.count("<figure") == body.count("<svg xmlns") == 1
+    assert "<script" not in body
+    # A run that was cut off counts as well, and a single one has a table alone.
+    assert client.page("/history/other").count("&lt;/script&gt;") > 0
+    assert "there is no" not in client.page("/history/other")
+    text = client.page("/history/%3Cb%3E", 404)
+    assert "The store has no run of the experiment <code>&lt;b&gt;</code>" in text
+
+
+def test_a_history_is_of_runs_that_have_ended_and_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = Store(path)
+    whole, broken, live = (make_run(store, SMALL, seed=seed, ended=seed < 3) for seed in (1, 2, 3))
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE run SET plan = '{}' WHERE id = ?", (broken.id,))
+        database.commit()
+    with serving(path) as served, store.hold(live):
+        body = served.page(f"/history/{SMALL.name}")
+    store.close()
+    assert f'href="/runs/{whole.id}"' in body
+    assert "Left out: 1 run that cannot be read." in body
+    assert "Left out: 1 run in progress." in body
+    assert "A history begins with the second run." in body
+
+
+def test_data_of_a_run(client: Client, stored: tuple[Path, list[str]]) -> None:
+    run = stored[1][0]
+    assert json.loads(client.page(f"/runs/{run}/document.json"))["run"] == run
+    assert client.page(f"/runs/{run}/figures.csv").startswith("contender,nodes,messages")
+
+
+def composed(client: Client, query: str) -> str:
+    page = client.page(f"/compose?{query}")
+    _, found, rest = page.partition('<pre id="command">')
+    return rest.partition("</pre>")[0] if found else page
+
+
+def test_the_form_composes_what_the_command_line_takes(client: Client) -> None:
+    assert composed(client, "experiment=ring-cores") == "ringside run ring-cores"
+    query = "experiment=ring-cores&only=go&only=erlang&set-nodes=10,20&blocks=8&until=2%25&margin=3%25"
+    assert composed(client, f"{query}&time=90s&seed=0&sandbox=1&serve=1") == (
+        "ringside run ring-cores --only go,erlang --set nodes=10,20 --blocks 8 --until 2% --margin 3% "
+        "--time 90s --seed 0 --sandbox --serve"
+    )
+    # Two contenders, two levels of nodes, two modes; as many CPUs as this machine has.
+    page = client.page(f"/compose?{query}&set-cores=1")
+    assert "8 cells, 64 trials in 8 blocks at most" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("experiment=nothing", "there is no experiment <code>nothing</code>"),
+        ("experiment=/etc/passwd", "there is no experiment"),
+        ("experiment=ring-cores&set-nodes=x", "nodes"),
+        ("experiment=ring-cores&set-nodes=10,,20", "write its levels with a comma"),
+        ("experiment=ring-cores&blocks=0", "write a whole number from 1"),
+        ("experiment=ring-cores&blocks=%C2%B2", "write a whole number from 1"),
+        ("experiment=ring-cores&until=soon", "as decided, end, or a share"),
+        ("experiment=ring-cores&time=soon", "is not a duration"),
+        ("experiment=ring-cores&only=nobody", "nobody"),
+        ("experiment=ring-cores&full=1", "has no full form"),
+    ],
+)
+def test_a_wrong_field_is_said(client: Client, query: str, says: str) -> None:
+    page = client.page(f"/compose?{query}")
+    assert says in page
+    assert 'id="command"' not in page
+
+
+def test_what_is_not_there(client: Client) -> None:
+    assert "There is no such page" in client.page("/nothing", 404)
+    assert "there is no run" in client.page("/runs/nothing", 404).lower()
+    assert client.get("/static/..%2fapp.py")[0] == 404
+    assert client.get("/static/app.py")[0] == 404
+
+
+def test_watchers_share_one_analysis_and_see_the_end(tmp_path: Path) -> None:
+    """Three watchers of a run that goes on, ends, and is over: the same bytes for each."""
+    path = tmp_path / "runs.sqlite"
+    store = Store(path)
+    whole = make_run(store, SMALL)
+    trials = store.trials(whole)
+    run = store.begin_run("live", 1, whole.plan, whole.host, {})
+    with store.hold(run), serving(path) as client, contextlib.ExitStack() as stack:
+        assert "No trial of this run has ended yet" in client.page(f"/runs/{run.id}")
+        watchers = [stack.enter_context(client.events(run.id)) for _ in range(3)]
+        name, progress = next(watchers[0])
+        assert (name, progress) == ("progress", {"trials": 0, "state": "in progress"})
+        copied(store, run, trials)
+        store.end_run(run)
+        seen = [list(watcher) for watcher in watchers]
+    last = [dict(events) for events in seen]
+    assert [events["progress"] for events in last] == [{"trials": len(trials), "state": "done"}] * 3
+    assert all("end" in events for events in last)
+    contents = {json.dumps(events["content"]) for events in last}
+    assert len(contents) == 1
+    assert "go took 1." in contents.pop()
+
+
+def test_a_store_that_disappears_or_is_damaged_is_said_and_comes_back(tmp_path: Path) -> None:
+    path, kept = tmp_path / "runs.sqlite", tmp_path / "kept"
+    with serving(path) as client:
+        assert "holds no run yet" in client.page("/", 503)
+        store = Store(path)
+        run = make_run(store, SMALL, blocks=1, ended=False)
+        store.close()
+        assert run.id in client.page("/")
+        with client.events(run.id) as events:
+            assert next(events)[0] == "progress"
+            path.rename(kept)
+            assert "holds no run yet" in client.page("/", 503)
+            said = next(values for name, values in events if name == "trouble")
+            assert "holds no run yet" in str(said["text"])
+            path.write_bytes(os.urandom(20_000))
+            assert "file is not a database" in client.page("/", 503)
+            assert "not a database" in client.page(f"/runs/{run.id}", 503)
+            kept.rename(path)
+            assert next(events_after(events, "progress"))["trials"] == 2
+        assert run.id in client.page("/")
+
+
+def events_after(events: Iterator[tuple[str, dict[str, object]]], name: str) -> Iterator[dict[str, object]]:
+    return (values for each, values in events if each == name)
+
+
+def test_the_store_is_only_read(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = Store(path)
+    run = make_run(store, SMALL)
+    store.close()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        with serving(path) as client:
+            for page in ("/", f"/runs/{run.id}", f"/runs/{run.id}/document.json"):
+                client.page(page)
+    finally:
+        tmp_path.chmod(0o755)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    reader = Store(path, read_only=True)
+    with pytest.raises(Exception, match="readonly"):
+        reader.end_run(run)
+
+
+def test_a_run_whose_plan_cannot_be_read_spoils_only_its_own_page(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = Store(path)
+    good = make_run(store, SMALL)
+    bad = store.begin_run("bad", 1, {"version": 99, "suite": 7}, {}, {})
+    store.end_run(bad)
+    store.close()
+    with serving(path) as client:
+        page = client.page("/")
+        assert good.id in page
+        assert bad.id in page
+        assert "this ringside reads up to" in client.page(f"/runs/{bad.id}", 503)
+
+
+def test_a_record_is_served_too(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    run = make_run(store, SMALL)
+    record.write(store, [run], tmp_path / "runs.json.xz")
+    with serving(tmp_path / "runs.json.xz") as client:
+        assert run.id in client.page("/")
+        assert json.loads(client.page(f"/runs/{run.id}/document.json"))["run"] == run.id

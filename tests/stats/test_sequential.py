@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.model.results import Interval
+from ringside.stats import stepdown
+from ringside.stats.interval import CONFIDENCE
+from ringside.stats.ratio import paired_ratio
+from ringside.stats.sequential import (
+    SEQUENTIAL_CONFIDENCE,
+    Look,
+    all_narrower_than,
+    last_look,
+    planned_looks,
+    width_looks,
+)
+from tests.support.analyses import near
+
+
+def test_looks_are_a_geometric_sequence() -> None:
+    assert [look.blocks for look in planned_looks(100)] == [7, 9, 12, 16, 21, 28, 37, 49, 65, 86]
+    assert [look.blocks for look in planned_looks(12)] == [7, 9, 12]
+    assert [look.blocks for look in planned_looks(11)] == [7, 9]
+    assert planned_looks(6) == []
+
+
+def test_levels_by_hand() -> None:
+    levels = [look.level for look in planned_looks(21)]
+    assert levels == pytest.approx([0.02, 0.03 / 2, 0.03 / 6, 0.03 / 12, 0.03 / 20])
+    # Seven blocks have a p-value that the first look accepts.
+    assert 1 / 64 <= levels[0] < 2 / 64
+    assert last_look(7, interim=True) == Look(7, near(0.05))
+    assert last_look(9, interim=True) == Look(9, near(0.03))
+    assert last_look(10, interim=True) == Look(10, near(0.015))
+    for blocks in (0, 7, 30):
+        assert last_look(blocks, interim=False) == Look(blocks, near(0.05))
+
+
+@given(st.integers(0, 2000))
+def test_all_levels_together_are_five_percent(most: int) -> None:
+    """Whenever the run ends: the looks before, and the last one instead of what was planned then."""
+    earlier = planned_looks(most - 1)
+    last = last_look(most, interim=True)
+    assert last.blocks == most
+    assert sum(look.level for look in earlier) + last.level == pytest.approx(1 - CONFIDENCE)
+    assert all(look.level > 0 for look in (*earlier, last))
+    # A look does not depend on how long the run may become.
+    assert planned_looks(most) == [look for look in planned_looks(5000) if look.blocks <= most]
+    assert sum(look.level for look in planned_looks(most)) < 0.05
+    # The last look of a run that goes on to the end of its blocks may claim what a planned one may.
+    assert all(look.level <= last_look(look.blocks, interim=True).level for look in planned_looks(most))
+
+
+def test_width_looks_are_a_geometric_sequence() -> None:
+    assert width_looks(20) == [10, 12, 14, 16, 18]
+    assert width_looks(100) == [10, 12, 14, 16, 18, 21, 24, 28, 32, 37, 43, 49, 56, 64, 74, 85, 98]
+    assert width_looks(12) == [10, 12]
+    assert width_looks(10) == [10]
+    assert width_looks(9) == []
+
+
+def test_all_intervals_must_be_narrow() -> None:
+    narrow, wide = Interval(1.0, 0.995, 1.005, 10), Interval(1.0, 0.98, 1.02, 10)
+    assert all_narrower_than([narrow], 0.02)
+    assert all_narrower_than([narrow, None], 0.02)
+    assert not all_narrower_than([narrow, wide], 0.02)
+    assert not all_narrower_than([Interval(1.0, None, None, 5)], 0.02)
+    assert not all_narrower_than([Interval(1.0, None, 1.0, 5), narrow], 0.02)
+    assert not all_narrower_than([Interval(1.0, 1.0, None, 5), narrow], 0.02)
+    assert not all_narrower_than([None], 0.02)
+    assert not all_narrower_than([], 0.02)
+
+
+def test_widths_are_relative() -> None:
+    assert all_narrower_than([Interval(2.0, 2.0, 2.03, 10)], 0.02)
+    assert not all_narrower_than([Interval(0.5, 0.5, 0.515, 10)], 0.02)
+    assert all_narrower_than([Interval(1.0, 1.0, 1.25, 10)], 0.25)
+
+
+@given(st.lists(st.floats(0.5, 2), min_size=1, max_size=5), st.floats(0.001, 0.5), st.floats(0.001, 0.5))
+def test_a_wider_goal_is_reached_earlier(widths: list[float], goal: float, more: float) -> None:
+    ratios = [Interval(2.0, 1.5, 1.5 * width, 10) for width in widths if width >= 1]
+    if all_narrower_than(ratios, goal):
+        assert all_narrower_than(ratios, goal + more)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("confidence", "holds"), [(CONFIDENCE, False), (SEQUENTIAL_CONFIDENCE, True)])
+def test_the_error_rate_of_stopping_when_the_interval_is_narrow(confidence: float, holds: bool) -> None:
+    """Two programs that do not differ, examined until the interval is narrower than 3 %: 1,500 times. With
+    the intervals of a fixed number of blocks, more than 5 % exclude 1 in the end."""
+    dice = random.Random(17)
+    looks = width_looks(100)
+    wrong, stops = 0, []
+    for _ in range(1500):
+        a: dict[int, float] = {}
+        b: dict[int, float] = {}
+        for look in looks:
+            for block in range(len(a), look):
+                a[block] = math.exp(dice.gauss(0, 0.03))
+                b[block] = math.exp(dice.gauss(0, 0.03))
+            ratio = paired_ratio(a, b, confidence)
+            assert ratio is not None
+            assert ratio.low is not None
+            assert ratio.high is not None
+            if all_narrower_than([ratio], 0.03) or look == looks[-1]:
+                wrong += not ratio.low <= 1 <= ratio.high
+                stops.append(look)
+                break
+    assert len(set(stops)) > 3
+    assert (wrong / len(stops) < 0.05) == holds
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("planned", [True, False])
+def test_the_error_rate_of_stopping_when_a_difference_appears(planned: bool) -> None:
+    """Two programs that do not differ, examined up to 65 blocks until a difference is claimed: 1,000 times.
+    With 5 % at each look, far more than 5 % of them are."""
+    dice = random.Random(19)
+    looks = [*planned_looks(64), last_look(65, interim=True)]
+    claims = 0
+    for _ in range(1000):
+        log_ratios = {block: dice.gauss(0, 0.05) for block in range(65)}
+        claims += any(
+            stepdown.adjusted_p_values({"pair": log_ratios}, range(look.blocks))["pair"]
+            <= (look.level if planned else 0.05)
+            for look in looks
+        )
+    assert claims <= 50 + 21 if planned else claims > 100

@@ -1,0 +1,252 @@
+"""Stores in PostgreSQL, and the ways by which tables come to be. tests/store/test_store.py has what both
+databases share."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from ringside.errors import NoStoreError, StoreError
+from ringside.store import Store, connection, migrations
+from ringside.store.tables import METADATA, REVISIONS
+from tests.store.test_store import begin, trial
+from tests.support import ROOT
+from tests.support.command_line import RINGSIDE, ringside
+from tests.support.postgresql import Server
+from tests.support.processes import is_over
+
+Add = Callable[..., None]
+
+
+@pytest.fixture
+def database(postgresql: Server) -> Iterator[str]:
+    with postgresql.database() as name:
+        yield name
+
+
+@pytest.fixture
+def url(postgresql: Server, database: str) -> str:
+    return postgresql.url(database)
+
+
+def test_the_revisions_are_known() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(migrations.FOLDER))
+    script = ScriptDirectory.from_config(config)
+    assert tuple(each.revision for each in script.walk_revisions())[::-1] == REVISIONS
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_all_revisions_together_make_the_tables_of_a_new_store(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = f"sqlite:///{tmp_path}/s.sqlite" if kind == "sqlite" else request.getfixturevalue("url")
+    engine = sa.create_engine(place.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        migrations.upgrade(connection, None)
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, METADATA) == []
+    engine.dispose()
+    made, new = Path(tmp_path, "s.sqlite"), Path(tmp_path, "new.sqlite")
+    if kind == "sqlite":
+        Store(new).close()
+        assert _indexes(made) == _indexes(new)
+
+
+def _indexes(path: Path) -> dict[str, str]:
+    """Alembic does not compare what indexes leave out."""
+    engine = sa.create_engine(f"sqlite:///{path}")
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql != ''"
+        )
+        return {name: " ".join(sql.split()) for name, sql in rows}
+
+
+def test_a_store_of_a_later_revision_is_refused(postgresql: Server, database: str, url: str) -> None:
+    Store(url).close()
+    postgresql.execute("UPDATE alembic_version SET version_num = '9999'", database)
+    for create in (True, False):
+        with pytest.raises(
+            StoreError, match=f"has tables of revision 9999, this ringside knows {REVISIONS[-1]}"
+        ):
+            Store(url, create=create)
+
+
+def test_a_password_is_not_shown() -> None:
+    with pytest.raises(StoreError) as caught:
+        Store("postgresql://me:secret@127.0.0.1:1/none")
+    assert "secret" not in str(caught.value)
+    assert "postgresql+psycopg://me:***@127.0.0.1:1/none: connection failed" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a listener that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_server_that_never_answers_is_one_line(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_CONNECT_S", 2)
+    with pytest.raises(StoreError, match=rf"//{silent}/none: .*timeout expired") as caught:
+        Store(f"postgresql://{silent}/none")
+    assert "\n" not in str(caught.value)
+    done = ringside("list", "runs", "--store", f"postgresql://{silent}/none?connect_timeout=2", status=2)
+    assert "timeout expired" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_silence_has_limits_unless_the_url_has_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def limits(url: str) -> dict[str, int]:
+        return connection._limits(sa.engine.make_url(url))
+
+    place = "postgresql+psycopg://host/database"
+    assert limits(place) == {
+        "connect_timeout": 10,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 60_000,
+    }
+    own = limits(f"{place}?connect_timeout=3&tcp_user_timeout=5000")
+    assert own == {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "4")
+    assert "connect_timeout" not in limits(place)
+    # Others have other words for it.
+    assert limits("postgresql+pg8000://host/database") == limits("mysql+pymysql://host/database") == {}
+
+
+def test_a_lock_that_a_lost_server_cannot_answer_is_one_line(postgresql: Server, url: str) -> None:
+    store = Store(url)
+    run = begin(store)
+    # Without and with a connection that is there already.
+    for _ in range(2):
+        postgresql.stop()
+        try:
+            with pytest.raises(StoreError) as caught:
+                store.is_held(run.id)
+            assert "\n" not in str(caught.value)
+            with pytest.raises(StoreError):
+                store.state(run.id, None)
+            with pytest.raises(StoreError), store.hold(run):
+                raise AssertionError("nothing holds it")
+        finally:
+            postgresql.start()
+        assert not store.is_held(run.id)
+    with store.hold(run):
+        assert store.is_held(run.id)
+
+
+def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"needs the Python package psycopg: install ringside\[postgresql\]"):
+        Store("postgresql://x/y")
+
+
+def test_several_runs_are_written_at_the_same_time(url: str) -> None:
+    program = """
+import sys
+from tests.store.test_store import Store, begin, trial
+store = Store(sys.argv[1])
+run = begin(store)
+with store.hold(run):
+    for block in range(1, 51):
+        store.add_trial(run, trial(block))
+store.end_run(run)
+"""
+    root = ROOT
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, url], cwd=root, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=120)
+        assert writer.returncode == 0, errors
+    store = Store(url, create=False)
+    runs = store.runs()
+    assert len({run.id for run in runs}) == 3
+    assert all([each.block for each in store.trials(run)] == list(range(1, 51)) for run in runs)
+    assert all(run.ended_at for run in runs)
+
+
+def test_a_lost_connection_loses_nothing(
+    postgresql: Server, url: str, workplace: Path, add_fake: Add, add_experiment: Add
+) -> None:
+    for name in ("one", "two"):
+        add_fake(name)
+    add_experiment("mine", "one", "two", blocks=15)
+    words = ["run", "mine", "--until", "end", "--store", url]
+    with subprocess.Popen([*RINGSIDE, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert is_over(lambda: _stored(url) > 3, 60)
+        postgresql.stop()
+        try:
+            _, complaint = process.communicate(timeout=60)
+        finally:
+            postgresql.start()
+    last = complaint.decode().strip().splitlines()[-1]
+    assert process.returncode == 2, complaint
+    assert b"Traceback" not in complaint
+    assert "`ringside run --resume " in last
+    assert "the connection was lost" in last
+    before = _stored(url)
+    assert before < 30
+    ringside("run", "--resume", "latest", "--store", url)
+    shown = json.loads(ringside("show", "--json", "--store", url).stdout)
+    assert [cell["outcomes"] for cell in shown["cells"]] == [{"ok": 15}] * 2
+
+
+def _stored(url: str) -> int:
+    """How many trials the latest run has; 0 where there is no store, or no run, yet."""
+    with suppress(NoStoreError):
+        store = Store(url, create=False)
+        try:
+            return store.progress(store.run().id)[0]
+        finally:
+            store.close()
+    return 0
+
+
+def test_all_that_reads_reads_it(url: str, workplace: Path, add_fake: Add, add_experiment: Add) -> None:
+    for name in ("one", "two"):
+        add_fake(name)
+    add_experiment("mine", "one", "two", blocks=2)
+    for _ in range(2):
+        ringside("run", "mine", "--until", "end", "--store", url)
+    assert ringside("list", "runs", "--store", url).stdout.count("done") == 2
+    first, second = (run.id for run in Store(url, create=False).runs())
+    assert f"{second} over {first}" in ringside("compare", first, second, "--store", url).stdout
+    ringside("report", "-o", "report.html", "--store", url)
+    assert second in Path("report.html").read_text(encoding="utf-8")
+    ringside("export", second, "--format", "record", "-o", "record.json.xz", "--store", url)
+    assert ringside("show", "--store", "record.json.xz").stdout == ringside("show", "--store", url).stdout
+
+
+def test_the_live_page_reads_it(url: str, workplace: Path) -> None:
+    store = Store(url)
+    run = begin(store)
+    store.add_trial(run, trial())
+    command = [*RINGSIDE, "serve", "--port", "0", "--store", url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        try:
+            place = next(word for word in line.split() if word.startswith("http"))
+            with urllib.request.urlopen(place, timeout=30) as page:
+                assert run.id in page.read().decode()
+        finally:
+            process.terminate()

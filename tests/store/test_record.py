@@ -1,0 +1,126 @@
+"""Records: whole runs as one file, read in place of a store."""
+
+from __future__ import annotations
+
+import base64
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringside.errors import StoreError
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.protocol import Sample
+from ringside.store import Store, record
+from tests.support.command_line import ringside
+from tests.support.runs import experiment, make_run
+
+BROKEN: dict[str, Any] = {
+    "is no record: `ringside export": {"format": 2},
+    "has format 99, this ringside knows 2": {"record": 99, "tables": {}},
+    "does not hold the tables of runs": {"record": 1, "tables": {"run": []}},
+}
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Store:
+    """A store of two runs, the first with samples."""
+    store = Store(tmp_path / "store.sqlite")
+    for samples in (True, False):
+        make_run(store, experiment(blocks=2), samples=samples)
+    return store
+
+
+def write_xz(path: Path, document: object) -> Path:
+    path.write_bytes(lzma.compress(json.dumps(document).encode()))
+    return path
+
+
+def test_it_comes_back_as_it_was(stored: Store, tmp_path: Path) -> None:
+    path = tmp_path / f"kept{record.SUFFIX}"
+    runs = stored.runs()
+    record.write(stored, runs, path)
+    again = record.read(path)
+    assert again.runs() == runs
+    for run in runs:
+        assert again.trials(run, samples=True) == stored.trials(run, samples=True)
+    assert stored.trials(runs[0])
+    files = runs[0].plan["contenders"]["go"]["files"]
+    assert again.sources(list(files.values())) == stored.sources(list(files.values())) != {}
+    assert [each.name for each in tmp_path.iterdir() if "partial" in each.name] == []
+
+
+def test_it_holds_the_named_runs_only(stored: Store, tmp_path: Path) -> None:
+    path = tmp_path / f"kept{record.SUFFIX}"
+    first, _ = stored.runs()
+    record.write(stored, [first], path)
+    assert record.read(path).runs() == [first]
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_what_is_no_record_is_refused(message: str, tmp_path: Path) -> None:
+    path = write_xz(tmp_path / f"broken{record.SUFFIX}", BROKEN[message])
+    with pytest.raises(StoreError, match=message.replace("(", r"\(")):
+        record.read(path)
+
+
+def test_a_file_that_is_cut_off_is_refused(stored: Store, tmp_path: Path) -> None:
+    path = tmp_path / f"kept{record.SUFFIX}"
+    record.write(stored, stored.runs(), path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(StoreError, match="cut off"):
+        record.read(path)
+    path.write_bytes(b"not compressed")
+    with pytest.raises(StoreError, match="no record"):
+        record.read(path)
+    with pytest.raises(StoreError, match="cannot be read"):
+        record.read(tmp_path / f"absent{record.SUFFIX}")
+
+
+def test_a_record_that_cannot_be_written_leaves_what_was_there(stored: Store, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="choose another with -o"):
+        record.write(stored, stored.runs(), tmp_path / "no-folder" / f"kept{record.SUFFIX}")
+
+
+def test_commands_read_it_as_a_store(workplace: Path) -> None:
+    ringside("vs", "true", "sleep 0.001", "--blocks", "7", "--store", "mine.sqlite")
+    ringside("export", "--format", "record", "-o", "kept.json.xz", "--store", "mine.sqlite")
+    shown = [ringside("show", "--store", store).stdout for store in ("mine.sqlite", "kept.json.xz")]
+    assert shown[0] == shown[1]
+    assert "sleep 0.001" in shown[0]
+    refused = ringside("export", "--format", "record", "--store", "mine.sqlite", status=2)
+    assert "name it with -o run.json.xz" in refused.stderr
+    refused = ringside("vs", "true", "false", "--store", "kept.json.xz", status=2)
+    assert "is a record, which is only read" in refused.stderr
+
+
+def test_paths_below_the_home_of_the_user_are_shortened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    store = Store(tmp_path / "store.sqlite")
+    host = {"python": "/home/somebody/bin/python", "other": "/usr/bin/python"}
+    run = store.begin_run("e", 1, {}, host, {})
+    path = tmp_path / f"kept{record.SUFFIX}"
+    record.write(store, [run], path)
+    (again,) = record.read(path).runs()
+    assert again.host == {"python": "~/bin/python", "other": "/usr/bin/python"}
+
+
+def test_samples_that_look_like_a_path_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    column = base64.b64decode("/home/me/AAA")
+    samples = (Sample(int.from_bytes(column[:8], "little") & (1 << 62) - 1), Sample(1 << 62))
+    store = Store(tmp_path / "store.sqlite")
+    run = store.begin_run("e", 1, {}, {}, {})
+    store.add_trial(run, Trial(1, 0, Cell("a", Point(())), Outcome.OK, "", samples=samples))
+    assert "/home/me/" in store.rows_of([run])["timeline"][0]["samples"]
+    path = tmp_path / f"kept{record.SUFFIX}"
+    record.write(store, [run], path)
+    again = record.read(path)
+    assert again.trials(run, samples=True)[0].samples == samples

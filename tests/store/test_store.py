@@ -1,0 +1,609 @@
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from ringside.errors import StoreError, UsageError
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Run, Span, Trial
+from ringside.probe.protocol import (
+    CpuUse,
+    LatencySummary,
+    LoadMessage,
+    ProgramOutput,
+    Sample,
+    SecondOfLoad,
+    TrialOutcome,
+)
+from ringside.store import Store, tables, text_hash
+from ringside.store.samples import samples_of
+from tests.support import ROOT
+from tests.support.postgresql import Server
+
+POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
+
+
+def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Trial:
+    """A trial with a value of its own in every field."""
+    return Trial(
+        block=block,
+        position=2,
+        cell=Cell(name, POINT),
+        outcome=outcome,
+        detail="exit status 0",
+        cpus=(1, 3),
+        started_at="2026-01-01T00:00:00.000+00:00",
+        report=TrialOutcome(
+            "ok",
+            wall_ns=5,
+            result={"checksum": "21"},
+            output=ProgramOutput(stdout_bytes=9, starting={":": 6}),
+            cpus=(CpuUse(1, busy_ns=7, idle_ns=2),),
+        ),
+        phases={"relay": (7,), "spawn": (3, 1, 2), "alone": (4, 5)},
+        marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
+        samples=(Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),))),
+        loads=(LoadMessage(step="s", name="n", histograms={"latency": LatencySummary(count=1, p50_ns=2)}),),
+        spans=(Span(1, 0.5, 0.75),),
+        missing=("x",),
+        memory_limit_bytes=11,
+        input_bytes=12,
+    )
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where an empty store can be made: with each of the databases."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "deep" / "s.sqlite")
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    with server.database() as name:
+        yield server.url(name)
+
+
+def begin(store: Store, seed: int = 7) -> Run:
+    return store.begin_run("ring", seed, {}, {}, {})
+
+
+def test_what_goes_in_comes_out(where: str) -> None:
+    store = Store(where)
+    run = store.begin_run("ring", 7, {"a": [1]}, {"cpus": 2}, {text_hash("code"): "code"})
+    store.add_trial(run, trial())
+    again = Store(where)
+    assert again.run(run.id) == run
+    assert again.trials(run, samples=True) == [trial()]
+    assert again.trials(run) == [dataclasses.replace(trial(), samples=())]
+    assert again.sources([text_hash("code"), "none"]) == {text_hash("code"): "code"}
+
+
+def test_samples_are_read_when_they_are_used(tmp_path: Path) -> None:
+    """Whole, or what figures need of them; those of all trials would not fit into memory."""
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    store.add_trial(run, trial())
+    (kept,) = store.trials(run, samples=True)
+    assert list(kept.samples) == list(trial().samples)
+    assert (len(kept.samples), kept.samples[1], kept.samples[:1]) == (
+        2,
+        trial().samples[1],
+        trial().samples[:1],
+    )
+    assert (kept.usage().t_ns.tolist(), trial().usage().t_ns.tolist()) == ([1, 2], [1, 2])
+    assert kept.usage().pss_bytes.tolist() == pytest.approx([8, math.nan], nan_ok=True)
+    assert trial(name="other").samples != ()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE timeline SET samples = '[{}]'")
+        database.commit()
+    for use in (lambda: list(kept.samples), kept.usage):
+        with pytest.raises(StoreError, match="the samples of a trial in .* cannot be read"):
+            use()
+
+
+def test_usage_and_seconds_are_those_of_the_trial(where: str) -> None:
+    """Usage is read for many trials of a cell together, some of which have no samples."""
+    store = Store(where)
+    run = begin(store)
+    for block in range(1, 121):
+        seconds = tuple(SecondOfLoad(float(second), block) for second in range(2))
+        load = LoadMessage(step="s", name="n", series=seconds)
+        samples = () if block % 7 == 0 else (Sample(block), Sample(2 * block))
+        for name in ("a", "b"):
+            each = trial(block, name=name)
+            store.add_trial(run, dataclasses.replace(each, samples=samples, loads=(load,)))
+    kept = Store(where).trials(run, samples=True)
+    assert len(kept) == 240
+    for each in (*kept, *kept[::-1]):
+        times = [] if each.block % 7 == 0 else [each.block, 2 * each.block]
+        assert each.usage().t_ns.tolist() == times
+    assert [second.requests for second in kept[9].seconds(kept[9].loads[0])] == [5, 5]
+    (load,) = store.trials(run)[9].loads
+    assert [second.requests for second in load.series] == [5, 5]
+
+
+def test_a_trial_without_a_report_comes_back_without_one(where: str) -> None:
+    store = Store(where)
+    run = begin(store)
+    bare = Trial(0, 0, Cell("a", POINT), Outcome.UNAVAILABLE, "no toolchain")
+    store.add_trial(run, bare)
+    assert store.trials(run, samples=True) == [bare]
+
+
+def test_trials_of_other_runs_stay_apart(where: str) -> None:
+    store = Store(where)
+    first, second = begin(store), begin(store)
+    store.add_trial(first, trial(name="a"))
+    store.add_trial(second, trial(name="b"))
+    assert [each.cell.contender for each in store.trials(first, samples=True)] == ["a"]
+    assert [each.cell.contender for each in store.trials(second)] == ["b"]
+
+
+def test_a_source_is_kept_once(where: str) -> None:
+    store = Store(where)
+    for _ in range(2):
+        store.begin_run("ring", 7, {}, {}, {text_hash("code"): "code"})
+    assert store.sources([text_hash("code")]) == {text_hash("code"): "code"}
+
+
+def test_runs_of_one_second_have_different_names_and_the_latest_is_the_last(where: str) -> None:
+    store = Store(where)
+    runs = [begin(store) for _ in range(12)]
+    assert len({run.id for run in runs}) == 12
+    assert store.run("latest").started_at == max(run.started_at for run in runs)
+    assert len(store.runs()) == 12
+
+
+def test_a_run_has_an_end_once_it_ended(where: str) -> None:
+    store = Store(where)
+    first, second = begin(store), begin(store)
+    store.end_run(first)
+    assert store.run(first.id).ended_at is not None
+    assert store.run(second.id).ended_at is None
+
+
+def test_a_trial_is_on_disk_before_the_next_even_when_ringside_is_killed(where: str) -> None:
+    program = """
+import os, signal, sys
+from tests.store.test_store import Store, begin, trial
+store = Store(sys.argv[1])
+run = begin(store)
+for block in (1, 2, 3):
+    store.add_trial(run, trial(block))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program, where], cwd=ROOT, check=False)
+    assert done.returncode == -9
+    store = Store(where)
+    assert [each.block for each in store.trials(store.run())] == [1, 2, 3]
+    assert store.run().ended_at is None
+
+
+def test_a_trial_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run = begin(store)
+    store.add_trial(run, trial())
+    with sqlite3.connect(tmp_path / "s.sqlite") as connection:
+        connection.execute("""UPDATE trial SET marks = '{"spawned": {"t_ns": -1}}'""")
+    with pytest.raises(StoreError, match=f"a trial of run {run.id} in .* cannot be read") as caught:
+        store.trials(run)
+    assert "\n" not in str(caught.value)
+
+
+# --- what is no store of this format ---
+
+
+def test_a_store_of_a_newer_format_is_refused_and_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    Store(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE meta SET value = '2'")
+    with pytest.raises(StoreError, match="has format 2, this ringside knows 1"):
+        Store(path)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT value FROM meta").fetchall() == [("2",)]
+
+
+FOREIGN = ["CREATE TABLE albums (title)", "CREATE TABLE meta (key, value)", "CREATE TABLE meta (schema)"]
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("table", FOREIGN)
+def test_a_database_of_something_else_is_refused_and_stays_as_it_is(
+    tmp_path: Path, table: str, create: bool
+) -> None:
+    path = tmp_path / "music.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute(table)
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="is a database of something else: name another store with --store"):
+        Store(path, create=create)
+    # The journal mode stands in the file's header.
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["music.sqlite"]
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    path.touch()
+    store = Store(path)
+    store.add_trial(begin(store), trial())
+    assert len(Store(path, create=False).runs()) == 1
+
+
+def test_several_processes_can_make_a_store_at_the_same_time(where: str) -> None:
+    program = "import sys; from tests.store.test_store import Store, begin; begin(Store(sys.argv[1]))"
+    makers = [
+        subprocess.Popen([sys.executable, "-c", program, where], cwd=ROOT, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for maker in makers:
+        _, errors = maker.communicate(timeout=120)
+        assert maker.returncode == 0, errors
+    assert len({run.id for run in Store(where).runs()}) == 3
+
+
+def test_stores_are_made_at_the_same_instant(tmp_path: Path) -> None:
+    """SQLite does not wait where two processes switch to a write-ahead log at once."""
+    program = (
+        "import sys, time; from pathlib import Path; from tests.store.test_store import Store\n"
+        "print(flush=True); at = float(sys.stdin.readline())\n"
+        "for number in range(40):\n"
+        "    while time.monotonic() < at + number * 0.05: pass\n"
+        "    Store(Path(sys.argv[1], f'{number}.sqlite')).close()\n"
+    )
+    command, pipe = [sys.executable, "-c", program, str(tmp_path)], subprocess.PIPE
+    makers = [
+        subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe, stderr=pipe) for _ in range(3)
+    ]
+    for maker in makers:
+        assert maker.stdout
+        maker.stdout.readline()
+    at = time.monotonic() + 0.1
+    for maker in makers:
+        assert maker.stdin
+        maker.stdin.write(f"{at}\n")
+        maker.stdin.flush()
+    for maker in makers:
+        _, errors = maker.communicate(timeout=120)
+        assert maker.returncode == 0, errors
+
+
+def test_reading_alone_never_makes_a_store(tmp_path: Path) -> None:
+    empty, missing = tmp_path / "empty", tmp_path / "deep" / "s.sqlite"
+    empty.touch()
+    for path in (empty, missing):
+        with pytest.raises(UsageError, match="holds no run yet"):
+            Store(path, create=False)
+    assert empty.read_bytes() == b""
+    assert not missing.parent.exists()
+
+
+def test_reading_a_store_does_not_write_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    store.add_trial(run, trial())
+    store.close()
+    with sqlite3.connect(path) as connection:
+        # As an earlier version made it.
+        for change in ("DROP INDEX trial_once", "DROP TABLE alembic_version"):
+            connection.execute(change)
+    connection.close()
+    before = path.read_bytes()
+    reader = Store(path, create=False)
+    reader.trials(reader.run(), samples=True)
+    reader.close()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    text = "not a database, but long enough to have a header of a hundred bytes " * 4
+    path.write_text(text)
+    with pytest.raises(StoreError, match="file is not a database; name another one with --store"):
+        Store(path)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("url", ["nonsense://x", "postgresql+nodriver://x/y"])
+def test_a_bad_url_is_one_line(url: str) -> None:
+    with pytest.raises(StoreError, match="cannot be opened") as caught:
+        Store(url)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be made: Not a directory|cannot be made: File exists"):
+        Store(tmp_path / "file" / "s.sqlite")
+
+
+def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run = begin(store)
+    store.add_trial(run, trial())
+    # SQLite's own limit gives the same error as a full disk.
+    pages = store._database._connection.exec_driver_sql("PRAGMA page_count").scalar()
+    store._database._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    store._database._connection.commit()
+    big = Trial(1, 0, Cell("b", POINT), Outcome.OK, "x" * 1_000_000)
+    with pytest.raises(StoreError, match="disk is full; free some space"):
+        store.add_trial(run, big)
+    assert len(store.trials(run)) == 1
+
+
+def test_unknown_runs(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    with pytest.raises(UsageError, match="holds no run yet"):
+        store.run()
+    with pytest.raises(UsageError, match="there is no run `x`"):
+        store.run("x")
+
+
+# --- seeds ---
+
+
+@pytest.mark.parametrize("seed", [0, 2**31, 2**63 - 1])
+def test_seeds_have_63_bits(where: str, seed: int) -> None:
+    store = Store(where)
+    assert store.run(begin(store, seed).id).seed == seed
+
+
+def test_numbers_of_rows_and_seeds_have_64_bits_in_postgresql() -> None:
+    ddl = [
+        str(sa.schema.CreateTable(table).compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
+        for table in (tables.RUN, tables.TRIAL)
+    ]
+    assert "seed BIGINT NOT NULL" in ddl[0]
+    assert "id BIGSERIAL NOT NULL" in ddl[1]
+
+
+# --- one writer ---
+
+
+def test_a_cell_has_one_trial_in_a_block(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run, other = begin(store), begin(store)
+    store.add_trial(run, trial())
+    with pytest.raises(StoreError, match="UNIQUE"):
+        store.add_trial(run, trial(outcome=Outcome.CRASHED))
+    assert store.trials(run, samples=True) == [trial()]
+    for distinct in (trial(block=2), trial(name="b")):
+        store.add_trial(run, distinct)
+    store.add_trial(other, trial())
+
+
+@pytest.mark.parametrize("outcome", [Outcome.INTERRUPTED, Outcome.PROBE_FAILED])
+def test_a_trial_that_says_nothing_of_its_cell_can_come_again(where: str, outcome: Outcome) -> None:
+    store = Store(where)
+    run = begin(store)
+    for each in (trial(outcome=outcome), trial(outcome=outcome), trial()):
+        store.add_trial(run, each)
+    assert [each.outcome for each in store.trials(run)] == [outcome, outcome, Outcome.OK]
+
+
+# --- earlier versions ---
+
+# The first had no table of revisions.
+EARLIER = ["", "0001", "0002"]
+
+
+def aged(where: str, revision: str) -> None:
+    """Make a store what it was at that revision."""
+    database = Store(where)._database
+    with database.engine.begin() as connection:
+        for key, row in connection.execute(sa.select(tables.TIMELINE)).all():
+            old = msgspec.json.encode(samples_of(row)).decode()
+            changed = tables.TIMELINE.update().where(tables.TIMELINE.c.trial_id == key).values(samples=old)
+            connection.execute(changed)
+        if revision != "0002":
+            connection.exec_driver_sql("DROP INDEX trial_once")
+        if revision:
+            connection.execute(tables.REVISION.update().values(version_num=revision))
+        else:
+            connection.exec_driver_sql("DROP TABLE alembic_version")
+    database.close()
+
+
+def state_of(where: str) -> tuple[str, bool]:
+    """The revision that a store says it has, and whether a cell has one trial in a block."""
+    database = Store(where, create=False)._database
+    with database.engine.connect() as connection:
+        inspected = sa.inspect(connection)
+        has_revision = tables.REVISION.name in inspected.get_table_names()
+        query = sa.select(tables.REVISION.c.version_num)
+        revision = str(connection.execute(query).scalar()) if has_revision else ""
+        indexes = {index["name"] for index in inspected.get_indexes(tables.TRIAL.name)}
+    database.close()
+    return revision, "trial_once" in indexes
+
+
+@pytest.fixture
+def kept(where: str) -> Run:
+    """A run with two trials."""
+    store = Store(where)
+    run = begin(store)
+    for block in (1, 2):
+        store.add_trial(run, trial(block))
+    store.close()
+    return run
+
+
+@pytest.mark.parametrize("revision", EARLIER)
+def test_a_store_of_an_earlier_version_gets_todays_tables_and_keeps_its_rows(
+    where: str, kept: Run, revision: str
+) -> None:
+    aged(where, revision)
+    assert state_of(where) == (revision, revision == "0002")
+    store = Store(where)
+    assert state_of(where) == (tables.REVISIONS[-1], True)
+    assert store.trials(kept, samples=True) == [trial(1), trial(2)]
+    with pytest.raises(StoreError, match="UNIQUE|unique"):
+        store.add_trial(kept, trial(1))
+    store.add_trial(kept, trial(3))
+    assert [each.block for each in store.trials(kept)] == [1, 2, 3]
+    store.close()
+
+
+@pytest.mark.parametrize("revision", EARLIER)
+def test_reading_a_store_of_an_earlier_version_changes_nothing(where: str, kept: Run, revision: str) -> None:
+    aged(where, revision)
+    for options in ({"create": False}, {"read_only": True}):
+        store = Store(where, **options)
+        assert store.trials(store.run(kept.id), samples=True) == [trial(1), trial(2)]
+        store.close()
+    assert state_of(where) == (revision, revision == "0002")
+
+
+@pytest.mark.parametrize("revision", ["", "0001"])
+def test_a_store_of_an_earlier_version_with_duplicates_opens(where: str, kept: Run, revision: str) -> None:
+    aged(where, "0001")
+    earlier = Store(where, create=False)
+    earlier.add_trial(kept, trial(1))
+    earlier.close()
+    if not revision:
+        with earlier._database.engine.begin() as connection:
+            connection.exec_driver_sql("DROP TABLE alembic_version")
+        earlier.close()
+    store = Store(where)
+    assert [each.block for each in store.trials(kept)] == [1, 2, 1]
+    store.close()
+    assert state_of(where) == (tables.REVISIONS[-1], False)
+
+
+@pytest.mark.parametrize("revision", [*EARLIER, None])
+def test_several_that_bring_up_a_store_at_the_same_time(where: str, kept: Run, revision: str | None) -> None:
+    """None: they make a new one."""
+    if revision is None:
+        database = Store(where)._database
+        with database.engine.begin() as connection:
+            tables.METADATA.drop_all(connection)
+        database.close()
+    else:
+        aged(where, revision)
+    program = """
+import sys
+from ringside.store import Store
+import alembic.command
+print("ready", flush=True)
+sys.stdin.readline()
+Store(sys.argv[1]).close()
+"""
+    command = [sys.executable, "-c", program, where]
+    pipe = subprocess.PIPE
+    several = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
+    for process in several:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process in several:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in several:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    assert state_of(where) == (tables.REVISIONS[-1], True)
+    store = Store(where, create=False)
+    if revision is not None:
+        assert store.trials(kept, samples=True) == [trial(1), trial(2)]
+    store.close()
+
+
+# --- who may add to a run ---
+
+
+@contextmanager
+def holding(where: str, run: Run) -> Iterator[subprocess.Popen[str]]:
+    """Another process that adds to a run, until it is killed or its stdin ends."""
+    program = """
+import sys
+from ringside.store import Store
+store = Store(sys.argv[1])
+with store.hold(store.run(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, where, run.id],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_process_cannot_add_to_a_run(where: str) -> None:
+    store = Store(where)
+    run, other = begin(store), begin(store)
+    assert not store.is_held(run.id)
+    with holding(where, run):
+        assert store.is_held(run.id)
+        assert not store.is_held(other.id)
+        busy = f"run {run.id} is in progress in another process"
+        with pytest.raises(UsageError, match=busy), store.hold(run):
+            pass
+        assert store.is_held(run.id)
+        with store.hold(other):
+            assert store.is_held(other.id)
+        assert not store.is_held(other.id)
+
+
+def test_a_run_is_free_once_its_process_has_ended_or_was_killed(where: str, tmp_path: Path) -> None:
+    store = Store(where)
+    run = begin(store)
+    with holding(where, run) as process:
+        assert process.stdin
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert not store.is_held(run.id)
+    assert not list(tmp_path.rglob("*.lock"))
+    with holding(where, run) as process:
+        process.kill()
+        process.wait(60)
+        # PostgreSQL learns of it when its own process for that connection next runs.
+        until = time.monotonic() + 30
+        while store.is_held(run.id) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not store.is_held(run.id)
+        with store.hold(run):
+            pass
+
+
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_a_store_that_is_removed_meanwhile_loses_nothing(tmp_path: Path, whole_folder: bool) -> None:
+    path = tmp_path / "deep" / "s.sqlite"
+    store = Store(path)
+    run = store.begin_run("e", 1, {}, {}, {"h": "text"})
+    store.add_trial(run, trial(1))
+    for file in path.parent.iterdir():
+        file.unlink()
+    if whole_folder:
+        path.parent.rmdir()
+    store.add_trial(run, trial(2))
+    store.add_trial(run, trial(3))
+    store.end_run(run)
+    again = Store(path, create=False)
+    assert [each.block for each in again.trials(again.run(run.id))] == [1, 2, 3]
+    assert again.run(run.id).ended_at
+    assert again.sources(["h"]) == {"h": "text"}

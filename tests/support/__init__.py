@@ -1,0 +1,6 @@
+"""What tests share."""
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent

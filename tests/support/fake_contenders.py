@@ -1,0 +1,40 @@
+"""Contenders that only pretend, as folders with a manifest (tests/fakes)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from tests.support import TESTS
+
+FAKES = TESTS / "fakes"
+# By its path: to look through a PATH takes long where versions of Python have launchers there.
+PYTHON = os.path.realpath(sys.executable)
+
+
+def write_fake(folder: Path, how: str = "good", *more: str) -> None:
+    """A contender of the ring that is fine but for `how`. `more`: further arguments of its program."""
+    folder.mkdir(parents=True)
+    for program in ("fake.py", "attacks.py"):
+        shutil.copy(FAKES / program, folder)
+    words = ", ".join(f'"{word}"' for word in (f"how={how}", *more))
+    manifest = (FAKES / "contender.toml").read_text(encoding="utf-8")
+    manifest = manifest.replace('"PYTHON"', f'"{PYTHON}"').replace('"how=HOW"', words)
+    (folder / "contender.toml").write_text(manifest, encoding="utf-8")
+    (folder / "README.md").write_text(f"# {folder.name}\n", encoding="utf-8")
+
+
+def write_server(folder: Path, *words: str) -> None:
+    """A contender of `fib` that does what the first word says (tests/fakes/server.py)."""
+    folder.mkdir(parents=True)
+    shutil.copy(FAKES / "server.py", folder)
+    (folder / "README.md").write_text(f"# {folder.name}\n", encoding="utf-8")
+    arguments = ", ".join(f'"{word}"' for word in words)
+    (folder / "contender.toml").write_text(
+        'title = "A fake"\nmodel = "none"\nqueue = "none"\n[runtime.python]\n'
+        f'executable = ["{PYTHON}"]\nversion = ["{{runtime}}", "-c", "print(1)"]\n'
+        f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", {arguments}]\n',
+        encoding="utf-8",
+    )

@@ -1,0 +1,154 @@
+"""The evidence, the figures and the diagnosis of `batch`."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from ringside.errors import UsageError
+from ringside.model.design import Input
+from ringside.model.results import Interval
+from ringside.workloads.batch import BATCH
+from tests.support.points import REPORT, ok_trial, point
+
+ANSWERS = b"Case #1: 5\nCase #2: -7\n"
+
+
+def input_in(folder: Path) -> Input:
+    answers = folder / "answers"
+    answers.write_bytes(ANSWERS)
+    return Input(folder / "input", 100, hashlib.sha256(ANSWERS).hexdigest(), answers)
+
+
+def test_the_output_must_be_the_answers_once_for_each_repeat(tmp_path: Path) -> None:
+    input = input_in(tmp_path)
+    for repeats in (1, 3):
+        evidence = BATCH.evidence(point(BATCH, cases=2, repeats=repeats), 1, input)
+        assert evidence.result == {"cases": str(2 * repeats)}
+        assert evidence.lines
+        assert evidence.lines.total == 2 * repeats
+        assert evidence.lines.sha256 == hashlib.sha256(repeats * ANSWERS).hexdigest()
+    input.answers.unlink()
+    with pytest.raises(UsageError, match="answers cannot be read: No such file"):
+        BATCH.evidence(point(BATCH, cases=2, repeats=2), 1, input)
+
+
+def test_its_input() -> None:
+    file = BATCH.input(point(BATCH, cases=20, size=3, seed=5))
+    text = b"".join(text for text, _ in file.pieces())
+    assert file.name == "batch-20x3-seed5.txt"
+    assert text.startswith(b"20\n3\n")
+    assert len(text) <= file.most_bytes
+    assert file.smaller == "take fewer cases with --set cases=N"
+    assert BATCH.input_cached(point(BATCH))
+    assert not BATCH.input_cached(point(BATCH, source="disk"))
+
+
+PHASES = {
+    "read": 4_000_000_000,
+    "compute": 7_000_000_000,
+    "write": 500_000_000,
+    "wait_ahead": 600_000_000,
+    "wait_full": 700_000_000,
+    "wait_empty": 800_000_000,
+    "work": 4_500_000_000,
+}
+
+
+def test_figures_of_a_trial() -> None:
+    trial = ok_trial(
+        BATCH,
+        {
+            "report": REPORT,
+            "phases": {name: (ns,) for name, ns in PHASES.items()},
+            "input_bytes": 6_000,
+        },
+        cases=1000,
+        cores=2,
+    )
+    assert BATCH.figures(trial) == pytest.approx(
+        {
+            "cases_per_s": 200,
+            "input_per_cpu_s": 2000,
+            "work_s": 4.5,
+            "read_s": 4,
+            "compute_s": 7,
+            "write_s": 0.5,
+            "wait_ahead_s": 0.6,
+            "wait_full_s": 0.7,
+            "wait_empty_s": 0.8,
+            "read_share": 0.8,
+            "busy_share": 0.3,
+            "busiest_core": 0.9,
+            "idlest_core": 0.25,
+            "cpu_s": 3,
+            "wall_s": 5,
+            "peak_pss_bytes": 11,
+            "peak_threads": 13,
+            "context_switches": 36,
+            "run_queue_s": 23,
+        }
+    )
+    assert BATCH.repeats_of(trial) == ()
+    assert BATCH.figures(ok_trial(BATCH)) == {}
+
+
+def test_figures_of_repeats() -> None:
+    """Rates are over all repeats, phases their sum; the work is the median of the later half."""
+    phases = {
+        "work": (9_000_000_000, 5_000_000_000, 2_000_000_000, 4_000_000_000, 3_000_000_000),
+        "read": (1_000_000_000, 100_000_000, 200_000_000, 300_000_000, 400_000_000),
+    }
+    trial = ok_trial(
+        BATCH, {"report": REPORT, "phases": phases, "input_bytes": 6_000}, cases=1000, repeats=5, cores=2
+    )
+    figures = BATCH.figures(trial)
+    assert figures["work_s"] == 3
+    assert figures["first_work_s"] == 9
+    assert BATCH.repeats_of(trial) == (9, 5, 2, 4, 3)
+    assert figures["cases_per_s"] == 1000
+    assert figures["input_per_cpu_s"] == 10_000
+    assert figures["read_s"] == pytest.approx(2)
+    assert figures["read_share"] == pytest.approx(0.4)
+
+
+def test_the_size_of_work_and_output() -> None:
+    assert BATCH.work(point(BATCH, cases=100, size=20)) == 3000
+    once, thrice = (BATCH.output_bytes(point(BATCH, cases=100, repeats=repeats)) for repeats in (1, 3))
+    assert thrice - once == 200 * 64
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "busy", "full", "cores", "end"),
+    [
+        (9, 0.5, 0.6, 0, 2, "reading is the bottleneck, and more cores cannot help"),
+        (1, 8, 0.6, 0, 2, "writing is the bottleneck, and more cores cannot help"),
+        (1, 0.5, 0.97, 0, 2, "the cores are the bottleneck"),
+        (9, 0.5, 1.0, 0, 1, "the cores are the bottleneck"),
+        (9, 0.5, 0.7, 0, 1, "neither explains it: units wait for each other, the disk, or a host that"),
+        (1, 0.5, 0.2, 18, 2, "its units wait for places in the queue of answers"),
+        (1, 0.5, 0.5, 18, 2, "its units wait for places in the queue of answers"),
+        (1, 0.5, 0.5, 0, 2, "share one lock, and more cores cannot help"),
+        (1, 0.5, 0.13, 0, 8, "share one lock, and more cores cannot help"),
+        (1, 0.5, 0.2, 0, 2, "neither explains it: units wait for each other, the disk, or a host that"),
+    ],
+)
+def test_where_the_time_went(
+    read: float, write: float, busy: float, full: float, cores: int, end: str
+) -> None:
+    figures = {"wall_s": 10.0, "read_s": read, "write_s": write, "busy_share": busy, "wait_full_s": full}
+    intervals = {name: Interval(value, None, None, 1) for name, value in figures.items()}
+    sentence = BATCH.diagnosis("go", point(BATCH, cores=cores), intervals)
+    core = f"its {cores} cores are" if cores > 1 else "its core is"
+    assert sentence is not None
+    assert sentence.startswith(
+        f"go: reading by one unit takes {read / 10:.0%} of the wall time, writing {write / 10:.0%}; "
+        f"{core} busy for {busy:.0%} of it: "
+    )
+    assert end in sentence
+
+
+def test_no_diagnosis_without_the_figures() -> None:
+    assert BATCH.diagnosis("go", point(BATCH), {}) is None

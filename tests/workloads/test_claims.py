@@ -1,0 +1,488 @@
+"""Claims of sources: each comes out each way where figures are planted, and never from an estimate."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.analysis.claims import examine, sources_of
+from ringside.analysis.run import RunAnalysis
+from ringside.catalogue.loader import Catalogue
+from ringside.cli import context
+from ringside.model.catalogue import Claim, Published
+from ringside.model.claims import Answer, Finding
+from ringside.model.design import Level, Point
+from ringside.model.results import Interval
+from ringside.store import Store
+from ringside.workloads import WORKLOADS
+from ringside.workloads.base import Measurement, Workload
+from ringside.workloads.claims import LESS, MORE, Band, about, answer, at_least, between
+from tests.support import ROOT, points
+from tests.support.analyses import NOISE, Exact, analysis
+from tests.support.command_line import ringside
+from tests.support.runs import experiment, make_run
+
+CONFIRMED, REFUTED, INCONCLUSIVE, NOT_TESTED = Answer
+# Contender, levels, metric, value; with noise, or the same in every block.
+Levels = Mapping[str, Level]
+Row = tuple[str, Levels, str, float]
+BLOCKS = (*NOISE, 1.03)
+
+
+class Planted(Exact):
+    """Figures of a workload, put into trials as they are."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.name = workload.name
+        self.metrics = workload.metrics
+        self.compared = workload.compared
+
+
+def run_of(
+    workload: str, experiment: str, noisy: Sequence[Row], exact: Sequence[Row], blocks: int = len(BLOCKS)
+) -> RunAnalysis:
+    """A run with these figures, those of `noisy` spread by some per cent over blocks."""
+    measurement: Measurement = Planted(WORKLOADS[workload])
+    values: dict[tuple[str, Point], dict[str, Sequence[float]]] = {}
+    for rows, noise in ((noisy, BLOCKS), (exact, (1.0,) * len(BLOCKS))):
+        for name, levels, metric, value in rows:
+            cell = name, points.point(WORKLOADS[workload], **levels)
+            values.setdefault(cell, {})[metric] = [value * each for each in noise[:blocks]]
+    # The baseline of the values' first contender; every contender at every point.
+    return analysis(values, measurement=measurement, name=experiment)
+
+
+Runs = Callable[[float], list[RunAnalysis]]
+
+
+def ratio(
+    workload: str,
+    experiment: str,
+    metric: str,
+    numerator: str,
+    denominator: str,
+    /,
+    blocks: int = len(BLOCKS),
+    at: Levels | None = None,
+    **levels: Level,
+) -> Runs:
+    """Runs in which the metric of one contender is x times that of another."""
+    return lambda x: [
+        run_of(
+            workload,
+            experiment,
+            [(numerator, at or levels, metric, 0.1 * x)],
+            [(denominator, at or levels, metric, 0.1)],
+            blocks,
+        )
+    ]
+
+
+def gap(x: float) -> list[RunAnalysis]:
+    """multitask over erlang: 800 times in the ring, 800 / x over a network."""
+    million: Levels = {"nodes": 1000, "messages": 1000}
+    three: Levels = {"load": "hammer", "clients": 3}
+    return [
+        run_of(
+            "ring",
+            "ring-showdown",
+            [("multitask", million, "cpu_s", 80)],
+            [("erlang", million, "cpu_s", 0.1)],
+        ),
+        run_of(
+            "fib",
+            "fib-concurrent",
+            [("multitask", three, "requests_per_s", x)],
+            [("erlang", three, "requests_per_s", 800)],
+        ),
+    ]
+
+
+def printing(x: float) -> list[RunAnalysis]:
+    """Printing makes erlang 3 x times as slow, and stackless-pypy 3 times."""
+    silent, traced = ({**MILLION, "trace": trace} for trace in (0, 1))
+    noisy: list[Row] = [("erlang", traced, "wall_s", 3 * x)]
+    exact: list[Row] = [
+        ("erlang", silent, "wall_s", 1),
+        ("stackless-pypy", silent, "wall_s", 2),
+        ("stackless-pypy", traced, "wall_s", 6),
+    ]
+    return [run_of("ring", "ring-fixed-nodes", noisy, exact)]
+
+
+def cores(workload: str, metric: str, names: Sequence[str], least: int, **levels: Level) -> Runs:
+    """Runs in which the metric of the last contender grows x times from `least` cores to twice as many, and
+    that of the others not at all."""
+    return lambda x: [
+        run_of(
+            workload,
+            "cores",
+            [(names[-1], {**levels, "cores": 2 * least}, metric, x)],
+            [
+                *((name, {**levels, "cores": least}, metric, 1.0) for name in names),
+                *((name, {**levels, "cores": 2 * least}, metric, 1.0) for name in names[:-1]),
+            ],
+        )
+    ]
+
+
+def queues(x: float) -> list[RunAnalysis]:
+    at: list[Row] = [("go", {"capacity": size}, "wall_s", 1.0) for size in (0, 1)]
+    return [run_of("batch", "batch-capacity", [("go", {"capacity": 100}, "wall_s", x)], at)]
+
+
+def share(metric: str) -> Runs:
+    two: Levels = {"cores": 2}
+    return lambda x: [
+        run_of(
+            "batch",
+            "batch-cores",
+            [("go", two, metric, x)],
+            [("go", two, "compute_s", 0.25), ("python-sync", two, "wall_s", 1.0)],
+        )
+    ]
+
+
+def alike(x: float) -> list[RunAnalysis]:
+    one: Levels = {"load": "hammer", "clients": 1}
+    slow: list[Row] = [("python-sync@pypy", one, "requests_per_s", x)]
+    others: list[Row] = [(name, one, "requests_per_s", 1.0) for name in ("python-sync", "go-sync")]
+    return [run_of("fib", "fib-sync", slow, others)]
+
+
+def feed(metric: str, other: str = "erlang-mochiweb") -> Runs:
+    return ratio("feed", "feed-c10k", metric, "go", other, connections=10_000)
+
+
+def threads(x: float) -> list[RunAnalysis]:
+    at = {"connections": 1000, "cores": 2}
+    other: list[Row] = [("limit", at, "peak_threads", 1)]
+    return [run_of("feed", "feed-threads", [("go", at, "peak_threads", 2 * x)], other)]
+
+
+def settling(x: float) -> list[RunAnalysis]:
+    at = {"connections": 10_000, "seconds": 60}
+    return [
+        run_of(
+            "feed",
+            "feed-c10k",
+            [("go", at, "memory_settled_s", 2 * x)],
+            [("go", at, "cpu_settled_s", 2), ("limit", at, "cpu_settled_s", 2)],
+        )
+    ]
+
+
+def memory(x: float) -> list[RunAnalysis]:
+    at = {"connections": 10_000}
+    other: list[Row] = [("limit", at, "bytes_per_connection", 1)]
+    return [run_of("feed", "feed-c10k", [("go", at, "bytes_per_connection", 1000 * x)], other)]
+
+
+def late(x: float) -> list[RunAnalysis]:
+    """Virtual threads are x ms late, and asyncio three times that."""
+    noisy: list[Row] = [("java-virtual-threads", MILLION_TASKS, "late_ms.p99", x)]
+    exact: list[Row] = [("python-asyncio", MILLION_TASKS, "late_ms.p99", 3 * x)]
+    return [run_of("sleepers", "sleepers-million", noisy, exact)]
+
+
+def bytes_per_task(x: float) -> list[RunAnalysis]:
+    """A megabyte without tasks; the noise of a million of them is that of x."""
+    most: Row = ("rust-tokio", MILLION_TASKS, "held_pss_bytes", x * 999_999)
+    fewest: Row = ("rust-tokio", {"tasks": 1}, "held_pss_bytes", 1e-3)
+    others: list[Row] = [("go", levels, "held_pss_bytes", 1.0) for levels in ({"tasks": 1}, MILLION_TASKS)]
+    return [run_of("sleepers", "sleepers-million", [most], [fewest, *others])]
+
+
+def gateway(kind: str) -> Runs:
+    return ratio("fanout", f"fanout-{kind}", "latency_ms.p50", "tornado", "go", kind=kind)
+
+
+MILLION: Levels = {"nodes": 1000, "messages": 1000}
+MILLION_TASKS: Levels = {"tasks": 1_000_000, "seconds": 30}
+PYPY, ERLANG = "stackless-pypy", "erlang"
+# For each claim, runs by a planted size, and the sizes that confirm it, refute it, and decide nothing.
+CASES: dict[str, tuple[Runs, float, float, float]] = {
+    "2007-ring-showdown/stackless-12-times": (
+        ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION),
+        *(12, 2.6, 18),
+    ),
+    "2007-ring-showdown/multitask-40-times": (
+        ratio("ring", "ring-showdown", "cpu_s", "multitask", PYPY, at=MILLION),
+        *(50, 300, 40),
+    ),
+    "2007-ring-showdown/network-narrows-the-gap": (gap, 600, 2, 10),
+    "2009-erlang-vs-stackless/stackless-ahead-with-output": (
+        ratio("ring", "ring-fixed-nodes", "wall_s", PYPY, ERLANG, at={**MILLION, "trace": 1}),
+        *(0.5, 1.2, 0.9715),
+    ),
+    "2009-erlang-vs-stackless/erlang-ahead-without-output": (
+        ratio("ring", "ring-fixed-nodes", "wall_s", PYPY, ERLANG, at=MILLION),
+        *(1.5, 3, 2),
+    ),
+    "2009-erlang-vs-stackless/erlang-output-is-slow": (printing, 2, 0.5, 1.02),
+    "2011-background-jobs/multiprocessing-does-as-well": (
+        ratio(
+            "jobs", "jobs-background", "makespan_s", "python-pool", "parallel-python", kind="sleep", jobs=2
+        ),
+        *(1, 1.5, 1.1),
+    ),
+    "2011-go-c10k/go-takes-32-kb": (memory, 30, 10, 48),
+    "2011-go-c10k/go-takes-less-memory-than-erlang": (feed("bytes_per_connection"), 0.7, 1.2, 0.9715),
+    "2011-go-c10k/more-threads-than-cores": (threads, 3, 0.5, 1.03),
+    "2011-go-c10k/memory-settles-after-cpu": (settling, 5, 1, 1.5),
+    "2011-go-c10k/go-computes-far-more-than-erlang": (feed("cpu_per_kchunk_s"), 3, 1, 2),
+    "2011-go-code-jam/eight-cores-are-enough": (
+        # Wall time falls to x from 8 cores to 16.
+        lambda x: cores("batch", "wall_s", ("limit", "go"), 8)(1 / x),
+        *(1, 2, 1.05),
+    ),
+    "2011-go-code-jam/queue-has-no-big-effect": (queues, 1, 2, 1.2),
+    "2011-go-code-jam/reading-dominates": (share("read_share"), 0.8, 0.2, 0.5),
+    # Beside 0.25 s of computing.
+    "2011-go-code-jam/queue-is-full": (share("wait_full_s"), 0.5, 0.1, 0.25),
+    "2015-python-vs-go/synchronous-servers-are-alike": (alike, 1.5, 50, 10),
+    "2015-python-vs-go/go-45-times": (
+        ratio("fib", "fib-concurrent", "requests_per_s", "go", "python-coroutines", load="hammer", clients=3),
+        *(45, 10, 30),
+    ),
+    "2015-python-vs-go/fib-30-in-a-46th": (
+        ratio("fib", "fib-concurrent", "latency_s", "python-coroutines", "go", load="single", n=30),
+        *(46, 10, 31),
+    ),
+    "2015-python-vs-go/go-uses-all-cores": (
+        cores("fib", "requests_per_s", ("tornado", "go"), 1, load="hammer"),
+        *(2, 1.1, 1.8),
+    ),
+    "2015-python-vs-go/python-uses-no-second-core": (
+        cores("fib", "requests_per_s", ("go", "tornado", "python-processes"), 1, load="hammer"),
+        *(1, 2, 1.8),
+    ),
+    "2016-go-fanout/go-7-times-where-it-waits": (gateway("io"), 7, 1.1, 10.5),
+    "2016-go-fanout/go-way-faster-where-it-computes": (gateway("cpu"), 30, 2, 5),
+    "2016-go-fanout/go-20-times-in-between": (gateway("mixed"), 20, 2, 30),
+    "2024-million-tasks/goroutines-twice-virtual-threads": (
+        ratio(
+            "sleepers", "sleepers-million", "peak_pss_bytes", "go", "java-virtual-threads", at=MILLION_TASKS
+        ),
+        *(2.5, 1.2, 2),
+    ),
+    "2024-million-tasks/too-slow-for-a-million": (late, 2000, 200, 1000),
+    "2024-million-tasks/tokio-takes-few-bytes": (bytes_per_task, 450, 900, 600),
+}
+# A test that no figures could answer.
+NEVER_TESTED = {"2009-erlang-vs-stackless/failure-and-distribution"}
+
+
+def finding(name: str, runs: Sequence[RunAnalysis]) -> Finding:
+    (workload,) = [each for each in WORKLOADS.values() if name in each.claims]
+    return workload.claims[name](runs)
+
+
+def catalogues_claims() -> dict[str, Claim]:
+    catalogue = context.catalogue()
+    return {
+        f"{name}/{claim.id}": claim
+        for name in catalogue.published_names()
+        for claim in catalogue.published(name).claims
+    }
+
+
+def test_every_claim_has_one_test_and_every_test_a_claim() -> None:
+    """The catalogue refuses a claim without one."""
+    tests = [name for workload in WORKLOADS.values() for name in workload.claims]
+    assert sorted(tests) == sorted(catalogues_claims())
+    assert {*CASES, *NEVER_TESTED} == set(tests)
+    assert all(name in WORKLOADS[claim.workload].claims for name, claim in catalogues_claims().items())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_planted_figures_answer_it(name: str) -> None:
+    runs, confirming, refuting, undecided = CASES[name]
+    for size, expected in ((confirming, CONFIRMED), (refuting, REFUTED), (undecided, INCONCLUSIVE)):
+        found = finding(name, runs(size))
+        assert found.answer is expected, (size, found)
+        assert found.figure is not None
+        assert found.sentence
+        assert found.runs
+        assert found.experiment
+
+
+@pytest.mark.parametrize("name", [*CASES, *NEVER_TESTED])
+def test_without_runs_it_is_not_tested(name: str) -> None:
+    found = finding(name, [])
+    assert found.answer is NOT_TESTED
+    assert found.sentence
+    # What tests it is one of the catalogue's experiments.
+    if name not in NEVER_TESTED:
+        assert found.experiment in Catalogue([ROOT]).experiment_names()
+
+
+@pytest.mark.parametrize("name", ["2007-ring-showdown/stackless-12-times"])
+def test_too_few_blocks_answer_nothing(name: str) -> None:
+    runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, blocks=5, at=MILLION)(12)
+    found = finding(name, runs)
+    assert found.answer is INCONCLUSIVE
+    assert "5 blocks are too few for an interval" in found.sentence
+
+
+def test_failed_blocks_answer_nothing() -> None:
+    """As they have no verdict: those that are left may be the fast ones."""
+    name = "2007-ring-showdown/stackless-12-times"
+    place = points.point(WORKLOADS["ring"], **MILLION)
+    for failed, expected in ((0, CONFIRMED), (1, CONFIRMED), (2, INCONCLUSIVE)):
+        times: list[float | None] = [*(None for _ in range(failed)), *(12.0 for _ in range(15 - failed))]
+        values: dict[tuple[str, Point], dict[str, Sequence[float | None]]] = {
+            (PYPY, place): {"cpu_s": times},
+            (ERLANG, place): {"cpu_s": [1.0] * 15},
+        }
+        run = analysis(values, measurement=Planted(WORKLOADS["ring"]), name="ring-showdown")
+        assert finding(name, [run]).answer is expected, failed
+
+
+def test_other_runs_do_not_answer() -> None:
+    """Points, contenders and workloads that the claim is not about."""
+    name = "2007-ring-showdown/stackless-12-times"
+    small = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, nodes=10, messages=10)(12)
+    traced = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at={**MILLION, "trace": 1})(12)
+    others = ratio("ring", "ring-showdown", "cpu_s", "go", ERLANG, at=MILLION)(12)
+    assert {finding(name, runs).answer for runs in (small, traced, others, gap(10))} == {NOT_TESTED}
+
+
+def test_the_claims_own_experiment_comes_first() -> None:
+    """Else the run with most points."""
+    name = "2007-ring-showdown/stackless-12-times"
+    (own,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
+    (other,) = ratio("ring", "mine", "cpu_s", PYPY, ERLANG, at=MILLION)(2)
+    for runs in ([own, other], [other, own]):
+        assert finding(name, runs).answer is CONFIRMED
+        assert finding(name, runs).experiment == "ring-showdown"
+    assert finding(name, [other]).experiment == "mine"
+
+
+def test_a_point_of_an_earlier_version_lacks_a_factor() -> None:
+    name = "2007-ring-showdown/stackless-12-times"
+    (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
+    old = dataclasses.replace(run, points=tuple(each.without("trace") for each in run.points))
+    assert finding(name, [old]).answer is NOT_TESTED
+
+
+def test_sources_are_those_of_the_runs() -> None:
+    post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (Claim("x", "no-such", "ring"),))
+    (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
+    assert sources_of([run]) == ()
+    with_source = dataclasses.replace(run, plan=dataclasses.replace(run.plan, published=post))
+    assert sources_of([with_source, run, with_source]) == (post,)
+    (examined,) = examine([post], [run])
+    assert (examined.finding.answer, examined.command) == (NOT_TESTED, "")
+    # Plans of earlier versions have no name of it.
+    assert examine([dataclasses.replace(post, claims=(Claim("x"),))], [run]) == ()
+
+
+def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> None:
+    twelve = Claim("a", "stackless-12-times", "ring")
+    unknown = Claim("b", "no-such", "ring"), Claim("c", "stackless-12-times", "no-such")
+    post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (twelve, *unknown))
+    runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
+    first, *others = examine([post], runs)
+    assert (first.source, first.claim) == (post, twelve)
+    assert first.finding == finding("2007-ring-showdown/stackless-12-times", runs)
+    assert (first.finding.answer, first.command) == (CONFIRMED, "ringside run ring-showdown")
+    assert [(other.claim, other.finding.answer, other.finding.sentence) for other in others] == [
+        (claim, NOT_TESTED, "this ringside has no test of it") for claim in unknown
+    ]
+    # Another source's claim of the same name is another claim.
+    (other,) = examine([dataclasses.replace(post, name="other", claims=(twelve,))], runs)
+    assert other.finding.answer is NOT_TESTED
+
+
+def test_claims_follow_their_bands() -> None:
+    def decided(low: float | None, high: float | None, band: Band) -> Answer:
+        return answer(Interval(1.0, low, high, 7), band)
+
+    assert decided(8.1, 17.9, about(12)) is CONFIRMED
+    assert decided(7.9, 12, about(12)) is INCONCLUSIVE
+    assert decided(18.1, 30, about(12)) is REFUTED
+    assert decided(1, 7.9, about(12)) is REFUTED
+    assert decided(40, 60, between(40, 60)) is CONFIRMED
+    assert decided(5, 1e9, at_least(5)) is CONFIRMED
+    assert decided(4, 4.9, at_least(5)) is REFUTED
+    assert decided(None, None, at_least(0.1)) is INCONCLUSIVE
+    # As verdicts: a shown difference is one; none within the margin is none; between is open.
+    assert decided(0.97, 0.99, LESS) is CONFIRMED
+    assert decided(0.96, 1.01, LESS) is REFUTED
+    assert decided(0.90, 1.01, LESS) is INCONCLUSIVE
+    assert decided(1.01, 1.03, MORE) is CONFIRMED
+    assert decided(0.99, 1.04, MORE) is REFUTED
+    assert decided(0.99, 1.10, MORE) is INCONCLUSIVE
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=2), st.floats(0.02, 50), st.floats(1.0, 4))
+def test_no_interval_confirms_and_refutes(ends: list[float], low: float, factor: float) -> None:
+    first, last = sorted(ends)
+    interval = Interval(first, first, last, 7)
+    band = between(low, low * factor)
+    # Unless both are one point on an end of the band.
+    assert not (band.holds(interval) and band.fails(interval))
+
+
+def test_a_claim_of_several_parts_needs_all_of_them() -> None:
+    """One server of three that uses its cores refutes that none does; with all below it is confirmed."""
+    name = "2015-python-vs-go/python-uses-no-second-core"
+    one = cores("fib", "requests_per_s", ("go", "tornado", "python-processes"), 1, load="hammer")
+    refuted = finding(name, one(2))
+    assert refuted.answer is REFUTED
+    assert "python-processes" in refuted.sentence
+    assert "of 2 servers" in refuted.sentence
+
+
+def test_answers_are_distinct() -> None:
+    assert len(set(itertools.chain(Answer))) == 4
+
+
+@pytest.fixture
+def showdown(workplace: Path) -> Path:
+    """A store with a run of the ring of 2007, at a million deliveries."""
+    store = Store(workplace / "store.sqlite")
+    million = experiment(factors={"nodes": 1000, "messages": 1000}, blocks=9)
+    make_run(store, million)
+    store.close()
+    return workplace / "store.sqlite"
+
+
+def test_the_command(showdown: Path) -> None:
+    printed = ringside("claims", "--store", str(showdown), COLUMNS="400").stdout
+    assert "stackless-pypy has" in printed
+    assert "not tested here" in printed
+    document = json.loads(ringside("claims", "--store", str(showdown), "--json").stdout)
+    assert document["format"] == 2
+    claims = {f"{each['source']}/{each['id']}": each for each in document["claims"]}
+    assert set(claims) == set(catalogues_claims())
+    twelve = claims["2007-ring-showdown/stackless-12-times"]
+    # 620 ns over 95 ns per hop, and start-up.
+    assert twelve["answer"] in ("refuted", "inconclusive")
+    assert twelve["figure"]["unit"] == ""
+    assert twelve["figure"]["low"] < twelve["figure"]["median"] < twelve["figure"]["high"]
+    assert twelve["command"] == "ringside run showdown-ring"
+    assert len(twelve["runs"]) == 1
+    queue = claims["2011-go-code-jam/queue-has-no-big-effect"]
+    assert (queue["answer"], queue["figure"]) == ("not tested here", None)
+    assert queue["command"] == "ringside run batch-capacity"
+    marked = ringside("claims", "--store", str(showdown), "--markdown").stdout
+    assert marked.startswith("## Claims\n")
+    assert marked.count("\n| ") == len(claims) + 1
+
+
+def test_a_report_has_the_claims_of_its_sources(showdown: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ringside("report", "--store", str(showdown), "-o", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert 'id="claims"' in text
+    assert "Stackless needs about 12 times" in text
+    assert "background" not in text.split('id="claims"')[1].split("</section>")[0]

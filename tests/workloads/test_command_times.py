@@ -1,0 +1,121 @@
+"""The figures and the diagnostics of `ringside vs`."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ringside.model.design import Cell, Point
+from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.probe.protocol import ProgramOutput
+from ringside.workloads.command import COMMAND
+from tests.support.points import REPORT
+
+SLOW_NS = 20_000_000
+POINT = Point(())
+
+
+def execution(
+    command: str,
+    block: int = 1,
+    *,
+    sha256: str | None = "same",
+    wall_ns: int = SLOW_NS,
+    outcome: Outcome = Outcome.OK,
+    detail: str = "",
+    point: Point = POINT,
+) -> Trial:
+    report = replace(REPORT, wall_ns=wall_ns, output=ProgramOutput(sha256=sha256))
+    return Trial(block, 0, Cell(command, point), outcome, detail, report=report)
+
+
+def codes(*trials: Trial) -> dict[str, Diagnostic]:
+    return {diagnostic.code: diagnostic for diagnostic in COMMAND.diagnostics(trials)}
+
+
+def test_figures() -> None:
+    trial = Trial(1, 0, Cell("A", Point(())), Outcome.OK, "", report=REPORT)
+    assert COMMAND.figures(trial) == {
+        "wall_s": 5,
+        "cpu_s": 3,
+        "user_s": 2,
+        "system_s": 1,
+        "peak_pss_bytes": 11,
+    }
+    without_memory = Trial(
+        1, 0, Cell("A", Point(())), Outcome.OK, "", report=replace(REPORT, peak_pss_bytes=None)
+    )
+    assert "peak_pss_bytes" not in COMMAND.figures(without_memory)
+    assert COMMAND.figures(Trial(1, 0, Cell("A", Point(())), Outcome.OK, "")) == {}
+
+
+def test_equal_commands_have_no_weak_points() -> None:
+    assert COMMAND.diagnostics([execution(name, block) for block in (1, 2) for name in "BA"]) == []
+
+
+def test_output_that_differs() -> None:
+    trials = [execution("fast"), execution("best", sha256="other"), execution("also")]
+    diagnostic = codes(*trials)["unequal-output"]
+    assert diagnostic.subjects == ("best",)
+    assert diagnostic.values == {"reference": "also"}
+    assert diagnostic.text == "output of `best` differs from that of `also`"
+    assert diagnostic.remedy
+
+
+def test_output_that_changes_between_executions_is_not_compared() -> None:
+    trials = [
+        execution("A"),
+        execution("B", sha256="first"),
+        execution("A", 2),
+        execution("B", 2, sha256="second"),
+    ]
+    diagnostics = codes(*trials)
+    assert diagnostics.keys() == {"varying-output"}
+    assert diagnostics["varying-output"].subjects == ("B",)
+    assert (
+        diagnostics["varying-output"].text
+        == "output of `B` changes between executions, so it was not compared"
+    )
+
+
+def test_each_point_has_an_output_of_its_own() -> None:
+    points = [Point((("n", level),)) for level in "ab"]
+    trials = [
+        execution(name, block, sha256=str(point), point=point)
+        for block in (1, 2)
+        for name in "AB"
+        for point in points
+    ]
+    assert codes(*trials) == {}
+    (other, *_) = points
+    diagnostics = codes(*trials, execution("C", sha256="other", point=other))
+    assert diagnostics["unequal-output"].subjects == ("C",)
+    assert codes(*trials, execution("B", 3, point=other)).keys() == {"varying-output"}
+
+
+def test_failures_that_were_counted() -> None:
+    trials = [
+        *(execution("A", block, detail="exit status 1") for block in range(1, 7)),
+        *(execution("B", block) for block in range(1, 7)),
+        *(execution("C", block, detail="exit status 1" if block == 2 else "") for block in range(1, 7)),
+    ]
+    diagnostic = codes(*trials)["failures"]
+    assert diagnostic.subjects == ("A", "C")
+    assert diagnostic.values == {"counts": {"A": 6, "C": 1}}
+    assert diagnostic.text == "`A` failed 6 times, `C` failed once; failures included"
+    # Those that did not count have no figures either.
+    assert codes(execution("A", outcome=Outcome.CRASHED, detail="exit status 1")) == {}
+
+
+def test_commands_whose_start_takes_most_of_the_time() -> None:
+    walls = {"A": (1, 4_999_999, 9_000_000), "B": (1, 5_000_001, 9_000_000)}
+    trials = [
+        execution(name, block, wall_ns=ns) for name, each in walls.items() for block, ns in enumerate(each, 1)
+    ]
+    diagnostic = codes(*trials)["short"]
+    assert diagnostic.subjects == ("A",)
+    assert diagnostic.text == "`A` took under 5 ms: most of that is the start of a process"
+
+
+def test_warm_ups_do_not_count() -> None:
+    assert codes(execution("A", 0, detail="exit status 1", wall_ns=1)) == {}
+    assert codes(execution("A"), execution("A", 0, sha256="cold")) == {}

@@ -1,0 +1,124 @@
+"""What `fanout` requests of the probe, and its figures."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from ringside.model.design import Level
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    ExpectedReply,
+    LoadMessage,
+    LoadPlan,
+    LognormalDelay,
+    TailedDelay,
+    UpstreamCalls,
+)
+from ringside.workloads.fanout import FANOUT
+from tests.support import served
+from tests.support.points import REPORT, ok_trial, point
+from tests.workloads.test_serving import MARKS
+
+
+def plans(**levels: Level) -> dict[str, LoadPlan]:
+    """The load of each step."""
+    service = FANOUT.service(point(FANOUT, **levels), 5)
+    return {step.name: step.loads[0].plan for step in service.steps}
+
+
+def test_requests_and_evidence() -> None:
+    steps = plans(requests=500, concurrency=50)
+    assert {name: (plan.requests, plan.connections) for name, plan in steps.items()} == {
+        "first": (1, 1),
+        "warm-up": (50, 50),
+        "measured": (500, 50),
+    }
+    measured = steps["measured"]
+    assert (measured.expect.status, measured.pacing, measured.duration_s) == (200, ClosedLoop(), None)
+    pattern = measured.expect.matches
+    assert pattern
+    for right in ("200200200", "..200.200200", ".200.200.200"):
+        assert re.fullmatch(pattern, right), right
+    for wrong in ("200200", "200200200.", "200400200", "200200200200"):
+        assert not re.fullmatch(pattern, wrong), wrong
+    assert measured.request
+    assert dict(measured.request.headers)["X-Request-Id"] == "measured-{n}"
+    summed = plans(kind="cpu", work=10)["measured"]
+    assert summed.expect == ExpectedReply(status=200, equals="45\n45\n45\n")
+    mixed = plans(kind="mixed", work=10)["measured"].expect.matches
+    assert mixed
+    for right in ("200:45\n200:45\n200:45\n", "..200:45\n.200:45\n200:45\n"):
+        assert re.fullmatch(mixed, right), right
+    for wrong in ("200200200", "200:45\n200:45\n", "200:46\n200:45\n200:45\n", "400:45\n200:45\n200:45\n"):
+        assert not re.fullmatch(mixed, wrong), wrong
+    paced = plans(rate=100, requests=200)["measured"]
+    assert (paced.pacing, paced.duration_s) == (ConstantRate(100), 2.0)
+
+
+def test_arguments() -> None:
+    arguments = FANOUT.arguments(point(FANOUT))
+    assert arguments["upstreams"] == "{upstreams}"
+    assert int(arguments["timeout_ms"]) > 5000
+    assert "upstreams" not in FANOUT.arguments(point(FANOUT, kind="cpu"))
+    assert FANOUT.arguments(point(FANOUT, kind="mixed")) == arguments
+
+
+def test_its_upstreams() -> None:
+    stub = FANOUT.service(point(FANOUT), 5).stub
+    assert stub
+    assert stub.seed == 5
+    assert [upstream.delay for upstream in stub.upstreams] == [LognormalDelay(0.1, 0.5)] * 3
+    tailed = FANOUT.service(point(FANOUT, tail=1), 5).stub
+    assert tailed
+    assert tailed.upstreams[0].delay == TailedDelay(0.1, 0.5, tail_s=1.0, tail_share=0.01)
+    assert FANOUT.service(point(FANOUT, kind="cpu"), 5).stub is None
+    assert FANOUT.service(point(FANOUT, kind="mixed"), 5).stub == stub
+
+
+LOAD = LoadMessage(
+    step="measured",
+    name="all",
+    requests=100,
+    achieved_rate_per_s=50.0,
+    busy_share_most=0.2,
+    concurrency=19.5,
+    histograms={"latency": served.summary(0.15)},
+    upstreams=UpstreamCalls(80, 60, overhead=served.summary(0.002), slowest=served.summary(0.14)),
+)
+
+
+def test_figures() -> None:
+    report = replace(REPORT, peak_pss_bytes=503)
+    trial = ok_trial(FANOUT, {"report": report, "marks": MARKS, "loads": (LOAD,)}, concurrency=20)
+    assert FANOUT.figures(trial) == pytest.approx(
+        {
+            "latency_ms.p50": 150,
+            "latency_ms.p90": 240,
+            "latency_ms.p95": 300,
+            "latency_ms.p99": 600,
+            "latency_ms.p99_9": 1350,
+            "overhead_ms.p50": 2,
+            "overhead_ms.p99": 8,
+            "overlapped_percent": 75,
+            "requests_per_s": 50,
+            "cpu_per_request_s": 0.04,
+            # Peak less idle, over 20 in flight.
+            "bytes_in_flight": 20,
+            "idle_pss_bytes": 103,
+            "rss_bytes": 113,
+            "peak_pss_bytes": 503,
+            "peak_threads": 13,
+            "engine_share_percent": 20,
+        }
+    )
+
+
+def test_figures_without_upstreams() -> None:
+    for upstreams in (None, UpstreamCalls(0, 0)):
+        trial = ok_trial(FANOUT, {"loads": (replace(LOAD, upstreams=upstreams),)})
+        assert not [name for name in FANOUT.figures(trial) if name.startswith("over")]
+    assert FANOUT.figures(ok_trial(FANOUT)) == {}

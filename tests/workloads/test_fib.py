@@ -1,0 +1,185 @@
+"""What `fib` requests of the probe, and its figures."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from msgspec.structs import replace
+
+from ringside.errors import UsageError
+from ringside.model.design import Level
+from ringside.model.results import Trial
+from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan
+from ringside.workloads.fib import FIB
+from ringside.workloads.fib.workload import RATES, fibonacci
+from tests.support import served
+from tests.support.points import REPORT, ok_trial, point
+from tests.workloads.test_serving import MARKS
+
+
+def plans(**levels: Level) -> dict[str, list[LoadPlan]]:
+    """The loads of each step."""
+    service = FIB.service(point(FIB, **levels), 5)
+    return {step.name: [load.plan for load in step.loads] for step in service.steps}
+
+
+def measured(**levels: Level) -> Trial:
+    return served.ok(ok_trial(FIB, **levels), FIB, random.Random(1), 0.0, 0.0)
+
+
+def load(step: str, name: str, median_s: float) -> LoadMessage:
+    return LoadMessage(
+        step=step,
+        name=name,
+        requests=100,
+        intended=100,
+        achieved_rate_per_s=50.0,
+        busy_share_most=0.2,
+        histograms={"latency": served.summary(median_s)},
+    )
+
+
+def test_fibonacci_as_the_recursion_has_it() -> None:
+    def naive(n: int) -> int:
+        return 1 if n <= 2 else naive(n - 1) + naive(n - 2)
+
+    assert [fibonacci(n) for n in range(1, 20)] == [naive(n) for n in range(1, 20)]
+    assert fibonacci(90) == 2880067194370816120
+
+
+def test_every_answer_is_checked() -> None:
+    for shape, clients in (("hammer", 3), ("single", 1), ("mixed", 2), ("rate", 64)):
+        for loads in plans(load=shape, clients=clients, n=20).values():
+            for plan in loads:
+                assert plan.expect == ExpectedReply(equals=str(fibonacci(int(plan.line or 0))))
+
+
+def test_its_loads() -> None:
+    hammer = plans(load="hammer", clients=3, seconds=7)
+    assert list(hammer) == ["first", "warm-up", "measured"]
+    assert hammer["first"][0].requests == 1
+    (hammering,) = hammer["measured"]
+    assert (hammering.connections, hammering.duration_s, hammering.pacing) == (3, 7.0, ClosedLoop())
+    short, long = plans(load="mixed", clients=4, n=30, seconds=7)["measured"]
+    assert (short.line, short.pacing, short.connections) == ("1", ConstantRate(200), 4)
+    assert (long.line, long.pacing, long.connections) == ("30", ClosedLoop(), 1)
+    assert plans(load="mixed", clients=4, n=30, seconds=7)["alone"] == [short]
+    warming = replace(short, duration_s=1.0, counts=False)
+    assert plans(load="mixed", clients=4, n=30, seconds=7)["warm-up"] == [warming]
+    # Whole histograms are kept of what is measured.
+    assert hammering.counts
+    assert short.counts
+    rising = list(plans(load="rate", clients=64).values())[2:]
+    assert [loads[0].pacing for loads in rising] == [ConstantRate(rate) for rate in RATES]
+    assert plans(load="single", n=30)["measured"][0].requests == 10
+
+
+def test_rising_rates_end_where_the_server_is_overloaded() -> None:
+    steps = FIB.service(point(FIB, load="rate", clients=64), 5).steps
+    assert [step.last_above_p99_s for step in steps] == [None, None, *[0.1] * len(RATES)]
+
+
+def test_points_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(UsageError, match="load=single has one client"):
+        point(FIB, load="single", clients=3)
+    with pytest.raises(UsageError, match="load=mixed needs clients=2"):
+        point(FIB, load="mixed")
+
+
+def test_figures() -> None:
+    loads = (load("warm-up", "all", 1.0), load("measured", "all", 0.002))
+    trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": loads}, clients=4)
+    assert FIB.figures(trial) == pytest.approx(
+        {
+            "requests_per_s": 50,
+            "requests_per_s_per_client": 12.5,
+            "latency_s": 0.002,
+            "p90_s": 0.0032,
+            "p95_s": 0.004,
+            "p99_s": 0.008,
+            "p99_9_s": 0.018,
+            "cpu_per_request_s": 0.04,
+            "idle_pss_bytes": 103,
+            "rss_bytes": 113,
+            "peak_pss_bytes": 11,
+            "peak_threads": 13,
+            "engine_share_percent": 20,
+        }
+    )
+
+
+def test_short_requests_alone_and_beside_a_long_request() -> None:
+    loads = (load("alone", "all", 0.003), load("measured", "all", 0.002), load("measured", "long", 0.5))
+    trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": loads}, load="mixed", clients=4, n=30)
+    figures = FIB.figures(trial)
+    assert figures["short_p99_alone_s"] == pytest.approx(0.012)
+    assert figures["short_p99_s"] == pytest.approx(0.008)
+    assert figures["latency_s"] == pytest.approx(0.002)
+    assert figures["rss_bytes"] == 113
+    # The rate and the CPU time of two loads are no figures of a request.
+    assert figures.keys() & {"requests_per_s", "requests_per_s_per_client", "cpu_per_request_s"} == set()
+    beside, alone = FIB.curves[2].steps[1], FIB.curves[2].steps[0]
+    assert (alone[1:], beside[1:]) == (("alone", "short_p99_alone_s"), ("beside", "short_p99_s"))
+    # A load that shares its step is slower in the trials of tests.support.served.
+    random_figures = FIB.figures(measured(load="mixed", clients=4, n=30))
+    assert random_figures["short_p99_s"] > 1.5 * random_figures["short_p99_alone_s"]
+
+
+def test_the_highest_rate_that_is_sustained() -> None:
+    trial = measured(load="rate", clients=64)
+    figures = FIB.figures(trial)
+    best = int(figures["sustained_per_s"])
+    assert best in RATES[1:-1]
+    above = RATES[RATES.index(best) + 1]
+    assert figures[f"p99_s_at_{best}"] < 0.010 <= figures[f"p99_s_at_{above}"]
+    assert "cpu_per_request_s" not in figures
+
+
+def rising(p50_by_rate: dict[int, float], **changes: int) -> dict[str, float]:
+    """Figures of a trial with these medians; `changes` of the load at 500 per second."""
+    loads = [load(f"rate {rate}", "all", median_s) for rate, median_s in p50_by_rate.items()]
+    loads = [replace(message, **changes) if message.step == "rate 500" else message for message in loads]
+    last = list(p50_by_rate)[-1]
+    marks = {**MARKS, f"end rate {last}": replace(MARKS["end measured"], rss_bytes=131)}
+    trial = ok_trial(FIB, {"report": REPORT, "loads": tuple(loads), "marks": marks}, load="rate", clients=64)
+    return FIB.figures(trial)
+
+
+def test_figures_of_rising_rates() -> None:
+    # The p99 is four times the median.
+    figures = rising({250: 0.0005, 500: 0.002, 1000: 0.0024, 2000: 0.0026})
+    assert figures == pytest.approx(
+        {
+            "p50_s_at_250": 0.0005,
+            "p50_s_at_500": 0.002,
+            "p50_s_at_1000": 0.0024,
+            "p50_s_at_2000": 0.0026,
+            "p99_s_at_250": 0.002,
+            "p99_s_at_500": 0.008,
+            "p99_s_at_1000": 0.0096,
+            "p99_s_at_2000": 0.0104,
+            "sustained_per_s": 1000,
+            "idle_pss_bytes": 103,
+            "rss_bytes": 131,
+            "peak_pss_bytes": 11,
+            "peak_threads": 13,
+            "engine_share_percent": 20,
+        }
+    )
+
+
+def test_a_rate_with_missing_answers_is_not_sustained() -> None:
+    assert rising({250: 0.001, 500: 0.001}, requests=99, intended=100)["sustained_per_s"] == 500
+    assert rising({250: 0.001, 500: 0.001}, requests=98, intended=100)["sustained_per_s"] == 250
+    # A server that recovers at a higher rate sustains it.
+    assert rising({250: 0.001, 500: 0.004, 1000: 0.001})["sustained_per_s"] == 1000
+    assert rising({250: 0.004})["sustained_per_s"] == 0
+
+
+def test_a_rehearsal_is_short() -> None:
+    rising = FIB.rehearsal(point(FIB, load="rate", clients=64, seconds=9))
+    assert (rising["load"], rising["clients"]) == ("single", 1)
+    mixed = FIB.rehearsal(point(FIB, load="mixed", clients=4, n=30))
+    assert (mixed["load"], mixed["clients"], mixed["n"]) == ("single", 1, 20)
+    assert FIB.rehearsal(point(FIB, load="hammer", clients=3, n=7))["n"] == 7

@@ -1,0 +1,274 @@
+"""Workloads of other distributions: how they are looked up, and one that is run from the experiment to the
+report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from ringside.errors import UsageError
+from ringside.workloads.base import Workload
+from ringside.workloads.registry import GROUP, Registry
+from ringside.workloads.ring import RING
+from tests.support import ROOT
+from tests.support.fake_contenders import PYTHON
+
+SOURCE = ROOT / "src"
+# Does nothing but print the numbers from N to 1 and their sum.
+COUNTDOWN = """
+from ringside.model.design import Metric
+from ringside.probe.protocol import Evidence, ExpectedLines
+from ringside.workloads.base import CORES, Factor, Workload
+
+
+class Countdown(Workload):
+    name = "countdown"
+    title = "A countdown"
+    factors = (Factor("n", 10, "where it begins", least=1, most=1000), CORES)
+    metrics = (
+        Metric("step_ns", "ns", "Per step", "the count phase over N", phrase="time per step"),
+        Metric("peak_pss_bytes", "B", "Peak memory", "largest PSS"),
+    )
+    compared = ("step_ns",)
+    secondary = ("peak_pss_bytes",)
+    evidence_note = "Every trial had to print N lines and their sum."
+
+    def arguments(self, point):
+        return {}
+
+    def evidence(self, point, seed, input):
+        n = int(point["n"])
+        return Evidence({"sum": str(n * (n + 1) // 2)}, ExpectedLines(total=n))
+
+    def output_bytes(self, point):
+        return 1 << 20
+
+    def work(self, point):
+        return int(point["n"])
+
+    def figures(self, trial):
+        figures = {}
+        if count_ns := trial.phase_ns("count"):
+            figures["step_ns"] = count_ns / int(trial.cell.point["n"])
+        if trial.report and trial.report.peak_pss_bytes:
+            figures["peak_pss_bytes"] = float(trial.report.peak_pss_bytes)
+        return figures
+"""
+CONTENDER = """
+import sys
+
+arguments = dict(word.split("=", 1) for word in sys.argv[1:])
+n = int(arguments["n"])
+for number in range(n, 0, -1):
+    print(number)
+print("::phase name=count ns=%d" % (n * int(arguments["step"])))
+print("::result sum=%d" % (n * (n + 1) // 2))
+"""
+
+
+class Site:
+    """A folder that packages are installed into."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def install(self, distribution: str, entry_points: Mapping[str, str], module: str = "") -> None:
+        """As an installer does it: a module, and the distribution's metadata beside it."""
+        (self.folder / f"{distribution}.py").write_text(module, encoding="utf-8")
+        info = self.folder / f"{distribution}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+        lines = [f"[{GROUP}]", *(f"{name} = {value}" for name, value in entry_points.items())]
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def registry(self) -> Registry:
+        """Of ring, and of what is installed here."""
+
+        def declared() -> list[metadata.EntryPoint]:
+            distributions = metadata.distributions(path=[str(self.folder)])
+            return [
+                entry
+                for distribution in distributions
+                for entry in distribution.entry_points
+                if entry.group == GROUP
+            ]
+
+        return Registry((RING,), reserved=("command",), declared=declared)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    site = Site(tmp_path / "site")
+    monkeypatch.syspath_prepend(str(site.folder))
+    return site
+
+
+def test_a_class_or_an_instance_is_a_workload(site: Site) -> None:
+    site.install("by_class", {"countdown": "by_class:Countdown"}, COUNTDOWN)
+    registry = site.registry()
+    assert list(registry) == ["ring", "countdown"]
+    assert len(registry) == 2
+    assert isinstance(registry["countdown"], Workload)
+    # It is made once.
+    assert registry.find("countdown") is registry["countdown"]
+    instance = COUNTDOWN.replace('"countdown"', '"upwards"') + "\n\nUPWARDS = Countdown()\n"
+    site.install("by_instance", {"upwards": "by_instance:UPWARDS"}, instance)
+    assert list(site.registry()) == ["ring", "countdown", "upwards"]
+
+
+def test_nothing_is_imported_before_it_is_asked_for(site: Site, tmp_path: Path) -> None:
+    marker = tmp_path / "imported"
+    site.install("lazy", {"countdown": "lazy:Countdown"}, f"open({str(marker)!r}, 'w')\n{COUNTDOWN}")
+    registry = site.registry()
+    assert registry.find("ring") is RING
+    assert not marker.exists()
+    registry.find("countdown")
+    assert marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        (
+            "import no_such_module",
+            "broken, broken:Countdown: ModuleNotFoundError: No module named 'no_such_m",
+        ),
+        ("raise SystemError('two\\nlines')", "broken, broken:Countdown: SystemError: two lines"),
+        ("", "AttributeError: module 'broken' has no attribute 'Countdown'"),
+        ("Countdown = 5", "broken, broken:Countdown: int is no subclass of ringside.workloads.base.Workload"),
+        ("class Countdown: pass", "Countdown is no subclass of ringside.workloads.base.Workload"),
+        (
+            COUNTDOWN.replace("def figures", "def numbers"),
+            "TypeError: Can't instantiate abstract class Count",
+        ),
+        (
+            COUNTDOWN.replace('"countdown"', '"other"'),
+            "its name is `other`, but its entry point is called `co",
+        ),
+        (COUNTDOWN.replace('compared = ("step_ns",)', 'compared = ("ns",)'), "does not declare: ns"),
+        (COUNTDOWN.replace('compared = ("step_ns",)', "compared = ()"), "`compared` must name at least one"),
+        (
+            COUNTDOWN.replace('compared = ("step_ns",)', ""),
+            "broken, broken:Countdown: it declares no `compared`",
+        ),
+        (
+            COUNTDOWN.replace('title = "A', 'subtitle = "A'),
+            "broken, broken:Countdown: it declares no `title`",
+        ),
+    ],
+)
+def test_a_broken_workload_breaks_nothing_else(
+    site: Site, monkeypatch: pytest.MonkeyPatch, module: str, reason: str
+) -> None:
+    site.install("broken", {"countdown": "broken:Countdown"}, module)
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    registry = site.registry()
+    assert registry.find("ring") is RING
+    assert list(registry) == ["ring"]
+    assert "countdown" not in registry
+    with pytest.raises(KeyError):
+        registry["countdown"]
+    with pytest.raises(UsageError) as error:
+        registry.find("countdown")
+    assert str(error.value).startswith("the workload `countdown` cannot be used: ")
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+    with pytest.raises(UsageError) as error:
+        registry.find("typo")
+    assert str(error.value) == ("there is no workload `typo`; known: ring, countdown (cannot be used)")
+
+
+def test_names_that_are_taken(site: Site) -> None:
+    module = COUNTDOWN.replace('"countdown"', '"ring"')
+    site.install("second", {"ring": "second:Countdown", "command": "second:Countdown"}, module)
+    registry = site.registry()
+    assert registry.find("ring") is RING
+    assert list(registry) == ["ring"]
+    with pytest.raises(
+        UsageError, match="`command` cannot be used: ringside itself uses the name, so second"
+    ):
+        registry.find("command")
+    with pytest.raises(UsageError) as error:
+        registry.find("typo")
+    assert str(error.value) == (
+        "there is no workload `typo`; known: ring, command (cannot be used), "
+        "ring of second (the name is taken)"
+    )
+
+
+def test_two_distributions_with_one_name(site: Site) -> None:
+    for distribution in ("beta", "alpha"):
+        site.install(distribution, {"countdown": f"{distribution}:Countdown"}, COUNTDOWN)
+    with pytest.raises(UsageError, match="alpha and beta both declare it; uninstall one of them"):
+        site.registry().find("countdown")
+
+
+@pytest.fixture
+def command_line(workplace: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs ringside with the installed countdown, a contender and an experiment for it."""
+    site = Site(workplace / "site")
+    site.install("ringside_countdown", {"countdown": "ringside_countdown:Countdown"}, COUNTDOWN)
+    site.install("broken", {"broken": "broken:nothing"})
+    for name, step_ns in (("quick", 100), ("slow", 300)):
+        folder = workplace / "contenders" / name
+        folder.mkdir(parents=True)
+        (folder / "countdown.py").write_text(CONTENDER, encoding="utf-8")
+        (folder / "README.md").write_text(f"# {name}\n", encoding="utf-8")
+        (folder / "contender.toml").write_text(
+            f'title = "{name}"\nmodel = "a loop"\nlanguage = "Python"\nparallel = false\nqueue = "none"\n'
+            f'scheduler = "none"\n[runtime.python]\nexecutable = ["{PYTHON}"]\n'
+            'version = ["{runtime}", "--version"]\n[workload.countdown]\n'
+            f'command = ["{{runtime}}", "countdown.py", "step={step_ns}"]\n',
+            encoding="utf-8",
+        )
+    (workplace / "mine.toml").write_text(
+        'title = "Counting"\nworkload = "countdown"\ncontenders = ["quick", "slow"]\nblocks = 6\n'
+        "[factors]\nn = [5, 7]\n",
+        encoding="utf-8",
+    )
+
+    def ringside(*words: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([str(SOURCE), str(site.folder), os.environ.get("PYTHONPATH", "")])
+        return subprocess.run(
+            [sys.executable, "-m", "ringside.cli.main", *words],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+            timeout=300,
+            check=False,
+        )
+
+    return ringside
+
+
+def test_an_installed_workload_from_its_run_to_its_report(
+    command_line: Callable[..., subprocess.CompletedProcess[str]], workplace: Path
+) -> None:
+    listed = command_line("list", "workloads")
+    assert "countdown" in listed.stdout
+    assert "broken" not in listed.stdout
+    run = command_line("run", "./mine.toml")
+    assert run.returncode == 0, run
+    assert "Per step" in run.stdout
+    shown = command_line("show", "--json")
+    assert shown.returncode == 0, shown
+    document = json.loads(shown.stdout)
+    assert document["workload"] == "countdown"
+    steps_ns = [
+        (cell["contender"], cell["point"]["n"], cell["metrics"]["step_ns"]["median"])
+        for cell in document["cells"]
+    ]
+    assert sorted(steps_ns) == [("quick", 5, 100), ("quick", 7, 100), ("slow", 5, 300), ("slow", 7, 300)]
+    report = command_line("report", "-o", "page.html")
+    assert report.returncode == 0, report
+    page = (workplace / "page.html").read_text(encoding="utf-8")
+    assert "Every trial had to print N lines and their sum." in page
+    assert "time per step" in page

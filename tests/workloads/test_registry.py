@@ -1,0 +1,85 @@
+"""What holds for every measurement that comes with ringside."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringside.errors import UsageError
+from ringside.workloads import WORKLOADS, measurement, workload
+from ringside.workloads.base import Measurement, Workload
+from ringside.workloads.registry import undeclared_metrics
+from tests.support import ROOT
+from tests.support.points import ok_trial, point
+
+PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
+OWN = ("ring", "batch", "jobs", "fib", "feed", "fanout", "sleepers")
+MEASUREMENTS = tuple(measurement(name) for name in (*OWN, "command", "target"))
+
+
+def test_workloads_by_name() -> None:
+    assert tuple(WORKLOADS)[: len(OWN)] == OWN
+    for name in OWN:
+        assert workload(name) is WORKLOADS[name] is measurement(name)
+        assert workload(name).name == name
+    with pytest.raises(UsageError, match="there is no workload `rings`; known: ring, batch, jobs, fib, feed"):
+        workload("rings")
+    # These have no contract, so that no contender can take part in them.
+    assert (measurement("command").name, measurement("target").name) == ("command", "target")
+    with pytest.raises(UsageError, match="there is no workload `command`"):
+        workload("command")
+
+
+@pytest.mark.parametrize("measured", MEASUREMENTS, ids=lambda measured: measured.name)
+def test_metrics_are_declared_once_and_can_stand_in_a_sentence(measured: Measurement) -> None:
+    assert undeclared_metrics(measured) == []
+    names = [metric.name for metric in measured.metrics]
+    assert len(names) == len(set(names))
+    for metric in measured.metrics:
+        # `CPU time`, not `cPU`; no bare `p99`, and no words that are cut short.
+        assert metric.noun[:2].islower() or metric.noun[:2].isupper() or metric.noun[:1] == "p"
+        assert "/" not in metric.noun
+        assert " " in metric.noun or metric.noun in ("latency", "makespan", "rate", "RSS")
+        assert not metric.explanation.endswith(".")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_each_explains_its_evidence_and_has_a_contract(name: str) -> None:
+    workload = WORKLOADS[name]
+    assert workload.evidence_note.endswith(".")
+    assert workload.evidence_note[0].isupper()
+    assert f"\n### {name}\n" in PROTOCOL.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_slopes_and_laws_are_over_factors(name: str) -> None:
+    workload = WORKLOADS[name]
+    for slope in workload.slopes:
+        for factor in (slope.over, *slope.regardless_of):
+            workload.factor(factor)
+    for law in workload.scaling_laws:
+        workload.factor(law.over)
+        assert law.kind == ("cores" if law.over == "cores" else "size")
+    for curve in workload.curves:
+        assert curve.y_title
+        for factor, level in curve.where.items():
+            assert workload.factor(factor).check(level) == level
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_cores_are_those_of_the_point(name: str) -> None:
+    assert WORKLOADS[name].cores(point(WORKLOADS[name], cores=3)) == 3
+    assert WORKLOADS[name].cores(point(WORKLOADS[name])) == 1
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_trials_without_a_report_have_no_figures(name: str) -> None:
+    figures = WORKLOADS[name].figures(ok_trial(WORKLOADS[name]))
+    assert figures == {}
+
+
+def test_only_feed_keeps_time_lines_and_only_jobs_has_spans() -> None:
+    workloads: list[Workload] = list(map(workload, OWN))
+    assert [workload.name for workload in workloads if workload.timeline_view] == ["feed"]
+    assert [workload.name for workload in workloads if workload.spans_view] == ["jobs"]
+    assert [workload.name for workload in workloads if workload.repeated_metric] == ["ring", "batch", "jobs"]
+    assert [workload.name for workload in workloads if workload.descriptors(point(workload))[0]] == ["feed"]

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.probe.protocol import Sample
+from ringside.workloads.ring import RING, checksum, order
+from ringside.workloads.ring.evidence import ORDER_MODULUS
+from tests.support.points import REPORT, ok_trial, point
+
+
+@given(st.integers(2, 500), st.integers(1, 500))
+def test_closed_forms_are_what_unit_n_computes(nodes: int, messages: int) -> None:
+    values = [number + sum(range(1, nodes)) for number in range(messages - 1, -1, -1)]
+    folded = 0
+    for value in values:
+        folded = (31 * folded + value) % ORDER_MODULUS
+    assert checksum(nodes, messages) == sum(values)
+    assert order(nodes, messages) == folded
+
+
+@given(st.integers(3, 50), st.integers(2, 50), st.data())
+def test_a_skipped_unit_a_lost_or_a_swapped_message_shows(
+    nodes: int, messages: int, data: st.DataObject
+) -> None:
+    values = [number + sum(range(1, nodes)) for number in range(messages - 1, -1, -1)]
+    skipped = data.draw(st.integers(1, nodes - 1))
+    assert sum(value - skipped for value in values) != checksum(nodes, messages)
+    swapped = list(values)
+    at = data.draw(st.integers(0, messages - 2))
+    swapped[at], swapped[at + 1] = swapped[at + 1], swapped[at]
+    folded = 0
+    for value in swapped:
+        folded = (31 * folded + value) % ORDER_MODULUS
+    assert folded != order(nodes, messages)
+
+
+def test_the_biggest_point_costs_nothing() -> None:
+    assert order(1_000_000, 10_000_000) < ORDER_MODULUS
+
+
+@given(st.integers(2, 60), st.integers(1, 60))
+def test_traced_lines_add_up(nodes: int, messages: int) -> None:
+    expected = RING.evidence(point(RING, nodes=nodes, messages=messages, trace=1), 0, None)
+    assert expected.lines
+    assert expected.lines.total == nodes * messages == sum(expected.lines.starting.values())
+    silent = RING.evidence(point(RING, nodes=nodes, messages=messages), 0, None)
+    assert silent.lines
+    assert (silent.lines.total, silent.lines.starting) == (0, {})
+
+
+def test_lines_of_each_kind() -> None:
+    expected = RING.evidence(point(RING, nodes=4, messages=3, trace=1), 0, None)
+    assert expected.result == {"checksum": "21", "order": "7911"}
+    assert expected.lines
+    assert expected.lines.starting == {":": 6, "*": 3, ">": 2, "@": 1}
+    again = RING.evidence(point(RING, nodes=4, messages=3, trace=1, repeats=5), 0, None)
+    assert again.lines
+    assert again.lines.starting == {":": 30, "*": 15, ">": 10, "@": 5}
+
+
+@given(st.integers(2, 40), st.integers(1, 40), st.integers(1, 6))
+def test_repeats_continue_where_the_last_ended(nodes: int, messages: int, repeats: int) -> None:
+    folded = 0
+    for _ in range(repeats):
+        for number in range(messages - 1, -1, -1):
+            folded = (31 * folded + number + sum(range(1, nodes))) % ORDER_MODULUS
+    assert order(nodes, messages, repeats) == folded
+    levels = {"nodes": nodes, "messages": messages, "trace": 1, "repeats": repeats}
+    expected = RING.evidence(point(RING, **levels), 0, None)
+    assert expected.result == {
+        "checksum": str(repeats * checksum(nodes, messages)),
+        "order": str(folded),
+    }
+    assert expected.lines
+    assert expected.lines.total == repeats * nodes * messages == sum(expected.lines.starting.values())
+
+
+def test_floods_are_more_than_the_trace() -> None:
+    silent = RING.output_bytes(point(RING, nodes=100, messages=100))
+    traced = RING.output_bytes(point(RING, nodes=100, messages=100, trace=1))
+    twice = RING.output_bytes(point(RING, nodes=100, messages=100, trace=1, repeats=2))
+    assert (traced - silent, twice - silent) == (1_200_000, 2_400_000)
+
+
+def test_figures_of_a_trial() -> None:
+    trial = ok_trial(
+        RING,
+        {
+            "report": REPORT,
+            "phases": {"spawn": (1000,), "relay": (70_000,)},
+            "marks": {"spawned": Sample(1, "spawned", pss_bytes=4096, rss_bytes=8192)},
+        },
+        nodes=10,
+        messages=100,
+    )
+    assert RING.figures(trial) == {
+        "hop_ns": 70,
+        "spawn_ns": 100,
+        "held_pss_bytes": 4096,
+        "cpu_s": 3,
+        "wall_s": 5,
+        "peak_pss_bytes": 11,
+        "peak_threads": 13,
+        "context_switches": 36,
+        "run_queue_s": 23,
+    }
+    assert RING.repeats_of(trial) == ()
+    assert RING.figures(ok_trial(RING)) == {}
+
+
+def test_figures_of_repeats_are_those_of_the_later_half() -> None:
+    phases = {"relay": (9000, 5000, 2000, 1000, 3000), "spawn": (50, 40, 10, 20, 30)}
+    trial = ok_trial(RING, {"phases": phases}, nodes=10, messages=100)
+    assert RING.figures(trial) == {"hop_ns": 2, "first_hop_ns": 9, "spawn_ns": 2}
+    assert RING.repeats_of(trial) == (9, 5, 2, 1, 3)

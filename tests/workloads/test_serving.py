@@ -1,0 +1,94 @@
+"""What the workloads of servers share: figures of a step under load, and the loads that decide."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from ringside.probe.protocol import Evidence, LatencySummary, LoadMessage, Sample
+from ringside.workloads.fanout import FANOUT
+from ringside.workloads.feed import FEED
+from ringside.workloads.fib import FIB
+from ringside.workloads.serving import (
+    Serving,
+    engine_figures,
+    memory_figures,
+    percentiles_s,
+    server_figures,
+)
+from tests.support.points import REPORT, ok_trial, point
+
+LATENCY = LatencySummary(
+    count=9,
+    mean_ns=3.5,
+    stdev_ns=2.5,
+    min_ns=1,
+    p50_ns=2_000,
+    p90_ns=3_000,
+    p95_ns=5_000,
+    p99_ns=7_000,
+    p99_9_ns=11_000,
+    max_ns=13_000,
+)
+LOAD = LoadMessage(
+    step="measured",
+    name="all",
+    requests=30,
+    late_requests=10,
+    achieved_rate_per_s=15.0,
+    cpu_share_most=0.4,
+    busy_share_most=0.3,
+    histograms={"latency": LATENCY, "connect": LatencySummary()},
+)
+MARKS = {
+    "idle": Sample(1, "idle", cpu_ns=1, rss_bytes=101, pss_bytes=103),
+    "begin measured": Sample(2, None, cpu_ns=2_000_000_000, rss_bytes=107, pss_bytes=109),
+    "end measured": Sample(3, None, cpu_ns=6_000_000_000, rss_bytes=113, pss_bytes=127),
+}
+
+
+def test_figures_of_a_step() -> None:
+    trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": (LOAD,)})
+    assert memory_figures(trial, "measured") == {
+        "peak_pss_bytes": 11,
+        "peak_threads": 13,
+        "idle_pss_bytes": 103,
+        "rss_bytes": 113,
+    }
+    assert server_figures(trial, "measured") == {
+        **memory_figures(trial, "measured"),
+        "requests_per_s": 15,
+        # 4 s for 30 requests in time and 10 late ones.
+        "cpu_per_request_s": pytest.approx(0.1),
+        "engine_share_percent": pytest.approx(30),
+    }
+    assert server_figures(ok_trial(FIB), "measured") == {}
+
+
+def test_engines_of_older_stores_reported_cpu_time_only() -> None:
+    assert engine_figures(replace(LOAD, busy_share_most=None)) == {"engine_share_percent": 40}
+    assert engine_figures(replace(LOAD, busy_share_most=0.0)) == {"engine_share_percent": 0}
+
+
+def test_percentiles_in_seconds() -> None:
+    assert percentiles_s(LOAD) == pytest.approx(
+        {"p50": 2e-6, "p90": 3e-6, "p95": 5e-6, "p99": 7e-6, "p99_9": 11e-6, "max": 13e-6}
+    )
+    # Nothing was recorded, or nothing could be.
+    assert percentiles_s(LOAD, "connect") == {}
+    assert percentiles_s(LOAD, "lateness") == {}
+    assert percentiles_s(None) == {}
+
+
+@pytest.mark.parametrize("workload", [FIB, FANOUT, FEED])
+def test_the_loads_of_the_last_step_decide(workload: Serving) -> None:
+    earlier, long = replace(LOAD, step="warm-up"), replace(LOAD, name="long")
+    trial = ok_trial(workload, {"loads": (earlier, LOAD, long)})
+    assert workload.decisive_loads(trial) == [LOAD, long]
+    assert workload.decisive_loads(ok_trial(workload)) == []
+
+
+@pytest.mark.parametrize("workload", [FIB, FANOUT, FEED])
+def test_the_answers_are_the_evidence(workload: Serving) -> None:
+    assert workload.evidence(point(workload), 1, None) == Evidence()
+    assert workload.arguments(point(workload))["port"] == "0"
