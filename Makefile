@@ -34,7 +34,7 @@ test: ruff
 	@BEGAN=$(BEGAN) scripts/test $(MINUTES)
 
 integration: setup-dev
-	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadscope --reruns 2 $(if $(MINUTES),--minutes $(MINUTES))
+	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadscope $(if $(MINUTES),--minutes $(MINUTES))
 
 soak: setup-dev
 	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers 300" \
