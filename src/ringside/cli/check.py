@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringside.cli import params
+from ringside.cli import EXIT_FAILED, params
 from ringside.errors import UsageError
 from ringside.text import LOG_LINES, last_lines, one_line
 
@@ -71,7 +71,7 @@ def check(
     else:
         for document in documents:
             _print(document)
-    return 0 if all(document["conforms"] for document in documents) else 1
+    return 0 if all(document["conforms"] for document in documents) else EXIT_FAILED
 
 
 def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:

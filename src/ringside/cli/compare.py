@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from ringside.cli import params
+from ringside.cli import EXIT_FAILED, params
 
 
 @click.command()
@@ -71,7 +71,7 @@ def compare(
     undecidable = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS)
     if gates and all(change.obstacle in undecidable for change in difference.changes):
         print("ringside: --fail-if cannot decide: there are no verdicts", file=sys.stderr)
-        return 1
+        return EXIT_FAILED
     failed = [
         (change, word, size) for word, size in gates for change in difference.beyond(Verdict(word), size)
     ]
@@ -83,4 +83,4 @@ def compare(
             f"({change.ratio.estimate - 1:+.1%}){allowed}",
             file=sys.stderr,
         )
-    return 1 if failed else 0
+    return EXIT_FAILED if failed else 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ringside.cli import EXIT_FAILED
 from ringside.cli.listing import left_out
 from ringside.errors import CatalogueError, ProbeError
 from ringside.measure import host
@@ -40,7 +41,7 @@ def doctor() -> int:
     terminal.render(_toolchains(contenders, toolchain), console)
     console.print()
     terminal.render(TableData("Machine", ("fact", "value"), tuple(_machine())), console)
-    return 1 if errors or any(row[1].kind == "failed" for row in table.rows) else 0
+    return EXIT_FAILED if errors or any(row[1].kind == "failed" for row in table.rows) else 0
 
 
 def _contenders(

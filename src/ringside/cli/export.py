@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ringside.cli import params
+from ringside.cli import EXIT_FAILED, params
 from ringside.errors import UsageError
 
 
@@ -50,4 +50,4 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
             sys.stdout.write(text)
         else:
             output.write_text(text, encoding="utf-8")
-    return 0 if analysis.is_complete else 1
+    return 0 if analysis.is_complete else EXIT_FAILED

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringside.cli import streams
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, streams
 from ringside.cli.load_options import LoadArguments, load_options
 from ringside.cli.sections import Command
 from ringside.errors import ProbeError, UsageError
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ringside.load.result import LoadResult
     from ringside.load.target import Target
     from ringside.probe.protocol import LoadPlan
-
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 
 
 @click.command(cls=Command)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ringside.cli import streams
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, streams
 from ringside.cli.load_options import LoadArguments
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.text import one_line
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ringside.load.target import Target
     from ringside.probe.protocol import EngineMessage, LoadPlan
 
-EXIT_INTERRUPTED = 130
 _BLOCKS = 10
 
 
@@ -76,7 +75,7 @@ def compare(
     if interrupted:
         streams.say("interrupted")
         return EXIT_INTERRUPTED
-    return 0 if analysis.is_complete else 1
+    return 0 if analysis.is_complete else EXIT_FAILED
 
 
 def _how(

@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringside import __version__
-from ringside.cli import streams
+from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, streams
 from ringside.errors import RingsideError, UsageError
 from ringside.text import one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 _MESSAGE_LENGTH = 4000
 
 # For each command its module, which holds it by the same name, and the first sentence of its help.

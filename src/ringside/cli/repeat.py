@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from ringside.cli import params
+from ringside.cli import EXIT_FAILED, params
 from ringside.errors import UsageError
 from ringside.text import last_lines, one_line
 
@@ -67,7 +67,7 @@ def repeat(
         )
         if isinstance(again, Unavailable):
             progress.on_prepared(again)
-            return 1
+            return EXIT_FAILED
         request = again.request()
         if again.has_changed:
             print(f"ringside: {contender} has changed since run {runs[0].id}", file=sys.stderr)
@@ -89,4 +89,4 @@ def repeat(
     wait = "; press Enter where it prints ::await" if request.awaits else ""
     print(f"by hand ({kind}{wait}):")
     print(f"  {one_line(plain_command(request), 4000)}")
-    return 0 if trial.outcome is Outcome.OK else 1
+    return 0 if trial.outcome is Outcome.OK else EXIT_FAILED

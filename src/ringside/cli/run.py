@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ringside.cli import params
+from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, params
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ringside.model.results import Run
     from ringside.serve.server import Server
     from ringside.store import Store
-
-EXIT_FAILED = 2
-EXIT_INTERRUPTED = 130
 
 
 @click.command()
@@ -189,7 +186,7 @@ def run(
             goes_on += f" --engines {shlex.quote(','.join(engines))}"
         hint = f"; `ringside run --resume {goes_on}` goes on, `ringside show {name}` shows what is there"
         print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
-        return EXIT_INTERRUPTED if interrupted else EXIT_FAILED
+        return EXIT_INTERRUPTED if interrupted else EXIT_USAGE
     stored = [storage.run(run.id) for run in runs]
     status = show.present(
         storage,

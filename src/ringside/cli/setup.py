@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ringside.cli import EXIT_FAILED
 from ringside.model.catalogue import Contender, Unavailable
 from ringside.text import LOG_LINES, last_lines, one_line
 
@@ -59,7 +60,7 @@ def setup(names: Sequence[str]) -> int:
         _say(f"  {result.remedy}")
     for name, error in errors.items():
         _say(f"{name} is not available: {error}")
-    return 1 if unavailable or errors else 0
+    return EXIT_FAILED if unavailable or errors else 0
 
 
 def _building(contender: Contender) -> None:

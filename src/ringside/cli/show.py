@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ringside.cli import params
+from ringside.cli import EXIT_FAILED, params
 
 if TYPE_CHECKING:
     from ringside.model.results import Run
@@ -78,4 +78,4 @@ def present(
     else:
         # Runs of a suite have other factors each: a table for each, an empty line between.
         sys.stdout.write("\n".join(csv.render(analysis) for analysis in analyses))
-    return 0 if all(analysis.is_complete for analysis in analyses) else 1
+    return 0 if all(analysis.is_complete for analysis in analyses) else EXIT_FAILED

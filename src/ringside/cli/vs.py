@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringside.cli import params, vs_options
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, params, vs_options
 from ringside.cli.vs_command import VsCommand, option
 from ringside.errors import RingsideError
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ringside.model.results import Run
     from ringside.store import Store
 
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 _HINT = " (--ignore-failure includes failed runs)"
 _RUNS = click.IntRange(1, vs_options.MAX_BLOCKS)
 

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ringside import units
 from ringside.cluster import parts
 from ringside.cluster.engine import READY_S, Answer, Engine
 from ringside.cluster.parts import EnginePart
@@ -96,7 +97,7 @@ class Engines:
         one), KeyboardInterrupt where signals came before the load began, or came twice."""
         plan, count = replace(request.load, progress_s=None), len(self.nodes)
         if plan.threads * count > plan.connections:
-            threads = f"{plan.threads} thread{'s' * (plan.threads != 1)}"
+            threads = units.count(plan.threads, "thread")
             raise UsageError(
                 f"{plan.connections} connections are too few for {count} engines with {threads} each: "
                 "each thread needs one"

@@ -22,6 +22,7 @@ from ringside.probe.protocol import (
     engine_messages,
 )
 from ringside.text import one_line
+from ringside.units import count
 
 # Warnings about an engine's machine: the engines' own say more than that of the merged record.
 _OF_MACHINES = ("generator-bound", "lag", "near-ports", "near-descriptors")
@@ -48,7 +49,7 @@ def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[No
     if isinstance(wanted, int):
         if wanted > len(nodes):
             raise UsageError(
-                f"--engines {wanted}: the cluster has {len(nodes)} node{'s' * (len(nodes) != 1)} for them, "
+                f"--engines {wanted}: the cluster has {count(len(nodes), 'node')} for them, "
                 f"{', '.join(node.name for node in nodes)}"
             )
         return list(nodes[:wanted])

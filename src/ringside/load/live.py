@@ -86,7 +86,7 @@ class View:
         fields.append(f"{last.open:,} open")
         if not self._streams:
             fields.append(f"{last.in_flight:,} in flight")
-        fields.append(f"{self._errors:,} error{'s' * (self._errors != 1)}")
+        fields.append(numbers.count(self._errors, "error"))
         return fields
 
     def _seconds(self, value: float) -> str:

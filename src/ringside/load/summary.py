@@ -150,7 +150,7 @@ def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
     parts = [
         _schedule(target, plan),
         f"{significant(result.figures.duration_ns / 1e9)} s",
-        f"{threads} thread{'s' * (threads != 1)}",
+        numbers.count(threads, "thread"),
     ]
     if plan.http2:
         parts.append(version(plan))
@@ -165,16 +165,14 @@ def version(plan: LoadPlan) -> str:
     """The version of HTTP of a load by HTTP."""
     if not plan.http2:
         return "HTTP/1.1"
-    streams = plan.http2.streams
-    return f"HTTP/2 with {streams:,} stream{'s' * (streams != 1)} on each connection"
+    return f"HTTP/2 with {numbers.count(plan.http2.streams, 'stream')} on each connection"
 
 
 def _schedule(target: Target, plan: LoadPlan) -> str:
-    plural = "s" * (plan.connections != 1)
     if target.protocol == "stream":
         ramp = f", opened at {plan.ramp_per_s:,.10g} per second" if plan.ramp_per_s else ""
-        return f"{plan.connections:,} stream{plural}{ramp}"
-    pacing, connections = plan.pacing, f"{plan.connections:,} connection{plural}"
+        return f"{numbers.count(plan.connections, 'stream')}{ramp}"
+    pacing, connections = plan.pacing, numbers.count(plan.connections, "connection")
     if isinstance(pacing, ClosedLoop):
         return f"closed loop, {connections}"
     tick = f", sent every {numbers.quantity(plan.tick_s, 's')}" if plan.tick_s else ""
@@ -322,9 +320,9 @@ def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
     notes = []
     if result.is_lower_bound:
         unfinished = result.figures.unfinished
-        count = f"{unfinished:,} request{'s are' if unfinished != 1 else ' is'}"
+        are = f"{numbers.count(unfinished, 'request')} {'are' if unfinished != 1 else 'is'}"
         notes.append(
-            f"≥: {count} unfinished and counted with the age at the end; the true latencies are longer."
+            f"≥: {are} unfinished and counted with the age at the end; the true latencies are longer."
         )
     return TableData(
         f"Times in {unit.word}",

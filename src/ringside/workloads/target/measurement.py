@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ringside.model.design import Metric
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import EngineWarning, LoadMessage
+from ringside.units import count
 from ringside.workloads.base import Distribution, Measurement
 
 # The step of the load in a trial.
@@ -97,7 +98,7 @@ def _failed(name: str, details: Sequence[str]) -> Diagnostic:
         "load-failed",
         (name,),
         {"runs": len(details)},
-        f"{name} failed in {_runs(len(details))}; first error: {details[0]}",
+        f"{name} failed in {count(len(details), 'run')}; first error: {details[0]}",
     )
 
 
@@ -108,7 +109,7 @@ def _counted(name: str, warned: Sequence[tuple[EngineWarning, LoadMessage]]) -> 
         warning.code,
         (name,),
         {"runs": len(warned)},
-        f"{name}, in {_runs(len(warned))}: {text}",
+        f"{name}, in {count(len(warned), 'run')}: {text}",
         warning.remedy,
     )
 
@@ -126,10 +127,6 @@ def _summed(warning: EngineWarning, loads: Sequence[LoadMessage]) -> str:
         unfinished = sum(load.unfinished for load in loads)
         return f"{unfinished:,} of the intended requests had no answer at the end"
     return warning.text
-
-
-def _runs(count: int) -> str:
-    return f"{count} run{'s' * (count != 1)}"
 
 
 TARGET = TargetLoad()
