@@ -17,10 +17,9 @@ import vl_convert
 from ringside import units
 from ringside.analysis.claims import ExaminedClaim, examine
 from ringside.analysis.overview import overview
-from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.suite import analyse_suite
 from ringside.cli import context
-from ringside.measure.suites import analysis_of
 from ringside.model.catalogue import Published
 from ringside.model.design import Point
 from ringside.render.heading import heading, machine

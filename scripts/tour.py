@@ -18,9 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringside import units
-from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import context
-from ringside.measure.suites import analysis_of
 from ringside.model.design import Cell
 from ringside.store import record
 

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ringside.analysis.run import RunAnalysis, needs_samples
-from ringside.analysis.run import analyse as analyse_run
+from ringside.analysis.run import analyse, analysis_of
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Point
 from ringside.model.results import (
     Diagnostic,
     Obstacle,
     Outcome,
-    Run,
     Verdict,
 )
 from ringside.store import Store
@@ -37,12 +35,8 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "s.sqlite")
 
 
-def of_run(store: Store, run: Run) -> RunAnalysis:
-    return analyse_run(run, store.trials(run, samples=needs_samples(run)))
-
-
 def test_a_ring(store: Store) -> None:
-    result = of_run(store, make_run(store, experiment()))
+    result = analysis_of(store, make_run(store, experiment()))
     hop = result.measurement.metric("hop_ns")
     assert result.metrics[0] == hop
     for place in result.points:
@@ -60,13 +54,13 @@ def test_a_ring(store: Store) -> None:
 
 def test_memory_per_unit_is_a_slope(store: Store) -> None:
     changed = experiment("ring-fixed-messages", contenders=("go", "limit"), baseline="go", blocks=3)
-    result = of_run(store, make_run(store, changed))
+    result = analysis_of(store, make_run(store, changed))
     (go,) = (each for each in result.slopes if each.contender == "go")
     assert go.value.estimate == near(2750, rel=0.1)
 
 
 def test_a_contender_with_failures_keeps_the_figures_of_its_other_blocks(store: Store) -> None:
-    result = of_run(store, make_run(store, experiment(blocks=7), crashed={"go": 3}))
+    result = analysis_of(store, make_run(store, experiment(blocks=7), crashed={"go": 3}))
     cell = result.cell("go", result.points[0])
     assert cell.outcomes == {Outcome.CRASHED: 3, Outcome.OK: 4}
     assert cell.metrics["hop_ns"].n == 4
@@ -81,7 +75,9 @@ def test_a_contender_with_failures_keeps_the_figures_of_its_other_blocks(store: 
 
 
 def test_cells_without_figures_have_reasons(store: Store) -> None:
-    result = of_run(store, make_run(store, experiment(blocks=7), crashed={"go": 7}, unavailable=("erlang",)))
+    result = analysis_of(
+        store, make_run(store, experiment(blocks=7), crashed={"go": 7}, unavailable=("erlang",))
+    )
     assert not result.is_complete
     assert result.cell("go", result.points[0]).outcomes == {Outcome.CRASHED: 7}
     erlang = result.cell("erlang", result.points[0])
@@ -94,7 +90,7 @@ def test_cells_without_figures_have_reasons(store: Store) -> None:
 
 def test_too_few_blocks_and_a_run_that_was_cut_off(store: Store) -> None:
     run = make_run(store, experiment(), blocks=2, ended=False)
-    result = of_run(store, run)
+    result = analysis_of(store, run)
     assert result.diagnostics == (
         Diagnostic("too-few-blocks", values={"blocks": 2, "needed": 7}),
         Diagnostic("unfinished", values={"run": run.id}),
@@ -105,7 +101,7 @@ def test_too_few_blocks_and_a_run_that_was_cut_off(store: Store) -> None:
 def test_where_the_time_of_a_batch_went(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(runs.HOST, "cpus", 8)
     changed = experiment("batch-cores", factors={"cases": 5_000_000, "cores": (1, 8)}, blocks=2)
-    rows = of_run(store, make_run(store, changed, noise=0.01)).breakdown
+    rows = analysis_of(store, make_run(store, changed, noise=0.01)).breakdown
     assert len(rows) == 9
     assert {row.cell.point["cores"] for row in rows} == {8}
     (processes,) = (row for row in rows if row.cell.contender == "python-processes")
@@ -117,7 +113,7 @@ def test_where_the_time_of_a_batch_went(store: Store, monkeypatch: pytest.Monkey
 
 
 def test_growth_of_a_batch_has_a_power_for_each_factor(store: Store) -> None:
-    result = of_run(store, make_run(store, experiment("batch-growth", blocks=7), noise=0.01))
+    result = analysis_of(store, make_run(store, experiment("batch-growth", blocks=7), noise=0.01))
     cases, size = result.growth
     assert (cases.law.over, size.law.over) == ("cases", "size")
     # 0.02 s of start-up beside 0.1 s and more of work.
@@ -130,7 +126,7 @@ def test_growth_of_a_batch_has_a_power_for_each_factor(store: Store) -> None:
 
 def test_spans_of_traced_jobs(store: Store) -> None:
     factors = {"jobs": 6, "kind": "cpu", "workers": "cores", "cores": (1, 2), "trace": 1}
-    result = of_run(store, make_run(store, experiment("jobs-cpu", factors=factors, blocks=2)))
+    result = analysis_of(store, make_run(store, experiment("jobs-cpu", factors=factors, blocks=2)))
     spans = {cell.point["cores"]: spans for cell, spans in result.spans.items()}
     assert {cores: len({span.unit for span in each}) for cores, each in spans.items()} == {1: 1, 2: 2}
     assert all(len(each) == 6 for each in spans.values())
@@ -142,7 +138,7 @@ def test_warm_ups_of_a_ring(store: Store) -> None:
     run = make_run(
         store, experiment(contenders=("erlang", "go"), baseline="erlang", factors=factors, blocks=2)
     )
-    assert of_run(store, run).warm_ups == ()
+    assert analysis_of(store, run).warm_ups == ()
     rng = random.Random(6)
     trials = [
         dataclasses.replace(
@@ -150,23 +146,21 @@ def test_warm_ups_of_a_ring(store: Store) -> None:
         )
         for trial in store.trials(run)
     ]
-    warm_ups = analyse_run(run, trials).warm_ups
+    warm_ups = analyse(run, trials).warm_ups
     assert {each.cell.contender for each in warm_ups} == {"erlang", "go"}
     assert all(len(each.series) == 2 and each.steady == near(100, rel=0.01) for each in warm_ups)
 
 
 def test_time_lines_need_samples(store: Store) -> None:
     feed = make_run(store, experiment("feed-quick", blocks=3))
-    assert needs_samples(feed)
-    assert not needs_samples(make_run(store, experiment(blocks=1)))
-    result = of_run(store, feed)
+    result = analysis_of(store, feed)
     assert set(result.timelines) == set(result.cells)
-    assert analyse_run(feed, store.trials(feed)).timelines == {}
+    assert analyse(feed, store.trials(feed)).timelines == {}
 
 
 def test_a_run_that_cannot_be_read() -> None:
     with pytest.raises(UsageError, match="no workload `exact`"):
-        analyse_run(planned(["go"], [P]), [])
+        analyse(planned(["go"], [P]), [])
     run = planned(["go"], [P])
     with pytest.raises(StoreError, match="version 99"):
-        analyse_run(dataclasses.replace(run, plan={**run.plan, "version": 99}), [])
+        analyse(dataclasses.replace(run, plan={**run.plan, "version": 99}), [])

@@ -6,27 +6,15 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cli.context import known_workloads
 from ringside.errors import UsageError
-from ringside.measure.suites import (
-    Selection,
-    analysis_of,
-    experiments,
-    runs_of,
-    selection_of,
-    single_run,
-)
-from ringside.model.design import Goal, Show
-from ringside.model.results import Run
-from ringside.store import Store
+from ringside.measure.suites import Selection, experiments, selection_of
+from ringside.model.design import Goal
 from tests.support.fake_contenders import write_fake
-from tests.support.runs import experiment as own_experiment
-from tests.support.runs import make_run
 
 Add = Callable[..., None]
 
@@ -237,63 +225,3 @@ def test_a_contender_that_fits_no_part_is_named(catalogue: Catalogue, workplace:
     with pytest.raises(UsageError) as refused:
         experiments(Catalogue(), Selection("both", ("one", "three")))
     assert str(refused.value) == "contender `three` takes no part in `both`"
-
-
-# --- runs ---
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "s.sqlite")
-
-
-def begin(store: Store, suite: str | None = None) -> Run:
-    plan: dict[str, Any] = {"suite": {"id": suite} if suite else None}
-    return store.begin_run("x", 1, plan, {}, {})
-
-
-def test_a_run_by_its_id_is_that_run_alone(store: Store) -> None:
-    first, second = begin(store, "s"), begin(store, "s")
-    assert runs_of(store, first.id) == [first]
-    assert single_run(store, second.id) == second
-
-
-def test_a_suite_is_all_of_its_runs(store: Store) -> None:
-    first, _, second = begin(store, "s"), begin(store, "other"), begin(store, "s")
-    assert runs_of(store, "s") == [first, second]
-
-
-def test_the_latest_is_the_latest_run_with_the_others_of_its_suite(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    times = iter(f"2026-01-01T00:00:0{second}.000+00:00" for second in range(9))
-    monkeypatch.setattr("ringside.store.database.now", lambda: next(times))
-    first, second = begin(store, "s"), begin(store, "s")
-    assert runs_of(store, "latest") == [first, second]
-    alone = begin(store)
-    assert runs_of(store, "latest") == [alone]
-    assert single_run(store, "latest") == alone
-
-
-def test_what_means_several_runs_is_no_single_run(store: Store) -> None:
-    runs = [begin(store, "s") for _ in range(2)]
-    with pytest.raises(UsageError, match=f"s is a suite of runs: name one of {runs[0].id}, {runs[1].id}"):
-        single_run(store, "s")
-
-
-def test_unknown_runs_and_suites(store: Store) -> None:
-    with pytest.raises(UsageError, match="holds no run yet"):
-        runs_of(store, "latest")
-    begin(store)
-    with pytest.raises(UsageError, match="there is no run `x`"):
-        runs_of(store, "x")
-
-
-def test_a_run_is_analysed_with_the_samples_that_it_needs(store: Store) -> None:
-    alone: dict[str, Any] = {"contenders": ("go",), "baseline": "go", "show": Show()}
-    ring = make_run(store, own_experiment(**alone), blocks=1, samples=3)
-    assert analysis_of(store, ring).run == ring
-    feed = make_run(store, own_experiment("feed-quick", **alone), blocks=1)
-    analysis = analysis_of(store, feed)
-    assert analysis.run == feed
-    assert analysis.timelines

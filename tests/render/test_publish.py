@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ringside.analysis.run import analysis_of
 from ringside.errors import ReportError
-from ringside.measure.suites import analysis_of
 from ringside.model.results import Run
 from ringside.publish import whole
 from ringside.publish.badge import badge

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.run import analyse
-from ringside.measure.suites import analysis_of
+from ringside.analysis.run import analyse, analysis_of
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.store import Store
 from ringside.store.plans import PLAN_VERSION, read_plan

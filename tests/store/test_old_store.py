@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.run import RunAnalysis, analyse, needs_samples
+from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.run_diff import diff
 from ringside.model.results import Interval
 from ringside.store import Store
@@ -42,7 +42,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def analyses(path: Path) -> dict[str, RunAnalysis]:
     store = Store(path, create=False)
-    return {run.id: analyse(run, store.trials(run, samples=needs_samples(run))) for run in store.runs()}
+    return {run.id: analysis_of(store, run) for run in store.runs()}
 
 
 def close(values: Sequence[float | None]) -> Any:

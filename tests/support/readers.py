@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from ringside.analysis.run import analyse, needs_samples
+from ringside.analysis.run import analysis_of
 from ringside.analysis.run_diff import diff
 from ringside.catalogue.experiments import read_experiment, read_suite
 from ringside.catalogue.manifests import read_contender
@@ -299,7 +299,7 @@ def _small_store(path: str | Path) -> Iterator[Store]:
 def read_everything(store: Store) -> None:
     """What the commands that read make of a store: its runs, analyses, tables, documents, exports."""
     for run in store.runs():
-        analysis = analyse(run, store.trials(run, samples=needs_samples(run)))
+        analysis = analysis_of(store, run)
         json.loads(documents.as_json(documents.document(analysis)))
         csv.render(analysis).encode()
         markdown.render(analysis).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +39,7 @@ from ringside.analysis.warmup import WarmUp, analyse_warm_ups
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial
+from ringside.store import Store
 from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
 from ringside.workloads.base import Measurement, ScalingLaw, Workload
@@ -176,11 +178,6 @@ class RunAnalysis:
         return " ".join(f"{name}={level}" for name, level in fixed.levels if name in self.varying)
 
 
-def needs_samples(run: Run) -> bool:
-    """Whether the analysis of this run reads the samples of its trials."""
-    return find_measurement(read_plan(run).experiment.workload).timeline_view is not None
-
-
 def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> RunAnalysis:
     """The analysis of a run from its stored trials. `for_plots`: with what plots alone need, curves over
     percentiles, whose histograms are long. Raises UsageError where its workload is not known here, StoreError
@@ -314,6 +311,17 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         trials=tuple(counted),
         observations=observations,
     )
+
+
+def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysis:
+    """The analysis of a run of the store; `for_plots`: with what plots alone need. Of a run in progress it
+    does not say that the run was interrupted."""
+    needs_samples = find_measurement(read_plan(run).experiment.workload).timeline_view is not None
+    analysis = analyse(run, store.trials(run, samples=needs_samples), for_plots=for_plots)
+    if run.ended_at is not None or not store.is_held(run.id):
+        return analysis
+    weak_points = tuple(each for each in analysis.diagnostics if each.code != "unfinished")
+    return dataclasses.replace(analysis, diagnostics=weak_points)
 
 
 def without_repeated(trials: Sequence[Trial]) -> list[Trial]:

@@ -22,10 +22,11 @@ def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = 
     from an estimate.
     """
     from ringside.analysis.claims import examine
+    from ringside.analysis.run import analysis_of
     from ringside.cli import context
-    from ringside.measure.suites import analysis_of, runs_of
     from ringside.render import documents, markdown, terminal
     from ringside.render.tables.claims import table
+    from ringside.store.runs import runs_of
 
     storage = context.open_store(store, create=False)
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}

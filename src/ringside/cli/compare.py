@@ -47,12 +47,13 @@ def compare(
     wider, by as much as reference computations show that the machine may have changed. If both versions can
     run now, put them into one experiment instead. Exit status 1 where --fail-if applies.
     """
+    from ringside.analysis.run import analysis_of
     from ringside.analysis.run_diff import diff
     from ringside.cli import context
-    from ringside.measure.suites import analysis_of, single_run
     from ringside.model.results import Obstacle, Verdict
     from ringside.render import documents, markdown, terminal
     from ringside.render.tables import run_diff
+    from ringside.store.runs import single_run
     from ringside.units import verdict_word
 
     storage = context.open_store(store, create=False)

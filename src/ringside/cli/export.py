@@ -28,10 +28,11 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
     of a run, or of a suite. --store reads such a file in place of a store. Exit status 1 where cells have no
     figures.
     """
+    from ringside.analysis.run import analysis_of
     from ringside.cli import context
-    from ringside.measure.suites import analysis_of, runs_of, single_run
     from ringside.render.exports import TEXT_FORMATS, parquet
     from ringside.store import record
+    from ringside.store.runs import runs_of, single_run
 
     storage = context.open_store(store, create=False)
     if form == "record":

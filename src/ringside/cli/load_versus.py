@@ -28,10 +28,10 @@ def compare(
     arguments: LoadArguments,
 ) -> int:
     """Carry out and show the comparison of the targets A and B. Returns the exit status."""
+    from ringside.analysis.run import analysis_of
     from ringside.cli import context, load_from
     from ringside.load import versus
     from ringside.load.live import Screen, progress_interval_s
-    from ringside.measure.suites import analysis_of
     from ringside.render import paired
     from ringside.store.plans import read_plan
 

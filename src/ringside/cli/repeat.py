@@ -42,10 +42,10 @@ def repeat(
     from ringside.measure.exclusive import alone
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.repeat import plain_command, repetition
-    from ringside.measure.suites import runs_of
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome
     from ringside.store.plans import read_plan
+    from ringside.store.runs import runs_of
 
     storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)

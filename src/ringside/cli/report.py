@@ -52,10 +52,10 @@ def report(
 ) -> int:
     """Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."""
     from ringside.cli import context
-    from ringside.measure.suites import runs_of
     from ringside.publish import figures, post, site, whole
     from ringside.publish.badge import badge
     from ringside.publish.runs import page_of
+    from ringside.store.runs import runs_of
 
     instead = site_to or post_to or badge_to
     if not instead:

@@ -99,8 +99,9 @@ def run(
     from ringside.measure import runner
     from ringside.measure.campaign import Campaign, new_task, resumed_task
     from ringside.measure.executor import LocalExecutor
-    from ringside.measure.suites import Selection, runs_of
+    from ringside.measure.suites import Selection
     from ringside.render.command import with_options
+    from ringside.store.runs import runs_of
 
     if resume and experiment:
         raise UsageError("--resume names the run to go on with: leave out the experiment")
@@ -210,8 +211,8 @@ def _page(port: int, store: str | None, cpus: Sequence[int]) -> Server:
 
 
 def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:
+    from ringside.analysis.run import analysis_of
     from ringside.cli import context
-    from ringside.measure.suites import analysis_of
     from ringside.render import terminal
 
     with progress.paused():

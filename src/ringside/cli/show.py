@@ -27,7 +27,7 @@ def show(run: str, *, form: str | None, store: str | None = None) -> int:
     Exit status 1 where cells have no figures.
     """
     from ringside.cli import context
-    from ringside.measure.suites import runs_of
+    from ringside.store.runs import runs_of
 
     storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
@@ -47,9 +47,9 @@ def present(
 ) -> int:
     """Print a run, or those of the suite with that id; `hint`: how to make a report of them. `with_parts`:
     the parts of a suite as well, where they were not printed before."""
+    from ringside.analysis.run import analysis_of
     from ringside.analysis.suite import analyse_suite
     from ringside.cli import context
-    from ringside.measure.suites import analysis_of
     from ringside.render import csv, documents, markdown, terminal
 
     context.leave_garbage()

@@ -188,13 +188,13 @@ def vs(texts: tuple[str, ...], **values: Any) -> int:
 
 
 def _conduct(options: vs_options.VsOptions) -> int:
+    from ringside.analysis.run import analysis_of
     from ringside.cli import context, vs_output
     from ringside.cli.progress import LiveProgress
     from ringside.measure import command_trials
     from ringside.measure.exclusive import alone
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.scans import scan_points
-    from ringside.measure.suites import analysis_of
 
     form = vs_options.form(options)
     factors = vs_options.factors(options)

@@ -11,11 +11,12 @@ from ringside.catalogue.loader import Catalogue
 from ringside.measure import runner
 from ringside.measure.executor import Executor, keep_off_contender_cpus
 from ringside.measure.inputs import Inputs
-from ringside.measure.suites import Selection, experiments, kept_suite, runs_of, selection_of
+from ringside.measure.suites import Selection, experiments, kept_suite, selection_of
 from ringside.measure.toolchain import Toolchain
 from ringside.model.design import Experiment
 from ringside.model.results import REPEATABLE, Run
 from ringside.store import Store, stamp
+from ringside.store.runs import runs_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,15 @@
-"""What `ringside run` is to do: one experiment, or those of a suite, as the command line changes them; and
-which runs of the store belong together, and their analysis."""
+"""What `ringside run` is to do: one experiment, or those of a suite, as the command line changes them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from ringside.analysis.run import RunAnalysis, analyse, needs_samples
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure import plan
 from ringside.model.design import Experiment, Goal
-from ringside.model.results import Run
-from ringside.store import Store
 from ringside.store.plans import KeptSelection
 from ringside.workloads import workload as find_workload
 
@@ -154,39 +150,3 @@ def _chosen(
 def _factors(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     known = {factor.name for factor in find_workload(experiment.workload).factors}
     return {factor: levels for factor, levels in settings.items() if factor in known}
-
-
-def runs_of(store: Store, name: str) -> list[Run]:
-    """The run of that id; all runs of the suite of that id; for `latest` those of the latest run's suite,
-    in the order in which they were made. Raises UsageError."""
-    try:
-        run = store.run(name)
-    except UsageError:
-        if members := _members(store, name):
-            return members
-        raise
-    suite = run.suite.get("id") if name == "latest" else None
-    return _members(store, suite) if suite else [run]
-
-
-def single_run(store: Store, name: str) -> Run:
-    """The run of that id. Raises UsageError, also where it means the several of a suite."""
-    runs = runs_of(store, name)
-    if len(runs) > 1:
-        ids = ", ".join(run.id for run in runs)
-        raise UsageError(f"{name} is a suite of runs: name one of {ids}")
-    return runs[0]
-
-
-def _members(store: Store, suite: str) -> list[Run]:
-    return [run for run in store.runs() if run.suite.get("id") == suite]
-
-
-def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysis:
-    """The analysis of a run of the store; `for_plots`: with what plots alone need. Of a run in progress it
-    does not say that the run was interrupted."""
-    analysis = analyse(run, store.trials(run, samples=needs_samples(run)), for_plots=for_plots)
-    if run.ended_at is not None or not store.is_held(run.id):
-        return analysis
-    weak_points = tuple(each for each in analysis.diagnostics if each.code != "unfinished")
-    return replace(analysis, diagnostics=weak_points)

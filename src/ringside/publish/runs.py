@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.suite import analyse_suite
-from ringside.measure.suites import analysis_of
 from ringside.model.results import Run
 from ringside.render.html import page
 from ringside.store import Store

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ringside.analysis.run import analysis_of
 from ringside.analysis.run_diff import diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
-from ringside.measure.suites import analysis_of, runs_of, single_run
 from ringside.model.results import RunState
 from ringside.render import csv, diagnostics, documents, sentences
 from ringside.render.html import facts
@@ -31,6 +31,7 @@ from ringside.serve.reports import Reports
 from ringside.serve.source import Source
 from ringside.serve.worker import Worker
 from ringside.store import Store
+from ringside.store.runs import runs_of, single_run
 from ringside.text import minute
 
 # Pixels of a plot of a comparison, of which two stand side by side on a wide screen.

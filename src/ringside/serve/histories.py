@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from ringside import units
 from ringside.analysis.history import HistoryRun, history, of_analysis
+from ringside.analysis.run import analysis_of
 from ringside.errors import RingsideError, UsageError
-from ringside.measure.suites import analysis_of
 from ringside.model.design import Metric
 from ringside.model.results import RunState
 from ringside.render.html.history import view

@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from html.parser import HTMLParser
 
-from ringside.measure.suites import runs_of
 from ringside.model.results import Run, RunState
 from ringside.publish.runs import page_of, render_pages
 from ringside.serve.guard import POLICY
 from ringside.store import Store
+from ringside.store.runs import runs_of
 
 # Reports that are kept; one has some megabytes.
 _MAX_KEPT = 6
