@@ -1,12 +1,11 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
-BEGAN := $(shell date +%s)
 
 .PHONY: help setup setup-dev showdown test integration fuzz soak ruff lint bench clean
 
 help:
 	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup         only set up: .venv/bin/ringside and the runtimes that can be had"
-	@echo "make test          all tests (MINUTES=N: what N minutes allow, setup included)"
+	@echo "make test          all tests but those of `integration` and `soak`"
 	@echo "make integration   every contender and scaffold by \`ringside check\`, the wheel, clusters"
 	@echo "make fuzz          parsers and readers, a minute each"
 	@echo "make soak          hours: every rule for every server, longer fuzzing, mutation tests, fresh systems (as root)"
@@ -30,11 +29,14 @@ lint: ruff
 	.venv/bin/mypy
 	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
 
+# Two at a time, each with a file: most tests wait as long as they compute, and more would crowd out the trials
+# that tests pin to CPUs.
 test: ruff
-	@BEGAN=$(BEGAN) scripts/test $(MINUTES)
+	@scripts/test_probe
+	@.venv/bin/pytest -n 2 --dist loadscope
 
 integration: setup-dev
-	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadscope $(if $(MINUTES),--minutes $(MINUTES))
+	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadscope
 
 soak: setup-dev
 	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers 300" \

@@ -3,8 +3,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -60,8 +59,6 @@ EVIDENCE = (
     "test_tasks_sleep_at_one_time_and_wake_at_their_instants",
     "test_a_short_load",
 )
-STARTED = time.monotonic()
-NO_TIME = "left out: the time for tests is over"
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +86,6 @@ def http(ports: tuple[str, str], workplace: Path) -> str:
     return f"http://127.0.0.1:{ports[0]}"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--minutes",
-        type=float,
-        default=float("inf"),
-        help="leave out what has not begun after so many minutes, and say how much that is",
-    )
-
-
 # Before pytest leaves out what the marks say.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -113,19 +101,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     return scheduler(config, log)
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if time.monotonic() - STARTED > 60 * item.config.getoption("--minutes"):
-        pytest.skip(NO_TIME)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped: Sequence[pytest.TestReport] = terminalreporter.stats.get("skipped", ())
-    if late := [report for report in skipped if NO_TIME in report.longreprtext]:
-        terminalreporter.line(
-            f"{len(late)} tests were left out, the first of them {late[0].nodeid}: no time", red=True
-        )
 
 
 @pytest.fixture
