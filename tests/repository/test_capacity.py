@@ -49,8 +49,3 @@ def test_measured_figures_are_those_of_the_record() -> None:
     assert record["limit"]["Kernel/conn"] == "9.96 KiB"
     assert record["limit"]["Memory/conn"].startswith("73.7 B")
     assert record["go"]["Memory/conn"].startswith("26.6 KiB")
-
-
-def test_a_page_without_marks_is_an_error() -> None:
-    with pytest.raises(ValueError, match="needs the lines"):
-        capacity.with_table("# Nothing\n", "a table")

@@ -126,24 +126,6 @@ def formatting(tree: ast.Module) -> list[int]:
     return [getattr(node, "lineno", 0) for node in ast.walk(tree) if formats(node)]
 
 
-@pytest.mark.parametrize(
-    ("source", "formats"),
-    [
-        ("raise UsageError(f'no {name}')", False),
-        ("name = f'{factor}={level}'", False),
-        ("text = f'{share} %' % share", True),
-        ("text = f'{share:.0%} of it'", True),
-        ("text = f'{share!r} of it'", True),
-        ("text = '{} of it'.format(share)", True),
-        ("text = '%s of it' % share", True),
-        ("text = format(share, '.2f')", True),
-        ("rest = number % 2, 7 % number", False),
-    ],
-)
-def test_what_formats(source: str, formats: bool) -> None:
-    assert bool(formatting(ast.parse(source))) is formats
-
-
 @pytest.mark.parametrize("module", sorted(name for name in MODULES if package(name) == "analysis"))
 def test_analysis_formats_nothing(module: str) -> None:
     names = imports(MODULES[module])
@@ -180,9 +162,3 @@ def test_render_takes_types_and_constants_of_analysis_and_calls_nothing_of_it(mo
         tree = ast.parse(MODULES[source].read_text(encoding="utf-8"))
         classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
         assert name in classes or name.isupper(), f"{module} imports {name} of {source}"
-
-
-def test_what_is_imported_from_analysis_is_seen() -> None:
-    text = "def f():\n    from ringside.analysis.run import RunAnalysis, analyse\nimport os"
-    run = "ringside.analysis.run"
-    assert imported_from_analysis(ast.parse(text)) == [(run, "RunAnalysis"), (run, "analyse")]
