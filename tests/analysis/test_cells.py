@@ -7,8 +7,6 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-import pytest
-
 from ringside.analysis.cells import (
     CellAnalysis,
     analyse_cell,
@@ -19,7 +17,6 @@ from ringside.analysis.cells import (
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
-from ringside.stats.changepoints import missing
 from tests.support.analyses import Exact, near, ok
 
 HERE = Point(())
@@ -180,11 +177,9 @@ def repeating(levels: Sequence[float], outcome: Outcome = Outcome.OK) -> Trial:
     return Trial(1, 0, CELL, outcome, "", phases={"relay": repeats})
 
 
-needs_ruptures = pytest.mark.skipif(missing(), reason="the package that detects changes is not installed")
 COLD, WARM, UNSTEADY = [9e5, 4e5, 4e5, 4e5], [4e5] * 4, [4e5, 4e5, 4e5, 4e5, 4e5, 4e5, 4e5, 9e5]
 
 
-@needs_ruptures
 def test_a_repeated_metric_is_the_level_of_its_steady_state() -> None:
     """Not of a few repeats, of those that reach no steady state, or of times of 0; and no other metric is."""
     for levels in (COLD, WARM):
@@ -202,15 +197,8 @@ def test_a_trial_that_failed_has_no_figures() -> None:
     assert not has_no_steady_state(repeating(UNSTEADY, Outcome.CRASHED), Repeated())
 
 
-@needs_ruptures
 def test_trials_without_a_steady_state() -> None:
     assert has_no_steady_state(repeating(UNSTEADY), Repeated())
     for levels in (COLD, WARM, [4e5], [0.0] * 4):
         assert not has_no_steady_state(repeating(levels), Repeated())
     assert not has_no_steady_state(repeating(UNSTEADY), Exact())
-
-
-def test_without_the_package_figures_are_the_measurements_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringside.analysis.cells.missing", lambda: True)
-    assert trial_figures(repeating(COLD), Repeated()) == {"hop_ns": 5.0, "cpu_s": 7.0}
-    assert not has_no_steady_state(repeating(UNSTEADY), Repeated())

@@ -8,16 +8,12 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from ringside.analysis.examination import Examination, Observations, nominal_confidence, replay
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Obstacle, Outcome, Trial, Verdict
-from ringside.stats.changepoints import missing
 from tests.support.analyses import HOP, NOISE, RATE, Exact, near, ok, point
 
 HERE, THERE = point(nodes=10), point(nodes=20)
-needs_ruptures = pytest.mark.skipif(missing(), reason="the package that detects changes is not installed")
 
 
 class Repeated(Exact):
@@ -84,7 +80,6 @@ def test_the_share_of_failures() -> None:
     assert observations.obstacle("hop_ns", Cell("b", HERE)) is None
 
 
-@needs_ruptures
 def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
     cell = Cell("a", HERE)
     observations = Observations(Repeated())
@@ -102,7 +97,6 @@ def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
     assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
 
 
-@needs_ruptures
 def test_the_level_of_the_steady_state_is_the_value() -> None:
     observations = Observations(Repeated(), [repeating(1, "a", 900_000, 400_000, 400_000, 400_000)])
     assert observations.values["hop_ns", Cell("a", HERE)] == {1: near(400_000, rel=0.005)}
@@ -110,7 +104,6 @@ def test_the_level_of_the_steady_state_is_the_value() -> None:
     assert unsteady.values["hop_ns", Cell("a", HERE)] == {1: 5.0}
 
 
-@needs_ruptures
 def test_the_first_blocks() -> None:
     trials = [ok(1, "a", HERE, hop_ns=1.0), failed(2, "a"), ok(3, "a", HERE, hop_ns=3.0, rate=9.0)]
     trials += [

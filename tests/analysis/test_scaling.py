@@ -21,8 +21,6 @@ CORES = ScalingLaw("cores", "wall_s", kind="cores")
 CASES = ScalingLaw("cases", "wall_s")
 BLOCKS = range(1, 8)
 
-needs_scipy = pytest.mark.skipif(scaling.fit_missing(), reason="the package that fits is not installed")
-
 
 def usl(contention: float, coherency: float) -> Callable[[int], float]:
     """Seconds over cores by the Universal Scalability Law, 8 s on one."""
@@ -122,7 +120,6 @@ def test_more_confidence_widens_speed_ups() -> None:
     assert wide.low < plain.low
 
 
-@needs_scipy
 def test_the_planted_laws_are_recovered() -> None:
     laws = {"go": (0.05, 0.004), "limit": (0.03, 0.0), "sync": (1.0, 0.0)}
     result = scaled({name: usl(*law) for name, law in laws.items()}, 1, 2, 4, 8, 16, 32)
@@ -142,7 +139,6 @@ def test_the_planted_laws_are_recovered() -> None:
     assert (rows["sync"].outlook, rows["sync"].outlook_ends) == (Outlook.NO_GAIN, None)
 
 
-@needs_scipy
 @pytest.mark.parametrize(
     ("contention", "coherency", "outlook", "value"),
     [
@@ -183,7 +179,6 @@ def outlook_of(
     return row.outlook, row.outlook_ends
 
 
-@needs_scipy
 @pytest.mark.parametrize(
     ("contention", "best", "outlook", "ends"),
     [
@@ -214,7 +209,6 @@ def test_an_outlook_holds_over_whole_intervals(
     assert outlook_of(contention, best, monkeypatch) == (outlook, ends)
 
 
-@needs_scipy
 @pytest.mark.parametrize(("gain", "outlook"), [(1.09, Outlook.NO_GAIN), (1.11, Outlook.SLOWER_BEYOND)])
 def test_no_gain_is_by_the_intervals_of_what_was_measured(
     gain: float, outlook: Outlook, monkeypatch: pytest.MonkeyPatch
@@ -226,7 +220,6 @@ def test_no_gain_is_by_the_intervals_of_what_was_measured(
 
 
 @pytest.mark.simulation
-@needs_scipy
 def test_noise_seldom_makes_a_limit() -> None:
     """Contenders without contention and coherency, noise of 3 %, seven blocks: that more cores would be
     slower, or gain up to a number of them only, is said of few of 100."""
@@ -248,7 +241,6 @@ def test_noise_seldom_makes_a_limit() -> None:
     assert claims <= 12
 
 
-@needs_scipy
 def test_curves_reach_the_most_cores_of_any_contender() -> None:
     by_cell = cells({"go": usl(0.05, 0.004), "short": usl(0, 0)}, (1, 2, 4, 8))
     for cores in (4, 8):
@@ -266,16 +258,6 @@ def test_curves_reach_the_most_cores_of_any_contender() -> None:
     assert short.curve == ((1.0, 1.0), (2.0, near(2.0)))
     assert (short.outlook, short.outlook_ends) == (None, None)
     assert result.fitted_levels == (1, 2, 4, 8)
-
-
-def test_without_the_package_speed_ups_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scaling, "fit_missing", lambda: True)
-    result = scaled({"go": usl(0, 0)}, 1, 2, 4)
-    (row,) = result.rows
-    assert row.fit is None
-    assert row.speed_ups[4].estimate == near(4)
-    assert row.curve == ((1.0, 1.0), (2.0, near(2)), (4.0, near(4)))
-    assert result.fitted_levels == ()
 
 
 def test_a_reported_time_of_0_is_left_out() -> None:

@@ -133,7 +133,6 @@ def test_spans_of_traced_jobs(store: Store) -> None:
 
 
 def test_warm_ups_of_a_ring(store: Store) -> None:
-    pytest.importorskip("ruptures")
     factors = {"nodes": 100, "messages": 100, "repeats": 20}
     run = make_run(
         store, experiment(contenders=("erlang", "go"), baseline="erlang", factors=factors, blocks=2)

@@ -6,17 +6,13 @@ import math
 import random
 from collections.abc import Sequence
 
-import pytest
-
-from ringside.analysis import warmup
 from ringside.analysis.warmup import WarmUp, analyse_warm_ups
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
-from ringside.stats.changepoints import SeriesKind, missing
+from ringside.stats.changepoints import SeriesKind
 from tests.support.analyses import Exact, near
 
 CELL = Cell("go", Point(()))
-needs_ruptures = pytest.mark.skipif(missing(), reason="the package that detects changes is not installed")
 
 
 class Repeated(Exact):
@@ -41,7 +37,6 @@ def noisy(levels: Sequence[float], seed: int) -> list[float]:
     return [level * math.exp(rng.gauss(0, 0.005)) for level in levels]
 
 
-@needs_ruptures
 def test_first_and_steady_figures() -> None:
     """Five times as long for the first 2, 3 and 5 of twenty repeats."""
     trials = [
@@ -59,7 +54,6 @@ def test_first_and_steady_figures() -> None:
     assert [len(series) for series in result.series] == [20, 20, 20]
 
 
-@needs_ruptures
 def test_kinds_are_counted() -> None:
     steady, again, never = (
         noisy([5e5] * 20, 1),
@@ -72,7 +66,6 @@ def test_kinds_are_counted() -> None:
     assert (result.steady, result.since) == (near(5.5e5, rel=0.01), 1)
 
 
-@needs_ruptures
 def test_without_a_steady_state_there_are_only_first_figures() -> None:
     result = analysed(trial(*noisy([5e5] * 17 + [9e5] * 3, 3)))
     assert result.kinds == {SeriesKind.NO_STEADY_STATE: 1}
@@ -95,15 +88,6 @@ def test_too_few_repeats_are_not_classified() -> None:
     assert analysed(long).is_long_enough
 
 
-def test_without_the_package_first_figures_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "missing", lambda: True)
-    result = analysed(trial(*[200.0] + [100.0] * 19))
-    assert (result.first, result.steady, result.since, result.kinds) == (200.0, None, None, {})
-    assert result.medians == (200.0, *[100.0] * 19)
-    assert result.is_long_enough
-
-
-@needs_ruptures
 def test_a_reported_time_of_0_is_not_classified() -> None:
     """The clock of a program may be coarse."""
     result = analysed(trial(*[0.0] * 20), trial(*[100.0] * 20))

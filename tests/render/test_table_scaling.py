@@ -46,7 +46,6 @@ def test_a_larger_machine_has_the_levels_that_lack() -> None:
 
 
 def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
-    pytest.importorskip("scipy")
     (table,) = scaling.tables(over_cores(1, 2, 4))
     assert table.columns[3:] == ("efficiency", "contention", "coherency", "best cores", "by the law")
     assert column(table, "efficiency") == ["62 %", "25 %"]
@@ -79,7 +78,6 @@ def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
 def test_what_the_law_says_of_more_cores(
     outlook: Outlook, ends: tuple[float, float] | None, text: str
 ) -> None:
-    pytest.importorskip("scipy")
     row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
     assert row.fit is not None
     assert scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=ends)) == text
@@ -87,7 +85,6 @@ def test_what_the_law_says_of_more_cores(
 
 
 def test_every_outlook_has_words() -> None:
-    pytest.importorskip("scipy")
     row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
     written = [
         scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=(2.0, 3.0)))
@@ -97,7 +94,6 @@ def test_every_outlook_has_words() -> None:
 
 
 def test_growth_has_an_exponent_for_each_contender() -> None:
-    pytest.importorskip("scipy")
     values = {
         (name, point(cases=cases)): {"cpu_s": scaled(1e-3 * cases**power)}
         for name, power in (("quadratic", 2), ("linear", 1))

@@ -134,7 +134,7 @@ def test_analysis_formats_nothing(module: str) -> None:
     assert formatting(ast.parse(MODULES[module].read_text(encoding="utf-8"))) == [], module
 
 
-COMPUTERS = {"numpy", "scipy", "statistics", "ruptures", "sqlalchemy"}
+COMPUTERS = {"numpy", "scipy", "statistics", "sqlalchemy"}
 STORES = {"ringside.store", "ringside.store.database"}
 
 

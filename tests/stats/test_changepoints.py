@@ -1,10 +1,13 @@
 from __future__ import annotations
 
-import importlib.util
+import itertools
 import math
 import random
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringside.stats.changepoints import (
     SeriesKind,
@@ -12,11 +15,9 @@ from ringside.stats.changepoints import (
     _noise,
     _segments,
     _without_outliers,
-    missing,
+    optimal_segments,
     steady_state,
 )
-
-pytest.importorskip("ruptures")
 
 
 def times(shape: dict[int, float], n: int, seed: int, noise: float = 0.01) -> list[float]:
@@ -157,8 +158,16 @@ def test_short_series_are_not_classified_and_wrong_times_are_refused() -> None:
             steady_state([1.0, bad] * 10)
 
 
-def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not missing()
-    specs = {"ruptures": None}
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: specs[name])
-    assert missing()
+@given(st.lists(st.integers(-20, 20), min_size=2, max_size=11), st.sampled_from([0.5, 5.0, 50.0, 500.0]))
+def test_segments_are_the_best_of_all(values: list[int], penalty: float) -> None:
+    n = len(values)
+
+    def cost(edges: tuple[int, ...]) -> float:
+        parts = [values[begin:end] for begin, end in itertools.pairwise(edges)]
+        return sum(sum((x - sum(part) / len(part)) ** 2 for x in part) + penalty for part in parts)
+
+    ways = ((0, *inner, n) for k in range(n // 2) for inner in itertools.combinations(range(2, n - 1), k))
+    possible = [way for way in ways if all(end - begin >= 2 for begin, end in itertools.pairwise(way))]
+    edges = tuple(optimal_segments(np.array(values, dtype=float), penalty))
+    assert edges in possible
+    assert cost(edges) == pytest.approx(min(map(cost, possible)))

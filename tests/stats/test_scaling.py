@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
 from ringside.model.results import Interval
 from ringside.stats import scaling
-from ringside.stats.scaling import best_cores, exponent, scalability
+from ringside.stats.scaling import best_cores, exponent, non_negative_least_squares, scalability
 
 
 def seconds(cores: int, single: float, contention: float, coherency: float) -> float:
@@ -72,6 +72,27 @@ def test_errors_count_as_ratios() -> None:
     assert (b > 0, c > 0) == (True, True)
     assert law.contention.estimate == pytest.approx(b / a)
     assert law.coherency.estimate == pytest.approx(c / a)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(*[st.floats(-10, 10, allow_subnormal=False)] * 3), min_size=3, max_size=8, unique=True
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_least_squares_without_negative_parameters(
+    rows: list[tuple[float, ...]], dice: random.Random
+) -> None:
+    """The conditions of Karush, Kuhn and Tucker, which only the minimum fulfils."""
+    design = np.array(rows)
+    assume(np.linalg.cond(design) < 1e4)
+    target = np.array([dice.uniform(-10, 10) for _ in rows])
+    x = non_negative_least_squares(design, target)
+    slope = design.T @ (design @ x - target)
+    assert (x >= 0).all()
+    assert (slope >= -1e-6).all()
+    assert x * slope == pytest.approx(np.zeros(3), abs=1e-5)
 
 
 @pytest.mark.simulation

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
-from ringside.stats.changepoints import SeriesKind, SteadyState, missing, steady_state
+from ringside.stats.changepoints import SeriesKind, SteadyState, steady_state
 from ringside.stats.interval import is_positive_finite, median_interval
 from ringside.workloads.base import Measurement
 
@@ -52,7 +52,7 @@ def has_no_steady_state(trial: Trial, measurement: Measurement) -> bool:
 
 def _steady_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
     repeats = measurement.repeats_of(trial) if trial.outcome is Outcome.OK else ()
-    if not repeats or missing() or not all(map(is_positive_finite, repeats)):
+    if not repeats or not all(map(is_positive_finite, repeats)):
         return None
     return steady_state(repeats)
 

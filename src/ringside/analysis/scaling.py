@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,7 +60,6 @@ class CoresScaling:
     law: ScalingLaw
     fixed: Point
     rows: tuple[ScaledContender, ...]
-    fit_missing: bool = False
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -91,11 +89,6 @@ class Growth:
         return tuple(sorted(smallest, key=smallest.__getitem__))
 
 
-def fit_missing() -> bool:
-    """Whether the package that fits (scipy) is not installed."""
-    return importlib.util.find_spec("scipy") is None
-
-
 def over_cores(
     laws: Sequence[ScalingLaw],
     contenders: Sequence[str],
@@ -111,7 +104,7 @@ def over_cores(
             rows = [row for name in contenders if (row := _scaled(name, by_block[name], confidence))]
             if rows:
                 rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
-                scalings.append(CoresScaling(law, fixed, _with_curves(rows), fit_missing()))
+                scalings.append(CoresScaling(law, fixed, _with_curves(rows)))
     return tuple(scalings)
 
 
@@ -121,10 +114,7 @@ def growth(
     points: Sequence[Point],
     cells: Mapping[Cell, CellAnalysis],
 ) -> tuple[Growth, ...]:
-    """The growth of each law's metric with the size of the work; empty where the package that fits is
-    missing."""
-    if fit_missing():
-        return ()
+    """The growth of each law's metric with the size of the work."""
     tables = []
     for law in laws:
         exponents = {}
@@ -174,7 +164,7 @@ def _scaled(
     if not speed_ups:
         return None
     most = max(speed_ups)
-    fit = None if fit_missing() else scalability(by_block)
+    fit = scalability(by_block)
     outlook, ends = _outlook(fit, speed_ups) if fit else (None, None)
     return ScaledContender(contender, speed_ups, speed_ups[most].estimate / most, fit, (), outlook, ends)
 

@@ -9,7 +9,7 @@ from statistics import median
 
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
-from ringside.stats.changepoints import MIN_SAMPLES, SeriesKind, missing, steady_state
+from ringside.stats.changepoints import MIN_SAMPLES, SeriesKind, steady_state
 from ringside.stats.interval import is_positive_finite
 from ringside.workloads.base import Measurement
 
@@ -22,7 +22,7 @@ class WarmUp:
     """A cell whose work was repeated. `series`: the repeated metric of each repeat, by trial; `medians`: of
     each repeat over the trials. Medians over trials: `first` of the first repeat, `steady` of the level of
     the steady state and `since` of the repeat (from 1) from which it holds, both None without one. `kinds`:
-    how many trials were of which kind; empty where there are too few repeats, or the package is missing."""
+    how many trials were of which kind; empty where there are too few repeats."""
 
     cell: Cell
     series: tuple[tuple[float, ...], ...]
@@ -54,7 +54,7 @@ def analyse_warm_ups(measurement: Measurement, trials: Mapping[Cell, Sequence[Tr
 
 def _warm_up(cell: Cell, series: tuple[tuple[float, ...], ...]) -> WarmUp:
     # A program may report a time of 0, which has no logarithm.
-    usable = [] if missing() else [each for each in series if all(map(is_positive_finite, each))]
+    usable = [each for each in series if all(map(is_positive_finite, each))]
     states = [state for each in usable if (state := steady_state(each))]
     steady = [state.steady for state in states if state.steady is not None]
     since = [state.since + 1 for state in states if state.since is not None]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
 from ringside.stats.slope import slope_over_blocks
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # The law has three parameters.
 MIN_LEVELS = 3
@@ -56,8 +60,8 @@ def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None
     """The law fitted to seconds by block and number of cores; None with fewer than three numbers of cores.
 
     The law is linear in its inverse: P/X = a + b(P − 1) + cP(P − 1) with σ = b/a and κ = c/a (N. J. Gunther,
-    Guerrilla Capacity Planning, chapter 5), so it is fitted by non-negative least squares on relative errors
-    (scipy's `nnls`), to the median over blocks at each number of cores. The intervals are the middle 95 % of
+    Guerrilla Capacity Planning, chapter 5), so it is fitted by non-negative least squares on relative errors,
+    to the median over blocks at each number of cores. The intervals are the middle 95 % of
     fits to resampled blocks (percentile bootstrap); there are none below six blocks. Raises ValueError for a
     time that is not positive and finite.
     """
@@ -94,11 +98,8 @@ def best_cores(contention: float, coherency: float) -> float:
 
 
 def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[_Fit]:
-    """The fits to whole blocks drawn again with replacement.
-
-    Not `scipy.stats.bootstrap`: resamples of incomplete blocks may lack a number of cores and have no fit,
-    and the best number of cores may be infinite. Both would make its interpolated percentiles NaN.
-    """
+    """The fits to whole blocks drawn again with replacement; resamples of incomplete blocks may lack a number
+    of cores and have no fit."""
     rng = random.Random(_SEED)
     draws = (rng.choices(blocks, k=len(blocks)) for _ in range(_RESAMPLES))
     return [fit for draw in draws if (fit := _fit(draw)) is not None]
@@ -113,17 +114,38 @@ def _fit(blocks: Sequence[Mapping[int, float]]) -> _Fit | None:
     if len(times) < MIN_LEVELS:
         return None
     import numpy as np  # here, since most commands do without
-    from scipy.optimize import nnls
 
     p = np.array(sorted(times))
     # P/X, since X is 1 / seconds.
     inverse = np.array([cores * median(times[cores]) for cores in sorted(times)])
     design = np.stack([np.ones_like(p), p - 1, p * (p - 1)], axis=1)
     # Each equation divided by its right side: errors count as ratios.
-    (a, b, c), _ = nnls(design / inverse[:, None], np.ones_like(inverse))
-    if a <= 0:
-        return None
-    return _Fit(float(1 / a), float(b / a), float(c / a))
+    a, b, c = non_negative_least_squares(design / inverse[:, None], np.ones_like(inverse)).tolist()
+    return _Fit(1 / a, b / a, c / a) if a > 0 else None
+
+
+def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """The x of least |design·x − target| whose components are not below 0. The columns of `design`, a few,
+    are independent.
+
+    In the columns where x is positive it is their least-squares solution without a bound; so that is computed
+    for each set of columns, and the best of those without a negative component is x.
+    """
+    import numpy as np
+
+    columns = design.shape[1]
+    best: np.ndarray = np.zeros(columns)
+    least = float(target @ target)
+    for size in range(columns, 0, -1):
+        for chosen in map(list, itertools.combinations(range(columns), size)):
+            part = np.linalg.lstsq(design[:, chosen], target)[0]
+            residual = design[:, chosen] @ part - target
+            if (part >= 0).all() and (squares := float(residual @ residual)) < least:
+                best, least = np.zeros(columns), squares
+                best[chosen] = part
+        if size == columns and best.any():
+            break  # The minimum without bounds keeps them.
+    return best
 
 
 def exponent(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:

@@ -87,8 +87,6 @@ def _cores(best: Interval) -> str:
 
 
 def _fit_notes(analysis: RunAnalysis, scaling: CoresScaling) -> tuple[str, ...]:
-    if scaling.fit_missing:
-        return ("The Universal Scalability Law is fitted with scipy: pip install 'ringside[report]'.",)
     if not scaling.fitted_levels:
         return (_too_few_levels(analysis, max(scaling.levels)),)
     if len(scaling.fitted_levels) == _PARAMETERS:

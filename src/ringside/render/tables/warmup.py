@@ -37,7 +37,9 @@ def table(analysis: RunAnalysis) -> TableData | None:
         ),
         subtitle="medians over blocks; `steady from`: the number of the repeat; blocks are counted where "
         "they differ",
-        notes=_notes(analysis),
+        notes=()
+        if all(warm_up.is_long_enough for warm_up in analysis.warm_ups)
+        else (f"With fewer than {REPEATS_FOR_STEADY_STATE} repeats no steady state can be detected.",),
         narrow=("steady from",),
     )
 
@@ -60,12 +62,3 @@ def _course(warm_up: WarmUp) -> str:
     if len(counts) == 1:
         return str(counts[0][0])
     return ", ".join(f"{n} × {kind}" for kind, n in counts)
-
-
-def _notes(analysis: RunAnalysis) -> tuple[str, ...]:
-    notes = []
-    if any(warm_up.is_long_enough and not warm_up.kinds for warm_up in analysis.warm_ups):
-        notes.append("The steady state is detected with ruptures: pip install 'ringside[report]'.")
-    if not all(warm_up.is_long_enough for warm_up in analysis.warm_ups):
-        notes.append(f"With fewer than {REPEATS_FOR_STEADY_STATE} repeats no steady state can be detected.")
-    return tuple(notes)
