@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from statistics import median
 
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
 from ringside.units import ratio as ratio_text
 from ringside.units import significant
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from ringside.stats.changepoints import SeriesKind, steady_state
 from ringside.stats.interval import CONFIDENCE
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import lower_tail, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, all_narrower_than, width_looks
-from ringside.stats.signed_rank import lower_tail
+from ringside.stats.series import SeriesKind, steady_state
 
 Numbers = Any
 _AT_ONCE = 100_000

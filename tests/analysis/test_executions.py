@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ringside.model.design import Cell
-from ringside.stats.description import describe
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
+from ringside.stats.samples import describe
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from tests.support.analyses import CPU, HOP, NOISE, analysis, exactly, near, point, scaled
 

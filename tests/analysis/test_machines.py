@@ -21,9 +21,9 @@ from ringside.render import documents, markdown
 from ringside.render.heading import machine
 from ringside.render.html import facts
 from ringside.render.tables import tables
-from ringside.stats.between_groups import between_groups
 from ringside.stats.interval import median_interval
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
+from ringside.stats.samples import between_groups
 from ringside.store import Store
 from tests.support.analyses import HOP, near, point
 from tests.support.live_pages import serving

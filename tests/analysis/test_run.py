@@ -21,9 +21,9 @@ from ringside.model.results import (
     Verdict,
 )
 from ringside.probe.protocol import TrialOutcome
-from ringside.stats.ratio import log_ratios, paired_ratio
+from ringside.stats.decisions import adjusted_p_values
+from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
-from ringside.stats.stepdown import adjusted_p_values
 from ringside.workloads.base import ScalingLaw
 from tests.support.analyses import (
     HOP,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ringside.analysis.warmup import WarmUp, analyse_warm_ups
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
-from ringside.stats.changepoints import SeriesKind
+from ringside.stats.series import SeriesKind
 from tests.support.analyses import Exact, near
 
 CELL = Cell("go", Point(()))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
 from ringside.units import ratio as ratio_text
 from tests.measure.test_attacks import attack, has_own_namespaces
 from tests.measure.test_faults import HAS_MOUNTS, shell

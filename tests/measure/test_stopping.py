@@ -16,7 +16,7 @@ from ringside.measure.stopping import MAX_BLOCKS_UNTIL, Progress, StoppingRule, 
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Trial
 from ringside.stats.interval import CONFIDENCE
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
 from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,

@@ -15,7 +15,7 @@ from ringside.model.results import Interval
 from ringside.render import sentences
 from ringside.render.table import TableData
 from ringside.render.tables import breakdown, contenders, points, published, tables, warmup
-from ringside.stats.changepoints import SeriesKind
+from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Slope
 from tests.support.analyses import CPU, HOP, MEMORY, NOISE, Exact, analysis, point, scaled

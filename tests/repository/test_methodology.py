@@ -8,10 +8,9 @@ import re
 
 import pytest
 
-from ringside.stats.decisions import Family
-from ringside.stats.ratio import log_ratios
+from ringside.stats.decisions import Family, adjusted_p_values, rank_intervals
+from ringside.stats.paired import log_ratios
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, planned_looks
-from ringside.stats.stepdown import adjusted_p_values, rank_intervals
 from tests.support import ROOT
 
 TEXT = (ROOT / "docs" / "METHODOLOGY.md").read_text(encoding="utf-8")

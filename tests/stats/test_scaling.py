@@ -1,5 +1,3 @@
-"""The laws of scaling recover planted parameters."""
-
 from __future__ import annotations
 
 import math
@@ -14,7 +12,14 @@ from scipy.stats import bootstrap
 
 from ringside.model.results import Interval
 from ringside.stats import scaling
-from ringside.stats.scaling import best_cores, exponent, non_negative_least_squares, scalability
+from ringside.stats.scaling import (
+    best_cores,
+    exponent,
+    non_negative_least_squares,
+    scalability,
+    slope,
+    slope_over_blocks,
+)
 
 
 def seconds(cores: int, single: float, contention: float, coherency: float) -> float:
@@ -260,3 +265,21 @@ def test_levels_and_values_that_are_not_positive_are_left_out() -> None:
     growth = exponent({1: {0.0: 1.0, 0.5: 1.0, 1.0: 2.0, 2.0: -1.0}})
     assert growth is not None
     assert growth.estimate == pytest.approx(1)
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sets(st.integers(1, 10_000), min_size=2, max_size=9))
+def test_slope_of_a_line(growth: float, base: float, xs: set[int]) -> None:
+    assert slope({float(x): base + growth * x for x in xs}) == pytest.approx(growth, abs=1e-3, rel=1e-6)
+
+
+def test_least_squares() -> None:
+    # By hand: means 2 and 3; (-1·-2 + 0·-1 + 1·3) / 2.
+    assert slope({1.0: 1.0, 2.0: 2.0, 3.0: 6.0}) == pytest.approx(2.5)
+
+
+def test_slope_needs_two_levels_and_blocks_that_have_them() -> None:
+    assert slope({1.0: 2.0}) is None
+    assert slope_over_blocks({1: {1.0: 2.0}}) is None
+    growth = slope_over_blocks({block: {1.0: 5.0, 3.0: 5.0 + 2 * block} for block in range(1, 8)})
+    assert growth == Interval(4.0, 1.0, 7.0, 7)
+    assert slope_over_blocks({1: {1.0: 2.0}, 2: {1.0: 2.0, 2.0: 5.0}}) == Interval(3.0, None, None, 1)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.model.results import Interval
-from ringside.stats import stepdown
+from ringside.stats import decisions
 from ringside.stats.interval import CONFIDENCE
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
 from ringside.stats.sequential import (
     SEQUENTIAL_CONFIDENCE,
     Look,
@@ -127,7 +127,7 @@ def test_the_error_rate_of_stopping_when_a_difference_appears(planned: bool) -> 
     for _ in range(1000):
         log_ratios = {block: dice.gauss(0, 0.05) for block in range(65)}
         claims += any(
-            stepdown.adjusted_p_values({"pair": log_ratios}, range(look.blocks))["pair"]
+            decisions.adjusted_p_values({"pair": log_ratios}, range(look.blocks))["pair"]
             <= (look.level if planned else 0.05)
             for look in looks
         )

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
-from ringside.stats.changepoints import SeriesKind, SteadyState, steady_state
 from ringside.stats.interval import is_positive_finite, median_interval
+from ringside.stats.series import SeriesKind, SteadyState, steady_state
 from ringside.workloads.base import Measurement
 
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
-from ringside.stats.decisions import Decision, Family, has_no_resolution
+from ringside.stats.decisions import Decision, Family, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.ratio import differences, logarithms, paired_ratio
+from ringside.stats.paired import differences, logarithms, paired_ratio
 from ringside.stats.sequential import Look
-from ringside.stats.stepdown import rank_intervals
 
 # With fewer blocks there is no verdict.
 BLOCKS_FOR_VERDICT = MIN_BLOCKS

@@ -12,8 +12,8 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Comparison, Diagnostic, Obstacle, Outcome, Run, Trial
 from ringside.probe.protocol import EngineWarning
-from ringside.stats.bimodality import bimodality
 from ringside.stats.interval import MIN_BLOCKS
+from ringside.stats.samples import bimodality
 from ringside.stats.unpaired import drift
 from ringside.workloads.base import Measurement, Workload
 

@@ -10,8 +10,8 @@ from statistics import fmean
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Point
 from ringside.model.results import Description, Interval
-from ringside.stats.description import describe
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
+from ringside.stats.samples import describe
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point, varying_factors
 from ringside.model.results import Interval
-from ringside.stats.energy import MIN_VALUES, level_changes
+from ringside.stats.series import MIN_VALUES, level_changes
 
 # Facts of a machine that make it another one, or another state of it.
 # `engines`: on other machines, which the load came from.

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Trial
-from ringside.stats.between_groups import between_groups
 from ringside.stats.interval import median_interval
-from ringside.stats.ratio import log_ratios, paired_ratio
+from ringside.stats.paired import log_ratios, paired_ratio
+from ringside.stats.samples import between_groups
 
 
 @dataclass(frozen=True, slots=True)

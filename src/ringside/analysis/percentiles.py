@@ -9,7 +9,7 @@ from statistics import median
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.stats.percentiles import Histogram, is_supported, supported_levels
+from ringside.stats.samples import Histogram, is_supported, supported_levels
 from ringside.workloads.base import Distribution, Measurement
 
 # The percentiles that summaries of histograms have.

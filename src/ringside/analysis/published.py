@@ -9,7 +9,7 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.model.catalogue import Figure, Published
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
 from ringside.workloads.base import Workload
 
 

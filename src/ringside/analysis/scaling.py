@@ -12,7 +12,7 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval
 from ringside.stats.interval import is_positive_finite
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
 from ringside.stats.scaling import Scalability, exponent, scalability
 from ringside.workloads.base import ScalingLaw
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval
-from ringside.stats.slope import slope_over_blocks
+from ringside.stats.scaling import slope_over_blocks
 from ringside.workloads.base import Measurement, Slope
 
 

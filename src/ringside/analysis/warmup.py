@@ -9,8 +9,8 @@ from statistics import median
 
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
-from ringside.stats.changepoints import MIN_SAMPLES, SeriesKind, steady_state
 from ringside.stats.interval import is_positive_finite
+from ringside.stats.series import MIN_SAMPLES, SeriesKind, steady_state
 from ringside.workloads.base import Measurement
 
 # With fewer repeats in one process no steady state can be detected.

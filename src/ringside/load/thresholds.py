@@ -12,7 +12,7 @@ from typing import Any
 from ringside import units as numbers
 from ringside.load.result import LoadResult
 from ringside.load.time_units import UNITS
-from ringside.stats.percentiles import Histogram
+from ringside.stats.samples import Histogram
 from ringside.text import one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

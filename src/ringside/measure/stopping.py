@@ -10,7 +10,7 @@ from ringside.analysis.comparisons import shown_pairs
 from ringside.analysis.examination import Examination, Observations
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Trial
-from ringside.stats.ratio import paired_ratio
+from ringside.stats.paired import paired_ratio
 from ringside.stats.sequential import FIRST_LOOK, SEQUENTIAL_CONFIDENCE, all_narrower_than, width_looks
 from ringside.workloads.base import Measurement
 

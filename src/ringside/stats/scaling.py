@@ -1,4 +1,4 @@
-"""Laws of scaling: how a time changes over cores, and over the size of the work."""
+"""Laws of scaling: how a time changes over cores, and over the size of the work; slopes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import linear_regression, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from ringside.model.results import Interval
-from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.slope import slope_over_blocks
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, median_interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,3 +157,17 @@ def exponent(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
             for block, values in blocks.items()
         }
     )
+
+
+def slope(points: Mapping[float, float]) -> float | None:
+    """The slope of the least-squares line through (x, y) points, in y's unit per unit of x; None for fewer
+    than two x."""
+    if len(points) < 2:
+        return None
+    return linear_regression(list(points), list(points.values())).slope
+
+
+def slope_over_blocks(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
+    """The median over blocks of each block's slope, with its interval; None where no block has two x."""
+    slopes = [growth for points in blocks.values() if (growth := slope(points)) is not None]
+    return median_interval(slopes) if slopes else None

@@ -16,7 +16,7 @@ from ringside.model.claims import Answer, Finding
 from ringside.model.design import Experiment, Metric, Point
 from ringside.model.results import Interval, Run
 from ringside.stats.interval import exponential, is_positive_finite, median_interval
-from ringside.stats.signed_rank import hodges_lehmann
+from ringside.stats.paired import hodges_lehmann
 
 # A figure "about x" is one from x / 1.5 to x · 1.5: sources round, and measured on other machines.
 _ABOUT = 1.5

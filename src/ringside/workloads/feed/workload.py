@@ -18,7 +18,7 @@ from ringside.probe.protocol import (
     TimedMark,
     VanishingReaders,
 )
-from ringside.stats.settling import rate_settled_at, settled_at
+from ringside.stats.series import rate_settled_at, settled_at
 from ringside.workloads.base import CORES, Distribution, Factor, Slope, TimelineView
 from ringside.workloads.feed.claims import CLAIMS
 from ringside.workloads.feed.timeline import memory_over_time, timeline

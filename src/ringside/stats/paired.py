@@ -1,20 +1,53 @@
-"""Wilcoxon's signed-rank test, and the Hodges-Lehmann estimate with the interval that belongs to it."""
+"""Ratios from pairs inside blocks: the Hodges-Lehmann estimate on the log scale, and the signed-rank test."""
 
 from __future__ import annotations
 
 import bisect
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from ringside.model.results import Interval
-from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
 from ringside.stats.selection import Selection, pairs_between
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+def paired_ratio(
+    numerator: Mapping[int, float], denominator: Mapping[int, float], confidence: float = CONFIDENCE
+) -> Interval | None:
+    """The ratio of two metrics, given as positive values by block. Blocks in which one of the two is missing,
+    or not positive and finite, are left out; None where no pair remains.
+
+    What is estimated is the pseudo-median of the log ratio: the median of the mean of two log ratios from
+    blocks chosen at random (Hodges and Lehmann's estimate; see `signed_rank`). Where log ratios are
+    distributed symmetrically, that is their median and their mean; where they are not, it lies between, and
+    contenders of equal medians can have a ratio other than 1. Fewer than six pairs have no interval.
+    """
+    logs = log_ratios(numerator, denominator)
+    if not logs:
+        return None
+    return exponential(hodges_lehmann([logs[block] for block in sorted(logs)], confidence))
+
+
+def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> dict[int, float]:
+    """The logarithm of the ratio by block, of the blocks that have both values, positive and finite."""
+    return differences(logarithms(numerator), logarithms(denominator))
+
+
+def logarithms(values: Mapping[int, float]) -> dict[int, float]:
+    """The logarithms by block of the values that are positive and finite."""
+    return {block: math.log(value) for block, value in values.items() if is_positive_finite(value)}
+
+
+def differences(minuend: Mapping[int, float], subtrahend: Mapping[int, float]) -> dict[int, float]:
+    """The difference by block, ascending, of the blocks that have both values."""
+    return {block: minuend[block] - subtrahend[block] for block in sorted(minuend.keys() & subtrahend.keys())}
+
 
 # For larger samples the exact distribution is slow and its normal approximation good.
 _MAX_EXACT = 60

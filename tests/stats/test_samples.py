@@ -5,11 +5,87 @@ import random
 from collections.abc import Callable
 from statistics import fmean
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.stats.bimodality import _otsu_split, bimodality
+from ringside.stats.samples import (
+    MIN_BEYOND,
+    Histogram,
+    _otsu_split,
+    between_groups,
+    bimodality,
+    describe,
+    is_supported,
+    supported_levels,
+)
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=60))
+def test_mean_deviation_and_range_agree_with_numpy(values: list[float]) -> None:
+    description = describe(values)
+    assert description.n == len(values)
+    assert description.mean == pytest.approx(np.mean(values))
+    assert description.deviation == pytest.approx(np.std(values, ddof=1), abs=1e-9)
+    assert (description.least, description.most) == (min(values), max(values))
+    assert description.median == pytest.approx(np.median(values))
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=60))
+def test_every_value_is_in_one_bin_or_an_outlier(values: list[float]) -> None:
+    description = describe(values)
+    inner = [value for value in values if value not in description.outliers]
+    assert sum(each.count for each in description.bins) == len(inner)
+    assert len(description.outliers) == len(values) - len(inner)
+    assert (description.bins[0].low, description.bins[-1].high) == pytest.approx((min(inner), max(inner)))
+    for one, other in zip(description.bins, description.bins[1:], strict=False):
+        assert one.high == pytest.approx(other.low)
+
+
+def test_bins_count_what_lies_in_them() -> None:
+    description = describe([1.0, 1.1, 1.2, 2.0, 2.4, 3.0, 3.1, 3.9, 5.0])
+    # Three, as the root of nine; the last one has its upper end.
+    assert [each.count for each in description.bins] == [4, 3, 2]
+    assert [each.low for each in description.bins] == pytest.approx([1.0, 7 / 3, 11 / 3])
+    assert len(describe([float(value) for value in range(1000)]).bins) == 12
+    # In any unit.
+    for unit in (1e-9, 1e9):
+        scaled = describe([unit * value for value in (1.0, 1.1, 1.2, 2.0, 2.4, 3.0, 3.1, 3.9, 5.0)])
+        assert [each.count for each in scaled.bins] == [4, 3, 2]
+
+
+def test_what_is_far_out() -> None:
+    """The quartiles of 1 … 9 with a larger value are 3.25 and 7.75, so the upper fence is 21.25; with a
+    smaller one 2.25 and 6.75, and the lower fence is -11.25."""
+    values = [float(value) for value in range(1, 10)]
+    assert describe([*values, 30.0]).outliers == (30.0,)
+    assert describe([*values, 21.0]).outliers == ()
+    assert describe([*values, -12.0]).outliers == (-12.0,)
+    assert describe([*values, -11.0]).outliers == ()
+    # The fences themselves are not beyond them.
+    assert describe([*values, 21.25]).outliers == ()
+    assert describe([*values, -11.25]).outliers == ()
+    # Five values have quartiles: here the second and the fourth.
+    assert describe([1.0, 1.01, 1.02, 1.03, 9.0]).outliers == (9.0,)
+    # A second mode is none, and where all are the same nothing can be far.
+    assert describe([1.0, 1.01, 1.02, 1.03, 9.0, 9.01]).outliers == ()
+    assert describe([1.0] * 9 + [9.0]).outliers == ()
+    assert describe([1.0, 1.0, 1.1, 99.0]).outliers == ()
+
+
+def test_one_value() -> None:
+    description = describe([2.5])
+    assert (description.mean, description.deviation, description.outliers) == (2.5, None, ())
+    (only,) = description.bins
+    assert (only.low, only.high, only.count) == (2.5, 2.5, 1)
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
+def test_only_finite_values_can_be_described(values: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"^a description needs at least one value, and finite ones only$"):
+        describe(values)
+
 
 UNIMODAL: dict[str, Callable[[random.Random], float]] = {
     "normal": lambda dice: dice.gauss(0, 0.2),
@@ -176,3 +252,80 @@ def test_the_split_minimises_the_squares_within_groups(values: list[int]) -> Non
 
 def test_of_equal_splits_the_first_is_taken() -> None:
     assert _otsu_split([1.0, 2.0, 3.0]) == 1
+
+
+def test_groups_without_scatter_have_the_deviation_of_their_means() -> None:
+    assert between_groups([[1, 1], [3, 3, 3]]) == pytest.approx(math.sqrt(2))
+
+
+def test_what_scatter_explains_is_no_spread() -> None:
+    assert between_groups([[0, 4], [1, 5]]) == 0
+
+
+def test_single_values_do_not_count() -> None:
+    assert between_groups([[1], [2, 2]]) is None
+    assert between_groups([]) is None
+
+
+def test_its_square_is_about_the_variance_that_groups_were_drawn_with() -> None:
+    rng = random.Random(22)
+    squares = []
+    for _ in range(400):
+        centres = [rng.gauss(0, 0.3) for _ in range(6)]
+        found = between_groups([[rng.gauss(centre, 0.2) for _ in range(5)] for centre in centres])
+        assert found is not None
+        squares.append(found**2)
+    assert fmean(squares) == pytest.approx(0.09, rel=0.1)
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=60), st.floats(0, 1))
+def test_a_percentile_is_that_of_the_sorted_values(values: list[int], level: float) -> None:
+    """The smallest value that so many are no larger than, as numpy's `inverted_cdf` has it."""
+    rank = max(1, math.ceil(level * len(values) - 1e-9 * len(values)))
+    histogram = Histogram((value, 1) for value in values)
+    assert histogram.percentile(level) == sorted(values)[rank - 1]
+    assert histogram.total == len(values)
+
+
+@given(st.lists(st.lists(st.integers(1, 50), min_size=1), min_size=1, max_size=5), st.floats(0, 1))
+def test_merged_percentiles_lie_between_those_of_the_parts(parts: list[list[int]], level: float) -> None:
+    each = [Histogram((value, 1) for value in part) for part in parts]
+    merged = Histogram.merged(each)
+    assert merged.total == sum(map(len, parts))
+    percentiles = [histogram.percentile(level) for histogram in each]
+    assert min(percentiles) <= merged.percentile(level) <= max(percentiles)
+
+
+def test_counts_of_one_value_are_added_and_empty_ones_are_left_out() -> None:
+    histogram = Histogram([(7, 2), (3, 0), (7, 1), (5, 1)])
+    assert (histogram.total, histogram.percentile(0), histogram.percentile(0.3), histogram.percentile(1)) == (
+        *(4, 5, 7, 7),
+    )
+    with pytest.raises(ValueError, match="empty"):
+        Histogram([(3, 0)]).percentile(0.5)
+
+
+@pytest.mark.parametrize(
+    ("level", "total", "supported"),
+    [(0.5, 19, False), (0.5, 20, True), (0.9, 100, True), (0.9, 99, False), (0.999, 10_000, True)],
+)
+def test_ten_values_must_lie_beyond(level: float, total: int, supported: bool) -> None:
+    assert is_supported(level, total) is supported
+
+
+@given(st.integers(0, 10**8))
+def test_levels_of_a_curve(total: int) -> None:
+    levels = supported_levels(total)
+    assert list(levels) == sorted(set(levels))
+    assert bool(levels) is (total >= 2 * MIN_BEYOND)
+    if levels:
+        assert levels[0] == 0
+        assert levels[-1] == pytest.approx(1 - MIN_BEYOND / total)
+        assert all(is_supported(level, total) for level in levels)
+        assert 0.5 in levels
+
+
+def test_levels_are_even_where_each_nine_more_is_as_far() -> None:
+    levels = supported_levels(100_000)
+    assert {0.9, 0.99, 0.999} < set(levels)
+    assert len([level for level in levels if 0.99 <= level < 0.999]) == 10

@@ -1,0 +1,214 @@
+"""Samples: description, modes, variation between groups, percentiles of histograms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from statistics import fmean, median, quantiles, stdev, variance
+
+from ringside.model.results import Bin, Description
+from ringside.stats.interval import is_positive_finite
+
+# J. W. Tukey, Exploratory Data Analysis (1977), section 2D: a value is far out beyond three times the
+# distance of the quartiles from the nearer of them.
+_FENCE = 3.0
+# Fewer have no quartiles worth the name.
+_MIN_VALUES = 5
+_MAX_BINS = 12
+
+
+def describe(values: Sequence[float]) -> Description:
+    """Describe a sample. Raises ValueError where it is empty or has values that are not finite."""
+    if not values or not all(math.isfinite(value) for value in values):
+        raise ValueError("a description needs at least one value, and finite ones only")
+    outliers = _outliers(values)
+    inner = [value for value in values if value not in outliers]
+    return Description(
+        n=len(values),
+        mean=fmean(values),
+        deviation=stdev(values) if len(values) > 1 else None,
+        median=median(values),
+        least=min(values),
+        most=max(values),
+        outliers=tuple(value for value in values if value in outliers),
+        bins=_bins(inner),
+    )
+
+
+def _outliers(values: Sequence[float]) -> frozenset[float]:
+    if len(values) < _MIN_VALUES:
+        return frozenset()
+    lower, _, upper = quantiles(values, n=4, method="inclusive")
+    reach = _FENCE * (upper - lower)
+    # Where half of the values are the same, no scale is left to judge the others by.
+    if reach == 0:
+        return frozenset()
+    return frozenset(value for value in values if not lower - reach <= value <= upper + reach)
+
+
+def _bins(values: Sequence[float]) -> tuple[Bin, ...]:
+    """As many bins as the square root of the number of values, twelve at most."""
+    low, high = min(values), max(values)
+    number = min(_MAX_BINS, math.ceil(math.sqrt(len(values))))
+    width = (high - low) / number
+    if width <= 0:
+        return (Bin(low, high, len(values)),)
+    counts = [0] * number
+    for value in values:
+        counts[min(number - 1, int((value - low) / width))] += 1
+    return tuple(
+        Bin(low + place * width, low + (place + 1) * width, count) for place, count in enumerate(counts)
+    )
+
+
+# In smaller samples two modes appear by chance.
+MIN_SAMPLES = 7
+# The smaller mode must hold at least this share of many values; of few values more, and three of them.
+_MIN_SHARE = 0.1
+_MIN_SHARE_OF_FEW = 0.2
+_MIN_COUNT = 3
+# By number of values: the share of the sum of squares that a split into two groups explains in 1 % of flat
+# samples, which of all shapes with one mode look most like two (20,000 samples of normal, flat, exponential,
+# lognormal, Pareto and Student's distributions each; the tests repeat it). Between them by interpolation.
+_EXPLAINED = {7: 0.97, 10: 0.95, 14: 0.935, 20: 0.9, 30: 0.87, 40: 0.855}
+# From so many values on, the valley between the modes is looked at instead, which detects wider ones.
+_MANY = 40
+# The middle third of the way between the medians may hold at most this share of what it would hold if the
+# values between them were spread evenly. With one mode it holds its even share or more.
+_MAX_VALLEY = 0.25
+
+
+def bimodality(values: Sequence[float]) -> tuple[float, float] | None:
+    """The lower and the upper mode, as the medians of the two groups of values, in their unit. None where one
+    mode explains the values, or where there are fewer than seven positive finite ones.
+
+    The logarithms are split where the sum of squares within the two groups is smallest (Otsu's threshold). Of
+    fewer than forty values there are two modes when the split explains more of the sum of squares than it
+    does in 1 % of flat samples: with noise of 1 % and modes 35 % apart, one of which has 40 % of the values,
+    this detects 49 % at 7 values, 82 % at 10, 98 % at 20. Of more values, when the middle third of the way
+    between the two medians holds far less than its even share of the values between them. Two wide modes that
+    overlap are not detected.
+    """
+    logs = sorted(math.log(value) for value in values if is_positive_finite(value))
+    n = len(logs)
+    if n < MIN_SAMPLES:
+        return None
+    split = _otsu_split(logs)
+    least = _MIN_SHARE * n if n >= _MANY else max(_MIN_COUNT, _MIN_SHARE_OF_FEW * n)
+    if min(split, n - split) < least:
+        return None
+    low, high = median(logs[:split]), median(logs[split:])
+    if n < _MANY:
+        is_bimodal = _explained(logs, split) > _threshold(n)
+        return (math.exp(low), math.exp(high)) if is_bimodal else None
+    third = (high - low) / 3
+    between = sum(low <= x <= high for x in logs)
+    valley = sum(low + third < x < high - third for x in logs)
+    if third <= 0 or valley > _MAX_VALLEY * between / 3:
+        return None
+    return math.exp(low), math.exp(high)
+
+
+def _otsu_split(ordered: Sequence[float]) -> int:
+    """The size of the lower group that maximises the sum of squares between the two groups."""
+    total, n = math.fsum(ordered), len(ordered)
+    sums = list(itertools.accumulate(ordered))
+
+    def between_groups(k: int) -> float:
+        lower_mean, upper_mean = sums[k - 1] / k, (total - sums[k - 1]) / (n - k)
+        return float(k * (n - k) * (lower_mean - upper_mean) ** 2)
+
+    return max(range(1, n), key=between_groups)
+
+
+def _explained(ordered: Sequence[float], split: int) -> float:
+    """The share of the sum of squares that lies between the two groups."""
+
+    def within(group: Sequence[float]) -> float:
+        mean = math.fsum(group) / len(group)
+        return math.fsum((value - mean) ** 2 for value in group)
+
+    total = within(ordered)
+    return 1 - (within(ordered[:split]) + within(ordered[split:])) / total if total > 0 else 0.0
+
+
+def _threshold(n: int) -> float:
+    """What a split of seven to forty values must explain."""
+    low, high = next((low, high) for low, high in itertools.pairwise(sorted(_EXPLAINED)) if n <= high)
+    share = (n - low) / (high - low)
+    return _EXPLAINED[low] + share * (_EXPLAINED[high] - _EXPLAINED[low])
+
+
+def between_groups(groups: Sequence[Sequence[float]]) -> float | None:
+    """The standard deviation between the means of groups, in the unit of the values, without what the values'
+    own scatter makes of it; 0 where that explains all. Groups of one value do not count; None with fewer than
+    two others.
+
+    τ² = max(0, S² - mean(s_i² / n_i)), S² the variance of the groups' means: the unweighted estimate of the
+    random effects' variance (L. V. Hedges, I. Olkin, Statistical Methods for Meta-Analysis, 1985, section
+    9.C; "variance component" or "Hedges-Olkin" estimate). It is unbiased before the cut at 0, whatever the
+    groups' sizes; of few groups it is rough.
+    """
+    counted = [group for group in groups if len(group) > 1]
+    if len(counted) < 2:
+        return None
+    means = [fmean(group) for group in counted]
+    inside = fmean(variance(group) / len(group) for group in counted)
+    return math.sqrt(max(0.0, variance(means) - inside))
+
+
+# Fewer values beyond a percentile do not support it: the number beyond varies by about its square root.
+MIN_BEYOND = 10
+# Steps to each tenth of what is left up to 100 %.
+_STEPS = 10
+_ALWAYS = (0.5, 0.95)
+
+
+class Histogram:
+    """Counts by value; empty ones are left out."""
+
+    def __init__(self, counts: Iterable[tuple[int, int]]) -> None:
+        by_value: Counter[int] = Counter()
+        for value, count in counts:
+            by_value[value] += count
+        self._counts = {value: by_value[value] for value in sorted(by_value) if by_value[value] > 0}
+        self._values = list(self._counts)
+        self._cumulated = list(accumulate(self._counts.values()))
+
+    @classmethod
+    def merged(cls, histograms: Iterable[Histogram]) -> Histogram:
+        """The values of all of them."""
+        return cls(pair for histogram in histograms for pair in histogram._counts.items())
+
+    @property
+    def total(self) -> int:
+        return self._cumulated[-1] if self._cumulated else 0
+
+    def percentile(self, level: float) -> int:
+        """The smallest value such that a share of `level` (0 to 1) of all is no larger. Raises ValueError
+        where it is empty."""
+        if not self._values:
+            raise ValueError("an empty histogram has no percentiles")
+        # Products of decimal shares come out a rounding error too large.
+        rank = math.ceil(level * self.total - 1e-9 * self.total)
+        return self._values[bisect_left(self._cumulated, max(1, rank))]
+
+
+def is_supported(level: float, total: int) -> bool:
+    """Whether so many values have a percentile: enough of them lie beyond it."""
+    return total * (1 - level) >= MIN_BEYOND * (1 - 1e-9)
+
+
+def supported_levels(total: int) -> Sequence[float]:
+    """The shares, ascending from 0, at which a curve of so many values is drawn: even on an axis of
+    1/(1 - level), and the last that is supported. Empty where not even the median is."""
+    if not is_supported(0.5, total):
+        return ()
+    last = 1 - MIN_BEYOND / total
+    steps = range(math.floor(_STEPS * math.log10(total / MIN_BEYOND)) + 1)
+    even = (round(1 - 10 ** (-step / _STEPS), 12) for step in steps)
+    return sorted({last, *(level for level in (*even, *_ALWAYS) if level < last)})

@@ -1,0 +1,411 @@
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.stats.series import (
+    SIGNIFICANCE,
+    SeriesKind,
+    SteadyState,
+    _best_splits,
+    _noise,
+    _segments,
+    _without_outliers,
+    level_changes,
+    optimal_segments,
+    rate_settled_at,
+    settled_at,
+    steady_state,
+)
+
+
+def times(shape: dict[int, float], n: int, seed: int, noise: float = 0.01) -> list[float]:
+    """`shape`: the level from each place on."""
+    dice, level, series = random.Random(seed), 1.0, []
+    for i in range(n):
+        level = shape.get(i, level)
+        series.append(level * math.exp(dice.gauss(0, noise)))
+    return series
+
+
+def state_of(series: list[float]) -> SteadyState:
+    state = steady_state(series)
+    assert state is not None
+    return state
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("shape", "kind", "since"),
+    [
+        ({0: 1.0}, SeriesKind.STEADY, 0),
+        ({0: 3.0, 1: 1.0}, SeriesKind.WARMING_UP, None),
+        ({0: 1.5, 8: 1.2, 14: 1.0}, SeriesKind.WARMING_UP, 14),
+        ({0: 1.0, 20: 1.3}, SeriesKind.SLOWING, 20),
+        ({0: 2.0, 4: 1.0, 20: 1.2}, SeriesKind.SLOWING, 20),
+        ({0: 1.0, 30: 1.3}, SeriesKind.SLOWING, 30),
+        ({0: 1.0, 31: 1.3}, SeriesKind.NO_STEADY_STATE, None),
+        ({0: 1.0, 35: 1.3}, SeriesKind.NO_STEADY_STATE, None),
+    ],
+)
+def test_kinds_of_series(shape: dict[int, float], kind: SeriesKind, since: int | None, seed: int) -> None:
+    series = times(shape, 40, seed)
+    state = state_of(series)
+    assert state.kind is kind
+    assert state.first == series[0]
+    if since is not None:
+        assert state.since == since
+    if kind is SeriesKind.NO_STEADY_STATE:
+        assert (state.steady, state.since) == (None, None)
+    else:
+        last = list(shape.values())[-1]
+        assert state.steady == pytest.approx(last, rel=0.02)
+
+
+def test_the_steady_time_is_the_median_of_the_last_segment() -> None:
+    series = times({0: 2.0, 10: 1.0}, 41, 3)
+    assert state_of(series).since == 10
+    assert state_of(series).steady == pytest.approx(sorted(series[10:])[15])
+
+
+def test_steps_that_are_too_small_to_matter() -> None:
+    # 1.7 % is detected where noise is small, and then merged; 2.3 % is not merged.
+    small, large = (state_of(times({0: level, 15: 1.0}, 40, 1, 0.0005)) for level in (1.017, 1.023))
+    assert (small.kind, small.since) == (SeriesKind.STEADY, 0)
+    assert (large.kind, large.since) == (SeriesKind.WARMING_UP, 15)
+    # In any unit.
+    for unit in (1e-9, 1e9):
+        series = [unit * value for value in times({0: 1.017, 15: 1.0}, 40, 1, 0.0005)]
+        assert (state_of(series).kind, state_of(series).since) == (SeriesKind.STEADY, 0)
+    # Of several steps the small one only.
+    logs = [math.log(value) for value in times({0: 1.5, 10: 1.01, 20: 1.0, 30: 1.3}, 40, 1, 0.0005)]
+    assert _segments(logs) == [0, 10, 30, 40]
+    # A return to the same level after a detour: the middle segment is what differs.
+    detour = state_of(times({0: 1.0, 10: 1.2, 20: 1.0}, 40, 1))
+    assert (detour.kind, detour.since) == (SeriesKind.WARMING_UP, 20)
+    detour = state_of(times({0: 1.0, 10: 0.8, 20: 1.0}, 40, 1))
+    assert (detour.kind, detour.since) == (SeriesKind.SLOWING, 20)
+
+
+@pytest.mark.simulation
+def test_changes_of_two_deviations_are_detected() -> None:
+    series = (times({0: math.exp(0.2), 15: 1.0}, 40, seed, 0.1) for seed in range(30))
+    assert sum(state_of(each).kind is SeriesKind.WARMING_UP for each in series) >= 24
+
+
+@pytest.mark.simulation
+def test_changes_need_a_signal_above_the_noise() -> None:
+    """Series without a change: seldom anything but steady, as the penalty was chosen."""
+    kinds = [state_of(times({0: 1.0}, 25, seed, 0.1)).kind for seed in range(60)]
+    assert sum(kind is SeriesKind.STEADY for kind in kinds) >= 57
+
+
+def test_outliers_make_no_segments() -> None:
+    series = times({0: 1.0}, 60, 4)
+    for place in (7, 23, 55):
+        series[place] *= 4
+    assert state_of(series).kind is SeriesKind.STEADY
+
+
+def test_noise_is_the_standard_deviation_about_the_levels() -> None:
+    dice = random.Random(8)
+    values = [dice.gauss(0, 0.5) + 3 * (i > 2000) for i in range(4000)]
+    assert _noise(values) == pytest.approx(0.5, rel=0.03)
+    # Most steps are 0: the median of the others, over the quartile of a normal distribution and √2.
+    steps_of_0 = [0, 0, 0, 0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 9, 9, 9]
+    assert _noise(steps_of_0) == pytest.approx(3 / (0.67449 * 1.41421), rel=1e-5)
+    assert _noise([1.0, 1.0, 1.0]) == 0
+
+
+def test_outliers_are_clipped_to_three_deviations_from_their_neighbours() -> None:
+    values = [0.0, 1.0] * 10
+    values[9] = -50.0
+    values[14] = 50.0
+    limit = 3 / (0.67449 * 1.41421)
+    clipped = _without_outliers(values)
+    assert clipped[9] == pytest.approx(0 - limit, rel=1e-5)
+    assert clipped[14] == pytest.approx(1 - 0 + limit, rel=1e-5)
+    assert [x for i, x in enumerate(clipped) if i not in (9, 14)] == [
+        x for i, x in enumerate(values) if i not in (9, 14)
+    ]
+    # The first stays, the last does not; the median is of two neighbours on each side.
+    ends = [50.0, *[0.0, 1.0] * 9, 50.0]
+    assert _without_outliers(ends)[0] == 50
+    assert _without_outliers(ends)[-1] == pytest.approx(1 + limit, rel=1e-5)
+    assert ends[-1] == 50
+    # All steps but those of the outlier are 1; the second and the last but one have one neighbour on a side.
+    for place, centre in ((10, 11), (1, 2.5), (2, 3), (18, 18)):
+        slope = [float(value) for value in range(20)]
+        slope[place] = 100.0
+        assert _without_outliers(slope)[place] == pytest.approx(centre + limit, rel=1e-5)
+
+
+def test_scale_does_not_matter_and_equal_times_are_steady() -> None:
+    series = times({0: 2.0, 5: 1.0}, 30, 9)
+    small, large = state_of(series), state_of([value * 1e9 for value in series])
+    assert (small.kind, small.since) == (large.kind, large.since)
+    flat = state_of([5.0] * 12)
+    assert flat.steady == pytest.approx(5.0)
+    assert (flat.kind, flat.since) == (SeriesKind.STEADY, 0)
+
+
+def test_short_series_are_not_classified_and_wrong_times_are_refused() -> None:
+    assert steady_state([1.0] * 9) is None
+    assert steady_state([1.0] * 10) is not None
+    for bad in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match=r"^times must be positive and finite$"):
+            steady_state([1.0, bad] * 10)
+
+
+@given(st.lists(st.integers(-20, 20), min_size=2, max_size=11), st.sampled_from([0.5, 5.0, 50.0, 500.0]))
+def test_segments_are_the_best_of_all(values: list[int], penalty: float) -> None:
+    n = len(values)
+
+    def cost(edges: tuple[int, ...]) -> float:
+        parts = [values[begin:end] for begin, end in itertools.pairwise(edges)]
+        return sum(sum((x - sum(part) / len(part)) ** 2 for x in part) + penalty for part in parts)
+
+    ways = ((0, *inner, n) for k in range(n // 2) for inner in itertools.combinations(range(2, n - 1), k))
+    possible = [way for way in ways if all(end - begin >= 2 for begin, end in itertools.pairwise(way))]
+    edges = tuple(optimal_segments(np.array(values, dtype=float), penalty))
+    assert edges in possible
+    assert cost(edges) == pytest.approx(min(map(cost, possible)))
+
+
+def energy(left: list[float], right: list[float]) -> float:
+    """The weighted energy distance by its definition (Matteson and James, equation 5)."""
+    m, n = len(left), len(right)
+    across = fmean(abs(x - y) for x in left for y in right)
+    inside = [fmean(abs(x - y) for x, y in itertools.combinations(side, 2)) for side in (left, right)]
+    return m * n / (m + n) * (2 * across - sum(inside))
+
+
+def test_the_best_split_is_that_of_the_definition() -> None:
+    draws = random.Random(1)
+    for n in (6, 7, 12):
+        random_values = [draws.gauss(0, 1) for _ in range(n)]
+        for values in (random_values, [0.0] * (n - 2) + [9.0] * 2, [9.0] * 2 + [0.0] * (n - 2)):
+            splits = {k: energy(values[:k], values[k:]) for k in range(3, n - 2)}
+            [index], [statistic] = _best_splits(np.array([[[abs(x - y) for y in values] for x in values]]))
+            assert index == max(splits, key=splits.__getitem__)
+            assert statistic == pytest.approx(splits[index])
+
+
+def test_levels_are_separated_at_their_first_values() -> None:
+    draws = random.Random(2)
+    levels = [(0.0, 12), (0.2, 10), (0.05, 14)]
+    values = [level + draws.gauss(0, 0.01) for level, count in levels for _ in range(count)]
+    assert [change.index for change in level_changes(values)] == [12, 22]
+    assert all(change.p <= SIGNIFICANCE for change in level_changes(values))
+    # In any unit.
+    for unit in (1e-6, 1e6):
+        assert [change.index for change in level_changes([unit * value for value in values])] == [12, 22]
+
+
+def test_segments_on_both_sides_of_a_change_are_searched() -> None:
+    """Whether the first change is that in the middle or the last one, and however short or even the last
+    segment is."""
+    draws = random.Random(4)
+    for levels, counts in (
+        ((0, 1, 9, 10), (12, 12, 12, 12)),
+        ((0, 1, 9), (12, 12, 12)),
+        ((0, 1, 9), (12, 12, 5)),
+    ):
+        for noise in (0.0, 0.01):
+            values = [
+                level + draws.gauss(0, noise)
+                for level, count in zip(levels, counts, strict=True)
+                for _ in range(count)
+            ]
+            changes = level_changes(values)
+            assert [change.index for change in changes] == list(itertools.accumulate(counts))[:-1]
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 10), (10, 3), (4, 8), (5, 5)])
+def test_p_is_the_share_of_permutations_that_are_as_large(
+    before: int, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all ways to place ones among zeros, two have all of them at an end. Four standard errors."""
+    monkeypatch.setattr("ringside.stats.series._PERMUTATIONS", 9999)
+    monkeypatch.setattr("ringside.stats.series.SIGNIFICANCE", 0.02)
+    [change] = level_changes([0.0] * before + [1.0] * after)
+    share = 2 / math.comb(before + after, after)
+    assert change.index == before
+    assert change.p == pytest.approx(share, abs=4 * math.sqrt(share / 9999))
+
+
+def test_p_counts_the_series_itself_and_all_permutations(monkeypatch: pytest.MonkeyPatch) -> None:
+    # None of 999 is as large: two of 155 million ways are.
+    assert [change.p for change in level_changes([0.0] * 15 + [1.0] * 15)] == [1 / 1000]
+    made = []
+
+    def counting(distances: np.ndarray) -> Any:
+        made.append(len(distances))
+        return _best_splits(distances)
+
+    monkeypatch.setattr("ringside.stats.series._best_splits", counting)
+    for batch in (1_000_000, 13 * 13 * 10, 1):
+        made.clear()
+        monkeypatch.setattr("ringside.stats.series._BATCH", batch)
+        level_changes([0.0] * 3 + [1.0] * 10)
+        # The series itself and its permutations; then ten even values.
+        assert sum(made) == 1 + 999 + 1
+        assert max(made) == min(999, max(1, batch // (13 * 13)))
+
+
+def test_the_same_series_gives_the_same_p(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was drawn before, and however many permutations are made at a time."""
+    values = [0.0] * 3 + [1.0] * 10
+    expected = level_changes(values)
+    assert 0.001 < expected[0].p < SIGNIFICANCE
+    assert all(level_changes(values) == expected for _ in range(5))
+    for batch in (1, 10_000, 13 * 13 * 998):
+        monkeypatch.setattr("ringside.stats.series._BATCH", batch)
+        assert level_changes(values) == expected
+
+
+def test_a_p_of_the_level_is_significant(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [0.0] * 3 + [1.0] * 10
+    [change] = level_changes(values)
+    monkeypatch.setattr("ringside.stats.series.SIGNIFICANCE", change.p)
+    assert level_changes(values) == (change,)
+    monkeypatch.setattr("ringside.stats.series.SIGNIFICANCE", change.p - 1e-9)
+    assert level_changes(values) == ()
+
+
+def test_fewer_than_ten_values_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ringside.stats.series.SIGNIFICANCE", 0.05)
+    assert level_changes([0.0] * 4 + [1.0] * 5) == ()
+    assert [change.index for change in level_changes([0.0] * 5 + [1.0] * 5)] == [5]
+    # Nor segments.
+    values = [0.0] * 40 + [9.0] * 4 + [9.1] * 5
+    assert [change.index for change in level_changes(values)] == [40]
+    assert [change.index for change in level_changes([*values, 9.1])] == [40, 44]
+
+
+def test_a_change_of_one_value_is_none() -> None:
+    values = [0.0, 0.01, -0.01, 0.005, 0.0, 3.0, -0.005, 0.01, 0.0, -0.01, 0.002, 0.004]
+    assert level_changes(values) == ()
+
+
+def test_short_and_constant_series_have_no_change() -> None:
+    assert level_changes([]) == ()
+    assert level_changes([0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]) == ()
+    assert level_changes([2.0] * 40) == ()
+    [change] = level_changes([0.0] * 6 + [1.0] * 6)
+    # Two of the 924 ways to split twelve values into sixes are as extreme.
+    assert change.index == 6
+    assert change.p == pytest.approx(2 / 924, abs=0.005)
+
+
+def test_values_must_be_finite() -> None:
+    with pytest.raises(ValueError, match=r"^values must be finite$"):
+        level_changes([1.0] * 9 + [math.nan])
+
+
+@pytest.mark.simulation
+def test_few_series_without_a_change_show_one() -> None:
+    """One in a hundred at most, but for the chance of this draw: of 150 less than 8 with 99.9 %."""
+    draws = random.Random(3)
+    shown = sum(bool(level_changes([draws.gauss(0, 1) for _ in range(16)])) for _ in range(150))
+    assert shown < 8
+
+
+TIMES = [float(t) for t in range(11)]
+
+
+def test_memory_that_grows_for_a_while() -> None:
+    values = [1, 2, 4, 8, 9.9, 10, 10, 10.1, 10, 10, 10]
+    assert settled_at(TIMES, values, end=10) == 4.0
+    assert settled_at(TIMES, values, end=10, tolerance=0.5) == 3.0
+
+
+def test_the_tolerance_is_a_share_of_the_final_value() -> None:
+    assert settled_at(TIMES, [98.1] * 5 + [100.0] * 6, end=10) == 0.0
+    assert settled_at(TIMES, [97.9] * 5 + [100.0] * 6, end=10) == 5.0
+    assert settled_at(TIMES, [75.0] * 5 + [100.0] * 6, end=10, tolerance=0.25) == 0.0
+    assert settled_at(TIMES, [-98.1] * 5 + [-100.0] * 6, end=10) == 0.0
+    # Of a final value of 0 nothing may deviate.
+    assert settled_at(TIMES, [0.001] * 5 + [0.0] * 6, end=10) == 5.0
+
+
+def test_a_series_that_still_changes_has_not_settled() -> None:
+    assert settled_at(TIMES, [1.1**t for t in range(11)], end=10) is None
+    assert settled_at(TIMES, [5.0] * 10 + [9.0], end=10) is None
+
+
+def test_a_step_in_the_last_tenth_is_too_late() -> None:
+    times = [*TIMES[:10], 9.2, 9.4, 9.6, 9.8]
+    # The median of the last tenth is the new value, which all of its values but the first have.
+    assert settled_at(times, [1.0] * 10 + [2.0] * 4, end=10) is None
+    # A step exactly where the last tenth begins is early enough.
+    assert settled_at(times, [1.0] * 9 + [2.0] * 5, end=10) == 9.0
+    # The tenth counts from the first time: here from 19.
+    shifted = [time + 10 for time in times]
+    assert settled_at(shifted, [1.0] * 9 + [2.0] * 5, end=20) == 19.0
+    assert settled_at(shifted, [1.0] * 10 + [2.0] * 4, end=20) is None
+
+
+def test_the_final_value_is_a_median() -> None:
+    assert settled_at(TIMES, [10.0] * 9 + [10.0, 10.2], end=10) == 0.0
+    assert settled_at([*TIMES, 10.5], [9.0] * 9 + [10.0, 10.1, 10.2], end=10) == 9.0
+
+
+def test_a_value_holds_until_the_next() -> None:
+    # Without values in the last tenth the last value is the final one.
+    assert settled_at([0.0, 2.0], [1.0, 7.0], end=10) == 2.0
+    assert settled_at([0.0], [1.0], end=10) == 0.0
+    assert settled_at([], [], end=10) is None
+    assert settled_at([5.0], [1.0], end=4) is None
+    assert settled_at([5.0], [1.0], end=5) is None
+    assert settled_at([5.0], [1.0], end=5.5) == 5.0
+    with pytest.raises(ValueError, match=r"^1 times and 2 values$"):
+        settled_at([1.0], [1.0, 2.0], end=3)
+
+
+def test_a_rate_settles_where_its_twentieth_begins() -> None:
+    # Two seconds at five a second, then one a second.
+    totals = [min(t, 2) * 5 + max(0.0, t - 2) for t in TIMES]
+    assert rate_settled_at(TIMES, totals, begin=0, end=10) == 2.0
+    # Twentieths of eight seconds from 1: the second ends at 1.8, the third at 2.2.
+    assert rate_settled_at(TIMES, totals, begin=1, end=9) == pytest.approx(2.2)
+    assert rate_settled_at([0.0, 10.0], [0.0, 10.0], begin=0, end=10) == 0.0
+    fine = [t / 4 for t in range(41)]
+    assert rate_settled_at(fine, [t * t for t in fine], begin=0, end=10) is None
+    assert rate_settled_at([1.0], [1.0], begin=0, end=10) is None
+    assert rate_settled_at(TIMES, totals, begin=10, end=10) is None
+    assert rate_settled_at(TIMES, totals, begin=10, end=9) is None
+
+
+def test_rates_have_a_tolerance() -> None:
+    totals = [1.015 * min(t, 5) + max(0.0, t - 5) for t in TIMES]
+    assert rate_settled_at(TIMES, totals, begin=0, end=10) == 0.0
+    assert rate_settled_at(TIMES, totals, begin=0, end=10, tolerance=0.01) == 5.0
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=40), st.floats(0.001, 0.5))
+def test_after_settling_all_values_lie_within_the_tolerance(values: list[float], tolerance: float) -> None:
+    times = [float(t) for t in range(len(values))]
+    settled = settled_at(times, values, end=float(len(values)), tolerance=tolerance)
+    if settled is not None:
+        rest = values[times.index(settled) :]
+        assert max(rest) - min(rest) <= 2 * tolerance * max(rest) + 1e-9
+
+
+def test_totals_between_times_grow_evenly() -> None:
+    # Of the seconds from 0 to 10 only every fifth has a total.
+    assert rate_settled_at([0.0, 5.0, 10.0], [0.0, 25.0, 30.0], begin=0, end=10) == 5.0
+    assert rate_settled_at([0.0, 5.0, 10.0], [0.0, 25.0, 50.0], begin=0, end=10) == 0.0
+
+
+def test_arrays_are_as_good_as_lists() -> None:
+    values = [1.0, 5.0, *[2.0] * 9]
+    assert settled_at(np.array(TIMES), np.array(values), end=10) == settled_at(TIMES, values, end=10) == 2.0
