@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringside import units
-from ringside.load import options
+from ringside.cli import load_plan
 
 PATH = Path(__file__).resolve().parents[1] / "docs" / "CLUSTER.md"
 BEGIN, END = "<!-- capacity: made by scripts/capacity.py -->", "<!-- end of capacity -->"
@@ -58,7 +58,7 @@ def need(connections: int) -> Need:
         connections=connections,
         engines_default_ports=math.ceil(connections / DEFAULT_PORTS),
         engines_all_ports=engines,
-        descriptors_per_engine=each + options.OWN_DESCRIPTORS + options.DESCRIPTORS_PER_THREAD,
+        descriptors_per_engine=each + load_plan.OWN_DESCRIPTORS + load_plan.DESCRIPTORS_PER_THREAD,
         engine_bytes=ENGINE_BYTES + each * ENGINE_BYTES_PER_CONNECTION,
         kernel_bytes_per_engine=each * KERNEL_BYTES_PER_END,
         server_bytes={name: connections * size for name, size in SERVER_BYTES_PER_CONNECTION.items()},

@@ -6,19 +6,40 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from ringside.model.design import Metric
 from ringside.model.results import Interval, Verdict
 
+
+@dataclass(frozen=True, slots=True)
+class TimeUnit:
+    """`symbol`: as options have it, in ASCII; `name`: as it is shown; `ns`: how many nanoseconds it has."""
+
+    symbol: str
+    name: str
+    word: str
+    ns: float
+
+
+TIME_UNITS = {
+    unit.symbol: unit
+    for unit in (
+        TimeUnit("s", "s", "seconds", 1e9),
+        TimeUnit("ms", "ms", "milliseconds", 1e6),
+        TimeUnit("us", "µs", "microseconds", 1e3),
+        TimeUnit("ns", "ns", "nanoseconds", 1.0),
+    )
+}
+MILLISECONDS = TIME_UNITS["ms"]
 _SCALES = {
-    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
+    "ns": tuple((unit.ns, unit.name) for unit in TIME_UNITS.values()),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "B": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
 }
 _DIGITS = 3
 # The unit of all times in seconds that are written now; None: the one that suits each.
-_TIME_UNIT: ContextVar[tuple[float, str] | None] = ContextVar("time_unit", default=None)
-TIME_UNITS = {name: factor for factor, name in _SCALES["s"]}
+_TIME_UNIT: ContextVar[TimeUnit | None] = ContextVar("time_unit", default=None)
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
 # How a verdict looks (render/table.py).
@@ -29,9 +50,9 @@ _OTHER_SIZES = ("lower", "higher")
 
 
 @contextmanager
-def time_unit(name: str | None) -> Iterator[None]:
-    """Within it every time in seconds is written in this unit: s, ms, µs; None: in the one that suits it."""
-    token = _TIME_UNIT.set((TIME_UNITS[name], name) if name else None)
+def time_unit(unit: TimeUnit | None) -> Iterator[None]:
+    """Within it every time in seconds is written in this unit; None: in the one that suits it."""
+    token = _TIME_UNIT.set(unit)
     try:
         yield
     finally:
@@ -101,7 +122,7 @@ def quantity(value: float, unit: str) -> str:
 def scale(value: float, unit: str) -> tuple[float, str]:
     """The unit in which a value reads well, as (how many of `unit` it is, its name): 1e6, "ms" of ns."""
     if unit == "s" and (fixed := _TIME_UNIT.get()):
-        return fixed
+        return fixed.ns / 1e9, fixed.name
     scales = _SCALES.get(unit, ((1.0, unit),))
     return next(((f, n) for f, n in scales if abs(value) >= f), scales[-1])
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import filelock
 import pytest
 
-from ringside.cli import hyperfine
 from ringside.cli import main as cli
+from ringside.cli.vs_options import HYPERFINE
 from ringside.measure.exclusive import VARIABLE
 from tests.support.command_line import RINGSIDE, ringside
 
@@ -438,7 +438,7 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
     from ringside.cli.vs import vs as command
 
     ours = {word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)}
-    for flag in hyperfine.FLAGS:
+    for flag in HYPERFINE:
         for word in (each.partition("[")[0] for each in flag.words):
             if word in ("-h", "--help", "-S", "-i"):
                 continue

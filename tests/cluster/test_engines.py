@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +22,12 @@ from ringside.cluster import parts
 from ringside.cluster.engines import Engines
 from ringside.cluster.session import Node, Session, connect
 from ringside.errors import ClusterError, UsageError
-from ringside.load import options, result, target
+from ringside.load import result, target
 from ringside.load.versus import with_addresses
-from ringside.probe.protocol import LoadPlan, LoadRequest, StreamMessages
+from ringside.probe.protocol import LoadPlan, LoadRequest
 from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, load_document, ringside
+from tests.support.loads import load_plan
 from tests.support.ray_cluster import RayCluster, started
 from tests.support.started import ports_of
 
@@ -47,9 +49,9 @@ def session(cluster: RayCluster) -> Iterator[Session]:
         yield session
 
 
-def plan(text: str, **changed: object) -> LoadPlan:
+def plan(text: str, **changed: Any) -> LoadPlan:
     parsed = target.parse(text)
-    return with_addresses(options.load_plan(parsed, **changed), target.resolve(parsed), None)  # type: ignore[arg-type]
+    return with_addresses(load_plan(parsed, **changed), target.resolve(parsed), None)
 
 
 def silent(text: str) -> None:
@@ -71,9 +73,14 @@ def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str
             assert whole.started is not None
             assert (whole.started.connections, whole.started.threads) == (5, 2)
             assert 0 < engines.started_within_s < 60
-        streams = StreamMessages(first="Welcome: {id}", chunk="Chunk {k} for {id}", interval_s=0.1)
-        address = http.removeprefix("http://")
-        held = plan(f"stream+http://{address}/stream/{{id}}", connections=4, duration_s=1.0, stream=streams)
+        held = plan(
+            f"stream+{http}/stream/{{id}}",
+            connections=4,
+            duration_s=1.0,
+            first="Welcome: {id}",
+            chunk="Chunk {k} for {id}",
+            interval_s=0.1,
+        )
         whole = result.from_messages(engines.load(LoadRequest(held)))
         # Each stream has its own number, on whichever engine.
         assert whole.figures.outcome == "ok"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from ringside.errors import ProbeError
-from ringside.load import options, result, target
+from ringside.load import result, target
 from ringside.load.versus import with_addresses
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineRecord, LoadPlan, LoadRequest, PartOfLoad
+from tests.support.loads import load_plan
 from tests.support.probes import OUTCOME, STARTED, printing
 
 
@@ -21,9 +23,9 @@ from tests.support.probes import OUTCOME, STARTED, printing
 def plan(http: str) -> Callable[..., LoadPlan]:
     """Makes the plan of a load at the server."""
 
-    def make(**changed: object) -> LoadPlan:
+    def make(**changed: Any) -> LoadPlan:
         parsed = target.parse(f"{http}/")
-        plan = options.load_plan(parsed, connections=5, **changed)  # type: ignore[arg-type]
+        plan = load_plan(parsed, connections=5, **changed)
         return with_addresses(plan, target.resolve(parsed), None)
 
     return make

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.load import hdr
+from ringside.load.result import hdr_text
 
 MS = 1_000_000
 COUNTS = st.lists(st.tuples(st.integers(1, 10**11), st.integers(1, 10**6)), min_size=1, max_size=80)
@@ -18,7 +18,7 @@ COUNTS = st.lists(st.tuples(st.integers(1, 10**11), st.integers(1, 10**6)), min_
 @given(COUNTS)
 def test_percentiles_are_monotonic_and_totals_are_exact(pairs: list[tuple[int, int]]) -> None:
     counts = list(dict(pairs).items())
-    text = hdr.text(counts, 5e6, 1e6)
+    text = hdr_text(counts, 5e6, 1e6)
     head, blank, *rows = text.splitlines()
     assert head.split() == ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"]
     assert blank == ""
@@ -43,7 +43,7 @@ def test_percentiles_are_monotonic_and_totals_are_exact(pairs: list[tuple[int, i
 
 def test_five_steps_to_each_halving_of_the_rest() -> None:
     """1 to 100 ms, one each. The levels are those of HdrHistogram's PercentileIterator with five ticks."""
-    text = hdr.text([(value * MS, 1) for value in range(1, 101)], 50.5 * MS, 28.866 * MS)
+    text = hdr_text([(value * MS, 1) for value in range(1, 101)], 50.5 * MS, 28.866 * MS)
     rows = [row.split() for row in text.splitlines()[2:] if not row.startswith("#")]
     levels = [float(row[1]) for row in rows]
     steps = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.775, 0.8, 0.825, 0.85, 0.875)
@@ -59,11 +59,11 @@ def test_five_steps_to_each_halving_of_the_rest() -> None:
 )
 def test_buckets_double(max_ns: int, buckets: int) -> None:
     """The first holds 2,048 values; an unequal count beside it must not matter."""
-    text = hdr.text([(1, 7), (max_ns, 3)] if max_ns > 1 else [(1, 7)], 1, 1)
+    text = hdr_text([(1, 7), (max_ns, 3)] if max_ns > 1 else [(1, 7)], 1, 1)
     assert re.search(rf"^#\[Buckets = +{buckets}, SubBuckets     = +2048\]$", text, re.MULTILINE)
 
 
 def test_nothing_measured() -> None:
-    text = hdr.text([], 0, 0)
+    text = hdr_text([], 0, 0)
     assert "Total count    =            0" in text
     assert "Buckets =            1" in text

@@ -87,6 +87,13 @@ def test_progress_is_finer_in_a_short_load() -> None:
     assert live.progress_interval_s(http_plan(duration_s=0.5)) == 0.1
 
 
+def test_how_long_a_load_lasts_at_the_most() -> None:
+    steps = ((1, 2), (3, 4))
+    assert live.max_duration_s(http_plan(steps=steps)) == 6
+    assert live.max_duration_s(http_plan(steps=steps, duration_s=3.0)) == 3
+    assert live.max_duration_s(http_plan(requests=5)) is None
+
+
 @pytest.mark.parametrize(("terminal", "wanted"), [(False, True), (True, False)])
 def test_nothing_is_drawn_where_nobody_looks(terminal: bool, wanted: bool) -> None:
     file = io.StringIO()

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ringside.load import options, target, templates
+from ringside.load import target
 from ringside.probe.protocol import Templates, WeightedTarget
 from tests.support.command_line import load_document, ringside
+from tests.support.loads import load_plan
 
 FEW = ("--requests", "12", "--connections", "2")
 
@@ -103,21 +104,20 @@ def test_mistakes_in_requests(
     assert message in complaint("load", *arguments)
 
 
-def test_plans_without_placeholders_have_no_templates() -> None:
+def test_plans_without_placeholders_have_no_templates(tmp_path: Path) -> None:
     http, stream = target.parse("http://h/?a={%22n%22:1}"), target.parse("stream+http://h/{id}")
-    plan = options.load_plan(http, body=b'{"a": {}}')
-    assert plan.templates is None
-    assert options.load_plan(stream).templates is None
-    plan = options.load_plan(http, headers=(("A", "{n}"),), seed=3)
-    assert plan.templates == Templates(seed=3)
-    file = templates.ValuesFile("x.csv", ("a", "b"), (("1", "ü"), ("3", "4")))
-    plan = options.load_plan(http, body=b"{b}", values=file)
+    assert load_plan(http, body=b'{"a": {}}').templates is None
+    assert load_plan(stream).templates is None
+    assert load_plan(http, headers=(("A", "{random:1:9}"),), seed=3).templates == Templates(seed=3)
+    values = tmp_path / "x.csv"
+    values.write_text("a,b\n1,ü\n3,4\n", encoding="utf-8")
+    plan = load_plan(http, body=b"{b}", values_file=values)
     assert plan.templates == Templates(columns=("b",), rows=(("\xc3\xbc",), ("4",)))
 
 
 def test_weights_are_as_small_as_they_can_be() -> None:
     targets, weights = target.parse_several(["http://h/a", "http://h/b?c=3"], [40, 10])
-    plan = options.load_plan(targets[0], others=targets[1:], weights=weights)
+    plan = load_plan(*targets, weights=weights)
     assert plan.request
     assert plan.request.targets == (WeightedTarget("/a", 4), WeightedTarget("/b?c=3", 1))
     assert target.combined(targets).text == "http://h/a + http://h/b?c=3"

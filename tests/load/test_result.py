@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ringside.errors import ProbeError
 from ringside.load import document, result, summary
@@ -168,7 +169,7 @@ def test_the_document_of_a_stream() -> None:
     ],
 )
 def test_the_schedule_in_a_document_has_all_its_keys(pacing: Any, expected: dict[str, Any]) -> None:
-    whole_document = document.as_document(HTTP, http_plan(pacing=pacing), load_result())
+    whole_document = document.as_document(HTTP, replace(http_plan(), pacing=pacing), load_result())
     assert json.loads(json.dumps(whole_document))["pacing"] == expected
 
 

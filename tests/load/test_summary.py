@@ -7,15 +7,14 @@ from dataclasses import replace as replace_target
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.console import Console
 
-from ringside.load import options, summary
+from ringside.load import summary
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.probe.protocol import LoadPlan
-from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, load_result, open_plan
+from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, load_plan, load_result
 
 
 def shown(target: Target, plan: LoadPlan, result: LoadResult, width: int = 100) -> str:
@@ -43,7 +42,7 @@ def test_a_closed_loop() -> None:
 
 
 def test_an_open_loop() -> None:
-    text = " ".join(shown(HTTP, open_plan(rate_per_s=65), load_result(**OPEN)).split())
+    text = " ".join(shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN)).split())
     for part in (
         "open loop, 65 requests per second",
         "100 of 130 intended, 50.0 per second of 65.0 intended (76.9%)",
@@ -57,23 +56,23 @@ def test_an_open_loop() -> None:
     ):
         assert part in text, part
     assert "coordinated omission" not in text
-    all_finished = shown(HTTP, open_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 0}))
+    all_finished = shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 0}))
     assert "≥" not in all_finished
-    one = shown(HTTP, open_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 1}))
+    one = shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 1}))
     assert "≥: 1 request is unfinished" in one
 
 
 def test_polling_is_separate_from_work() -> None:
-    text = " ".join(shown(HTTP, open_plan(rate_per_s=60), load_result(cpu_share_most=0.9, **OPEN)).split())
+    text = " ".join(shown(HTTP, http_plan(rate_per_s=60), load_result(cpu_share_most=0.9, **OPEN)).split())
     assert "busiest thread 25% of a core, 65% more to poll for what is due next" in text
-    assert "to poll for" not in shown(HTTP, open_plan(rate_per_s=60), load_result(**OPEN))
+    assert "to poll for" not in shown(HTTP, http_plan(rate_per_s=60), load_result(**OPEN))
 
 
 def test_streams() -> None:
     streams = load_result(
         messages=70, requests=0, histograms={"lateness": histogram()}, sequence={"gaps": 3, "swaps": 0}
     )
-    text = shown(STREAM, options.load_plan(STREAM, ramp_per_s=50.0), streams)
+    text = shown(STREAM, load_plan(STREAM, ramp_per_s=50.0), streams)
     for part in (
         "100 streams, opened at 50 per second",
         "70, 35.0 per second",
@@ -140,7 +139,7 @@ def test_no_tls_is_explained_by_what_the_target_asked_for() -> None:
     ],
 )
 def test_when_requests_were_due(schedule: dict[str, Any], expected: str) -> None:
-    assert expected in summary.how(HTTP, open_plan(**schedule), load_result())
+    assert expected in summary.how(HTTP, http_plan(**schedule), load_result())
 
 
 def test_the_tick_of_the_coarse_mode() -> None:
@@ -148,7 +147,7 @@ def test_the_tick_of_the_coarse_mode() -> None:
         ({"rate_per_s": 60}, "60 requests per second at even intervals, sent every 250 µs; 64"),
         ({"steps": ((50, 0.5),)}, "open loop, 50/s for 0.5 s, sent every 250 µs; 64"),
     ):
-        plan = replace(open_plan(**schedule), tick_s=0.000_25)
+        plan = http_plan(tick_s=0.000_25, **schedule)
         assert expected in summary.how(HTTP, plan, load_result())
 
 
@@ -159,7 +158,7 @@ def test_a_connection_for_each_request() -> None:
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 def test_the_summary_fits(width: int) -> None:
-    text = shown(HTTP, open_plan(rate_per_s=60), load_result(errors={"timeout": 5}, **OPEN), width)
+    text = shown(HTTP, http_plan(rate_per_s=60), load_result(errors={"timeout": 5}, **OPEN), width)
     assert all(cell_len(line) <= width for line in text.splitlines())
     assert "≥5.00" in text
 

@@ -11,14 +11,14 @@ import pytest
 
 from ringside.analysis.run import RunAnalysis, analyse
 from ringside.errors import UsageError
-from ringside.load import options, versus
+from ringside.load import versus
 from ringside.measure.target_trials import POINT, load_message
 from ringside.model.design import DEFAULT_MARGIN, Cell
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
-from ringside.probe.protocol import LoadOutcome, LoadPlan, StreamMessages, engine_message
+from ringside.probe.protocol import LoadOutcome, LoadPlan, PoissonRate, engine_message
 from ringside.render import paired
 from ringside.store import Store
-from tests.support.loads import HTTP, MS, STREAM, histogram, http_plan, open_plan, outcome
+from tests.support.loads import HTTP, MS, STREAM, histogram, http_plan, load_plan, outcome
 
 TARGETS = {"A": HTTP, "B": HTTP}
 
@@ -59,7 +59,7 @@ def test_what_is_compared_depends_on_the_load(tmp_path: Path) -> None:
     closed = run_of(tmp_path / "closed", [1.07, 1.05, 1.09, 1.06, 1.08, 1.10])
     verdicts = {comparison.metric: comparison.verdict for comparison in closed.shown_comparisons()}
     assert verdicts == dict.fromkeys(("rate", "latency_p50", "latency_p99"), Verdict.FASTER)
-    open_loop = run_of(tmp_path / "open", [1.0], open_plan(rate_per_s=5))
+    open_loop = run_of(tmp_path / "open", [1.0], http_plan(rate_per_s=5))
     assert [metric.name for metric in open_loop.metrics] == ["latency_p50", "latency_p99"]
 
 
@@ -124,15 +124,17 @@ def test_targets_that_cannot_be_compared() -> None:
     with pytest.raises(UsageError, match="like with like"):
         versus.check({"A": HTTP, "B": STREAM}, http_plan())
     with pytest.raises(UsageError, match="--rate instead of --staircase"):
-        versus.check(TARGETS, open_plan(steps=((1, 1),)))
+        versus.check(TARGETS, http_plan(steps=((1, 1),)))
     streams = {"A": STREAM, "B": STREAM}
     with pytest.raises(UsageError, match="--interval or --due-field"):
-        versus.check(streams, options.load_plan(STREAM))
-    for stream in (StreamMessages(interval_s=1), StreamMessages(due_field="at ")):
-        versus.check(streams, options.load_plan(STREAM, stream=stream))
+        versus.check(streams, load_plan(STREAM))
+    versus.check(streams, load_plan(STREAM, interval_s=1))
+    versus.check(streams, load_plan(STREAM, due_field="at "))
 
 
 def test_each_block_has_its_share_of_the_load() -> None:
-    part = versus.part(http_plan(duration_s=6, requests=100), 4, 2)
-    assert (part.duration_s, part.requests) == (1.5, 25)
+    whole = http_plan(duration_s=6, requests=100, rate_per_s=5, poisson=True, seed=7)
+    part = versus.part(whole, 4, 2)
+    assert (part.duration_s, part.requests, part.pacing) == (1.5, 25, PoissonRate(5, 9))
+    assert versus.part(http_plan(requests=5), 10, 0).requests == 1
     assert versus.part(http_plan(duration_s=1), 10, 1).duration_s == 0.5

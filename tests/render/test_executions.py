@@ -214,7 +214,7 @@ def test_hostile_names_stay_in_their_field(kind: str) -> None:
 
 
 def test_one_unit_for_all_times() -> None:
-    with units.time_unit("s"):
+    with units.time_unit(units.TIME_UNITS["s"]):
         text = printed(run({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.002)}))
         table = hyperfine.as_markdown(SCAN)
     assert "Mean [s]" in table

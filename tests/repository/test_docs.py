@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ringside.cli import hyperfine
+from ringside.cli import vs_options
 from ringside.cli.main import cli
 from ringside.model.results import Outcome
 from ringside.workloads import WORKLOADS
@@ -33,8 +33,8 @@ def test_every_verb_and_option_is_documented() -> None:
 
 
 def test_the_table_for_users_of_hyperfine_is_current() -> None:
-    """`python -m ringside.cli.hyperfine` prints it."""
-    assert hyperfine.table() in (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    """`python -m ringside.cli.vs_options` prints it."""
+    assert vs_options.table() in (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
 
 
 def test_every_documented_verb_exists() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from ringside.load import options, result, target
+from ringside.cli.load_options import LoadSettings
+from ringside.cli.load_plan import plan
+from ringside.load import result, target
 from ringside.load.result import LoadResult
+from ringside.load.target import Target
 from ringside.probe.protocol import LoadPlan, engine_message
 
 MS = 1_000_000
@@ -114,11 +118,13 @@ def load_result(**changed: Any) -> LoadResult:
     return result.from_messages(map(engine_message, lines(**changed)))
 
 
+def load_plan(*targets: Target | str, weights: Sequence[int] = (), **changed: Any) -> LoadPlan:
+    """The plan for targets, with these settings of the command line."""
+    parsed = [target.parse(each) if isinstance(each, str) else each for each in targets]
+    settings = LoadSettings(targets=tuple(each.text for each in parsed), weights=tuple(weights), **changed)
+    return plan(settings, parsed, weights, settings.seed or 0)
+
+
 def http_plan(**changed: Any) -> LoadPlan:
     """A plan for `HTTP`, a closed loop unless changed."""
-    return options.load_plan(HTTP, **changed)
-
-
-def open_plan(**pacing: Any) -> LoadPlan:
-    """A plan for `HTTP` with a schedule."""
-    return http_plan(pacing=options.pacing(**pacing))
+    return load_plan(HTTP, **changed)

@@ -8,8 +8,9 @@ import re
 
 from ringside.model.design import Goal
 from ringside.text import one_line
+from ringside.units import TIME_UNITS
 
-_UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "us": 0.000_001}
+_UNITS_S = {"h": 3600.0, "m": 60.0} | {name: TIME_UNITS[name].ns / 1e9 for name in ("s", "ms", "us")}
 # No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
 # months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
 _DURATION = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]+)?){unit})?" for unit in _UNITS_S))

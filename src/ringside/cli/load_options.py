@@ -1,19 +1,20 @@
-"""The options of `ringside load`, and their values."""
+"""The options of `ringside load`, and how they are held against each other and against the target."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-if TYPE_CHECKING:
-    from ringside.load.thresholds import Threshold
-
 from ringside.cli import params
-from ringside.cli.sections import COMMON, Function, option
+from ringside.cli.options import COMMON, declared, option
+from ringside.errors import UsageError
+
+if TYPE_CHECKING:
+    from ringside.load.target import Target
+    from ringside.load.thresholds import Threshold
 
 _SCHEDULE = "When requests are sent"
 _REQUEST = "What is sent"
@@ -25,322 +26,296 @@ _OUTPUT = "Output"
 _ENGINE = "Engine"
 _MACHINES = "Several machines"
 
+_KINDS = {
+    "http": "an http target",
+    "stream": "a stream",
+    "tcp": "a tcp target",
+    "ws": "a WebSocket",
+    "stream+ws": "a stream of a WebSocket",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """The kinds of targets that an option is for. `instead`: what to do where the target is a stream."""
+
+    kinds: str
+    instead: str = ""
+
+
+_HTTP = For("http stream")
+_HTTP_REPLIES = For("http")
+_STREAMED = For("stream stream+ws")
+_SCHEDULED = For("http tcp ws", "its server sends by itself, and --ramp says how fast streams are opened")
+_CONTENT = For("http tcp ws", "--first and --chunk say what its messages must be")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadArguments:
+class LoadSettings:
     """The command line of `ringside load`; None where an option was left out. Durations in seconds."""
 
     targets: tuple[str, ...]
-    weights: tuple[int, ...] | None
-    connections: int | None
-    rate_per_s: float | None
-    burst: int | None
-    poisson: bool
-    steps: tuple[tuple[float, float], ...] | None
-    tick_s: float | None
-    duration_s: float | None
-    requests: int | None
-    ramp_per_s: float | None
-    cluster: str | None
-    engines: int | tuple[str, ...] | None
-    threads: int
-    cpus: tuple[int, ...] | None
-    io: str
-    timeout_s: float
-    wait_ready_s: float | None
-    method: str | None
-    headers: tuple[tuple[str, str], ...]
-    body: bytes | None
-    close: bool
-    follow_redirects: bool
-    values_file: Path | None
-    is_literal: bool
-    is_http2: bool
-    streams: int | None
-    cacert: Path | None
-    insecure: bool
-    line: str | None
-    expect_status: int | None
-    expect_body: str | None
-    expect_contains: str | None
-    expect_pattern: str | None
-    framing: str | None
-    first: str | None
-    chunk: str | None
-    interval_s: float | None
-    due_field: str | None
-    other_target: str | None
-    blocks: int | None
-    margin: float | None
-    seed: int | None
-    thresholds: tuple[Threshold, ...]
-    hdr_file: Path | None
-    time_unit: str | None
-    form: str | None
-    store: str | None
-
-
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    option(
+    connections: int | None = option(
+        COMMON, "--connections N", "Open at one time [default: 64; 100 streams].", type=params.CONNECTIONS
+    )
+    rate_per_s: float | None = option(
         COMMON,
-        "--connections",
-        type=params.CONNECTIONS,
-        metavar="N",
-        help="Open at one time [default: 64; 100 streams].",
-    ),
-    option(
-        COMMON,
-        "--rate",
-        "rate_per_s",
+        "--rate N",
+        "Requests per second [default: a closed loop].",
         type=params.rate,
-        metavar="N",
-        help="Requests per second [default: a closed loop].",
-    ),
-    option(
+        notes=_SCHEDULED,
+    )
+    duration_s: float | None = option(
+        COMMON, "--duration 10s", "How long [default: 10s, unless --requests ends it].", type=params.duration
+    )
+    requests: int | None = option(
         COMMON,
-        "--duration",
-        "duration_s",
-        type=params.duration,
-        metavar="10s",
-        help="How long [default: 10s, unless --requests ends it].",
-    ),
-    option(COMMON, "--requests", type=click.IntRange(1, 10**15), metavar="N", help="End after N requests."),
-    option(COMMON, "--method", type=params.method, metavar="NAME", help="[default: GET; POST with --body]"),
-    option(
+        "--requests N",
+        "End after N requests.",
+        type=click.IntRange(1, 10**15),
+        notes=For("http tcp ws", "give --duration"),
+    )
+    method: str | None = option(
+        COMMON, "--method NAME", "[default: GET; POST with --body]", type=params.method, notes=_HTTP
+    )
+    headers: tuple[tuple[str, str], ...] = option(
         COMMON,
-        "--header",
-        "headers",
+        "--header 'NAME: VALUE'",
+        "May be repeated.",
         type=params.header,
         multiple=True,
-        metavar="'NAME: VALUE'",
-        help="May be repeated.",
-    ),
-    option(COMMON, "--body", type=params.body, metavar="TEXT|@FILE", help="What each request carries."),
-    option(
+        notes=For("http stream ws stream+ws"),
+    )
+    body: bytes | None = option(
+        COMMON, "--body TEXT|@FILE", "What each request carries.", type=params.body, notes=_HTTP
+    )
+    wait_ready_s: float | None = option(
         COMMON,
-        "--wait-ready",
-        "wait_ready_s",
+        "--wait-ready 10s",
+        "Wait up to this long for the target to accept connections.",
         type=params.duration,
-        metavar="10s",
-        help="Wait up to this long for the target to accept connections.",
-    ),
-    option(
+    )
+    other_target: str | None = option(
+        COMMON, "--vs TARGET2", "Compare two targets in alternating short runs."
+    )
+    thresholds: tuple[Threshold, ...] = option(
         COMMON,
-        "--vs",
-        "other_target",
-        metavar="TARGET2",
-        help="Compare two targets in alternating short runs.",
-    ),
-    option(
-        COMMON,
-        "--fail-if",
-        "thresholds",
+        "--fail-if 'p99>200ms'",
+        "Exit status 1 if so; also 'errors>1%', 'rate<1000'.",
         type=params.threshold,
         multiple=True,
-        metavar="'p99>200ms'",
-        help="Exit status 1 if so; also 'errors>1%', 'rate<1000'.",
-    ),
-    params.form_option("json", "Print one JSON document instead.", COMMON),
-    option(_SCHEDULE, "--burst", type=params.COUNT, metavar="N", help="Requests per burst [default: 1]."),
-    option(_SCHEDULE, "--poisson", is_flag=True, help="Random instants at that rate."),
-    option(
+    )
+    as_json: bool = option(COMMON, "--json", "Print one JSON document instead.", is_flag=True)
+    burst: int | None = option(
+        _SCHEDULE, "--burst N", "Requests per burst [default: 1].", type=params.COUNT, notes=_SCHEDULED
+    )
+    poisson: bool = option(
+        _SCHEDULE, "--poisson", "Random instants at that rate.", is_flag=True, notes=_SCHEDULED
+    )
+    steps: tuple[tuple[float, float], ...] = option(
         _SCHEDULE,
-        "--staircase",
-        "steps",
+        "--staircase RATE:TIME,…",
+        "One rate after another: 100:5s,200:5s.",
         type=params.staircase,
-        metavar="RATE:TIME,…",
-        help="One rate after another: 100:5s,200:5s.",
-    ),
-    option(
+        default=(),
+        notes=_SCHEDULED,
+    )
+    tick_s: float | None = option(
         _SCHEDULE,
-        "--tick",
-        "tick_s",
+        "--tick 250us",
+        "Send what has become due, together, once per tick [default: each at its instant].",
         type=params.duration,
-        metavar="250us",
-        help="Send what has become due, together, once per tick [default: each at its instant].",
-    ),
-    option(
+        notes=_SCHEDULED,
+    )
+    ramp_per_s: float | None = option(
+        _SCHEDULE, "--ramp N/s", "Connections opened per second [default: all at once].", type=params.rate
+    )
+    timeout_s: float = option(
         _SCHEDULE,
-        "--ramp",
-        "ramp_per_s",
-        type=params.rate,
-        metavar="N/s",
-        help="Connections opened per second [default: all at once].",
-    ),
-    option(
-        _SCHEDULE,
-        "--timeout",
-        "timeout_s",
+        "--timeout 5s",
+        "For a connect, a reply, a stream's silence [default: 5s].",
         type=params.duration,
-        metavar="5s",
-        default="5s",
-        show_default=True,
-        help="For a connect, a reply, a stream's silence.",
-    ),
-    option(_SCHEDULE, "--close", is_flag=True, help="A connection for each request."),
-    option(
-        _SCHEDULE,
-        "--seed",
-        type=params.SEED,
-        metavar="N",
-        help="Seed of --poisson, {random:…}, the order of --vs.",
-    ),
-    option(
+        default=5.0,
+    )
+    close: bool = option(
+        _SCHEDULE, "--close", "A connection for each request.", is_flag=True, notes=_HTTP_REPLIES
+    )
+    seed: int | None = option(
+        _SCHEDULE, "--seed N", "Seed of --poisson, {random:…}, the order of --vs.", type=params.SEED
+    )
+    weights: tuple[int, ...] = option(
         _REQUEST,
-        "--weights",
+        "--weights 3,1",
+        "Shares of several targets [default: equal].",
         type=params.weights,
-        metavar="3,1",
-        help="Shares of several targets [default: equal].",
-    ),
-    option(
+        default=(),
+        notes=_HTTP_REPLIES,
+    )
+    values_file: Path | None = option(
         _REQUEST,
-        "--values",
-        "values_file",
+        "--values FILE",
+        "CSV with a header: {column} in path, headers, body or line is the value of the request's row.",
         type=params.FILE,
-        metavar="FILE",
-        help="CSV with a header: {column} in path, headers, body or line is the value of the request's row.",
-    ),
-    option(_REQUEST, "--literal", "is_literal", is_flag=True, help="Send braces as they stand."),
-    option(
+    )
+    is_literal: bool = option(_REQUEST, "--literal", "Send braces as they stand.", is_flag=True)
+    follow_redirects: bool = option(
         _REQUEST,
         "--follow-redirects",
+        "Follow redirects on the same host and port, up to 10 for each request.",
         is_flag=True,
-        help="Follow redirects on the same host and port, up to 10 for each request.",
-    ),
-    option(
-        _REQUEST, "--line", metavar="TEXT", help="What a tcp target, or a WebSocket, is sent [default: 1]."
-    ),
-    option(
-        _REPLY,
-        "--expect-status",
-        type=click.IntRange(200, 599),
-        metavar="N",
-        help="[default: any 2xx or 3xx]",
-    ),
-    option(_REPLY, "--expect-body", metavar="TEXT", help="What body or line must be."),
-    option(_REPLY, "--expect-contains", metavar="TEXT", help="What body or line must contain."),
-    option(_REPLY, "--expect-pattern", metavar="REGEX", help="What body or line as a whole must match."),
-    option(
+        notes=_HTTP_REPLIES,
+    )
+    line: str | None = option(
+        _REQUEST,
+        "--line TEXT",
+        "What a tcp target, or a WebSocket, is sent [default: 1].",
+        notes=For("tcp ws stream+ws"),
+    )
+    expect_status: int | None = option(
+        _REPLY, "--expect-status N", "[default: any 2xx or 3xx]", type=click.IntRange(200, 599), notes=_HTTP
+    )
+    expect_body: str | None = option(
+        _REPLY, "--expect-body TEXT", "What body or line must be.", notes=_CONTENT
+    )
+    expect_contains: str | None = option(
+        _REPLY, "--expect-contains TEXT", "What body or line must contain.", notes=_CONTENT
+    )
+    expect_pattern: str | None = option(
+        _REPLY, "--expect-pattern REGEX", "What body or line as a whole must match.", notes=_CONTENT
+    )
+    is_http2: bool = option(
+        _TLS, "--http2", "HTTP/2 for https://…, as h2s://… says too (h2://…: without TLS).", is_flag=True
+    )
+    streams: int | None = option(
         _TLS,
-        "--http2",
-        "is_http2",
-        is_flag=True,
-        help="HTTP/2 for https://…, as h2s://… says too (h2://…: without TLS).",
-    ),
-    option(
-        _TLS,
-        "-m",
-        "--streams",
+        "-m, --streams N",
+        "Requests in flight on a connection of HTTP/2 [default: 1].",
         type=click.IntRange(1, 10_000),
-        metavar="N",
-        help="Requests in flight on a connection of HTTP/2 [default: 1].",
-    ),
-    option(
-        _TLS,
-        "--cacert",
-        type=params.FILE,
-        metavar="FILE",
-        help="Certificates (PEM) to trust [default: the system's].",
-    ),
-    option(_TLS, "--insecure", is_flag=True, help="Accept any certificate."),
-    option(
+    )
+    cacert: Path | None = option(
+        _TLS, "--cacert FILE", "Certificates (PEM) to trust [default: the system's].", type=params.FILE
+    )
+    insecure: bool = option(_TLS, "--insecure", "Accept any certificate.", is_flag=True)
+    framing: str | None = option(
         _STREAM,
         "--framing",
+        "What a stream's message is [default: chunk].",
         type=click.Choice(["chunk", "line"]),
-        help="What a stream's message is [default: chunk].",
-    ),
-    option(_STREAM, "--first", metavar="TEXT", help="A stream's first message: 'Welcome: {id}'."),
-    option(
+        notes=For("stream"),
+    )
+    first: str | None = option(
+        _STREAM, "--first TEXT", "A stream's first message: 'Welcome: {id}'.", notes=_STREAMED
+    )
+    chunk: str | None = option(
+        _STREAM, "--chunk TEXT", "Its other messages, from k = 1: 'Chunk {k} for {id}'.", notes=_STREAMED
+    )
+    interval_s: float | None = option(
         _STREAM,
-        "--chunk",
-        metavar="TEXT",
-        help="Its other messages, from k = 1: 'Chunk {k} for {id}'.",
-    ),
-    option(
-        _STREAM,
-        "--interval",
-        "interval_s",
+        "--interval 1s",
+        "Time from one message of a stream to the next.",
         type=params.duration,
-        metavar="1s",
-        help="Time from one message of a stream to the next.",
-    ),
-    option(
-        _STREAM,
-        "--due-field",
-        metavar="TEXT",
-        help="Text before the nanoseconds at which a message is due.",
-    ),
-    option(
-        _VERSUS,
-        "--blocks",
-        type=click.IntRange(1, 1000),
-        metavar="N",
-        help="Pairs of runs [default: 10].",
-    ),
-    option(
-        _VERSUS,
-        "--margin",
-        type=params.margin,
-        metavar="5%",
-        help="Closer ratios are equivalent [default: 5%].",
-    ),
-    option(
-        _VERSUS,
-        "--store",
-        metavar="PATH|URL",
-        help="The store [default: .ringside/ringside.sqlite].",
-    ),
-    params.form_option("csv", "Print CSV instead: a header, and a row for each target.", _OUTPUT),
-    option(
+        notes=_STREAMED,
+    )
+    due_field: str | None = option(
+        _STREAM, "--due-field TEXT", "Text before the nanoseconds at which a message is due.", notes=_STREAMED
+    )
+    blocks: int | None = option(
+        _VERSUS, "--blocks N", "Pairs of runs [default: 10].", type=click.IntRange(1, 1000)
+    )
+    margin: float | None = option(
+        _VERSUS, "--margin 5%", "Closer ratios are equivalent [default: 5%].", type=params.margin
+    )
+    store: str | None = option(_VERSUS, "--store PATH|URL", "The store [default: .ringside/ringside.sqlite].")
+    as_csv: bool = option(
+        _OUTPUT, "--csv", "Print CSV instead: a header, and a row for each target.", is_flag=True
+    )
+    time_unit: str | None = option(
         _OUTPUT,
         "--time-unit",
+        "Unit of times in the table and in CSV [default: ms].",
         type=click.Choice(["ns", "us", "ms", "s"]),
-        help="Unit of times in the table and in CSV [default: ms].",
-    ),
-    option(
-        _OUTPUT,
-        "--hdr",
-        "hdr_file",
-        type=params.FILE,
-        metavar="FILE",
-        help="Write percentiles as HdrHistogram does.",
-    ),
-    option(
+    )
+    hdr_file: Path | None = option(
+        _OUTPUT, "--hdr FILE", "Write percentiles as HdrHistogram does.", type=params.FILE
+    )
+    threads: int = option(
+        _ENGINE, "--threads N", "Engine threads [default: 1].", type=click.IntRange(1, 256), default=1
+    )
+    cpus: tuple[int, ...] = option(
         _ENGINE,
-        "--threads",
-        type=click.IntRange(1, 256),
-        metavar="N",
-        default=1,
-        show_default=True,
-        help="Engine threads.",
-    ),
-    option(
-        _ENGINE,
-        "--cpus",
+        "--cpus LIST",
+        "CPUs for these threads alone, in turn: 0,2-3. In closed loops they poll before they sleep.",
         type=params.cpus,
-        metavar="LIST",
-        help="CPUs for these threads alone, in turn: 0,2-3. In closed loops they poll before they sleep.",
-    ),
-    option(_ENGINE, "--io", type=click.Choice(["auto", "uring", "epoll"]), default="auto", show_default=True),
-    option(
+        default=(),
+    )
+    io: str = option(
+        _ENGINE, "--io", "[default: auto]", type=click.Choice(["auto", "uring", "epoll"]), default="auto"
+    )
+    cluster: str | None = option(
+        _MACHINES, "--from auto|local|ray://HOST:PORT", "Engines on nodes of a Ray cluster share the load."
+    )
+    engines: int | tuple[str, ...] | None = option(
         _MACHINES,
-        "--from",
-        "cluster",
-        metavar="auto|local|ray://HOST:PORT",
-        help="Engines on nodes of a Ray cluster share the load.",
-    ),
-    option(
-        _MACHINES,
-        "--engines",
+        "--engines N|NODE,…",
+        "How many, or on which nodes [default: one on each].",
         type=params.engines,
-        metavar="N|NODE,…",
-        help="How many, or on which nodes [default: one on each].",
-    ),
-)
+    )
+
+    @property
+    def form(self) -> Literal["json", "csv"] | None:
+        """How the result is printed; None for a person."""
+        return "json" if self.as_json else "csv" if self.as_csv else None
 
 
-def load_options(function: Function) -> Function:
-    """Give a command the options of `ringside load`, in the order of the help."""
-    for decorate in reversed(_OPTIONS):
-        function = decorate(function)
-    return function
+def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
+    """Raise UsageError where options exclude each other, or do not suit the target or the `other` one, with
+    which it is compared."""
+    _check_kind(settings, target)
+    both = [each for each in (target, other) if each]
+    for name, value in (("--cacert", settings.cacert), ("--insecure", settings.insecure)):
+        if value and not any(each.is_secure for each in both):
+            raise UsageError(f"{name} is for TLS: leave it out, or name the target as https://…")
+    is_http2 = settings.is_http2 or any(each.carrier == "http2" for each in both)
+    if settings.streams is not None and not is_http2:
+        raise UsageError("--streams is for HTTP/2: add --http2, or name the target as h2://…")
+    if settings.as_json and settings.as_csv:
+        raise UsageError("--json and --csv exclude each other: leave one out")
+    if not other:
+        for name, number in (("--blocks", settings.blocks), ("--margin", settings.margin)):
+            if number is not None:
+                raise UsageError(f"{name} is for --vs: leave it out")
+    elif len(settings.targets) > 1:
+        raise UsageError("--vs compares two targets: name one before it")
+    else:
+        one_only = {
+            "--hdr": settings.hdr_file,
+            "--fail-if": settings.thresholds,
+            "--csv": settings.as_csv,
+            "--time-unit": settings.time_unit,
+        }
+        for name, is_used in one_only.items():
+            if is_used:
+                raise UsageError(f"{name} is for one load: leave out --vs")
+    if settings.time_unit and settings.as_json:
+        raise UsageError("--time-unit is for the table and --csv: keys of --json name their units")
+    if settings.cluster is None and settings.engines is not None:
+        raise UsageError("--engines is for --from: name the cluster, or leave it out")
+    if settings.cluster is not None and settings.due_field:
+        raise UsageError(
+            "--due-field compares the server's clock with the engine's, which --from puts on other machines: "
+            "give --interval instead"
+        )
+    if settings.is_literal and settings.values_file:
+        raise UsageError("--literal sends braces as they stand: leave out --values")
+
+
+def _check_kind(settings: LoadSettings, target: Target) -> None:
+    """Raise UsageError where an option on the command line is for other kinds of targets."""
+    is_stream = target.protocol == "stream"
+    kind = "stream+ws" if is_stream and target.is_websocket else target.protocol
+    for field, names, suited in declared(LoadSettings):
+        if suited and kind not in suited.kinds.split() and getattr(settings, field.name) != field.default:
+            name = names[-1]
+            if is_stream and suited.instead:
+                raise UsageError(f"{name} is not for a stream: {suited.instead}")
+            raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")

@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ringside.cli.sections import COMMON, Function, option
 from ringside.text import one_line
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from ringside.model.design import Goal
 
 T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # What `--fail-if` accepts, and the verdict that each means; `worse` and `better` suit any metric.
 _GATES = {
@@ -78,7 +78,7 @@ port_option = click.option(
 )
 
 
-def form_option(name: str, help_text: str, section: str = COMMON) -> Callable[[Function], Function]:
+def form_option(name: str, help_text: str) -> Callable[[Function], Function]:
     """A flag that chooses the form of the output, the argument `form` (None without any). Two of them are an
     error."""
 
@@ -89,14 +89,8 @@ def form_option(name: str, help_text: str, section: str = COMMON) -> Callable[[F
         if is_chosen:
             context.params["form"] = name
 
-    return option(
-        section,
-        f"--{name}",
-        f"is_{name}",
-        is_flag=True,
-        expose_value=False,
-        callback=choose,
-        help=help_text,
+    return click.option(
+        f"--{name}", f"is_{name}", is_flag=True, expose_value=False, callback=choose, help=help_text
     )
 
 

@@ -2,211 +2,82 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import string
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, params, vs_options
-from ringside.cli.vs_command import VsCommand, option
-from ringside.errors import RingsideError
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, options, streams
+from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsCommand, VsSettings
+from ringside.errors import RingsideError, UsageError
+from ringside.text import one_line
+from ringside.units import TIME_UNITS, TimeUnit, count, time_unit
 
 if TYPE_CHECKING:
-    from ringside.measure.command_trials import CommandTrials
+    from ringside.analysis.run import RunAnalysis
+    from ringside.measure.command_trials import CommandTrials, ExecutionOptions
+    from ringside.measure.commands import Command
     from ringside.measure.stopping import StoppingRule
-    from ringside.model.design import Experiment, Point
+    from ringside.model.design import Experiment, Level, Point
     from ringside.model.results import Run
     from ringside.store import Store
 
 _HINT = " (--ignore-failure includes failed runs)"
-_RUNS = click.IntRange(1, vs_options.MAX_BLOCKS)
+_TIME_S = 30.0
+_MEMORY_SHARE = 0.9
+# A command alone, as hyperfine does: there is no verdict that could end it.
+_ALONE_BLOCKS, _ALONE_S = 10, 3.0
+_ALL = ("all-non-zero", "")
+_STDOUT = "-"
+_COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What goes to stdout. `silent`: nothing but exports; `order` of rows; `unit` of times, None for the one
+    that suits each."""
+
+    kind: Literal["json", "markdown", "text"]
+    silent: bool
+    style: str
+    order: str
+    unit: TimeUnit | None
 
 
 @click.command(cls=VsCommand)
 @click.argument("texts", nargs=-1, metavar="'CMD A' ['CMD B' …]")
-@option(
-    "-n",
-    "--command-name",
-    "--name",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    shown="-n, --command-name NAME",
-    help="Instead of A, B, …, in order.",
-)
-@option(
-    "-w",
-    "--warmup",
-    type=click.IntRange(0, 1000),
-    default=1,
-    metavar="N",
-    help="Untimed executions first [1].",
-)
-@option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each execution, untimed.")
-@option("-r", "--runs", type=_RUNS, metavar="N", help="Exactly N executions of each command.")
-@option("--time", "time_s", type=params.duration, metavar="1m", help="Time limit [30s, at least 7 blocks].")
-@option("--shell", metavar="SHELL", shown="-S, --shell[=SHELL]", help="Run commands through it [sh].")
-@option(
-    "--ignore-failure", metavar="CODES", shown="-i, --ignore-failure[=1,2]", help="Include failed executions."
-)
-@option(
-    "-P",
-    "--parameter-scan",
-    "scan",
-    nargs=3,
-    metavar="VAR MIN MAX",
-    shown="-P VAR MIN MAX",
-    help="Numbers for {VAR} in commands; -D is the step.",
-)
-@option(
-    "-L",
-    "--parameter-list",
-    "lists",
-    nargs=2,
-    multiple=True,
-    metavar="VAR A,B,…",
-    shown="-L VAR A,B,…",
-    help="Values for {VAR} in commands.",
-)
-@option("--show-output", is_flag=True, help="Show what the commands print.")
-@option("--json", "as_json", is_flag=True, help="One JSON document with every time.")
-@option("--export-json", metavar="FILE", help="Times in hyperfine's layout.")
-@option("--reference", metavar="CMD", section="Commands", help="The baseline, in place of the first command.")
-@option("--reference-name", metavar="NAME", section="Commands", help="The name of --reference.")
-@option(
-    "-N",
-    "no_shell",
-    is_flag=True,
-    section="Commands",
-    help="Without a shell (default), whatever it looks like.",
-)
-@option(
-    "--input", "stdin", metavar="FILE", section="Commands", help="A file that each command reads as stdin."
-)
-@option(
-    "--output",
-    multiple=True,
-    metavar="WHERE",
-    section="Commands",
-    help="null, pipe (default: read and compared), inherit, or ./FILE.",
-)
-@option(
-    "-s", "--setup", metavar="CMD", section="Commands", help="Run once for each command, before all blocks."
-)
-@option(
-    "-C",
-    "--conclude",
-    multiple=True,
-    metavar="CMD",
-    section="Commands",
-    help="Run after each execution, untimed.",
-)
-@option("-c", "--cleanup", metavar="CMD", section="Commands", help="Run once for each command, at the end.")
-@option(
-    "--timeout",
-    "timeout_s",
-    type=params.duration,
-    metavar="5m",
-    default="5m",
-    section="Commands",
-    help="Time limit of one execution [5m].",
-)
-@option("--cpus", type=params.cpus, metavar="LIST", section="Commands", help="Pin the commands: 1 or 0,2-3.")
-@option(
-    "-D", "--parameter-step-size", "step", metavar="DELTA", section="Parameters", help="The step of -P [1]."
-)
-@option("-m", "--min-runs", type=_RUNS, metavar="N", section="How often", help="N blocks at least.")
-@option(
-    "-M",
-    "--max-runs",
-    "--blocks",
-    "blocks",
-    type=_RUNS,
-    metavar="N",
-    section="How often",
-    help="N blocks at most.",
-)
-@option("--until", type=params.goal, metavar="GOAL", section="How often", help=params.UNTIL_HELP)
-@option(
-    "--margin",
-    type=params.margin,
-    default="5%",
-    metavar="5%",
-    section="How often",
-    help=f"{params.MARGIN_HELP} [default: 5%].",
-)
-@option(
-    "--seed",
-    type=params.SEED,
-    metavar="N",
-    section="How often",
-    help="Seed of the random orders [default: a new one].",
-)
-@option("--markdown", "as_markdown", is_flag=True, section="Output", help="Markdown.")
-@option("--export-csv", metavar="FILE", section="Output", help="Means, medians and ranges as CSV.")
-@option("--export-markdown", metavar="FILE", section="Output", help="A table in Markdown.")
-@option("--export-asciidoc", metavar="FILE", section="Output", help="A table in AsciiDoc.")
-@option("--export-orgmode", metavar="FILE", section="Output", help="A table for Emacs org-mode.")
-@option(
-    "--sort",
-    type=click.Choice(["auto", "command", "mean-time"]),
-    default="auto",
-    metavar="ORDER",
-    section="Output",
-    help="auto (best first), command, or mean-time.",
-)
-@option(
-    "-u",
-    "--time-unit",
-    type=click.Choice(list(vs_options.UNITS)),
-    metavar="UNIT",
-    section="Output",
-    help="millisecond, second, or microsecond.",
-)
-@option(
-    "--style",
-    type=click.Choice(["auto", "basic", "full", "nocolor", "color", "none"]),
-    default="auto",
-    metavar="STYLE",
-    section="Output",
-    help="nocolor, color, or none: only exports.",
-)
-@option("--store", metavar="PATH|URL", section="Output", help="The store.")
-def vs(texts: tuple[str, ...], **values: Any) -> int:
+@options.takes(VsSettings)
+def vs(settings: VsSettings) -> int:
     """Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.
 
     The first is the baseline; a command alone is timed. It ends when all is decided, or after 30 seconds.
     Exit status 1 where a command failed.
     """
-    kinds = ("json", "csv", "markdown", "asciidoc", "orgmode")
-    files = {kind: values.pop(f"export_{kind}") for kind in kinds}
-    options = vs_options.VsOptions(
-        texts, **values, exports={kind: file for kind, file in files.items() if file}
-    )
-    return _conduct(options)
-
-
-def _conduct(options: vs_options.VsOptions) -> int:
     from ringside.analysis.run import analysis_of
-    from ringside.cli import context, vs_output
+    from ringside.cli import context
     from ringside.cli.progress import LiveProgress
     from ringside.measure import command_trials
     from ringside.measure.exclusive import alone
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.scans import scan_points
 
-    form = vs_options.form(options)
-    factors = vs_options.factors(options)
+    form = _form(settings)
+    factors = _factors(settings)
     points = scan_points(factors)
-    commands = vs_options.commands(options, points)
-    rule = vs_options.rule(options, is_alone=len(commands) == 1, points=len(points))
-    vs_options.warn_of_unused(options, factors)
-    execution = vs_options.execution(options)
-    exports = vs_output.opened(options.exports)
-    seed = secrets.randbelow(2**31) if options.seed is None else options.seed
-    storage = context.open_store(options.store, anywhere=True)
-    experiment = command_trials.experiment_of(commands, rule, options.margin, factors)
+    commands = _commands(settings, points)
+    rule = _rule(settings, is_alone=len(commands) == 1, points=len(points))
+    _warn_of_unused(settings, factors)
+    execution = _execution(settings)
+    exports = _opened(settings.exports)
+    seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed
+    storage = context.open_store(settings.store, anywhere=True)
+    experiment = command_trials.experiment_of(commands, rule, settings.margin, factors)
     # Who gives up while another one measures leaves no empty run behind.
     with alone(LiveProgress(context.talk()).on_wait):
         run = command_trials.begin(commands, experiment, execution, seed, storage, points)
@@ -215,11 +86,11 @@ def _conduct(options: vs_options.VsOptions) -> int:
     analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
     if analysis.trial_count:
         if is_whole:
-            vs_output.show(analysis, vs_options.facts(options, rule, execution, run), form)
+            _show(analysis, _facts(settings, rule, execution, run), form)
         # A failure late in a long run leaves what was measured before it.
-        vs_output.export(analysis, exports, form)
+        _export(analysis, exports, form)
     if status == EXIT_INTERRUPTED:
-        print("ringside: interrupted", file=sys.stderr)
+        streams.say("interrupted")
     return status
 
 
@@ -247,7 +118,7 @@ def _measured(
     except command_trials.CommandFailedError as error:
         hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"
-        print(f"ringside: {error}; nothing {what}{hint}", file=sys.stderr)
+        streams.say(f"{error}; nothing {what}{hint}")
         status, is_whole = EXIT_FAILED, False
     except KeyboardInterrupt:
         # What was measured until then is shown.
@@ -263,6 +134,230 @@ def _clean_up(trials: CommandTrials) -> bool:
     try:
         trials.clean_up()
     except RingsideError as error:
-        print(f"ringside: {error}", file=sys.stderr)
+        streams.say(str(error))
         return False
     return True
+
+
+def _form(settings: VsSettings) -> _Form:
+    """What goes to stdout. Raises UsageError where several things would mix there."""
+    if settings.as_json and settings.as_markdown:
+        raise UsageError(
+            "--json and --markdown exclude each other: --export-markdown FILE writes both at once"
+        )
+    kind: Literal["json", "markdown", "text"] = (
+        "json" if settings.as_json else "markdown" if settings.as_markdown else "text"
+    )
+    to_stdout = [f"--export-{name} -" for name, file in settings.exports.items() if file == "-"]
+    if settings.show_output and settings.output:
+        raise UsageError("--show-output and --output exclude each other: --output=inherit is the same")
+    data = [*([f"--{kind}"] if kind != "text" else []), *to_stdout]
+    if data and (settings.show_output or "inherit" in settings.output):
+        raise UsageError(f"{data[0]} and what the commands print would mix on stdout: export to a file")
+    if len(data) > 1:
+        raise UsageError(f"{data[0]} and {data[1]} would mix on stdout: export to files")
+    # Only the export is on stdout then, so that a pipe gets it alone.
+    unit = TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None
+    is_silent = settings.style == "none" or bool(to_stdout)
+    return _Form(kind, is_silent, settings.style, settings.sort, unit)
+
+
+def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
+    """The levels of each parameter. Raises UsageError."""
+    from ringside.measure import scans
+
+    factors: dict[str, tuple[Level, ...]] = {}
+    if settings.scan and settings.lists:
+        raise UsageError("-P and -L exclude each other: list the numbers with -L")
+    if settings.step and not settings.scan:
+        raise UsageError("-D is the step of -P: add -P VAR MIN MAX")
+    if settings.scan:
+        name, least, most = settings.scan
+        scans.check_parameter(name, factors)
+        factors[name] = scans.scanned_levels(least, most, settings.step)
+    for name, values in settings.lists:
+        scans.check_parameter(name, factors)
+        factors[name] = scans.listed_levels(values)
+    return factors
+
+
+def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, ...]:
+    """The commands with what surrounds them, the reference first. Raises UsageError."""
+    from ringside.measure.commands import Hooks, parse_commands, split_shell
+    from ringside.measure.outputs import INHERIT, check_output
+
+    if settings.shell and settings.no_shell:
+        raise UsageError("-N and --shell exclude each other")
+    if not settings.texts:
+        raise UsageError("name a command, or several, each quoted as one argument: ringside vs 'sleep 0.1'")
+    if settings.reference_name and not settings.reference:
+        raise UsageError("--reference-name is the name of --reference: add --reference CMD")
+    texts, names = list(settings.texts), list(settings.names)
+    if len(names) > len(texts):
+        named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
+        raise UsageError(f"{named}: at most one -n for each")
+    if settings.reference is not None:
+        # The other commands keep their letters.
+        names += string.ascii_uppercase[len(names) : len(texts)]
+        texts.insert(0, settings.reference)
+        names.insert(0, settings.reference_name or "reference")
+    return parse_commands(
+        texts,
+        names,
+        Hooks(settings.setup, settings.prepare, settings.conclude, settings.cleanup),
+        split_shell(settings.shell) if settings.shell else None,
+        points=points,
+        outputs=[INHERIT] if settings.show_output else [check_output(each) for each in settings.output],
+        is_literal=settings.no_shell or settings.shell == "none",
+    )
+
+
+def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...]]) -> None:
+    """A parameter in no command is allowed, as in hyperfine, but is more often a typing error."""
+    hooks = (settings.setup, *settings.prepare, *settings.conclude, settings.cleanup, *settings.names)
+    everything = "\n".join([*settings.texts, *(text for text in hooks if text)])
+    for name in factors:
+        if f"{{{name}}}" not in everything:
+            streams.say(f"{{{name}}} occurs in no command: every level does the same")
+
+
+def _execution(settings: VsSettings) -> ExecutionOptions:
+    """How each command is executed. Raises UsageError."""
+    from ringside.measure import host, surroundings
+    from ringside.measure.command_trials import ExecutionOptions
+    from ringside.measure.commands import readable
+
+    environment, left_out = surroundings.environment()
+    environment.pop("RINGSIDE_PADDING", None)
+    for name in left_out:
+        streams.say(f"the variable {one_line(name, 60)} is not UTF-8: the commands do not get it")
+    return ExecutionOptions(
+        folder=Path.cwd(),
+        environment=environment,
+        warmups=settings.warmup,
+        timeout_s=settings.timeout_s,
+        memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE),
+        input=readable(Path(settings.stdin)) if settings.stdin not in (None, "null") else None,
+        cpus=_usable(settings.cpus or ()),
+        ignored=_ignored(settings.ignore_failure),
+    )
+
+
+def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
+    if text is None or text in _ALL:
+        return frozenset() if text is None else "all"
+    try:
+        statuses = frozenset(int(each) for each in text.split(","))
+    except ValueError:
+        statuses = frozenset({-1})
+    if not all(0 <= status <= 255 for status in statuses):
+        raise UsageError(f"--ignore-failure={text}: write exit statuses as 1 or 1,2, or leave the value out")
+    return statuses
+
+
+def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
+    """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
+    command alone has no goal, and a time of its own."""
+    from ringside.measure.stopping import StoppingRule
+    from ringside.stats.sequential import FIRST_LOOK
+
+    others = (settings.blocks, settings.min_runs, settings.until, settings.time_s)
+    if settings.runs is not None:
+        if any(value is not None for value in others):
+            raise UsageError(
+                "--runs is exactly so many: leave out --min-runs, --max-runs, --until and --time"
+            )
+        return StoppingRule(max_blocks=settings.runs)
+    if settings.min_runs and settings.blocks and settings.min_runs > settings.blocks:
+        raise UsageError(f"--min-runs {settings.min_runs} is more than --max-runs {settings.blocks}")
+    if settings.until == "end" and not (settings.blocks or settings.time_s):
+        raise UsageError("--until end: say which end, with --blocks or --time")
+    if is_alone and isinstance(settings.until, float):
+        raise UsageError("--until narrows the ratio of two commands: a command alone has --runs or --time")
+    goal = settings.until or "decided"
+    default_s = _ALONE_S * points if is_alone else _TIME_S
+    # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
+    is_timed = settings.time_s is None and (is_alone or not settings.blocks)
+    least = _ALONE_BLOCKS if is_alone and settings.time_s is None else FIRST_LOOK
+    return StoppingRule(
+        max_blocks=settings.blocks or MAX_BLOCKS,
+        decided=goal == "decided" and not is_alone,
+        until=goal if isinstance(goal, float) else None,
+        min_blocks=settings.min_runs or 1,
+        time_s=None
+        if settings.until == "end" and settings.time_s is None
+        else default_s
+        if is_timed
+        else settings.time_s,
+        min_timed_blocks=settings.min_runs or least if is_alone else max(FIRST_LOOK, settings.min_runs or 1),
+    )
+
+
+def _facts(settings: VsSettings, rule: StoppingRule, execution: ExecutionOptions, run: Run) -> dict[str, Any]:
+    """How it was measured, for the JSON document."""
+    return {
+        "seed": run.seed,
+        "blocks": settings.runs or settings.blocks,
+        "until": "end" if settings.runs else settings.until or "decided",
+        "margin": settings.margin,
+        "time_s": rule.time_s,
+        "warmups": execution.warmups,
+        "cpus": list(execution.cpus),
+        "host": dict(run.host),
+    }
+
+
+def _usable(cpus: Sequence[int]) -> tuple[int, ...]:
+    usable = os.sched_getaffinity(0)
+    missing = [str(cpu) for cpu in cpus if cpu not in usable]
+    if missing:
+        listed = ", ".join(map(str, sorted(usable)))
+        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
+    return tuple(cpus)
+
+
+def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
+    """The file of each export, None for stdout; a file that cannot be written is an error before anything is
+    measured. Raises UsageError."""
+    files: dict[str, Path | None] = {}
+    for kind, name in exports.items():
+        files[kind] = None if name == _STDOUT else Path(name)
+        if path := files[kind]:
+            try:
+                path.open("ab").close()
+            except OSError as error:
+                raise UsageError(f"--export-{kind} {name}: {error.strerror}") from error
+    return files
+
+
+def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
+    """Write verdicts and figures to stdout."""
+    from ringside.cli import context
+    from ringside.render import documents, paired
+
+    run = analysis.run
+    blocks = count(analysis.blocks_done, "block")
+    order = "in random order, " if len(analysis.cells) > 1 else ""
+    how = f"{blocks} {order}seed {run.seed}; run {run.id}" if order else f"{blocks}; run {run.id}"
+    if form.silent:
+        return
+    with time_unit(form.unit):
+        if form.kind == "json":
+            sys.stdout.write(documents.as_json(paired.vs_document(analysis, facts)))
+        elif form.kind == "markdown":
+            sys.stdout.write(paired.as_markdown(analysis, how, form.order))
+        else:
+            paired.show(analysis, how, context.out(colours=_COLOURS.get(form.style)), form.order)
+
+
+def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form) -> None:
+    """Write each export to its file."""
+    from ringside.render.exports import hyperfine
+
+    for kind, path in files.items():
+        with time_unit(form.unit):
+            text = hyperfine.FORMATS[kind](analysis, form.order)
+        if path is None:
+            sys.stdout.write(text)
+        else:
+            path.write_text(text, encoding="utf-8")

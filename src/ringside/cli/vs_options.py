@@ -1,254 +1,413 @@
-"""What the options of `ringside vs` ask for: commands and their parameters, how they are executed, when the
-run ends, and what is written."""
+"""The options of `ringside vs`, each with what hyperfine calls it, and how its words are read: options whose
+value is part of the same word take no command for a value. `python -m ringside.cli.vs_options` prints the
+table for users of hyperfine in docs/COMMANDS.md."""
 
 from __future__ import annotations
 
 import os
-import string
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ringside.errors import UsageError
+import click
+
+from ringside.cli import params
+from ringside.cli.options import COMMON, Command, declared, help_records, option
 from ringside.model.design import DEFAULT_MARGIN
-from ringside.text import one_line
 
 if TYPE_CHECKING:
-    from ringside.cli.vs_output import Form
-    from ringside.measure.command_trials import ExecutionOptions
-    from ringside.measure.commands import Command
-    from ringside.measure.stopping import StoppingRule
-    from ringside.model.design import Goal, Level, Point
-    from ringside.model.results import Run
+    from ringside.model.design import Goal
 
 MAX_BLOCKS = 100_000
-UNITS = {"second": "s", "millisecond": "ms", "microsecond": "µs", "s": "s", "ms": "ms", "us": "µs"}
-_TIME_S = 30.0
-_MEMORY_SHARE = 0.9
-# A command alone, as hyperfine does: there is no verdict that could end it.
-_ALONE_BLOCKS, _ALONE_S = 10, 3.0
-_ALL = ("all-non-zero", "")
+# As hyperfine names them, then as `load` does.
+UNITS = {"second": "s", "millisecond": "ms", "microsecond": "us"} | {
+    symbol: symbol for symbol in ("s", "ms", "us")
+}
+_RUNS = click.IntRange(1, MAX_BLOCKS)
+
+_COMMANDS = "Commands"
+_PARAMETERS = "Parameters"
+_HOW_OFTEN = "How often"
+_OUTPUT = "Output"
+
+_PAIRS = "the same; ratios are those of pairs, with their intervals"
 
 
 @dataclass(frozen=True, slots=True)
-class VsOptions:
-    """What the command line says, by the names of the options."""
+class Hyperfine:
+    """An option of hyperfine, as its help names it, and what holds in `vs`. `answer`: the one line for a user
+    of an option that `vs` does not have."""
+
+    name: str
+    here: str = "the same"
+    answer: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The ways to write it: `-w`, `--warmup`."""
+        return tuple(word.split()[0] for word in self.name.split(", "))
+
+
+# Options of hyperfine 1.20 that are none of `vs`, the two that its help does not show last.
+_OTHERS = (
+    Hyperfine("-h, --help", "common options; `vs --help all` has all of them"),
+    Hyperfine("-V, --version", "`ringside --version`", "the version is printed by `ringside --version`"),
+    Hyperfine(
+        "--min-benchmarking-time SEC",
+        "not there; `--time` limits the time, `--min-runs` gives a least number",
+        "`--time 10s` limits the time and `--min-runs N` gives a least number of executions",
+    ),
+    Hyperfine(
+        "--debug-mode",
+        "not there; nothing is measured but real executions",
+        "there is no mode without real executions; `--runs 1` executes each command once",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VsSettings:
+    """The command line of `ringside vs`; None where an option was left out. Durations in seconds."""
 
     texts: tuple[str, ...]
-    names: tuple[str, ...] = ()
-    warmup: int = 1
-    prepare: tuple[str, ...] = ()
-    runs: int | None = None
-    time_s: float | None = None
-    shell: str | None = None
-    no_shell: bool = False
-    ignore_failure: str | None = None
-    scan: tuple[str, str, str] | None = None
-    step: str | None = None
-    lists: tuple[tuple[str, str], ...] = ()
-    show_output: bool = False
-    output: tuple[str, ...] = ()
-    as_json: bool = False
-    as_markdown: bool = False
-    exports: Mapping[str, str] = field(default_factory=dict)
-    reference: str | None = None
-    reference_name: str | None = None
-    stdin: str | None = None
-    setup: str | None = None
-    conclude: tuple[str, ...] = ()
-    cleanup: str | None = None
-    timeout_s: float = 300.0
-    cpus: tuple[int, ...] | None = None
-    min_runs: int | None = None
-    blocks: int | None = None
-    until: Goal | None = None
-    margin: float = DEFAULT_MARGIN
-    seed: int | None = None
-    style: str = "auto"
-    sort: str = "auto"
-    time_unit: str | None = None
-    store: str | None = None
-
-
-def form(options: VsOptions) -> Form:
-    """What goes to stdout. Raises UsageError where several things would mix there."""
-    from ringside.cli.vs_output import Form
-
-    if options.as_json and options.as_markdown:
-        raise UsageError(
-            "--json and --markdown exclude each other: --export-markdown FILE writes both at once"
-        )
-    kind: Literal["json", "markdown", "text"] = (
-        "json" if options.as_json else "markdown" if options.as_markdown else "text"
+    names: tuple[str, ...] = option(
+        COMMON,
+        "-n, --command-name, --name NAME",
+        "Instead of A, B, …, in order.",
+        multiple=True,
+        shown="-n, --command-name NAME",
+        notes=Hyperfine(
+            "-n, --command-name NAME",
+            "names stand for commands in the order of the commands, also where there are parameters: tables "
+            "and exports add those. Without a name commands are A, B, …",
+        ),
     )
-    to_stdout = [f"--export-{name} -" for name, file in options.exports.items() if file == "-"]
-    if options.show_output and options.output:
-        raise UsageError("--show-output and --output exclude each other: --output=inherit is the same")
-    data = [*([f"--{kind}"] if kind != "text" else []), *to_stdout]
-    if data and (options.show_output or "inherit" in options.output):
-        raise UsageError(f"{data[0]} and what the commands print would mix on stdout: export to a file")
-    if len(data) > 1:
-        raise UsageError(f"{data[0]} and {data[1]} would mix on stdout: export to files")
-    # Only the export is on stdout then, so that a pipe gets it alone.
-    is_silent = options.style == "none" or bool(to_stdout)
-    return Form(kind, is_silent, options.style, options.sort, UNITS.get(options.time_unit or ""))
-
-
-def factors(options: VsOptions) -> dict[str, tuple[Level, ...]]:
-    """The levels of each parameter. Raises UsageError."""
-    from ringside.measure import scans
-
-    factors: dict[str, tuple[Level, ...]] = {}
-    if options.scan and options.lists:
-        raise UsageError("-P and -L exclude each other: list the numbers with -L")
-    if options.step and not options.scan:
-        raise UsageError("-D is the step of -P: add -P VAR MIN MAX")
-    if options.scan:
-        name, least, most = options.scan
-        scans.check_parameter(name, factors)
-        factors[name] = scans.scanned_levels(least, most, options.step)
-    for name, values in options.lists:
-        scans.check_parameter(name, factors)
-        factors[name] = scans.listed_levels(values)
-    return factors
-
-
-def commands(options: VsOptions, points: Sequence[Point]) -> tuple[Command, ...]:
-    """The commands with what surrounds them, the reference first. Raises UsageError."""
-    from ringside.measure.commands import Hooks, parse_commands, split_shell
-    from ringside.measure.outputs import INHERIT, check_output
-    from ringside.units import count
-
-    if options.shell and options.no_shell:
-        raise UsageError("-N and --shell exclude each other")
-    if not options.texts:
-        raise UsageError("name a command, or several, each quoted as one argument: ringside vs 'sleep 0.1'")
-    if options.reference_name and not options.reference:
-        raise UsageError("--reference-name is the name of --reference: add --reference CMD")
-    texts, names = list(options.texts), list(options.names)
-    if len(names) > len(texts):
-        named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
-        raise UsageError(f"{named}: at most one -n for each")
-    if options.reference is not None:
-        # The other commands keep their letters.
-        names += string.ascii_uppercase[len(names) : len(texts)]
-        texts.insert(0, options.reference)
-        names.insert(0, options.reference_name or "reference")
-    return parse_commands(
-        texts,
-        names,
-        Hooks(options.setup, options.prepare, options.conclude, options.cleanup),
-        split_shell(options.shell) if options.shell else None,
-        points=points,
-        outputs=[INHERIT] if options.show_output else [check_output(each) for each in options.output],
-        is_literal=options.no_shell or options.shell == "none",
+    warmup: int = option(
+        COMMON,
+        "-w, --warmup N",
+        "Untimed executions first [1].",
+        type=click.IntRange(0, 1000),
+        default=1,
+        notes=Hyperfine("-w, --warmup NUM", "the same; default: 1 instead of 0"),
     )
-
-
-def warn_of_unused(options: VsOptions, factors: Mapping[str, tuple[Level, ...]]) -> None:
-    """A parameter in no command is allowed, as in hyperfine, but is more often a typing error."""
-    hooks = (options.setup, *options.prepare, *options.conclude, options.cleanup, *options.names)
-    everything = "\n".join([*options.texts, *(text for text in hooks if text)])
-    for name in factors:
-        if f"{{{name}}}" not in everything:
-            print(f"ringside: {{{name}}} occurs in no command: every level does the same", file=sys.stderr)
-
-
-def execution(options: VsOptions) -> ExecutionOptions:
-    """How each command is executed. Raises UsageError."""
-    from ringside.measure import host, surroundings
-    from ringside.measure.command_trials import ExecutionOptions
-    from ringside.measure.commands import readable
-
-    environment, left_out = surroundings.environment()
-    environment.pop("RINGSIDE_PADDING", None)
-    for name in left_out:
-        print(
-            f"ringside: the variable {one_line(name, 60)} is not UTF-8: the commands do not get it",
-            file=sys.stderr,
-        )
-    return ExecutionOptions(
-        folder=Path.cwd(),
-        environment=environment,
-        warmups=options.warmup,
-        timeout_s=options.timeout_s,
-        memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE),
-        input=readable(Path(options.stdin)) if options.stdin not in (None, "null") else None,
-        cpus=_usable(options.cpus or ()),
-        ignored=_ignored(options.ignore_failure),
+    prepare: tuple[str, ...] = option(
+        COMMON,
+        "-p, --prepare CMD",
+        "Run before each execution, untimed.",
+        multiple=True,
+        notes=Hyperfine("-p, --prepare CMD", "the same; before warm-ups too"),
     )
-
-
-def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
-    if text is None or text in _ALL:
-        return frozenset() if text is None else "all"
-    try:
-        statuses = frozenset(int(each) for each in text.split(","))
-    except ValueError:
-        statuses = frozenset({-1})
-    if not all(0 <= status <= 255 for status in statuses):
-        raise UsageError(f"--ignore-failure={text}: write exit statuses as 1 or 1,2, or leave the value out")
-    return statuses
-
-
-def rule(options: VsOptions, *, is_alone: bool, points: int) -> StoppingRule:
-    """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
-    command alone has no goal, and a time of its own."""
-    from ringside.measure.stopping import StoppingRule
-    from ringside.stats.sequential import FIRST_LOOK
-
-    others = (options.blocks, options.min_runs, options.until, options.time_s)
-    if options.runs is not None:
-        if any(value is not None for value in others):
-            raise UsageError(
-                "--runs is exactly so many: leave out --min-runs, --max-runs, --until and --time"
-            )
-        return StoppingRule(max_blocks=options.runs)
-    if options.min_runs and options.blocks and options.min_runs > options.blocks:
-        raise UsageError(f"--min-runs {options.min_runs} is more than --max-runs {options.blocks}")
-    if options.until == "end" and not (options.blocks or options.time_s):
-        raise UsageError("--until end: say which end, with --blocks or --time")
-    if is_alone and isinstance(options.until, float):
-        raise UsageError("--until narrows the ratio of two commands: a command alone has --runs or --time")
-    goal = options.until or "decided"
-    default_s = _ALONE_S * points if is_alone else _TIME_S
-    # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
-    is_timed = options.time_s is None and (is_alone or not options.blocks)
-    least = _ALONE_BLOCKS if is_alone and options.time_s is None else FIRST_LOOK
-    return StoppingRule(
-        max_blocks=options.blocks or MAX_BLOCKS,
-        decided=goal == "decided" and not is_alone,
-        until=goal if isinstance(goal, float) else None,
-        min_blocks=options.min_runs or 1,
-        time_s=None
-        if options.until == "end" and options.time_s is None
-        else default_s
-        if is_timed
-        else options.time_s,
-        min_timed_blocks=options.min_runs or least if is_alone else max(FIRST_LOOK, options.min_runs or 1),
+    runs: int | None = option(
+        COMMON,
+        "-r, --runs N",
+        "Exactly N executions of each command.",
+        type=_RUNS,
+        notes=Hyperfine("-r, --runs NUM", "the same: `--blocks NUM --until end`"),
     )
+    time_s: float | None = option(
+        COMMON, "--time 1m", "Time limit [30s, at least 7 blocks].", type=params.duration
+    )
+    shell: str | None = option(
+        COMMON,
+        "--shell SHELL",
+        "Run commands through it [sh].",
+        shown="-S, --shell[=SHELL]",
+        notes=Hyperfine(
+            "-S, --shell SHELL",
+            "`--shell=SHELL`, with `none` and `default` too. `-S` and `--shell` alone mean `sh`, and never "
+            "take the next word. Without either, commands are executed without a shell, and the time of the "
+            "shell's start is not subtracted",
+        ),
+    )
+    ignore_failure: str | None = option(
+        COMMON,
+        "--ignore-failure CODES",
+        "Include failed executions.",
+        shown="-i, --ignore-failure[=1,2]",
+        notes=Hyperfine("-i, --ignore-failure[=MODE]"),
+    )
+    scan: tuple[str, str, str] | None = option(
+        COMMON,
+        "-P, --parameter-scan VAR MIN MAX",
+        "Numbers for {VAR} in commands; -D is the step.",
+        nargs=3,
+        shown="-P VAR MIN MAX",
+        notes=Hyperfine("-P, --parameter-scan VAR MIN MAX"),
+    )
+    lists: tuple[tuple[str, str], ...] = option(
+        COMMON,
+        "-L, --parameter-list VAR A,B,…",
+        "Values for {VAR} in commands.",
+        nargs=2,
+        multiple=True,
+        shown="-L VAR A,B,…",
+        notes=Hyperfine("-L, --parameter-list VAR VALUES"),
+    )
+    show_output: bool = option(
+        COMMON,
+        "--show-output",
+        "Show what the commands print.",
+        is_flag=True,
+        notes=Hyperfine("--show-output", "the same, through a pipe: programs see no terminal"),
+    )
+    as_json: bool = option(COMMON, "--json", "One JSON document with every time.", is_flag=True)
+    export_json: str | None = option(
+        COMMON,
+        "--export-json FILE",
+        "Times in hyperfine's layout.",
+        notes=Hyperfine(
+            "--export-json FILE",
+            "the same: hyperfine's layout and keys. `--json` is another document, with every figure",
+        ),
+    )
+    reference: str | None = option(
+        _COMMANDS,
+        "--reference CMD",
+        "The baseline, in place of the first command.",
+        notes=Hyperfine(
+            "--reference CMD",
+            "the same; it is executed in every block, with parameters at every point. Without it ratios are "
+            "over the first command, not over the fastest",
+        ),
+    )
+    reference_name: str | None = option(
+        _COMMANDS,
+        "--reference-name NAME",
+        "The name of --reference.",
+        notes=Hyperfine("--reference-name CMD"),
+    )
+    no_shell: bool = option(
+        _COMMANDS,
+        "-N",
+        "Without a shell (default), whatever it looks like.",
+        is_flag=True,
+        notes=Hyperfine(
+            "-N", "the same; the default. Given, it also allows words like `&&` as arguments of the program"
+        ),
+    )
+    stdin: str | None = option(
+        _COMMANDS,
+        "--input FILE",
+        "A file that each command reads as stdin.",
+        notes=Hyperfine("--input WHERE"),
+    )
+    output: tuple[str, ...] = option(
+        _COMMANDS,
+        "--output WHERE",
+        "null, pipe (default: read and compared), inherit, or ./FILE.",
+        multiple=True,
+        notes=Hyperfine(
+            "--output WHERE", "the same; default: `pipe`, so that outputs can be compared, instead of `null`"
+        ),
+    )
+    setup: str | None = option(
+        _COMMANDS,
+        "-s, --setup CMD",
+        "Run once for each command, before all blocks.",
+        notes=Hyperfine(
+            "-s, --setup CMD",
+            "once for each command and combination of parameters, all of them before the first block, since "
+            "commands alternate: what one builds must not overwrite what another has built "
+            "(`--setup 'make CC={cc} O=build-{cc}'`)",
+        ),
+    )
+    conclude: tuple[str, ...] = option(
+        _COMMANDS,
+        "-C, --conclude CMD",
+        "Run after each execution, untimed.",
+        multiple=True,
+        notes=Hyperfine("-C, --conclude CMD", "the same; after a failed execution too"),
+    )
+    cleanup: str | None = option(
+        _COMMANDS,
+        "-c, --cleanup CMD",
+        "Run once for each command, at the end.",
+        notes=Hyperfine("-c, --cleanup CMD", "the same, after the last block; after a failure or Ctrl-C too"),
+    )
+    timeout_s: float = option(
+        _COMMANDS, "--timeout 5m", "Time limit of one execution [5m].", type=params.duration, default=300.0
+    )
+    cpus: tuple[int, ...] = option(
+        _COMMANDS, "--cpus LIST", "Pin the commands: 1 or 0,2-3.", type=params.cpus, default=()
+    )
+    step: str | None = option(
+        _PARAMETERS,
+        "-D, --parameter-step-size DELTA",
+        "The step of -P [1].",
+        notes=Hyperfine("-D, --parameter-step-size DELTA"),
+    )
+    min_runs: int | None = option(
+        _HOW_OFTEN,
+        "-m, --min-runs N",
+        "N blocks at least.",
+        type=_RUNS,
+        notes=Hyperfine(
+            "-m, --min-runs NUM",
+            "the same; default: 7 blocks for a comparison, 10 executions for a command alone",
+        ),
+    )
+    blocks: int | None = option(
+        _HOW_OFTEN,
+        "-M, --max-runs, --blocks N",
+        "N blocks at most.",
+        type=_RUNS,
+        notes=Hyperfine("-M, --max-runs NUM", "the same; also `--blocks`"),
+    )
+    until: Goal | None = option(_HOW_OFTEN, "--until GOAL", params.UNTIL_HELP, type=params.goal)
+    margin: float = option(
+        _HOW_OFTEN,
+        "--margin 5%",
+        f"{params.MARGIN_HELP} [default: 5%].",
+        type=params.margin,
+        default=DEFAULT_MARGIN,
+    )
+    seed: int | None = option(
+        _HOW_OFTEN, "--seed N", "Seed of the random orders [default: a new one].", type=params.SEED
+    )
+    as_markdown: bool = option(_OUTPUT, "--markdown", "Markdown.", is_flag=True)
+    export_csv: str | None = option(
+        _OUTPUT,
+        "--export-csv FILE",
+        "Means, medians and ranges as CSV.",
+        notes=Hyperfine("--export-csv FILE"),
+    )
+    export_markdown: str | None = option(
+        _OUTPUT,
+        "--export-markdown FILE",
+        "A table in Markdown.",
+        notes=Hyperfine("--export-markdown FILE", _PAIRS),
+    )
+    export_asciidoc: str | None = option(
+        _OUTPUT,
+        "--export-asciidoc FILE",
+        "A table in AsciiDoc.",
+        notes=Hyperfine("--export-asciidoc FILE", _PAIRS),
+    )
+    export_orgmode: str | None = option(
+        _OUTPUT,
+        "--export-orgmode FILE",
+        "A table for Emacs org-mode.",
+        notes=Hyperfine("--export-orgmode FILE", _PAIRS),
+    )
+    sort: str = option(
+        _OUTPUT,
+        "--sort ORDER",
+        "auto (best first), command, or mean-time.",
+        type=click.Choice(["auto", "command", "mean-time"]),
+        default="auto",
+        notes=Hyperfine(
+            "--sort METHOD",
+            "the same; `auto` has the best median first in tables, and the order of the commands in exports",
+        ),
+    )
+    time_unit: str | None = option(
+        _OUTPUT,
+        "-u, --time-unit UNIT",
+        "millisecond, second, or microsecond.",
+        type=click.Choice(list(UNITS)),
+        notes=Hyperfine("-u, --time-unit UNIT", "the same; also `s`, `ms`, `us`"),
+    )
+    style: str = option(
+        _OUTPUT,
+        "--style STYLE",
+        "nocolor, color, or none: only exports.",
+        type=click.Choice(["auto", "basic", "full", "nocolor", "color", "none"]),
+        default="auto",
+        notes=Hyperfine("--style TYPE"),
+    )
+    store: str | None = option(_OUTPUT, "--store PATH|URL", "The store.")
+
+    @property
+    def exports(self) -> dict[str, str]:
+        """The file of each export that is asked for, by its format."""
+        formats = ("json", "csv", "markdown", "asciidoc", "orgmode")
+        return {name: file for name in formats if (file := getattr(self, f"export_{name}"))}
 
 
-def facts(options: VsOptions, rule: StoppingRule, execution: ExecutionOptions, run: Run) -> dict[str, Any]:
-    """How it was measured, for the JSON document."""
-    return {
-        "seed": run.seed,
-        "blocks": options.runs or options.blocks,
-        "until": "end" if options.runs else options.until or "decided",
-        "margin": options.margin,
-        "time_s": rule.time_s,
-        "warmups": execution.warmups,
-        "cpus": list(execution.cpus),
-        "host": dict(run.host),
-    }
+HYPERFINE = (*(notes for _, _, notes in declared(VsSettings) if notes), *_OTHERS)
 
 
-def _usable(cpus: Sequence[int]) -> tuple[int, ...]:
-    usable = os.sched_getaffinity(0)
-    missing = [str(cpu) for cpu in cpus if cpu not in usable]
-    if missing:
-        listed = ", ".join(map(str, sorted(usable)))
-        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
-    return tuple(cpus)
+def table() -> str:
+    """The table for users of hyperfine, of docs/COMMANDS.md."""
+    rows = [f"| `{flag.name}` | {flag.here} |" for flag in HYPERFINE]
+    return "\n".join(["| hyperfine | `ringside vs` |", "|---|---|", *rows])
+
+
+# A value for these stands behind `=`; what they mean without one.
+_ALONE = {"--shell": "default", "--ignore-failure": "all-non-zero"}
+_SHORT = {"-S": "--shell", "-i": "--ignore-failure"}
+_FLAGS = re.compile(r"-[SNi]{2,}")
+_SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh", "none", "default"}
+_MORE = "`ringside vs --help all` has all options; docs/COMMANDS.md compares them with hyperfine's."
+
+
+class VsCommand(Command):
+    """The command `vs`: its help shows the common options first."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        before = args[: args.index("--")] if "--" in args else args
+        if ("-h" in before or "--help" in before) and not ctx.resilient_parsing:
+            click.echo(self._help(ctx, before[-1] == "all"), color=ctx.color)
+            ctx.exit()
+        words = [*_with_values(before), *args[len(before) :]]
+        try:
+            return super().parse_args(ctx, words)
+        except click.NoSuchOption as error:
+            word = error.option_name.partition("=")[0]
+            for flag in HYPERFINE:
+                if flag.answer and word in flag.words:
+                    raise click.UsageError(
+                        f"{error.option_name} is hyperfine's: {flag.answer}", ctx
+                    ) from error
+            raise
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter, is_whole: bool = True
+    ) -> None:
+        for section, records in help_records(ctx, self.params).items():
+            if section == COMMON or is_whole:
+                with formatter.section(section):
+                    formatter.write_dl(records, col_max=34)
+        if not is_whole:
+            formatter.write_text(_MORE)
+
+    def _help(self, ctx: click.Context, is_whole: bool) -> str:
+        # No wider than a terminal of the usual width.
+        formatter = click.HelpFormatter(width=80, max_width=80)
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter, is_whole)
+        return formatter.getvalue().rstrip("\n")
+
+
+def _with_values(args: Sequence[str]) -> list[str]:
+    """The words with a value for each option that may lack one. Raises UsageError where the next word looks
+    like its value."""
+    words: list[str] = []
+    args = [part for word in args for part in _apart(word)]
+    for place, word in enumerate(args):
+        name, equals, value = word.partition("=")
+        name = _SHORT.get(name, name)
+        if name == "--shell" and not equals and place + 1 < len(args):
+            program = os.path.basename(args[place + 1].partition(" ")[0])
+            if program in _SHELLS:
+                raise click.UsageError(
+                    f"write --shell='{args[place + 1]}': {word} alone means sh and takes no value"
+                )
+        if name in _ALONE:
+            words.append(f"{name}={value if equals else _ALONE[name]}")
+        else:
+            words.append(word)
+    return words
+
+
+def _apart(word: str) -> list[str]:
+    """`-Si` as `-S`, `-i`; `-Sbash` as `--shell=bash`."""
+    if _FLAGS.fullmatch(word):
+        return [f"-{letter}" for letter in word[1:]]
+    return [f"--shell={word[2:].lstrip('=')}"] if word.startswith("-S") and len(word) > 2 else [word]
+
+
+if __name__ == "__main__":
+    print(table())

@@ -1,2 +1,1 @@
-"""`ringside load`: options of the command line to a request, the engine's messages to figures. Nothing here
-starts the engine: the command does."""
+"""What `ringside load` is driven at, and what it shows. Nothing here starts the engine: the command does."""

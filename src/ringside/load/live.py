@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from ringside import units as numbers
-from ringside.load import bands, options
-from ringside.probe.protocol import EngineMessage, LoadPlan, Progress
+from ringside.load import bands
+from ringside.probe.protocol import EngineMessage, LoadPlan, Progress, Staircase
 from ringside.text import one_line
 
 _STYLES = ("", "blue", "cyan", "yellow", "bright_red")
@@ -27,12 +27,20 @@ _MIN_PROGRESS_S = 0.1
 _COLUMNS = 40
 
 
+def max_duration_s(plan: LoadPlan) -> float | None:
+    """How long the load lasts at the most, its drain apart; None where only a count ends it."""
+    ends = [] if plan.duration_s is None else [plan.duration_s]
+    if isinstance(plan.pacing, Staircase):
+        ends.append(sum(step.duration_s for step in plan.pacing.steps))
+    return min(ends, default=None)
+
+
 def progress_interval_s(plan: LoadPlan) -> float:
     """How often the engine is to report the progress of a load."""
-    max_duration_s = options.max_duration_s(plan)
-    if max_duration_s is None:
+    duration_s = max_duration_s(plan)
+    if duration_s is None:
         return _PROGRESS_S
-    return min(_PROGRESS_S, max(_MIN_PROGRESS_S, max_duration_s / _COLUMNS))
+    return min(_PROGRESS_S, max(_MIN_PROGRESS_S, duration_s / _COLUMNS))
 
 
 class View:
@@ -163,7 +171,7 @@ class Screen:
         """Show another load from now on."""
         self._view = View(
             title,
-            total_s=options.max_duration_s(plan),
+            total_s=max_duration_s(plan),
             requests=plan.requests,
             streams=plan.protocol == "stream",
             column_s=progress_interval_s(plan),

@@ -12,7 +12,6 @@ from ringside import units as numbers
 from ringside.load import bands
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
-from ringside.load.time_units import MILLISECONDS, TimeUnit
 from ringside.probe.protocol import (
     ClosedLoop,
     EngineWarning,
@@ -26,7 +25,7 @@ from ringside.render import terminal
 from ringside.render.bars import bar
 from ringside.render.table import TableCell, TableData
 from ringside.text import one_line, sentences
-from ringside.units import significant
+from ringside.units import MILLISECONDS, TimeUnit, significant
 from ringside.workloads.target.measurement import errors_text
 
 CLOSED_LOOP = (

@@ -6,6 +6,7 @@ import ipaddress
 import math
 import re
 import socket
+import time
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,8 @@ _HTTPS_PORT = 443
 _MAX_TARGETS = 100
 # How long an address may take to answer where there are several.
 _CONNECT_S = 1.0
+# Between two looks whether a target accepts connections.
+_PAUSE_S = 0.05
 # What stands for itself in path and query (RFC 3986, and the braces of `{id}`); all else is sent as %XX.
 _SAFE = "/?:@!$&'()*+,;=%-._~{}[]|"
 
@@ -219,3 +222,22 @@ def accepts(address: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def wait(target: Target, limit_s: float) -> bool:
+    """Wait until an address of the target accepts a connection; False where none did within the limit. A name
+    without an address may get one meanwhile. Raises UsageError where it has none at the end."""
+    end = time.monotonic() + limit_s
+    while True:
+        left_s = end - time.monotonic()
+        try:
+            addresses = resolve(target)
+        except UsageError:
+            if left_s <= 0:
+                raise
+            addresses = []
+        if any(accepts(address) for address in addresses):
+            return True
+        if left_s <= 0:
+            return False
+        time.sleep(min(_PAUSE_S, left_s))

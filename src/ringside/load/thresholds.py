@@ -11,7 +11,6 @@ from typing import Any
 
 from ringside import units as numbers
 from ringside.load.result import LoadResult
-from ringside.load.time_units import UNITS
 from ringside.stats.samples import Histogram
 from ringside.text import one_line
 
@@ -20,7 +19,7 @@ _WORDS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
 _CONDITION = re.compile(r"\s*(?P<figure>[^<>=\s]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[^<>=]*?)\s*")
 _PERCENTILE = re.compile(r"p([5-9]\d(?:\.\d{1,2})?)")
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>.*)")
-_NS = {symbol: unit.ns for symbol, unit in UNITS.items()} | {"µs": UNITS["us"].ns}
+_NS = {name: unit.ns for unit in numbers.TIME_UNITS.values() for name in (unit.symbol, unit.name)}
 _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
 _KNOWN = (*_TIMES, "errors", "rate")
 # Percentiles that the engine itself computes; others come from the histogram's counts.

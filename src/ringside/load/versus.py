@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
-from ringside.load import options
+from ringside.load import summary
 from ringside.load.document import as_document
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
@@ -20,10 +20,11 @@ from ringside.measure.stopping import StoppingRule
 from ringside.measure.target_trials import POINT, LoadDriver, LoadObserver, TargetTrials
 from ringside.model.design import Experiment, Show
 from ringside.model.results import Run, Trial
-from ringside.probe.protocol import VERSION, LoadPlan, Staircase, Started
+from ringside.probe.protocol import VERSION, LoadPlan, PoissonRate, Staircase, Started
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.text import one_line
+from ringside.units import count, quantity
 from ringside.workloads.target import TARGET
 
 # A shorter run measures its own beginning more than the server.
@@ -44,8 +45,16 @@ def check(targets: Mapping[str, Target], plan: LoadPlan) -> None:
 
 
 def part(plan: LoadPlan, blocks: int, block: int) -> LoadPlan:
-    """The load of one block."""
-    return options.part(plan, blocks, block, _MIN_RUN_S)
+    """The load of one block, with a schedule of its own where that is random."""
+    schedule = plan.pacing
+    if isinstance(schedule, PoissonRate):
+        schedule = replace(schedule, seed=schedule.seed + block)
+    return replace(
+        plan,
+        pacing=schedule,
+        duration_s=None if plan.duration_s is None else max(_MIN_RUN_S, plan.duration_s / blocks),
+        requests=None if plan.requests is None else max(1, plan.requests // blocks),
+    )
 
 
 def begin(
@@ -149,3 +158,27 @@ def documents(analysis: RunAnalysis, targets: Mapping[str, Target], plan: LoadPl
 def with_addresses(plan: LoadPlan, addresses: list[str], progress_s: float | None) -> LoadPlan:
     """The plan of a load at these addresses, that reports its progress so often."""
     return replace(plan, addresses=tuple(addresses), progress_s=progress_s)
+
+
+def how(
+    analysis: RunAnalysis,
+    targets: Mapping[str, Target],
+    plans: Mapping[str, LoadPlan],
+    engines: Sequence[str],
+) -> str:
+    """The load of each block, the blocks, and the nodes of engines elsewhere, in one line."""
+    plan, blocks, done = plans["A"], analysis.experiment.blocks, analysis.blocks_done
+    parts, differs = [], plans["B"].http2 != plan.http2
+    if loads := results(analysis, plan):
+        first_part = part(plan, blocks, 0)
+        common = replace(first_part, http2=None) if differs else first_part
+        parts.append(f"{summary.how(targets['A'], common, loads[0][1])} each")
+    whole = count(blocks, "block") if done == blocks else f"{done} of {blocks} blocks"
+    parts.append(f"{whole} in random order, seed {analysis.run.seed}; run {analysis.run.id}")
+    if engines:
+        within = quantity(started_within_ns(analysis), "ns")
+        names = one_line(", ".join(engines), 200)
+        parts.append(f"engines on {names}, which started within {within} of each other")
+    if loads and differs:
+        parts.append(", ".join(f"{name}: {summary.version(plans[name])}" for name in targets))
+    return "; ".join(parts)

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ringside.cli import load_options, load_plan
+from ringside.cli.load_options import LoadSettings
 from ringside.errors import UsageError
-from ringside.load import options, target
+from ringside.load import target
 from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
@@ -23,20 +25,44 @@ from ringside.probe.protocol import (
     StreamMessages,
 )
 from tests.support import ROOT
+from tests.support.loads import load_plan as plan_of
 
 TARGETS = {
-    "http": target.parse("http://h:81/a?b"),
-    "stream": target.parse("stream+http://h/{id}"),
-    "tcp": target.parse("tcp://h:1"),
-    "ws": target.parse("wss://h:1/x"),
-    "stream+ws": target.parse("stream+ws://h:1/{id}"),
+    "http": "http://h:81/a?b",
+    "stream": "stream+http://h/{id}",
+    "tcp": "tcp://h:1",
+    "ws": "wss://h:1/x",
+    "stream+ws": "stream+ws://h:1/{id}",
 }
-POISSON = PoissonRate(5, 7)
-STAIRCASE = Staircase((StaircaseStep(1, 2), StaircaseStep(3, 4)))
+# A value for each option that is not for all kinds of targets.
+GIVEN: dict[str, dict[str, Any]] = {
+    "--rate": {"rate_per_s": 5},
+    "--burst": {"burst": 5},
+    "--tick": {"tick_s": 0.001},
+    "--ramp": {"ramp_per_s": 5},
+    "--requests": {"requests": 5},
+    "--method": {"method": "GET"},
+    "--header": {"headers": (("A", "b"),)},
+    "--line": {"line": ""},
+    "--framing": {"framing": "line"},
+    "--first": {"first": ""},
+    "--interval": {"interval_s": 1},
+    "--expect-status": {"expect_status": 200},
+    "--expect-body": {"expect_body": ""},
+    "--cacert": {"cacert": ROOT},
+    "--insecure": {"insecure": True},
+    "--streams": {"streams": 2},
+}
 
 
 def plan(protocol: str = "http", **changed: Any) -> LoadPlan:
-    return options.load_plan(TARGETS[protocol], **changed)
+    return plan_of(TARGETS[protocol], **changed)
+
+
+def check(protocol: str, *options: str) -> None:
+    given = {name: value for option in options for name, value in GIVEN[option].items()}
+    settings = LoadSettings(targets=(TARGETS[protocol],), connections=5, as_json=True, **given)
+    load_options.check(settings, target.parse(TARGETS[protocol]), None)
 
 
 @pytest.mark.parametrize(
@@ -57,11 +83,12 @@ def plan(protocol: str = "http", **changed: Any) -> LoadPlan:
         ("stream+ws", "--framing", "--framing is not for a stream of a WebSocket"),
         ("stream+ws", "--rate", "--ramp says how fast"),
         ("http", "--cacert", "--cacert is for TLS"),
+        ("http", "--streams", "--streams is for HTTP/2"),
     ],
 )
 def test_options_of_another_protocol(protocol: str, option: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        options.check_target(TARGETS[protocol], ["--connections", option])
+        check(protocol, option)
 
 
 @pytest.mark.parametrize("protocol", TARGETS)
@@ -73,8 +100,7 @@ def test_options_of_each_protocol(protocol: str) -> None:
         "ws": ["--rate", "--line", "--header", "--expect-body", "--insecure"],
         "stream+ws": ["--ramp", "--line", "--header", "--first"],
     }
-    chosen, is_secure = TARGETS[protocol], TARGETS[protocol].is_secure
-    options.check_target(chosen, [*suited[protocol], "--connections", "--json"], is_secure=is_secure)
+    check(protocol, *suited[protocol])
 
 
 @pytest.mark.parametrize(
@@ -90,57 +116,65 @@ def test_options_of_each_protocol(protocol: str) -> None:
 )
 def test_schedules_that_contradict_themselves(schedule: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        options.pacing(**schedule)
+        plan(**schedule)
 
 
 def test_the_tick_is_for_schedules_and_short() -> None:
-    assert plan(pacing=ConstantRate(5, 1), tick_s=0.000_25).tick_s == 0.000_25
+    assert plan(rate_per_s=5, tick_s=0.000_25).tick_s == 0.000_25
     assert plan().tick_s is None
     with pytest.raises(UsageError, match="--tick needs a schedule: add --rate N"):
         plan(tick_s=0.001)
     for tick_s in (0.000_001, 0.2):
         with pytest.raises(UsageError, match="--tick is out of range: from 10us to 100ms"):
-            plan(pacing=POISSON, tick_s=tick_s)
+            plan(rate_per_s=5, tick_s=tick_s)
 
 
 def test_schedules() -> None:
-    assert options.pacing(seed=7) == ClosedLoop()
-    assert options.pacing(rate_per_s=5) == ConstantRate(5, 1)
-    assert options.pacing(rate_per_s=5, burst=3) == ConstantRate(5, 3)
-    assert options.pacing(rate_per_s=5, poisson=True, seed=7) == POISSON
-    assert options.pacing(steps=((1, 2), (3, 4))) == STAIRCASE
+    assert plan().pacing == ClosedLoop()
+    assert plan(rate_per_s=5).pacing == ConstantRate(5, 1)
+    assert plan(rate_per_s=5, burst=3).pacing == ConstantRate(5, 3)
+    assert plan(rate_per_s=5, poisson=True, seed=7).pacing == PoissonRate(5, 7)
+    steps = (StaircaseStep(1, 2), StaircaseStep(3, 4))
+    assert plan(steps=((1, 2), (3, 4))).pacing == Staircase(steps)
+
+
+def test_a_seed_needs_something_random() -> None:
+    assert plan(seed=3, other_target=TARGETS["http"])
+    assert plan(seed=3, body=b"{random:1:9}")
+    with pytest.raises(UsageError, match="--seed is for --poisson"):
+        plan(seed=3)
 
 
 def test_what_a_reply_must_be() -> None:
-    assert options.expected_reply() == ExpectedReply()
-    assert options.expected_reply(status=201, body="a", contains="é") == ExpectedReply(201, "a", "Ã©")
-    assert options.expected_reply(pattern="[0-9]") == ExpectedReply(matches="[0-9]")
-    others: list[dict[str, Any]] = [{"body": ""}, {"contains": "x"}]
-    for other in others:
+    assert plan().expect == ExpectedReply()
+    expect = plan(expect_status=201, expect_body="a", expect_contains="é").expect
+    assert expect == ExpectedReply(201, "a", "Ã©")
+    assert plan(expect_pattern="[0-9]").expect == ExpectedReply(matches="[0-9]")
+    for other in ({"expect_body": ""}, {"expect_contains": "x"}):
         with pytest.raises(UsageError, match="--expect-pattern excludes the other two"):
-            options.expected_reply(pattern="x", **other)
-    assert len(options.expected_reply(contains="x" * (1 << 20)).contains or "") == 1 << 20
+            plan(expect_pattern="x", **other)
+    assert len(plan(expect_contains="x" * (1 << 20)).expect.contains or "") == 1 << 20
     with pytest.raises(UsageError, match="--expect-contains is longer than 1 MiB"):
-        options.expected_reply(contains="x" * (1 << 20) + "x")
+        plan(expect_contains="x" * (1 << 20) + "x")
 
 
 def test_what_the_messages_of_a_stream_must_be() -> None:
-    assert options.stream_messages() == StreamMessages()
-    assert options.stream_messages(
-        framing="line", first="Welcome: {id}", chunk="Chunk {k}", interval_s=2
-    ) == StreamMessages("line", "Welcome: {id}", "Chunk {k}", 2)
-    assert options.stream_messages(due_field="at ").due_field == "at "
+    assert plan("stream").stream == StreamMessages()
+    chosen = plan("stream", framing="line", first="Welcome: {id}", chunk="Chunk {k}", interval_s=2)
+    assert chosen.stream == StreamMessages("line", "Welcome: {id}", "Chunk {k}", 2)
+    assert plan("stream", due_field="at ").stream.due_field == "at "
+    assert plan("stream+ws").stream.framing == "message"
     with pytest.raises(UsageError, match="leave one out"):
-        options.stream_messages(interval_s=1, due_field="x")
+        plan("stream", interval_s=1, due_field="x")
     with pytest.raises(UsageError, match="--chunk has a character that cannot be printed"):
-        options.stream_messages(chunk="a\udcff")
+        plan("stream", chunk="a\udcff")
 
 
 def test_defaults() -> None:
     assert [plan(protocol).connections for protocol in TARGETS] == [64, 100, 64, 64, 100]
     assert plan().duration_s == 10
     assert plan(requests=5).duration_s is None
-    assert plan(pacing=STAIRCASE).duration_s is None
+    assert plan(steps=((1, 1),)).duration_s is None
     requests = [plan(**fields).request for fields in ({}, {"body": b"x"}, {"body": b"x", "method": "PUT"})]
     assert [request.method for request in requests if request] == ["GET", "POST", "PUT"]
     assert (plan().line, plan("tcp").line, plan("tcp", line="30").line) == (None, "1", "30")
@@ -154,31 +188,15 @@ def test_plans_that_cannot_be() -> None:
         plan("tcp", line="a\nb")
 
 
-def test_how_long_a_load_lasts_at_the_most() -> None:
-    assert options.max_duration_s(plan(pacing=STAIRCASE)) == 6
-    assert options.max_duration_s(plan(pacing=STAIRCASE, duration_s=3.0)) == 3
-    assert options.max_duration_s(plan(requests=5)) is None
-
-
-def test_parts_of_a_load() -> None:
-    whole = plan(pacing=POISSON, duration_s=10.0)
-    part = options.part(whole, 4, 3, 0.5)
-    assert (part.duration_s, part.pacing) == (2.5, PoissonRate(5, 10))
-    assert options.part(whole, 100, 0, 0.5).duration_s == 0.5
-    assert options.part(plan(requests=50), 10, 0, 0.5).requests == 5
-    assert options.part(plan(requests=5), 10, 0, 0.5).requests == 1
-    assert whole.pacing == POISSON
-
-
 def test_what_this_machine_cannot_do() -> None:
-    options.check_machine(plan(cpus=(0, 1)), [0, 1], 1024)
+    load_plan.check_machine(plan(cpus=(0, 1)), [0, 1], 1024)
     with pytest.raises(UsageError, match="CPU 2 cannot be used; usable here: 0, 1"):
-        options.check_machine(plan(cpus=(0, 1, 2)), [0, 1], 1024)
+        load_plan.check_machine(plan(cpus=(0, 1, 2)), [0, 1], 1024)
     with pytest.raises(
         UsageError, match=r"20,000 connections .* limit is 20,000 .* up to 19,932 connections fit"
     ):
-        options.check_machine(plan(connections=20_000), [0], 20_000)
-    options.check_machine(plan(connections=19_932), [0], 20_000)
+        load_plan.check_machine(plan(connections=20_000), [0], 20_000)
+    load_plan.check_machine(plan(connections=19_932), [0], 20_000)
 
 
 def sent(load: LoadPlan) -> dict[str, Any]:
@@ -191,10 +209,11 @@ def sent(load: LoadPlan) -> dict[str, Any]:
 
 def test_an_http_request() -> None:
     load = plan(
-        pacing=ConstantRate(10),
+        rate_per_s=10,
         headers=(("Accept", "ü"),),
         body="ü".encode(),
-        expect=ExpectedReply(201, contains="Ã©"),
+        expect_status=201,
+        expect_contains="é",
         cpus=(1,),
         close=True,
     )
@@ -220,16 +239,16 @@ def test_an_http_request() -> None:
 
 
 def test_a_host_on_the_command_line_replaces_the_targets_own() -> None:
-    assert plan(headers=[("hOST", "x")]).request == HttpRequest(target="/a?b", headers=(("hOST", "x"),))
+    assert plan(headers=(("hOST", "x"),)).request == HttpRequest(target="/a?b", headers=(("hOST", "x"),))
 
 
 def test_other_requests() -> None:
-    tcp = sent(plan("tcp", line="3ü", expect=ExpectedReply(equals="832040")))
+    tcp = sent(plan("tcp", line="3ü", expect_body="832040"))
     assert (tcp["line"], tcp["expect"]) == ("3Ã¼", {"equals": "832040"})
     assert "request" not in tcp
-    messages = StreamMessages(first="Welcome: {id}", chunk="Chunk {k} for {id}", interval_s=2)
-    stream = sent(plan("stream", stream=messages, ramp_per_s=50.0, timeout_s=3.0))
-    assert stream["stream"] == {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 2}
+    messages = {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 2}
+    stream = sent(plan("stream", ramp_per_s=50.0, timeout_s=3.0, **messages))
+    assert stream["stream"] == messages
     assert (stream["ramp_per_s"], stream["timeout_s"]) == (50, 3)
     assert stream["pacing"] == {"kind": "closed"}
     assert not stream.keys() & {"line", "requests"}

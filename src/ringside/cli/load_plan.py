@@ -1,0 +1,245 @@
+"""The plan for the probe that the options of `ringside load` ask for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import starmap
+
+from ringside.cli.load_options import LoadSettings
+from ringside.errors import UsageError
+from ringside.load import templates
+from ringside.load.target import Target
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    ExpectedReply,
+    Http2,
+    HttpRequest,
+    LoadPlan,
+    Pacing,
+    PoissonRate,
+    Staircase,
+    StaircaseStep,
+    StreamMessages,
+    Templates,
+    Tls,
+    WeightedTarget,
+)
+from ringside.text import one_line
+
+_DURATION_S = 10.0
+_CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
+_MAX_EXPECTED = 1 << 20
+# Of one engine, and the streams of all its connections, as probe/src/load/plan_check.rs has it.
+_MAX_CONNECTIONS = 1_000_000
+_MAX_STREAMS = 1_000_000
+# Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
+_TICK_S = (1e-5, 0.1)
+# What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
+OWN_DESCRIPTORS = 64
+DESCRIPTORS_PER_THREAD = 4
+
+
+def plan(
+    settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int] = (), seed: int = 0
+) -> LoadPlan:
+    """The plan for a target, or for several on one server with their weights; its addresses apart. Raises
+    UsageError."""
+    target = targets[0]
+    pacing = _pacing(settings, seed)
+    duration_s = settings.duration_s
+    if duration_s is None and settings.requests is None and not settings.steps:
+        duration_s = _DURATION_S
+    connections = settings.connections or _CONNECTIONS[target.protocol]
+    if settings.threads > connections:
+        raise UsageError(
+            f"--threads {settings.threads} is more than {connections} connections: each thread needs one"
+        )
+    request, line, placeholders = _texts(settings, targets, weights, seed)
+    load = LoadPlan(
+        protocol=target.protocol,
+        connections=connections,
+        threads=settings.threads,
+        cpus=settings.cpus,
+        io=settings.io,
+        http2=_http2(settings, target, connections),
+        tls=_tls(settings, target) if target.is_secure else None,
+        pacing=pacing,
+        tick_s=_tick_s(settings, pacing),
+        duration_s=duration_s,
+        requests=settings.requests,
+        ramp_per_s=settings.ramp_per_s,
+        timeout_s=settings.timeout_s,
+        request=request,
+        line=line,
+        templates=placeholders,
+        expect=_expected_reply(settings),
+        stream=_stream_messages(settings, target),
+    )
+    if settings.seed is not None and not (settings.poisson or settings.other_target or _uses_random(load)):
+        raise UsageError("--seed is for --poisson, {random:…} or --vs: leave it out")
+    return load
+
+
+def _pacing(settings: LoadSettings, seed: int) -> Pacing:
+    """When requests are due."""
+    rate_per_s, burst, poisson = settings.rate_per_s, settings.burst, settings.poisson
+    if settings.steps:
+        if rate_per_s or poisson or burst:
+            raise UsageError("--staircase has its own rates: leave out --rate, --burst and --poisson")
+        return Staircase(tuple(starmap(StaircaseStep, settings.steps)))
+    if rate_per_s is None:
+        for option, is_set in (("--burst", burst), ("--poisson", poisson)):
+            if is_set:
+                raise UsageError(f"{option} needs a rate: add --rate N")
+        return ClosedLoop()
+    if poisson and burst:
+        raise UsageError("--poisson and --burst both say when requests are due: leave one out")
+    return PoissonRate(rate_per_s, seed) if poisson else ConstantRate(rate_per_s, burst or 1)
+
+
+def _tick_s(settings: LoadSettings, pacing: Pacing) -> float | None:
+    if settings.tick_s is None:
+        return None
+    if isinstance(pacing, ClosedLoop):
+        raise UsageError("--tick needs a schedule: add --rate N")
+    least_s, most_s = _TICK_S
+    if not least_s <= settings.tick_s <= most_s:
+        raise UsageError("--tick is out of range: from 10us to 100ms")
+    return settings.tick_s
+
+
+def _texts(
+    settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int
+) -> tuple[HttpRequest | None, str | None, Templates | None]:
+    """What is sent: a request, a line, and what stands for the placeholders in them."""
+    protocol, line = targets[0].protocol, settings.line
+    if line is not None and "\n" in line and protocol == "tcp":
+        raise UsageError("--line is one line: its newline is sent automatically")
+    if line is None and protocol in ("tcp", "ws"):
+        line = "1"
+    line = None if line is None else wire_text(line)
+    paths = [each.path for each in targets]
+    fields = [(name, wire_text(value)) for name, value in settings.headers]
+    body = (settings.body or b"").decode("latin-1")
+    if settings.is_literal:
+        paths, body = [templates.literal(path) for path in paths], templates.literal(body)
+        line = line and templates.literal(line)
+        fields = [(name, templates.literal(value)) for name, value in fields]
+    texts = {"--line": line or ""}
+    if protocol != "tcp":
+        header_lines = "\n".join(value for _, value in fields)
+        texts = {templates.PATH: " ".join(paths), "--body": body, "--header": header_lines}
+    values = templates.read_values(settings.values_file) if settings.values_file else None
+    placeholders = templates.check(texts, values, seed, single_line=("--header", "--line"))
+    if protocol == "tcp":
+        return None, line, placeholders
+    if not any(name.lower() == "host" for name, _ in fields):
+        fields.insert(0, ("Host", targets[0].authority()))
+    is_several = len(targets) > 1
+    request = HttpRequest(
+        method=settings.method or ("GET" if settings.body is None else "POST"),
+        target="/" if is_several else paths[0],
+        targets=tuple(starmap(WeightedTarget, zip(paths, weights, strict=True))) if is_several else (),
+        headers=tuple(fields),
+        body=body,
+        close=settings.close,
+        follow_redirects=settings.follow_redirects,
+    )
+    return request, line, placeholders
+
+
+def _expected_reply(settings: LoadSettings) -> ExpectedReply:
+    """What a reply must be."""
+    texts = {
+        "--expect-body": settings.expect_body,
+        "--expect-contains": settings.expect_contains,
+        "--expect-pattern": settings.expect_pattern,
+    }
+    body, contains, pattern = (None if text is None else wire_text(text) for text in texts.values())
+    if pattern is not None and not (body is None and contains is None):
+        raise UsageError(
+            "--expect-pattern excludes the other two: leave out --expect-body and --expect-contains"
+        )
+    for option, text in zip(texts, (body, contains, pattern), strict=True):
+        if len(text or "") > _MAX_EXPECTED:
+            raise UsageError(f"{option} is longer than {_MAX_EXPECTED >> 20} MiB")
+    return ExpectedReply(settings.expect_status, body, contains, pattern)
+
+
+def _stream_messages(settings: LoadSettings, target: Target) -> StreamMessages:
+    """What the messages of a stream must be, and when each is due."""
+    first, chunk, due_field = settings.first, settings.chunk, settings.due_field
+    for option, text in (("--first", first), ("--chunk", chunk), ("--due-field", due_field)):
+        # Surrogates too: bytes on the command line that were no UTF-8.
+        if not (text or "").isprintable():
+            raise UsageError(f"{option} has a character that cannot be printed")
+    if settings.interval_s is not None and due_field:
+        raise UsageError("--interval and --due-field both say when a message is due: leave one out")
+    is_message = target.protocol == "stream" and target.is_websocket
+    framing = "message" if is_message else settings.framing or "chunk"
+    return StreamMessages(framing, first, chunk, settings.interval_s, due_field)
+
+
+def _http2(settings: LoadSettings, target: Target, connections: int) -> Http2 | None:
+    is_http = target.carrier in ("http", "http2")
+    if settings.is_http2 and not (is_http and target.is_secure):
+        raise UsageError("--http2 is for https://…: without TLS name the target as h2://…")
+    if not settings.is_http2 and target.carrier != "http2":
+        return None
+    if settings.close:
+        raise UsageError("--close is for HTTP/1.1: leave it out")
+    streams = settings.streams or 1
+    if streams * connections > _MAX_STREAMS:
+        raise UsageError(f"{streams * connections:,} streams are too many: up to {_MAX_STREAMS:,} in all")
+    return Http2(streams)
+
+
+def _tls(settings: LoadSettings, target: Target) -> Tls:
+    cacert = settings.cacert
+    if cacert is not None and settings.insecure:
+        raise UsageError("--insecure accepts any certificate: leave out --cacert")
+    if cacert is not None and not (cacert.is_file() and os.access(cacert, os.R_OK)):
+        raise UsageError(
+            f"--cacert {one_line(str(cacert))} cannot be read: name a file of certificates (PEM)"
+        )
+    # A certificate's names have no final dot, and addresses have no zone.
+    name = target.host.partition("%")[0].removesuffix(".")
+    return Tls(name, str(cacert.absolute()) if cacert else None, settings.insecure)
+
+
+def _uses_random(plan: LoadPlan) -> bool:
+    """Whether requests of the plan have random values."""
+    texts = [plan.line or ""]
+    if request := plan.request:
+        texts += [request.target, request.body, *(each.target for each in request.targets)]
+        texts += [value for _, value in request.headers]
+    return plan.templates is not None and templates.uses_random(texts)
+
+
+def wire_text(text: str) -> str:
+    """A text as requests carry it: a character for each byte of its UTF-8."""
+    # Bytes on the command line that were no UTF-8 come as surrogates.
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def check_machine(plan: LoadPlan, usable_cpus: Sequence[int], hard_descriptors: int) -> None:
+    """Raise UsageError where this machine cannot do it: CPUs that are not there, more connections than
+    a process may have open (`hard_descriptors`: RLIMIT_NOFILE's hard limit)."""
+    missing = [cpu for cpu in plan.cpus if cpu not in usable_cpus]
+    if missing:
+        raise UsageError(
+            f"--cpus: CPU {missing[0]} cannot be used; usable here: {', '.join(map(str, usable_cpus))}"
+        )
+    if plan.connections > _MAX_CONNECTIONS:
+        raise UsageError(
+            f"{plan.connections:,} connections are too many for one engine: up to {_MAX_CONNECTIONS:,}, "
+            "and as many from each further machine with --from"
+        )
+    room = hard_descriptors - OWN_DESCRIPTORS - DESCRIPTORS_PER_THREAD * plan.threads
+    if plan.connections > room:
+        raise UsageError(
+            f"{plan.connections:,} connections need more descriptors than this process may have: the hard "
+            f"limit is {hard_descriptors:,} (ulimit -Hn), so up to {max(0, room):,} connections fit"
+        )
