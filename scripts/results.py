@@ -15,10 +15,8 @@ from pathlib import Path
 import vl_convert
 
 from ringside import units
-from ringside.analysis.claims import ExaminedClaim, examine
-from ringside.analysis.overview import overview
 from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.analysis.suite import analyse_suite
+from ringside.analysis.suite import ExaminedClaim, analyse_suite, examine, overview
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.design import Point

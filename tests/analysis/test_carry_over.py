@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.analysis import carry_over
-from ringside.analysis.carry_over import carried_over
+from ringside.analysis import diagnostics
 from ringside.analysis.cells import trial_figures
+from ringside.analysis.diagnostics import carried_over
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from tests.support.analyses import Exact, near, ok, point
@@ -168,7 +168,7 @@ def test_the_rate_of_false_effects(names: str, blocks: int, points: int) -> None
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12))
 def test_medians_of_others(values: list[float]) -> None:
-    found = carry_over._medians_of_others(values)
-    for number, each in enumerate(found):
+    medians = diagnostics._medians_of_others(values)
+    for number, each in enumerate(medians):
         others = values[:number] + values[number + 1 :]
         assert each == pytest.approx(median(others) if others else 0.0)

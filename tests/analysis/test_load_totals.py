@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringside.analysis.load_totals import LoadTotals, load_totals
+from ringside.analysis.distributions import LoadTotals, load_totals
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LoadMessage

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from ringside.analysis.percentiles import PercentileCurve
+from ringside.analysis.distributions import PercentileCurve
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.workloads.base import Distribution

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.slopes import analyse_slopes
+from ringside.analysis.scaling import analyse_slopes
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval
 from ringside.workloads.base import Slope

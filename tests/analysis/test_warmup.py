@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 
-from ringside.analysis.warmup import WarmUp, analyse_warm_ups
+from ringside.analysis.distributions import WarmUp, analyse_warm_ups
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.stats.series import SeriesKind

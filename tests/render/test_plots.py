@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringside.analysis.distributions import WarmUp
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.warmup import WarmUp
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point

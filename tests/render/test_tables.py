@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
+from ringside.analysis.distributions import WarmUp
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.warmup import WarmUp
 from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval

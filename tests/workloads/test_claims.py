@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.analysis.claims import examine, sources_of
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import examine, sources_of
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.model.catalogue import Claim, Published

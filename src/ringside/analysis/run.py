@@ -9,9 +9,7 @@ from functools import partial
 from typing import get_args
 
 from ringside.analysis import plausibility
-from ringside.analysis.breakdown import BreakdownRow, breakdown
 from ringside.analysis.cells import CellAnalysis, analyse_cell, fullest_point, median_trials
-from ringside.analysis.coherence import check_coherent
 from ringside.analysis.comparisons import (
     Ranking,
     behind_best,
@@ -21,6 +19,16 @@ from ringside.analysis.comparisons import (
     shown_pairs,
 )
 from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references
+from ringside.analysis.distributions import (
+    ExecutionAnalysis,
+    LoadTotals,
+    PercentileCurve,
+    WarmUp,
+    analyse_executions,
+    analyse_percentiles,
+    analyse_warm_ups,
+    load_totals,
+)
 from ringside.analysis.examination import (
     MAX_FAILED_SHARE,
     Examination,
@@ -28,14 +36,19 @@ from ringside.analysis.examination import (
     nominal_confidence,
     replay,
 )
-from ringside.analysis.executions import ExecutionAnalysis, analyse_executions
-from ringside.analysis.load_totals import LoadTotals, load_totals
 from ringside.analysis.machines import MachineAnalysis, analyse_machines
-from ringside.analysis.percentiles import PercentileCurve, analyse_percentiles
+from ringside.analysis.plausibility import check_coherent
 from ringside.analysis.published import ThenAndNow, then_and_now
-from ringside.analysis.scaling import CoresScaling, Growth, growth, over_cores
-from ringside.analysis.slopes import SlopeAnalysis, analyse_slopes
-from ringside.analysis.warmup import WarmUp, analyse_warm_ups
+from ringside.analysis.scaling import (
+    BreakdownRow,
+    CoresScaling,
+    Growth,
+    SlopeAnalysis,
+    analyse_slopes,
+    breakdown,
+    growth,
+    over_cores,
+)
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial

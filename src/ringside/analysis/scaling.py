@@ -1,4 +1,5 @@
-"""How a metric changes over cores, and over the size of the work."""
+"""How a metric changes over cores, over the size of the work, and per unit of a factor; where
+the time went."""
 
 from __future__ import annotations
 
@@ -7,14 +8,59 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import fmean
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval
 from ringside.stats.interval import is_positive_finite
 from ringside.stats.paired import paired_ratio
-from ringside.stats.scaling import Scalability, exponent, scalability
-from ringside.workloads.base import ScalingLaw
+from ringside.stats.scaling import Scalability, exponent, scalability, slope_over_blocks
+from ringside.workloads.base import Measurement, ScalingLaw, Slope
+
+
+@dataclass(frozen=True, slots=True)
+class SlopeAnalysis:
+    """The slope of one contender, the other factors fixed."""
+
+    slope: Slope
+    contender: str
+    fixed: Point
+    value: Interval
+
+
+def analyse_slopes(
+    measurement: Measurement,
+    contenders: Sequence[str],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+) -> tuple[SlopeAnalysis, ...]:
+    """A slope for each contender and each setting of the factors that matter, over factors whose levels are
+    all numbers. In a block, points that differ only in factors that the metric cannot depend on are
+    averaged."""
+    slopes = []
+    for slope in measurement.slopes:
+        if not all(isinstance(point.as_dict().get(slope.over), int) for point in points):
+            continue
+        ignored = (slope.over, *slope.regardless_of)
+        for contender in contenders:
+            for fixed in dict.fromkeys(point.without(*ignored) for point in points):
+                blocks: dict[int, dict[float, list[float]]] = {}
+                for point in points:
+                    if point.without(*ignored) == fixed:
+                        values = cells[Cell(contender, point)].by_block.get(slope.metric, {})
+                        for block, value in values.items():
+                            blocks.setdefault(block, {}).setdefault(float(point[slope.over]), []).append(
+                                value
+                            )
+                means = {
+                    block: {level: fmean(values) for level, values in levels.items()}
+                    for block, levels in blocks.items()
+                }
+                if (growth := slope_over_blocks(means)) is not None:
+                    slopes.append(SlopeAnalysis(slope, contender, fixed, growth))
+    return tuple(slopes)
+
 
 # Below this share, contention is not worth a word.
 _NO_CONTENTION = 0.005
@@ -204,3 +250,39 @@ def _outlook(
     if contention.low > _NO_CONTENTION:
         return Outlook.NEVER_MORE_THAN, (1 / contention.high, 1 / contention.low)
     return (Outlook.NO_LIMIT if contention.high <= _NO_CONTENTION else Outlook.NOT_CLEAR), None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """Where the time of one cell went: its metrics of the breakdown, and the workload's own sentence."""
+
+    cell: Cell
+    figures: Mapping[str, Interval]
+    diagnosis: str | None
+
+
+def breakdown(
+    measurement: Measurement,
+    core_laws: Sequence[ScalingLaw],
+    names: Sequence[str],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+) -> tuple[BreakdownRow, ...]:
+    """Where the time went in each cell with figures; at the most cores where several were measured."""
+    if not measurement.breakdown:
+        return ()
+    for law in core_laws:
+        most = max(int(point[law.over]) for point in points)
+        points = [point for point in points if point[law.over] == most]
+    rows = []
+    for point in points:
+        for name in names:
+            cell = cells[Cell(name, point)]
+            if cell.has_figures:
+                figures = {
+                    metric: cell.metrics[metric] for metric in measurement.breakdown if metric in cell.metrics
+                }
+                rows.append(
+                    BreakdownRow(cell.cell, figures, measurement.diagnosis(name, point, cell.metrics))
+                )
+    return tuple(rows)

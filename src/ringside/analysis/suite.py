@@ -1,15 +1,134 @@
-"""The analysis of several runs that are shown together, and of one as the only part."""
+"""Several runs that are shown together, or one as the only part: the claims of their sources, the overview,
+and what holds for all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.claims import ExaminedClaim, examine, sources_of
 from ringside.analysis.diagnostics import MACHINE_CODES
-from ringside.analysis.overview import Overview, overview
 from ringside.analysis.run import RunAnalysis
-from ringside.model.results import Diagnostic
+from ringside.model.catalogue import Claim, Published
+from ringside.model.claims import Finding
+from ringside.model.design import Point
+from ringside.model.results import Diagnostic, Outcome
+from ringside.workloads import WORKLOADS
+from ringside.workloads.claims import AnalysedRun, not_tested
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedClaim:
+    """A claim of a source and its answer."""
+
+    source: Published
+    claim: Claim
+    finding: Finding
+
+    @property
+    def command(self) -> str:
+        """What tests the claim; empty where nothing can."""
+        return f"ringside run {self.finding.experiment}" if self.finding.experiment else ""
+
+
+def examine(sources: Iterable[Published], runs: Sequence[AnalysedRun]) -> tuple[ExaminedClaim, ...]:
+    """All claims of the sources, in their order."""
+    return tuple(
+        ExaminedClaim(source, claim, _test(source, claim, runs))
+        for source in sources
+        for claim in source.claims
+        if claim.id  # Plans of earlier versions have claims in words alone.
+    )
+
+
+def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
+    """The sources of runs, as they were when the runs were made, each once."""
+    sources = {
+        analysis.plan.published.name: analysis.plan.published
+        for analysis in analyses
+        if analysis.plan.published is not None
+    }
+    return tuple(sources[name] for name in sorted(sources))
+
+
+def _test(source: Published, claim: Claim, runs: Sequence[AnalysedRun]) -> Finding:
+    tests = WORKLOADS[claim.workload].claims if claim.workload in WORKLOADS else {}
+    test = tests.get(f"{source.name}/{claim.id}")
+    # A claim of a run that another version made; the catalogue's own all have tests.
+    return test(runs) if test else not_tested("this ringside has no test of it")
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewCell:
+    """A contender in a problem. `ratio`: how many times worse it is than the best one of the baseline's
+    class; None where it has no figures, and `outcome` is that of its first failure, if it has one. `ranks`:
+    the first and last place that it can have; None without figures to rank, and in another class, which is
+    `other_class` then."""
+
+    ratio: float | None
+    is_best: bool
+    ranks: tuple[int, int] | None
+    other_class: str
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewColumn:
+    """A run at one of its points: of those that the most contenders can be at the last, which experiments
+    give the largest work. `label`: the name of the problem; of the experiment, where two have the same
+    problem."""
+
+    label: str
+    analysis: RunAnalysis
+    point: Point
+
+    def cell(self, name: str) -> OverviewCell | None:
+        """What is known of a contender; None where it takes no part."""
+        if name not in self.analysis.names:
+            return None
+        ranking = self.analysis.rankings[self.analysis.headline.name, self.point]
+        kind = self.analysis.kind(name)
+        is_other = kind != self.analysis.kind(ranking.order[0])
+        outcomes = self.analysis.cell(name, self.point).outcomes
+        return OverviewCell(
+            ratio=self.behind(name),
+            is_best=name == ranking.order[0],
+            ranks=None if is_other else ranking.ranks.get(name),
+            other_class=kind if is_other else "",
+            outcome=next((each for each in outcomes if each is not Outcome.OK), None),
+        )
+
+    def behind(self, name: str) -> float | None:
+        """How many times worse a contender is than the best one of the baseline's class; None where it has no
+        figures there."""
+        ratio = self.analysis.behind_best[self.point].get(name)
+        if ratio is not None:
+            return ratio.estimate
+        headline = self.analysis.headline.name
+        is_best = name == self.analysis.rankings[headline, self.point].order[0]
+        has_figures = is_best and headline in self.analysis.cell(name, self.point).metrics
+        return 1.0 if has_figures else None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All contenders of some runs, in the order in which they are first named."""
+
+    columns: tuple[OverviewColumn, ...]
+    names: tuple[str, ...]
+
+
+def overview(analyses: Sequence[RunAnalysis]) -> Overview:
+    """The overview of some runs, at least one."""
+    problems = [analysis.measurement.name for analysis in analyses]
+    distinct = len(set(problems)) == len(problems)
+    labels = problems if distinct else [analysis.experiment.name for analysis in analyses]
+    return Overview(
+        tuple(
+            OverviewColumn(label, analysis, analysis.overview_point)
+            for label, analysis in zip(labels, analyses, strict=True)
+        ),
+        tuple(dict.fromkeys(name for analysis in analyses for name in analysis.names)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

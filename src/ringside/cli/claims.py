@@ -21,8 +21,8 @@ def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = 
     A claim is confirmed, refuted, inconclusive, or not tested here; an answer comes from an interval, never
     from an estimate.
     """
-    from ringside.analysis.claims import examine
     from ringside.analysis.run import analysis_of
+    from ringside.analysis.suite import examine
     from ringside.cli import context
     from ringside.render import documents, markdown, terminal
     from ringside.render.tables.claims import table

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.claims import ExaminedClaim
 from ringside.analysis.machines import MachineAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
+from ringside.analysis.suite import ExaminedClaim
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.render import diagnostics, failures

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringside import units
-from ringside.analysis.overview import OverviewColumn
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import OverviewColumn
 from ringside.text import one_line
 
 

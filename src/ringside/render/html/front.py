@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ringside import units
-from ringside.analysis.overview import Overview, OverviewColumn
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import SuiteAnalysis
+from ringside.analysis.suite import Overview, OverviewColumn, SuiteAnalysis
 from ringside.render.answers import answers
 from ringside.render.command import command, own_command
 from ringside.render.heading import headline

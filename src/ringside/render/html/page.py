@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from ringside.analysis.claims import ExaminedClaim
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import SuiteAnalysis
+from ringside.analysis.suite import ExaminedClaim, SuiteAnalysis
 from ringside.model.claims import Answer
 from ringside.render import sentences
 from ringside.render.command import own_command

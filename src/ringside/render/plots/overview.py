@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ringside import units
-from ringside.analysis.overview import Overview
+from ringside.analysis.suite import Overview
 from ringside.render.plots.spec import Panel, layer, layered, nominal, quantitative, tooltip
 
 _ROW = 26

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ringside import units
-from ringside.analysis.percentiles import Percentile, PercentileCurve
+from ringside.analysis.distributions import Percentile, PercentileCurve
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.render.plots.layout import height_of, label_rows, log_ticks

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ringside import units
+from ringside.analysis.distributions import WarmUp
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.warmup import WarmUp
 from ringside.model.design import Metric
 from ringside.render.plots.layout import height_of, label_rows
 from ringside.render.plots.spec import (

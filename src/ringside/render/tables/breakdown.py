@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ringside import units
-from ringside.analysis.breakdown import BreakdownRow
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.scaling import BreakdownRow
 from ringside.model.design import Metric
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ringside import units
-from ringside.analysis.claims import ExaminedClaim
+from ringside.analysis.suite import ExaminedClaim
 from ringside.model.claims import Answer, Finding
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringside import units
-from ringside.analysis.overview import Overview, OverviewColumn
+from ringside.analysis.suite import Overview, OverviewColumn
 from ringside.render.heading import headline
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells

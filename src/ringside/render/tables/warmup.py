@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ringside import units
+from ringside.analysis.distributions import REPEATS_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.warmup import REPEATS_FOR_STEADY_STATE, WarmUp
 from ringside.model.design import Cell, Metric
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells

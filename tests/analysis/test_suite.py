@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ringside.analysis.overview import OverviewCell, overview
-from ringside.analysis.suite import analyse_suite
+from ringside.analysis.suite import OverviewCell, analyse_suite, overview
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render import markdown
 from ringside.render.tables import part_tables, tables

@@ -1,0 +1,253 @@
+"""What trials show besides the medians of cells: percentiles and totals of loads, the spread of executions,
+repeats inside one process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from ringside.analysis.cells import CellAnalysis
+from ringside.model.design import Cell, Point
+from ringside.model.results import Description, Interval, Outcome, Trial
+from ringside.probe.protocol import LatencySummary, LoadMessage
+from ringside.stats.interval import is_positive_finite
+from ringside.stats.paired import paired_ratio
+from ringside.stats.samples import Histogram, describe, is_supported, supported_levels
+from ringside.stats.series import MIN_SAMPLES, SeriesKind, steady_state
+from ringside.workloads.base import Distribution, Measurement
+
+# The percentiles that summaries of histograms have.
+_SUMMARISED = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p95_ns", 0.95), ("p99_ns", 0.99), ("p99_9_ns", 0.999))
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """A percentile in nanoseconds, at a level from 0 to 1. `low_ns`, `high_ns`: the lowest and the highest of
+    the trials' own; None where a trial has too few requests for it."""
+
+    level: float
+    value_ns: float
+    low_ns: float | None
+    high_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileCurve:
+    """The requests of all `ok` trials of a cell. A description of these requests, without an inference: those
+    of one trial depend on each other. `is_merged`: each percentile is that of all requests together; else,
+    where the store has no histograms, the median of the trials' own."""
+
+    distribution: Distribution
+    cell: Cell
+    requests: int
+    is_merged: bool
+    percentiles: tuple[Percentile, ...]
+
+
+def analyse_percentiles(measurement: Measurement, trials: Sequence[Trial]) -> tuple[PercentileCurve, ...]:
+    """The curve of each distribution and cell that has one."""
+    by_cell: dict[Cell, list[Trial]] = {}
+    for trial in trials:
+        by_cell.setdefault(trial.cell, []).append(trial)
+    return tuple(
+        curve
+        for distribution in measurement.distributions
+        for cell, its_trials in by_cell.items()
+        if (curve := _curve(distribution, cell, list(_loads(distribution, its_trials))))
+    )
+
+
+def _loads(distribution: Distribution, trials: Sequence[Trial]) -> Iterator[LoadMessage]:
+    for trial in trials:
+        load = trial.load(distribution.step, distribution.load)
+        if trial.outcome is Outcome.OK and load and load.latency(distribution.histogram):
+            yield load
+
+
+def _curve(distribution: Distribution, cell: Cell, loads: Sequence[LoadMessage]) -> PercentileCurve | None:
+    name = distribution.histogram
+    if not loads:
+        return None
+    is_merged = all(load.counts.get(name) for load in loads)
+    if is_merged:
+        histograms = [Histogram(_pairs(load.counts[name])) for load in loads]
+        merged = Histogram.merged(histograms)
+        requests, percentiles = merged.total, _of_histograms(merged, histograms)
+    else:
+        summaries = [summary for load in loads if (summary := load.latency(name))]
+        requests = sum(summary.count for summary in summaries)
+        percentiles = _of_summaries(summaries)
+    return PercentileCurve(distribution, cell, requests, is_merged, percentiles) if percentiles else None
+
+
+def _pairs(text: str) -> Iterator[tuple[int, int]]:
+    numbers = list(map(int, text.split()))
+    return zip(numbers[::2], numbers[1::2], strict=True)
+
+
+def _of_histograms(merged: Histogram, histograms: Sequence[Histogram]) -> tuple[Percentile, ...]:
+    fewest = min(histogram.total for histogram in histograms)
+    percentiles = []
+    for level in supported_levels(merged.total):
+        value = merged.percentile(level)
+        if is_supported(level, fewest):
+            each = [histogram.percentile(level) for histogram in histograms]
+            percentiles.append(Percentile(level, value, min(each), max(each)))
+        else:
+            percentiles.append(Percentile(level, value, None, None))
+    return tuple(percentiles)
+
+
+def _of_summaries(summaries: Sequence[LatencySummary]) -> tuple[Percentile, ...]:
+    fewest = min(summary.count for summary in summaries)
+    percentiles = []
+    for field, level in _SUMMARISED:
+        if is_supported(level, fewest):
+            each = [getattr(summary, field) for summary in summaries]
+            percentiles.append(Percentile(level, median(each), min(each), max(each)))
+    return tuple(percentiles)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTotals:
+    """Sums over the loads of a contender's measured trials: right answers in time, messages of streams,
+    requests without an answer, errors of all kinds."""
+
+    answered: int
+    messages: int
+    unfinished: int
+    errors: int
+
+
+def load_totals(trials: Sequence[Trial]) -> dict[str, LoadTotals]:
+    """The totals by contender; warm-ups do not count."""
+    loads = {
+        name: [
+            load
+            for trial in trials
+            if trial.cell.contender == name and trial.block > 0
+            for load in trial.loads
+        ]
+        for name in dict.fromkeys(trial.cell.contender for trial in trials)
+    }
+    return {
+        name: LoadTotals(
+            answered=sum(load.requests for load in each),
+            messages=sum(load.messages for load in each),
+            unfinished=sum(load.unfinished for load in each),
+            errors=sum(sum(load.errors.values()) for load in each),
+        )
+        for name, each in loads.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionAnalysis:
+    """`descriptions`: of the headline of each cell that has figures, in the order of the points. `means`: of
+    each metric of these cells. `over_first_point`: the headline of each command at each point over that of
+    the same command at the first point, from pairs inside blocks; without verdicts, and without the first
+    point itself."""
+
+    descriptions: Mapping[Cell, Description]
+    means: Mapping[Cell, Mapping[str, float]]
+    over_first_point: Mapping[Cell, Interval]
+
+
+def analyse_executions(
+    headline: str,
+    names: Sequence[str],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+    confidence: float,
+) -> ExecutionAnalysis:
+    """`headline`: the name of the metric; `names`: of the commands."""
+    with_figures = {cell: each.by_block for cell, each in cells.items() if each.by_block.get(headline)}
+    return ExecutionAnalysis(
+        descriptions={
+            cell: describe(list(by_block[headline].values())) for cell, by_block in with_figures.items()
+        },
+        means={
+            cell: {name: fmean(values.values()) for name, values in by_block.items() if values}
+            for cell, by_block in with_figures.items()
+        },
+        over_first_point=_over_first_point(headline, names, points, cells, confidence),
+    )
+
+
+def _over_first_point(
+    headline: str,
+    names: Sequence[str],
+    points: Sequence[Point],
+    cells: Mapping[Cell, CellAnalysis],
+    confidence: float,
+) -> dict[Cell, Interval]:
+    first, *others = points
+    ratios = {}
+    for name in names:
+        base = cells[Cell(name, first)].by_block.get(headline, {})
+        for point in others:
+            values = cells[Cell(name, point)].by_block.get(headline, {})
+            if ratio := paired_ratio(values, base, confidence):
+                ratios[Cell(name, point)] = ratio
+    return ratios
+
+
+# With fewer repeats in one process no steady state can be detected.
+REPEATS_FOR_STEADY_STATE = MIN_SAMPLES
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """A cell whose work was repeated. `series`: the repeated metric of each repeat, by trial; `medians`: of
+    each repeat over the trials. Medians over trials: `first` of the first repeat, `steady` of the level of
+    the steady state and `since` of the repeat (from 1) from which it holds, both None without one. `kinds`:
+    how many trials were of which kind; empty where there are too few repeats."""
+
+    cell: Cell
+    series: tuple[tuple[float, ...], ...]
+    medians: tuple[float, ...]
+    first: float
+    steady: float | None
+    since: int | None
+    kinds: Mapping[SeriesKind, int]
+
+    @property
+    def first_over_steady(self) -> float | None:
+        return self.first / self.steady if self.steady else None
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether each trial has enough repeats to tell a steady state."""
+        return all(len(series) >= MIN_SAMPLES for series in self.series)
+
+
+def analyse_warm_ups(measurement: Measurement, trials: Mapping[Cell, Sequence[Trial]]) -> tuple[WarmUp, ...]:
+    """The warm-up of each cell whose work was repeated in one process."""
+    warm_ups = []
+    for cell, its_trials in trials.items():
+        repeats = [measurement.repeats_of(trial) for trial in its_trials if trial.outcome is Outcome.OK]
+        if series := tuple(each for each in repeats if each):
+            warm_ups.append(_warm_up(cell, series))
+    return tuple(warm_ups)
+
+
+def _warm_up(cell: Cell, series: tuple[tuple[float, ...], ...]) -> WarmUp:
+    # A program may report a time of 0, which has no logarithm.
+    usable = [each for each in series if all(map(is_positive_finite, each))]
+    states = [state for each in usable if (state := steady_state(each))]
+    steady = [state.steady for state in states if state.steady is not None]
+    since = [state.since + 1 for state in states if state.since is not None]
+    longest = max(map(len, series))
+    return WarmUp(
+        cell=cell,
+        series=series,
+        medians=tuple(
+            median(each[place] for each in series if place < len(each)) for place in range(longest)
+        ),
+        first=median(each[0] for each in series),
+        steady=median(steady) if steady else None,
+        since=round(median(since)) if since else None,
+        kinds=Counter(state.kind for state in states),
+    )
