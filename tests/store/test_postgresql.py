@@ -1,5 +1,4 @@
-"""Stores in PostgreSQL, and the ways by which tables come to be. tests/store/test_store.py has what both
-databases share."""
+"""Stores in PostgreSQL. tests/store/test_store.py has what both databases share."""
 
 from __future__ import annotations
 
@@ -14,14 +13,10 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from ringside.errors import NoStoreError, StoreError
-from ringside.store import Store, connection, migrations
-from ringside.store.tables import METADATA, REVISIONS
+from ringside.store import Store, connection
+from ringside.store.tables import REVISIONS
 from tests.store.test_store import begin, trial
 from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, ringside
@@ -40,40 +35,6 @@ def database(postgresql: Server) -> Iterator[str]:
 @pytest.fixture
 def url(postgresql: Server, database: str) -> str:
     return postgresql.url(database)
-
-
-def test_the_revisions_are_known() -> None:
-    config = Config()
-    config.set_main_option("script_location", str(migrations.FOLDER))
-    script = ScriptDirectory.from_config(config)
-    assert tuple(each.revision for each in script.walk_revisions())[::-1] == REVISIONS
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_all_revisions_together_make_the_tables_of_a_new_store(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    place = f"sqlite:///{tmp_path}/s.sqlite" if kind == "sqlite" else request.getfixturevalue("url")
-    engine = sa.create_engine(place.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        migrations.upgrade(connection, None)
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, METADATA) == []
-    engine.dispose()
-    made, new = Path(tmp_path, "s.sqlite"), Path(tmp_path, "new.sqlite")
-    if kind == "sqlite":
-        Store(new).close()
-        assert _indexes(made) == _indexes(new)
-
-
-def _indexes(path: Path) -> dict[str, str]:
-    """Alembic does not compare what indexes leave out."""
-    engine = sa.create_engine(f"sqlite:///{path}")
-    with engine.connect() as connection:
-        rows = connection.exec_driver_sql(
-            "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql != ''"
-        )
-        return {name: " ".join(sql.split()) for name, sql in rows}
 
 
 def test_a_store_of_a_later_revision_is_refused(postgresql: Server, database: str, url: str) -> None:
@@ -150,6 +111,36 @@ def test_a_lock_that_a_lost_server_cannot_answer_is_one_line(postgresql: Server,
         assert not store.is_held(run.id)
     with store.hold(run):
         assert store.is_held(run.id)
+
+
+def test_a_server_that_starts_again_between_two_trials_costs_none(postgresql: Server, url: str) -> None:
+    store, other = Store(url), Store(url)
+    run = begin(store)
+    with store.hold(run):
+        store.add_trial(run, trial(1))
+        postgresql.stop()
+        postgresql.start()
+        # The lock ended with the connection.
+        assert not other.is_held(run.id)
+        store.add_trial(run, trial(2))
+        assert other.is_held(run.id)
+    assert not other.is_held(run.id)
+    assert [each.block for each in store.trials(run)] == [1, 2]
+
+
+def test_a_lock_that_another_process_took_meanwhile_ends_the_run(postgresql: Server, url: str) -> None:
+    store = Store(url)
+    run = begin(store)
+    with store.hold(run):
+        store.add_trial(run, trial(1))
+        postgresql.stop()
+        postgresql.start()
+        other = Store(url)
+        with other.hold(run):
+            for _ in range(2):
+                with pytest.raises(StoreError, match="was lost, and another process has it"):
+                    store.add_trial(run, trial(2))
+    assert [each.block for each in other.trials(run)] == [1]
 
 
 def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

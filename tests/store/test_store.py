@@ -500,7 +500,6 @@ def test_several_that_bring_up_a_store_at_the_same_time(where: str, kept: Run, r
     program = """
 import sys
 from ringside.store import Store
-import alembic.command
 print("ready", flush=True)
 sys.stdin.readline()
 Store(sys.argv[1]).close()
@@ -595,15 +594,67 @@ def test_a_store_that_is_removed_meanwhile_loses_nothing(tmp_path: Path, whole_f
     path = tmp_path / "deep" / "s.sqlite"
     store = Store(path)
     run = store.begin_run("e", 1, {}, {}, {"h": "text"})
-    store.add_trial(run, trial(1))
-    for file in path.parent.iterdir():
-        file.unlink()
-    if whole_folder:
-        path.parent.rmdir()
-    store.add_trial(run, trial(2))
-    store.add_trial(run, trial(3))
-    store.end_run(run)
-    again = Store(path, create=False)
+    with store.hold(run):
+        store.add_trial(run, trial(1))
+        for file in path.parent.iterdir():
+            file.unlink()
+        if whole_folder:
+            path.parent.rmdir()
+        store.add_trial(run, trial(2))
+        again = Store(path, create=False)
+        # The lock was removed as well.
+        with pytest.raises(UsageError, match="in progress in another process"), again.hold(run):
+            pass
+        store.add_trial(run, trial(3))
+        store.end_run(run)
     assert [each.block for each in again.trials(again.run(run.id))] == [1, 2, 3]
     assert again.run(run.id).ended_at
     assert again.sources(["h"]) == {"h": "text"}
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_a_lock_that_another_process_took_meanwhile_ends_the_run(tmp_path: Path) -> None:
+    store, other = Store(tmp_path / "s.sqlite"), Store(tmp_path / "s.sqlite")
+    run = begin(store)
+    with store.hold(run):
+        store.add_trial(run, trial(1))
+        next(tmp_path.glob("*.lock")).unlink()
+        with other.hold(run):
+            for block in (2, 3):
+                with pytest.raises(StoreError, match="was lost, and another process has it"):
+                    store.add_trial(run, trial(block))
+            other.add_trial(run, trial(4))
+    assert [each.block for each in store.trials(run)] == [1, 4]
+
+
+def test_a_store_that_is_replaced_meanwhile_loses_nothing_either(tmp_path: Path) -> None:
+    """As by `mv backup.sqlite s.sqlite`, or by a run in another terminal after `rm -r`."""
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    run = begin(store)
+    store.add_trial(run, trial(1))
+    with store.hold(run):
+        for file in tmp_path.glob("s.sqlite*"):
+            file.unlink()
+        new = Store(path)
+        other = begin(new, seed=8)
+        with pytest.raises(StoreError, match="was replaced by another file; all that it held") as caught:
+            store.add_trial(run, trial(2))
+        store.add_trial(run, trial(3))
+    place = tmp_path / "s-2.sqlite"
+    assert str(caught.value).endswith(f"is in {place}: name that with --store")
+    kept = Store(place, create=False)
+    assert [each.block for each in kept.trials(kept.run(run.id))] == [1, 2, 3]
+    assert new.runs() == [other]
+
+
+@pytest.mark.parametrize("name", ["why?.sqlite", "a?mode=memory", "50% #1.sqlite", "file:x"])
+def test_a_path_may_have_any_characters(name: str, tmp_path: Path) -> None:
+    store = Store(tmp_path / name)
+    run = begin(store)
+    store.close()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    for options in ({}, {"create": False}, {"read_only": True}):
+        reader = Store(tmp_path / name, **options)
+        assert [each.id for each in reader.runs()] == [run.id]
+        reader.close()

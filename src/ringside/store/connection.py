@@ -14,8 +14,8 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from ringside.errors import NoStoreError, StoreError
-from ringside.store import migrations
-from ringside.store.tables import FORMAT, META, METADATA, ONCE, REVISION, REVISIONS, RUN, TRIAL
+from ringside.store import tables
+from ringside.store.tables import FORMAT, META, REVISIONS, RUN, TRIAL
 from ringside.text import one_line
 
 # Of the lock that those have who begin runs, or make tables, in PostgreSQL.
@@ -70,12 +70,12 @@ class Database:
                 url = _with_driver(sa.engine.make_url(self._location))
                 self.where = str(url)
                 self.engine = sa.create_engine(url, connect_args=_limits(url))
-                if read_only:
+                if url.get_backend_name() == "sqlite":
+                    sa.event.listen(self.engine, "connect", _tune_sqlite)
+                elif read_only:
                     self.engine = self.engine.execution_options(postgresql_readonly=True)
-            elif read_only:
-                self.engine = _reader(self.path)
             else:
-                self.engine = sa.create_engine(_url(self.path, create))
+                self.engine = _sqlite(self.path, create=create, read_only=read_only)
         except ModuleNotFoundError as error:
             raise StoreError(
                 f"the store {self.where} needs the Python package {error.name}"
@@ -83,8 +83,6 @@ class Database:
             ) from error
         except (sa.exc.ArgumentError, ImportError) as error:
             raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
-        if self.engine.dialect.name == "sqlite":
-            sa.event.listen(self.engine, "connect", _tune_sqlite)
         with self._begin() as connection:
             self._check(connection, create=create)
         if create and self.engine.dialect.name == "sqlite":
@@ -95,40 +93,35 @@ class Database:
         # One connection for all trials: opening one for each costs more than the commit.
         with self.own_errors():
             self._connection = self.engine.connect()
+        self._file = identity(self.path)
 
     def _check(self, connection: sa.Connection, *, create: bool) -> None:
         """Refuse what is no store of this format, before anything is written to it."""
-        tables = _table_names(connection)
-        if not tables and not create:
+        names = _table_names(connection)
+        if not names and not create:
             raise self.empty()
-        if not tables:
+        if not names:
             begin_writing(connection)
-            tables = _table_names(connection)
-        if tables and not {META.name, RUN.name, TRIAL.name} <= tables:
+            # Another process may have made them meanwhile.
+            if not (names := _table_names(connection)):
+                tables.create(connection)
+                return
+        if not {META.name, RUN.name, TRIAL.name} <= names:
             raise StoreError(f"{self.where} is a database of something else: name another store with --store")
-        if tables:
-            query = sa.select(META.c.value).where(META.c.key == "format")
-            known = connection.execute(query).scalar()
-            if known != str(FORMAT):
-                raise self._of_another_version("format", known, FORMAT)
-            revision = _revision(connection, tables)
-            if revision not in REVISIONS:
-                raise self._of_another_version("tables of revision", revision, REVISIONS[-1])
-            if create and revision != REVISIONS[-1]:
-                begin_writing(connection)
-                # Another process may have done so meanwhile.
-                if (revision := _revision(connection, _table_names(connection))) != REVISIONS[-1]:
-                    migrations.upgrade(connection, revision)
-        elif create:
-            METADATA.create_all(connection)
-            connection.execute(META.insert().values(key="format", value=str(FORMAT)))
-            connection.execute(REVISION.insert().values(version_num=REVISIONS[-1]))
-
-    def _of_another_version(self, what: str, found: object, known: object) -> StoreError:
-        return StoreError(
-            f"the store {self.where} has {what} {one_line(str(found), 20)}, this ringside knows {known}: use "
-            "the ringside that wrote it, or another store with --store"
-        )
+        store_format = connection.execute(sa.select(META.c.value).where(META.c.key == "format")).scalar()
+        revision = tables.revision(connection)
+        for what, value, known in (
+            ("format", store_format, (str(FORMAT),)),
+            ("tables of revision", revision, REVISIONS),
+        ):
+            if value not in known:
+                raise StoreError(
+                    f"the store {self.where} has {what} {one_line(str(value), 20)}, this ringside knows "
+                    f"{known[-1]}: use the ringside that wrote it, or another store with --store"
+                )
+        if create and revision != REVISIONS[-1]:
+            begin_writing(connection)
+            tables.upgrade(connection)
 
     def empty(self) -> NoStoreError:
         return NoStoreError(f"the store {self.where} holds no run yet: `ringside run showdown` makes one")
@@ -173,19 +166,33 @@ class Database:
         if self.path is not None and not self._creates and not self.path.exists():
             return self.empty()
         reason = _first_line(getattr(error, "orig", None) or error)
-        is_lost = getattr(error, "connection_invalidated", False)
-        hint = _HINTS.get(reason, "the connection was lost" if is_lost else "check what --store names")
+        hint = _HINTS.get(reason, "the connection was lost" if is_lost(error) else "check what --store names")
         return StoreError(f"the store {self.where}: {reason}; {hint}")
 
-    def restore_removed(self) -> None:
-        """Where the file was removed since it was opened, copy what the open connection still sees into a new
-        one, and go on with that."""
-        path = self.path
-        if path is None or path.exists():
-            return
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that writes. A file that was removed since it was opened is written again first, with
+        all that it held. Where another file has taken its place, everything goes into a third one, and a
+        StoreError names that."""
+        replaced = self._follow_file()
+        with self.transaction() as connection:
+            yield connection
+        if replaced:
+            raise StoreError(
+                f"the store {self.where} was replaced by another file; all that it held, and the run in "
+                f"progress, is in {self.path}: name that with --store"
+            )
+
+    def _follow_file(self) -> bool:
+        """Make sure that what is written can be read again; whether another file was in the way."""
+        if self.path is None or (file := identity(self.path)) == self._file:
+            return False
+        if file is not None:
+            self.path = _unused(self.path)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(path)) as copy:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path)) as copy:
+                # What the open connection still sees.
                 self._connection.connection.driver_connection.backup(copy)  # type: ignore[union-attr]
                 copy.execute("PRAGMA journal_mode=WAL")
         except (sqlite3.Error, OSError) as error:
@@ -193,7 +200,31 @@ class Database:
                 f"the store {self.where} was removed, and cannot be restored: {error}"
             ) from error
         self.close()
+        if file is not None:
+            self.engine = _sqlite(self.path, create=True, read_only=False)
         self._connection = self.engine.connect()
+        self._file = identity(self.path)
+        return file is not None
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Whether the database has ended the connection, as far as its driver says."""
+    return bool(getattr(error, "connection_invalidated", False))
+
+
+def identity(path: Path | None) -> tuple[int, int] | None:
+    """What tells a file from another one that takes its place; None where there is none."""
+    try:
+        status = path.stat() if path else None
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if status else None
+
+
+def _unused(path: Path) -> Path:
+    """A path beside that one at which there is nothing."""
+    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(2, 10_000))
+    return next(name for name in names if not name.exists())
 
 
 def _with_driver(url: sa.URL) -> sa.URL:
@@ -217,33 +248,25 @@ def _limits(url: sa.URL) -> dict[str, int]:
     return {name: value for name, value in limits.items() if name not in url.query}
 
 
-def _url(path: Path, create: bool) -> str:
-    # SQLite cannot even read such a file without writing beside it, unless it is told that nobody writes.
+def _sqlite(path: Path, *, create: bool, read_only: bool) -> sa.Engine:
+    """An engine for a file, whatever characters are in its path."""
     log = path.with_name(f"{path.name}-wal")
-    if create or os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
-        return f"sqlite:///{path}"
-    return f"sqlite:///file:{quote(str(path))}?mode=ro&immutable=1&uri=true"
-
-
-def _reader(path: Path) -> sa.Engine:
-    """An engine whose connections cannot write."""
-    # Without a log of writes nobody has the database open for writing; then SQLite does without the files of
-    # its own that it would otherwise make beside it.
-    flags = "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
-    uri = f"file:{quote(str(path.absolute()))}?{flags}"
-    return sa.create_engine(
+    # Without a log of writes nobody has the database open for writing. SQLite then does without files of its
+    # own, which it would make beside the database even to read it, where it is told that nobody writes.
+    if read_only:
+        mode = "ro" if log.exists() else "ro&immutable=1"
+    elif create or os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
+        mode = "rwc"
+    else:
+        mode = "ro&immutable=1"
+    uri = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    engine = sa.create_engine(
         "sqlite://",
         creator=lambda: sqlite3.connect(uri, uri=True, check_same_thread=False),
         poolclass=sa.pool.NullPool,
     )
-
-
-def _revision(connection: sa.Connection, tables: set[str]) -> str:
-    """That of the tables. Stores of the first versions do not say it."""
-    if REVISION.name in tables:
-        return str(connection.execute(sa.select(REVISION.c.version_num)).scalar())
-    indexes = {index["name"] for index in sa.inspect(connection).get_indexes(TRIAL.name)}
-    return "0002" if ONCE.name in indexes else "0001"
+    sa.event.listen(engine, "connect", _tune_sqlite)
+    return engine
 
 
 def begin_writing(connection: sa.Connection) -> None:

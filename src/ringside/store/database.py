@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from ringside.model.design import Cell
 from ringside.model.results import KeptSamples, Outcome, Run, RunState, Trial, Usage
 from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
 from ringside.store import rows
-from ringside.store.connection import Database, begin_writing
+from ringside.store.connection import Database, begin_writing, is_lost
 from ringside.store.locks import RunLocks
 from ringside.store.samples import samples_of, samples_text, usage_of
 from ringside.store.tables import INSERT_TIMELINE, INSERT_TRIAL, RUN, SOURCE, TIMELINE, TRIAL
@@ -98,7 +98,7 @@ class Store:
         """A new run. `sources` are texts by their hash (`text_hash`), to which the plan refers."""
         started = now()
         stem = f"{stamp(started)}-{experiment}"
-        with self._database.transaction() as connection:
+        with self._database.writing() as connection:
             begin_writing(connection)
             taken = set(connection.execute(sa.select(RUN.c.id).where(RUN.c.id.startswith(stem))).scalars())
             name = next(
@@ -122,44 +122,55 @@ class Store:
             )
         return Run(name, experiment, started, None, seed, plan, host)
 
+    @contextmanager
+    def _writing(self, run: Run) -> Iterator[sa.Connection]:
+        """A transaction that writes to a run."""
+        with self._database.writing() as connection:
+            self._locks.check(connection, run.id)
+            yield connection
+
+    def _change(self, run: Run, **values: Any) -> None:
+        with self._writing(run) as connection:
+            connection.execute(RUN.update().where(RUN.c.id == run.id).values(values))
+
     def end_run(self, run: Run) -> None:
         """Note that all that was planned has been done."""
-        with self._database.transaction() as connection:
-            connection.execute(RUN.update().where(RUN.c.id == run.id).values(ended_at=now()))
+        self._change(run, ended_at=now())
 
     def add_machine(self, run: Run, name: str, facts: Mapping[str, Any]) -> Run:
         """The run with a further machine that measures in it: `host["machines"]` has the facts of each by its
         name. Those of the first are the run's own, too."""
         machines = {**run.host.get("machines", {}), name: dict(facts)}
         host = {**(run.host or facts), "machines": machines}
-        with self._database.transaction() as connection:
-            connection.execute(RUN.update().where(RUN.c.id == run.id).values(host=json.dumps(host)))
+        self._change(run, host=json.dumps(host))
         return replace(run, host=host)
 
     def set_aside(self, run: Run, block: int, cells: Sequence[Cell], reason: str) -> None:
         """Have the trials of these cells in a block count no more: they are interrupted for that reason, and
         will be carried out again."""
-        points = [(cell.contender, rows.point_text(cell.point)) for cell in cells]
-        with self._database.transaction() as connection:
-            for contender, point in points:
-                mine = (
-                    TRIAL.c.run_id == run.id,
-                    TRIAL.c.block == block,
-                    TRIAL.c.contender == contender,
-                    TRIAL.c.point == point,
-                )
-                values = {"outcome": str(Outcome.INTERRUPTED), "detail": reason}
-                connection.execute(TRIAL.update().where(*mine).values(values))
+        values = {"outcome": str(Outcome.INTERRUPTED), "detail": reason}
+        with self._writing(run) as connection:
+            for cell in cells:
+                connection.execute(TRIAL.update().where(*_of_cell(run, block, cell)).values(values))
 
     def add_trial(self, run: Run, trial: Trial) -> None:
-        """Keep a trial, with its samples. A file that was removed since the store was opened, by a contender
-        perhaps, is written anew with all that it held."""
-        self._database.restore_removed()
-        with self._database.transaction() as connection:
-            result = connection.execute(INSERT_TRIAL, {"run_id": run.id, **rows.trial_values(trial)})
-            if (key := result.inserted_primary_key) and trial.samples:
-                samples = samples_text(trial.samples)
-                connection.execute(INSERT_TIMELINE, {"trial_id": key[0], "samples": samples})
+        """Keep a trial, with its samples. Where the connection was lost since the last one, another is tried:
+        a server that was started again costs no trial."""
+        try:
+            with self._writing(run) as connection:
+                _insert(connection, run, trial)
+        except StoreError as loss:
+            if not is_lost(loss.__cause__):
+                raise
+            mine = (*_of_cell(run, trial.block, trial.cell), TRIAL.c.started_at == trial.started_at)
+            try:
+                with self._writing(run) as connection:
+                    # It may have been lost just after the commit.
+                    if connection.execute(sa.select(TRIAL.c.id).where(*mine)).first() is None:
+                        _insert(connection, run, trial)
+            except StoreError as error:
+                # The server does not answer, or the run's lock is gone.
+                raise (loss if error.__cause__ else error) from error.__cause__
 
     def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
         """All trials of a run in the order in which they were carried out; with their samples only on
@@ -268,6 +279,22 @@ class Store:
                         connection.execute(table.insert(), rows_of_table)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StoreError(f"{self.where} does not hold the tables of runs") from error
+
+
+def _of_cell(run: Run, block: int, cell: Cell) -> tuple[sa.ColumnElement[bool], ...]:
+    """What the trials of a cell in a block have in common."""
+    return (
+        TRIAL.c.run_id == run.id,
+        TRIAL.c.block == block,
+        TRIAL.c.contender == cell.contender,
+        TRIAL.c.point == rows.point_text(cell.point),
+    )
+
+
+def _insert(connection: sa.Connection, run: Run, trial: Trial) -> None:
+    result = connection.execute(INSERT_TRIAL, {"run_id": run.id, **rows.trial_values(trial)})
+    if (key := result.inserted_primary_key) and trial.samples:
+        connection.execute(INSERT_TIMELINE, {"trial_id": key[0], "samples": samples_text(trial.samples)})
 
 
 # Trials whose usage is read by one query: some 10 kB each.

@@ -6,49 +6,96 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import filelock
 import sqlalchemy as sa
 
 from ringside.errors import StoreError, UsageError
-from ringside.store.connection import Database
+from ringside.store.connection import Database, identity
 
 # A reader that looks at the lock of a run has it for an instant, which is no other process at work.
 _HOLD_PATIENCE_S = 0.3
 
 
 class RunLocks:
-    """Locks of a database's runs: files beside it, or locks of its own."""
+    """Locks of a database's runs: files beside it, or locks of its own (PostgreSQL). Other databases have
+    none."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._engine = database.engine
-        self._path = database.path
+        self._has_own = database.engine.dialect.name == "postgresql"
+        # By run: the lock and its file's identity, or the connection to PostgreSQL that has the lock; None
+        # where it was lost.
+        self._held: dict[str, Any] = {}
 
     @contextmanager
     def hold(self, run_id: str) -> Iterator[None]:
         """Keep others from adding to a run. Raises UsageError where another process already does, StoreError
         where the database fails."""
-        busy = _busy(run_id)
-        if self._path is None:
-            with self._own_lock(run_id) as is_ours:
-                if not is_ours:
-                    raise busy
-                yield
+        try:
+            with self._database.transaction() as connection:
+                is_ours = self._take(connection, run_id)
+            if not is_ours:
+                raise _busy(run_id)
+            yield
+        finally:
+            self._give_back(run_id)
+
+    def check(self, connection: sa.Connection, run_id: str) -> None:
+        """Before a write to a run that this process holds: have the lock again where it went away, with a
+        connection of the database's or with the file. Raises StoreError where another process has it by
+        now."""
+        if run_id not in self._held:
             return
+        held = self._held[run_id]
+        if self._has_own:
+            # It ended with the connection.
+            is_lost = held is not connection.connection.driver_connection
+        else:
+            is_lost = held is None or identity(self._lock_path(run_id)) != held[1]
+        if is_lost and not self._take(connection, run_id):
+            raise StoreError(
+                f"the lock of run {run_id} was lost, and another process has it: nothing more is written"
+            )
+
+    def _take(self, connection: sa.Connection, run_id: str) -> bool:
+        """Whether the lock could be had."""
+        if self._has_own:
+            query = sa.select(sa.func.pg_try_advisory_lock(_key(run_id)))
+            is_ours = bool(connection.execute(query).scalar())
+            self._held[run_id] = connection.connection.driver_connection if is_ours else None
+            return is_ours
+        if self._database.path is None:
+            return True
+        self._unlock_file(run_id)
+        self._held[run_id] = None
         lock = filelock.FileLock(self._lock_path(run_id))
         try:
             lock.acquire(timeout=_HOLD_PATIENCE_S)
         except filelock.Timeout:
-            raise busy from None
+            return False
         except OSError as error:
             raise StoreError(f"the lock {lock.lock_file} cannot be made: {error.strerror}") from error
-        try:
-            yield
-        finally:
-            Path(lock.lock_file).unlink(missing_ok=True)
+        self._held[run_id] = lock, identity(Path(lock.lock_file))
+        return True
+
+    def _give_back(self, run_id: str) -> None:
+        if not self._has_own:
+            self._unlock_file(run_id)
+        elif self._held.pop(run_id, None):
+            # A connection that was lost has it no more.
+            with suppress(StoreError), self._database.transaction() as connection:
+                connection.execute(sa.select(sa.func.pg_advisory_unlock(_key(run_id))))
+
+    def _unlock_file(self, run_id: str) -> None:
+        if held := self._held.pop(run_id, None):
+            lock, file = held
+            # Another process may have made one anew.
+            if identity(path := Path(lock.lock_file)) == file:
+                path.unlink()
             lock.release()
 
     def refuse_held(self, run_id: str) -> None:
@@ -59,8 +106,10 @@ class RunLocks:
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
         and given back at once. Raises StoreError where the database fails."""
-        if self._path is None:
+        if self._has_own:
             return self._is_own_lock_held(run_id)
+        if self._database.path is None:
+            return False
         try:
             file = os.open(self._lock_path(run_id), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -73,41 +122,20 @@ class RunLocks:
             os.close(file)
         return False
 
-    @contextmanager
-    def _own_lock(self, run_id: str) -> Iterator[bool]:
-        """A lock of the database's own, which ends with its connection; whether it was free."""
-        if self._engine.dialect.name != "postgresql":
-            yield True
-            return
-        with self._database.own_errors():
-            connection = self._engine.connect()
-        try:
-            with self._database.own_errors():
-                # No transaction stays open for the length of a run.
-                connection.execution_options(isolation_level="AUTOCOMMIT")
-                query = sa.select(sa.func.pg_try_advisory_lock(_key(run_id)))
-                is_free = bool(connection.execute(query).scalar())
-            yield is_free
-        finally:
-            # Not to the pool, which would keep the lock.
-            connection.invalidate()
-            connection.close()
-
     def _is_own_lock_held(self, run_id: str) -> bool:
-        if self._engine.dialect.name != "postgresql":
-            return False
         # The upper and the lower half of the key.
         query = (
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
             "AND (classid::bigint << 32 | objid::bigint) = :key"
         )
-        with self._database.own_errors(), self._engine.connect() as connection:
+        with self._database.own_errors(), self._database.engine.connect() as connection:
             return connection.execute(sa.text(query), {"key": _key(run_id)}).first() is not None
 
     def _lock_path(self, run_id: str) -> Path:
-        assert self._path is not None
-        return self._path.with_name(f"{self._path.name}-{run_id}.lock")
+        path = self._database.path
+        assert path is not None
+        return path.with_name(f"{path.name}-{run_id}.lock")
 
 
 def _key(run_id: str) -> int:

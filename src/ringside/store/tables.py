@@ -7,13 +7,14 @@ import sqlalchemy as sa
 from ringside.model.results import REPEATABLE
 
 FORMAT = 1
-# Changes of the tables that earlier versions can be brought through, the latest last (`store/migrations`).
+# Revisions of the tables, the latest last. 0001 had no index `trial_once`; since 0003, samples are written by
+# column, which earlier versions cannot read (`store/samples.py` reads both).
 REVISIONS = ("0001", "0002", "0003")
 
 # SQLite numbers rows itself only in a column of this exact type, which holds 64 bits there.
 _LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 METADATA = sa.MetaData()
-# As Alembic has it.
+# Named after the library that once changed the tables: stores of that time say their revision here.
 REVISION = sa.Table(
     "alembic_version",
     METADATA,
@@ -82,3 +83,31 @@ TIMELINE = sa.Table(
 # Made once: with the values in it, it would be compiled again for each trial.
 INSERT_TRIAL = TRIAL.insert()
 INSERT_TIMELINE = TIMELINE.insert()
+
+
+def revision(connection: sa.Connection) -> str:
+    """The revision of a store's tables. Stores of the first versions do not say it."""
+    inspector = sa.inspect(connection)
+    if REVISION.name in inspector.get_table_names():
+        return str(connection.execute(sa.select(REVISION.c.version_num)).scalar())
+    return "0002" if ONCE.name in {index["name"] for index in inspector.get_indexes(TRIAL.name)} else "0001"
+
+
+def create(connection: sa.Connection) -> None:
+    """Make the tables of a new store, within the connection's transaction."""
+    METADATA.create_all(connection)
+    connection.execute(META.insert().values(key="format", value=str(FORMAT)))
+    connection.execute(REVISION.insert().values(version_num=REVISIONS[-1]))
+
+
+def upgrade(connection: sa.Connection) -> None:
+    """Bring a store's tables to the latest revision, within the connection's transaction."""
+    if revision(connection) == "0001":
+        cell = list(ONCE.columns)
+        twice = sa.select(*cell).where(_counts).group_by(*cell).having(sa.func.count() > 1)
+        # A store that holds duplicates stays without the index.
+        if connection.execute(twice.limit(1)).first() is None:
+            ONCE.create(connection)
+    REVISION.create(connection, checkfirst=True)
+    connection.execute(REVISION.delete())
+    connection.execute(REVISION.insert().values(version_num=REVISIONS[-1]))
