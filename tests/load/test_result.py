@@ -109,6 +109,7 @@ def test_a_document() -> None:
         "requests": 100,
         "late_requests": 7,
         "unfinished": 23,
+        "unsent": 0,
         "errors": {"timeout": 5},
         "statuses": {"200": 98, "302": 2},
         "latency_is_lower_bound": True,

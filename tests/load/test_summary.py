@@ -58,6 +58,8 @@ def test_an_open_loop() -> None:
     assert "coordinated omission" not in text
     all_finished = shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 0}))
     assert "≥" not in all_finished
+    unsent = shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN | {"unsent": 9}))
+    assert "23 without an answer at the end, 9 of them never sent" in " ".join(unsent.split())
     one = shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 1}))
     assert "≥: 1 request is unfinished" in one
 

@@ -85,20 +85,21 @@ impl Epoll {
         } else if flags.contains(EventFlags::OUT) {
             self.send_rest(slot, handler);
         }
-        let hang_up = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
-        if flags.intersects(EventFlags::IN | hang_up) {
+        // A read ends at urgent data, though there is more.
+        let cut = EventFlags::PRI | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(EventFlags::IN | cut) {
             let generation = (data >> 32) as u32;
-            self.receive(slot, generation, flags.intersects(hang_up), buffer, handler);
+            self.receive(slot, generation, flags.intersects(cut), buffer, handler);
         }
     }
 
     /// Reads the available bytes, in a bounded number of reads; what is left waits for the next turn. A short read
-    /// means that there are no more, unless the connection is ending.
+    /// means that there are no more, unless it may be `cut`.
     fn receive(
         &mut self,
         slot: Slot,
         generation: u32,
-        ending: bool,
+        cut: bool,
         buffer: &mut [u8],
         handler: &mut impl Handler,
     ) {
@@ -114,7 +115,7 @@ impl Epoll {
                 Ok((count, arrived_ns)) => {
                     let next = handler.received(slot, &buffer[..count], arrived_ns);
                     self.follow(slot, next, handler);
-                    if count < buffer.len() && !ending {
+                    if count < buffer.len() && !cut {
                         return;
                     }
                 }
@@ -172,18 +173,20 @@ impl Epoll {
 impl Io for Epoll {
     const NONBLOCKING: bool = true;
 
-    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         debug_assert!(self.entries[slot].is_none());
         if self.stamps.is_some() {
             stamp::enable(&socket);
         }
+        let began_ns = now_ns();
         match net::connect(&socket, address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }
         self.generation = self.generation.wrapping_add(1);
         let data = EventData::new_u64(u64::from(self.generation) << 32 | slot as u64);
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP;
+        let flags = flags | EventFlags::ET;
         epoll::add(&self.file, socket.as_fd(), data, flags)?;
         self.entries[slot] = Some(Entry {
             socket,
@@ -193,7 +196,7 @@ impl Io for Epoll {
             unread: false,
             unsent: None,
         });
-        Ok(())
+        Ok(began_ns)
     }
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
@@ -256,7 +259,7 @@ impl Io for Epoll {
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         let now = now_ns();
         if self.stamps.is_some() && !events.is_empty() {
-            self.stamps = Some(ClockOffset::at(now));
+            self.stamps = Some(ClockOffset::read());
         }
         handler.woken(now);
         let mut buffer = std::mem::take(&mut self.buffer);

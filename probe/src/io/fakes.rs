@@ -12,18 +12,25 @@ use std::rc::Rc;
 pub struct FakeIo {
     /// Of each turn.
     pub waits: Vec<Wait>,
+    /// How long it takes to open a connection, before its connect begins; connects end with the next turn.
+    pub open_ns: u64,
+    /// Slots and their connects' beginnings; how long each connect took.
+    pub opened: Vec<(Slot, u64)>,
+    pub connects_ns: Vec<u64>,
     pub sends: usize,
     /// Whether a turn takes until the instant that its wait names, and how long it takes beside.
     pub sleeps: bool,
     pub turn_ns: u64,
-    /// Each turn brings an event, which puts something into a queue until the next turn or flush.
+    /// Each turn brings an event.
     pub brings_events: bool,
-    pub is_full: bool,
 }
 
 impl Io for FakeIo {
-    fn open(&mut self, _: Slot, _: OwnedFd, _: &SocketAddrAny) -> io::Result<()> {
-        Ok(())
+    fn open(&mut self, slot: Slot, _: OwnedFd, _: &SocketAddrAny) -> io::Result<u64> {
+        sleep_until(now_ns() + self.open_ns);
+        let began_ns = now_ns();
+        self.opened.push((slot, began_ns));
+        Ok(began_ns)
     }
     fn send(&mut self, _: Slot, _: Rc<[u8]>, _: &mut impl Handler) {
         self.sends += 1;
@@ -40,17 +47,18 @@ impl Io for FakeIo {
             Wait::Event(at) | Wait::Instant(at) | Wait::Sleep(at) if self.sleeps => sleep_until(at),
             _ => {}
         }
-        self.is_full = self.brings_events;
+        let woken_ns = now_ns();
+        handler.woken(woken_ns);
+        for (slot, began_ns) in std::mem::take(&mut self.opened) {
+            self.connects_ns.push(woken_ns - began_ns);
+            handler.connected(slot);
+        }
         if self.brings_events {
             handler.received(0, b"x", None);
         }
         if self.turn_ns > 0 {
             sleep_until(now_ns() + self.turn_ns);
         }
-        Ok(())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        self.is_full = false;
         Ok(())
     }
     const NONBLOCKING: bool = true;

@@ -114,6 +114,9 @@ pub trait Handler {
 
     /// The socket is connected; `connected` follows a handshake.
     fn handshaking(&mut self, _: Slot) {}
+    /// The request of a slot, which had to wait for it, has got a stream of its connection, which was free at this
+    /// instant, where that is stamped.
+    fn released(&mut self, _: Slot, _at_ns: Option<u64>) {}
     /// The slot has joined the connection of another. `owns`: it stands for the connection where they are counted.
     fn joined(&mut self, _: Slot, _owns: bool) -> Next {
         Next::Wait
@@ -125,8 +128,9 @@ pub trait Handler {
 }
 
 pub trait Io {
-    /// Starts to connect a socket, made by [`socket`], as this slot, which must be free.
-    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()>;
+    /// Starts to connect a socket, made by [`socket`], as this slot, which must be free. Returns the instant at which
+    /// the kernel was asked to.
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64>;
 
     /// Whether a slot, which must be free, shares a connection that is there already: `Handler::joined` follows.
     fn join(&mut self, _: Slot) -> bool {
@@ -159,11 +163,6 @@ pub trait Io {
     /// Waits, and hands what has happened to the handler.
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
 
-    /// What is queued goes to the kernel now: for a thread that will neither wait nor look for a while.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     /// What a layer above the sockets has to report.
     fn report(&mut self) -> LayerReport {
         LayerReport::default()
@@ -181,6 +180,8 @@ pub fn socket<I: Io>(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     }
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
     net::sockopt::set_tcp_nodelay(&socket, true)?;
+    // Urgent data is a part of the stream (RFC 6093): otherwise a byte of the reply were missing.
+    net::sockopt::set_socket_oobinline(&socket, true)?;
     Ok(socket)
 }
 
@@ -190,7 +191,7 @@ mod tests {
     use super::uring::Uring;
     use super::*;
     use crate::clock::{now_ns, sleep_until};
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     #[derive(Default)]
@@ -198,6 +199,7 @@ mod tests {
         connected: bool,
         bytes: Vec<u8>,
         arrivals_ns: Vec<Option<u64>>,
+        sends_ns: Vec<(Slot, u64)>,
         closed: Option<CloseReason>,
     }
 
@@ -211,7 +213,9 @@ mod tests {
             self.arrivals_ns.push(arrived_ns);
             Next::Wait
         }
-        fn sending(&mut self, _: Slot, _: u64) {}
+        fn sending(&mut self, slot: Slot, now_ns: u64) {
+            self.sends_ns.push((slot, now_ns));
+        }
         fn woken(&mut self, _: u64) {}
         fn closed(&mut self, _: Slot, reason: CloseReason) {
             self.closed = Some(reason);
@@ -222,10 +226,14 @@ mod tests {
 
     /// A connection of a back-end, and its peer.
     fn connect<I: Io>(io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
+        connect_as(0, io, notes)
+    }
+
+    fn connect_as<I: Io>(slot: Slot, io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = SocketAddrAny::from(listener.local_addr().unwrap());
         let socket = socket::<I>(address.address_family()).unwrap();
-        io.open(0, socket, &address).unwrap();
+        io.open(slot, socket, &address).unwrap();
         while !notes.connected {
             io.turn(Wait::Event(now_ns() + MS), notes).unwrap();
         }
@@ -265,6 +273,62 @@ mod tests {
         stamps_are_true(Epoll::new(1, true).unwrap());
         if let Ok(uring) = Uring::new(1, true) {
             stamps_are_true(uring);
+        }
+    }
+
+    /// Each send has its own time, and is on its way before the next.
+    fn sends_have_times_of_their_own<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peers = Vec::new();
+        for slot in 0..4 {
+            notes.connected = false;
+            peers.push(connect_as(slot, &mut io, &mut notes));
+        }
+        for (slot, peer) in peers.iter_mut().enumerate() {
+            let before = now_ns();
+            io.send(slot, b"x"[..].into(), &mut notes);
+            let after = now_ns();
+            // No turn is needed for it.
+            peer.set_read_timeout(Some(Duration::from_secs(60)))
+                .unwrap();
+            peer.read_exact(&mut [0]).unwrap();
+            let (sent, at_ns) = *notes.sends_ns.last().unwrap();
+            assert_eq!((sent, notes.sends_ns.len()), (slot, slot + 1));
+            assert!((before..=after).contains(&at_ns));
+        }
+    }
+
+    #[test]
+    fn each_send_has_a_time_of_its_own() {
+        sends_have_times_of_their_own(Epoll::new(4, true).unwrap());
+        if let Ok(uring) = Uring::new(4, true) {
+            sends_have_times_of_their_own(uring);
+        }
+    }
+
+    /// A read ends at urgent data, which is a part of the stream, and more follows.
+    fn urgent_data_stalls_nothing<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        peer.write_all(b"abc").unwrap();
+        net::send(&peer, b"d", net::SendFlags::OOB).unwrap();
+        peer.write_all(b"efg").unwrap();
+        let until = now_ns() + 60_000 * MS;
+        while notes.bytes.len() < 7 && now_ns() < until {
+            io.turn(Wait::Event(now_ns() + 10 * MS), &mut notes)
+                .unwrap();
+        }
+        assert_eq!(notes.bytes, b"abcdefg");
+    }
+
+    #[test]
+    fn what_follows_urgent_data_is_read() {
+        urgent_data_stalls_nothing(Epoll::new(1, true).unwrap());
+        urgent_data_stalls_nothing(Epoll::new(1, false).unwrap());
+        for stamped in [true, false] {
+            if let Ok(uring) = Uring::new(1, stamped) {
+                urgent_data_stalls_nothing(uring);
+            }
         }
     }
 

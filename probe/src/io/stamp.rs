@@ -3,7 +3,7 @@
 //! that a busy or sleeping thread reads late so have the time at which they came.
 #![allow(unsafe_code)]
 
-use crate::clock::realtime_ns;
+use crate::clock::{now_ns, realtime_ns};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::{io, mem, ptr};
 
@@ -104,12 +104,31 @@ pub struct ClockOffset {
     behind_ns: u64,
 }
 
+/// Both clocks are read within so long, unless the thread is preempted between.
+const MAX_BRACKET_NS: u64 = 1_000;
+/// So often they are read again.
+const ATTEMPTS: u32 = 8;
+
 impl ClockOffset {
-    /// Now, which is this instant of CLOCK_MONOTONIC.
-    pub fn at(monotonic_ns: u64) -> ClockOffset {
-        ClockOffset {
-            behind_ns: realtime_ns().saturating_sub(monotonic_ns),
+    /// Now.
+    pub fn read() -> ClockOffset {
+        ClockOffset::of(|| (now_ns(), realtime_ns(), now_ns()))
+    }
+
+    /// `clocks`: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. The narrowest of some counts; the second of
+    /// the two, so that what is converted is never earlier than it was.
+    fn of(mut clocks: impl FnMut() -> (u64, u64, u64)) -> ClockOffset {
+        let mut narrowest = (u64::MAX, 0);
+        for _ in 0..ATTEMPTS {
+            let (before_ns, real_ns, after_ns) = clocks();
+            let bracket_ns = after_ns.saturating_sub(before_ns);
+            narrowest = narrowest.min((bracket_ns, real_ns.saturating_sub(after_ns)));
+            if bracket_ns <= MAX_BRACKET_NS {
+                break;
+            }
         }
+        let (_, behind_ns) = narrowest;
+        ClockOffset { behind_ns }
     }
 
     /// A stamp by CLOCK_MONOTONIC; None where it is outside that clock.
@@ -157,11 +176,32 @@ mod tests {
     #[test]
     fn stamps_become_instants_of_the_monotonic_clock() {
         let before = now_ns();
-        let offset = ClockOffset::at(now_ns());
+        let offset = ClockOffset::read();
         let instant = offset.monotonic_ns(realtime_ns()).unwrap();
         let after = now_ns();
         // Two reads of the clocks are between.
         assert!(instant >= before && instant <= after + (after - before));
         assert_eq!(ClockOffset { behind_ns: 5 }.monotonic_ns(4), None);
+    }
+
+    /// CLOCK_REALTIME is a second ahead; the thread is away for so long before and after its reading.
+    #[test]
+    fn a_preemption_between_the_clocks_shifts_no_stamp() {
+        const AWAY_NS: u64 = 3_000_000;
+        const AHEAD_NS: u64 = 1_000_000_000;
+        let read = |away: &[(u64, u64)]| {
+            let mut away = away.iter();
+            let offset = ClockOffset::of(|| {
+                let (before_ns, after_ns) = away.next().unwrap_or(&(0, 0));
+                let real_ns = 1_000_050 + before_ns;
+                (1_000_000, real_ns + AHEAD_NS, real_ns + 50 + after_ns)
+            });
+            offset.monotonic_ns(AHEAD_NS + 2_000_000).unwrap()
+        };
+        // Never earlier than it was, and later by the rest of the bracket at most.
+        assert_eq!(read(&[]), 2_000_050);
+        assert_eq!(read(&[(AWAY_NS, 0); 8]), 2_000_050);
+        assert_eq!(read(&[(0, AWAY_NS); 7]), 2_000_050);
+        assert_eq!(read(&[(0, AWAY_NS); 8]), 2_000_050 + AWAY_NS);
     }
 }

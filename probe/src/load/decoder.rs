@@ -3,7 +3,7 @@
 use super::body::{BodyCheck, BodyState};
 use super::error::ErrorKind;
 use super::framing::Splitter;
-use super::http::{Read, ResponseParser};
+use super::http::{Beginning, Read, ResponseParser};
 use super::plan::{Framing, Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
@@ -188,6 +188,19 @@ impl Decoder {
             return Ok(Some(Redirect { status, location }));
         }
         self.finish(body, Some(status)).map(|()| None)
+    }
+
+    /// How far a reply has come; what has no head is final at once.
+    pub fn beginning(&self, reply: &ReplyState) -> Beginning {
+        match reply {
+            ReplyState::Http(response, _) => response.beginning(),
+            ReplyState::Stream(stream) => stream.response.beginning(),
+            _ => Beginning {
+                interims: 0,
+                has_begun: false,
+                is_final: true,
+            },
+        }
     }
 
     /// Decodes bytes that arrived at `now_ns` on connection `id`.

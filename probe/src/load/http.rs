@@ -39,6 +39,17 @@ pub struct Done {
     pub keep_alive: bool,
 }
 
+/// How far a response has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// Responses before the final one.
+    pub interims: u8,
+    /// Something has arrived after these.
+    pub has_begun: bool,
+    /// It is the final response.
+    pub is_final: bool,
+}
+
 /// The state of a response after some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read<'a> {
@@ -80,6 +91,14 @@ impl ResponseParser {
     /// Whether a byte of the response has arrived.
     pub fn has_begun(&self) -> bool {
         !self.held.is_empty() || !matches!(self.state, State::Head)
+    }
+
+    pub fn beginning(&self) -> Beginning {
+        Beginning {
+            interims: self.interim,
+            has_begun: self.has_begun(),
+            is_final: !matches!(self.state, State::Head),
+        }
     }
 
     /// The status, once the head is complete.

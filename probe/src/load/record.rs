@@ -60,6 +60,10 @@ pub struct Record {
     /// How much later than it could a request was sent. Of streams also: how late bytes without a stamp were read at most.
     pub schedule_error: Histogram,
     pub intended: u64,
+    /// Requests that were due and never sent.
+    pub unsent: u64,
+    /// Requests that waited until a stream of HTTP/2 was free.
+    pub stream_waits: u64,
     /// The shares of late requests that were served before the end.
     pub late_shares: f64,
     pub bytes_in: u64,
@@ -156,6 +160,8 @@ impl Record {
             }
         }
         self.intended += other.intended;
+        self.unsent += other.unsent;
+        self.stream_waits += other.stream_waits;
         self.late_shares += other.late_shares;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;

@@ -80,6 +80,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "achieved_rate_per_s": outcome.per_s(answered),
         "late_requests": record.replies.late_requests,
         "unfinished": record.replies.unfinished,
+        "unsent": record.unsent,
         "errors": errors(&record.replies.errors),
         "statuses": statuses(&record.replies.statuses),
         "histograms": summaries,

@@ -171,13 +171,27 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         );
     }
     if record.replies.unfinished > 0 {
+        let unsent = match record.unsent {
+            0 => String::new(),
+            unsent => format!("; {unsent} of them were never sent"),
+        };
         warn(
             "unfinished",
             format!(
-                "{} of the intended requests had no answer at the end",
+                "{} of the intended requests had no answer at the end{unsent}",
                 record.replies.unfinished
             ),
             "percentiles are lower bounds: use a lower rate or a longer run",
+        );
+    }
+    if record.stream_waits > 0 {
+        warn(
+            "stream-limit",
+            format!(
+                "{} requests waited until the server allowed another stream of HTTP/2: queue has how long",
+                record.stream_waits
+            ),
+            "use fewer --streams, more --connections, or raise the server's limit",
         );
     }
     let ports = 20_000 * plan.addresses.len() as u64;

@@ -46,6 +46,47 @@ pub fn begin(stream: &mut (impl Read + Write)) -> bool {
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).is_ok()
 }
 
+/// The server allows one stream at a time, and takes 5 ms for each request: a request waits for three others.
+#[test]
+fn the_wait_for_a_stream_is_the_queue() {
+    const SERVICE: Duration = Duration::from_millis(5);
+    let server = Server::start(|mut stream, _| {
+        let max_concurrent_streams = [0, 3, 0, 0, 0, 1];
+        let settings = frame(SETTINGS, 0, 0, &max_concurrent_streams);
+        if !begin(&mut stream) || stream.write_all(&settings).is_err() {
+            return;
+        }
+        while let Some(number) = request(&mut stream) {
+            std::thread::sleep(SERVICE);
+            if stream.write_all(&reply(number)).is_err() {
+                return;
+            }
+        }
+    });
+    for pacing in [
+        json!({"kind": "closed"}),
+        json!({"kind": "constant", "rate_per_s": 1e6}),
+    ] {
+        let changes = json!({"connections": 1, "requests": 80, "pacing": pacing});
+        for outcome in both(&plan(&server, http2(4, changes))) {
+            assert_eq!(outcome["requests"], 80, "{outcome:#}");
+            let histograms = &outcome["histograms"];
+            let [latency, service, queue, error] =
+                ["latency", "service", "queue", "schedule_error"]
+                    .map(|name| histograms[name]["mean_ns"].as_f64().unwrap());
+            // Those of the first four that came before the server's settings did not wait.
+            let waited = histograms["queue"]["count"].as_u64().unwrap();
+            assert!(waited >= 76, "{outcome:#}");
+            assert!(queue >= 76.0 / 80.0 * 15e6, "{outcome:#}");
+            let parts = service + queue * waited as f64 / 80.0 + error;
+            assert!((latency / parts - 1.0).abs() < 0.01, "{latency} {parts}");
+            assert!(service < 0.5 * latency, "{outcome:#}");
+            let warnings = outcome["warnings"].to_string();
+            assert!(warnings.contains("stream-limit"), "{warnings}");
+        }
+    }
+}
+
 /// The stream of the next request that is complete.
 pub fn request(stream: &mut (impl Read + Write)) -> Option<u32> {
     loop {

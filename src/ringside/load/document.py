@@ -61,6 +61,7 @@ def as_document(
         "requests": figures.requests,
         "late_requests": figures.late_requests,
         "unfinished": figures.unfinished,
+        "unsent": figures.unsent,
         "errors": figures.errors,
         "statuses": figures.statuses,
         "latency_is_lower_bound": result.is_lower_bound,

@@ -199,7 +199,8 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
     if figures.late_requests:
         rows.append(("late", f"{figures.late_requests:,} answered after the end, while the engine waited"))
     if figures.unfinished:
-        rows.append(("unfinished", f"{figures.unfinished:,} without an answer at the end, or never sent"))
+        unsent = f", {figures.unsent:,} of them never sent" if figures.unsent else ""
+        rows.append(("unfinished", f"{figures.unfinished:,} without an answer at the end{unsent}"))
     if figures.statuses:
         listed = list(figures.statuses.items())
         more = [f"and {len(listed) - _MAX_LISTED} more"] if len(listed) > _MAX_LISTED else []

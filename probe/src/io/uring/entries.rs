@@ -12,7 +12,7 @@ pub struct Entry {
     /// None when it was closed, and waits for its operations to complete.
     pub slot: Option<Slot>,
     /// The kernel reads it until the connect has completed.
-    _address: Box<SocketAddrAny>,
+    _address: Rc<SocketAddrAny>,
     /// The kernel reads these bytes until the send has completed.
     out: Option<(Rc<[u8]>, usize)>,
     /// The bytes to send after these.
@@ -35,7 +35,7 @@ pub enum Queued {
 }
 
 impl Entry {
-    pub fn new(socket: OwnedFd, slot: Slot, address: Box<SocketAddrAny>) -> Entry {
+    pub fn new(socket: OwnedFd, slot: Slot, address: Rc<SocketAddrAny>) -> Entry {
         Entry {
             socket,
             slot: Some(slot),
@@ -178,7 +178,7 @@ mod tests {
     fn entry(slot: Slot) -> Entry {
         let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        Entry::new(socket.into(), slot, Box::new(address.into()))
+        Entry::new(socket.into(), slot, Rc::new(address.into()))
     }
 
     fn bytes(text: &str) -> Rc<[u8]> {

@@ -58,7 +58,7 @@ impl Uring {
                     return Ok(());
                 };
                 match entry.queue(bytes) {
-                    Queued::Next => self.operations.send(index),
+                    Queued::Next => self.send_next(index, handler),
                     Queued::Behind => Ok(()),
                     Queued::TooMany => {
                         self.end(index, CloseReason::SendFailed(libc::ENOBUFS), handler)
@@ -66,6 +66,14 @@ impl Uring {
                 }
             }
         }
+    }
+
+    /// Sends what an entry has queued.
+    fn send_next(&mut self, index: u32, handler: &mut impl Handler) -> io::Result<()> {
+        if let Some((slot, at_ns)) = self.operations.send(index)? {
+            handler.sending(slot, at_ns);
+        }
+        Ok(())
     }
 
     fn complete(&mut self, completion: &Completion, handler: &mut impl Handler) -> io::Result<()> {
@@ -103,7 +111,7 @@ impl Uring {
                 if let Some(entry) = self.operations.entries.get_mut(index) {
                     entry.sent(result as usize);
                 }
-                self.operations.send(index)
+                self.send_next(index, handler)
             }
             Kind::Receive => self.received(slot, completion, handler),
             Kind::Cancel => Ok(()),
@@ -152,7 +160,7 @@ impl Uring {
 impl Io for Uring {
     const NONBLOCKING: bool = false;
 
-    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         self.operations.connect(slot, socket, address)
     }
 
@@ -202,14 +210,10 @@ impl Io for Uring {
     }
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
-        for (slot, at_ns) in self.operations.sending() {
-            handler.sending(slot, at_ns);
-        }
         self.operations.wait(wait)?;
-        let now = now_ns();
         let mut completed = std::mem::take(&mut self.completed);
-        self.operations.completed(now, &mut completed);
-        handler.woken(now);
+        self.operations.completed(&mut completed);
+        handler.woken(now_ns());
         let mut done = Ok(());
         for completion in &completed {
             done = done.and(self.complete(completion, handler));
@@ -217,10 +221,6 @@ impl Io for Uring {
         self.buffers.publish();
         self.completed = completed;
         done
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.operations.flush()
     }
 }
 
@@ -230,7 +230,7 @@ impl Drop for Uring {
         if self.operations.drain().is_err() {
             // Memory that the kernel may still use is not freed.
             self.buffers.leak();
-            self.operations.entries.leak();
+            self.operations.leak();
         }
     }
 }
@@ -328,9 +328,9 @@ mod tests {
         fn closed(&mut self, _: Slot, _: CloseReason) {}
     }
 
-    /// What the replies of a turn bring about waits in the submission queue until it is flushed, or until the next turn.
+    /// What the replies of a turn bring about needs no other turn.
     #[test]
-    fn a_flush_needs_no_turn() {
+    fn an_answer_is_sent_at_once() {
         let Ok(mut uring) = Uring::new(1, true) else {
             return;
         };
@@ -341,25 +341,17 @@ mod tests {
         uring.open(0, socket, &address).unwrap();
         uring.turn(Wait::No, &mut handler).unwrap();
         let mut peer = listener.accept().unwrap().0;
+        let before = now_ns();
         peer.write_all(b"x").unwrap();
         while handler.received == 0 {
             uring
                 .turn(Wait::Event(now_ns() + 10_000_000), &mut handler)
                 .unwrap();
         }
-        let mut answer = [0];
-        peer.set_read_timeout(Some(Duration::from_millis(20)))
-            .unwrap();
-        assert!(peer.read(&mut answer).is_err());
-        let before = now_ns();
-        uring.flush().unwrap();
         let after = now_ns();
         peer.set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
-        assert_eq!(peer.read(&mut answer).unwrap(), 1);
-        // It was sent when it was flushed, whenever the next turn comes.
-        uring.turn(Wait::No, &mut handler).unwrap();
+        assert_eq!(peer.read(&mut [0]).unwrap(), 1);
         assert!(matches!(handler.sent_ns[..], [at] if (before..=after).contains(&at)));
-        uring.flush().unwrap();
     }
 }

@@ -6,7 +6,7 @@ use super::entries::{Entries, Entry};
 use super::stamps::Stamps;
 use crate::clock::now_ns;
 use crate::io::buffers::GROUP;
-use crate::io::ring::{Ring, ALL, SUBMISSIONS};
+use crate::io::ring::{Ring, ALL};
 use crate::io::{stamp, Slot, Wait};
 use io_uring::types::{CancelBuilder, Fixed};
 use io_uring::{cqueue, opcode, squeue, Submitter};
@@ -14,6 +14,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::SocketAddrAny;
 use rustix::process::{getrlimit, Resource};
 use std::io;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// The longest wait for pending operations when the ring is dropped, and for one of them.
@@ -63,9 +64,6 @@ impl Completion {
 pub struct Operations {
     ring: Ring,
     pub entries: Entries,
-    /// Sends in the submission queue, and sends that went to the kernel since the last turn.
-    queued: Vec<Slot>,
-    submitted: Vec<(Slot, u64)>,
     /// Where reads are stamped.
     stamps: Option<Stamps>,
 }
@@ -81,8 +79,6 @@ impl Operations {
         Ok(Operations {
             ring,
             entries,
-            queued: Vec::with_capacity(SUBMISSIONS as usize),
-            submitted: Vec::with_capacity(SUBMISSIONS as usize),
             stamps: stamped.then(Stamps::new),
         })
     }
@@ -101,7 +97,6 @@ impl Operations {
         let operation = operation.user_data(u64::from(index) << 2 | kind as u64);
         // SAFETY: the entry owns the memory that the operation points to, until the operation has completed.
         while unsafe { self.ring.submission().push(&operation) }.is_err() {
-            self.stamp_sends();
             self.ring.flush()?;
         }
         if let Some(entry) = self.entries.get_mut(index) {
@@ -110,13 +105,13 @@ impl Operations {
         Ok(())
     }
 
-    /// Begins the connect of a new entry, which stands for the slot.
+    /// Begins the connect of a new entry, which stands for the slot, by a call of its own. Returns when.
     pub fn connect(
         &mut self,
         slot: Slot,
         socket: OwnedFd,
         address: &SocketAddrAny,
-    ) -> io::Result<()> {
+    ) -> io::Result<u64> {
         if self.stamps.is_some() {
             stamp::enable(&socket);
         }
@@ -132,12 +127,16 @@ impl Operations {
             self.entries.release(index);
             return Err(error);
         }
-        let address = Box::new(address.clone());
+        // Shared: a pointer into a box were invalid once the box has moved.
+        let address = Rc::new(address.clone());
         let (pointer, length) = (address.as_ptr(), address.addr_len());
         self.entries
             .insert(index, Entry::new(socket, slot, address));
         let connect = opcode::Connect::new(Fixed(index), pointer.cast(), length).build();
-        self.push(index, Kind::Connect, connect)
+        let began_ns = now_ns();
+        self.push(index, Kind::Connect, connect)?;
+        self.ring.hand_over()?;
+        Ok(began_ns)
     }
 
     pub fn receive(&mut self, index: u32) -> io::Result<()> {
@@ -151,18 +150,23 @@ impl Operations {
         self.push(index, Kind::Receive, receive)
     }
 
-    /// Sends what an entry has queued.
-    pub fn send(&mut self, index: u32) -> io::Result<()> {
-        if let Some(entry) = self.entries.get(index) {
-            if let Some((bytes, begins)) = entry.unsent() {
-                let first = entry.slot.filter(|_| begins);
-                let send = opcode::Send::new(Fixed(index), bytes.as_ptr(), bytes.len() as u32);
-                let send = send.flags(libc::MSG_NOSIGNAL).build();
-                self.push(index, Kind::Send, send)?;
-                self.queued.extend(first);
-            }
-        }
-        Ok(())
+    /// Sends what an entry has queued, by a call of its own: the sends of a batch would have one time, before the first
+    /// of them. The slot whose bytes are begun, and when.
+    pub fn send(&mut self, index: u32) -> io::Result<Option<(Slot, u64)>> {
+        let Some(entry) = self.entries.get(index) else {
+            return Ok(None);
+        };
+        let Some((bytes, begins)) = entry.unsent() else {
+            return Ok(None);
+        };
+        let slot = entry.slot.filter(|_| begins);
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let send = opcode::Send::new(Fixed(index), bytes.as_ptr(), length);
+        let send = send.flags(libc::MSG_NOSIGNAL).build();
+        let now_ns = now_ns();
+        self.push(index, Kind::Send, send)?;
+        self.ring.hand_over()?;
+        Ok(slot.map(|slot| (slot, now_ns)))
     }
 
     /// Cancels the operations of an entry.
@@ -187,30 +191,6 @@ impl Operations {
         Ok(())
     }
 
-    /// The queued sends go to the kernel now.
-    fn stamp_sends(&mut self) {
-        if !self.queued.is_empty() {
-            let now = now_ns();
-            let queued = self.queued.drain(..);
-            self.submitted.extend(queued.map(|slot| (slot, now)));
-        }
-    }
-
-    /// The slots whose sends have gone to the kernel, or go now, and when.
-    pub fn sending(&mut self) -> impl Iterator<Item = (Slot, u64)> + '_ {
-        self.stamp_sends();
-        self.submitted.drain(..)
-    }
-
-    /// Submits what is queued, without a wait or a look.
-    pub fn flush(&mut self) -> io::Result<()> {
-        if self.ring.submission().is_empty() {
-            return Ok(());
-        }
-        self.stamp_sends();
-        self.ring.hand_over()
-    }
-
     /// Submits operations and waits.
     pub fn wait(&mut self, wait: Wait) -> io::Result<()> {
         match wait {
@@ -221,11 +201,11 @@ impl Operations {
         }
     }
 
-    /// Takes the completions after a wait that ended at `now_ns`.
-    pub fn completed(&mut self, now_ns: u64, completed: &mut Vec<Completion>) {
+    /// Takes the completions after a wait.
+    pub fn completed(&mut self, completed: &mut Vec<Completion>) {
         let queue = self.ring.completion();
         if let Some(stamps) = self.stamps.as_mut().filter(|_| !queue.is_empty()) {
-            stamps.woken(now_ns);
+            stamps.woken();
         }
         completed.clear();
         completed.extend(queue.map(|entry| Completion::of(&entry)));
@@ -237,6 +217,12 @@ impl Operations {
             Some(stamps) => stamps.split(message),
             None => (message, None),
         }
+    }
+
+    /// Never frees what the kernel may still read or write.
+    pub fn leak(&mut self) {
+        self.entries.leak();
+        std::mem::forget(self.stamps.take());
     }
 
     /// Cancels all pending operations, and waits for their completions.

@@ -22,9 +22,9 @@ impl Stamps {
         &self.header
     }
 
-    /// The thread has woken at this instant of CLOCK_MONOTONIC, which is now.
-    pub fn woken(&mut self, now_ns: u64) {
-        self.clocks = ClockOffset::at(now_ns);
+    /// The thread has woken now.
+    pub fn woken(&mut self) {
+        self.clocks = ClockOffset::read();
     }
 
     /// The bytes of a received message, and when they came.

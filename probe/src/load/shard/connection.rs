@@ -1,6 +1,7 @@
 //! The state of one connection.
 
 use crate::load::decoder::ReplyState;
+use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
@@ -31,15 +32,29 @@ pub struct Hop {
 #[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
-    /// Start of the present stage; of a stream, the arrival of its last bytes.
-    pub since_ns: u64,
+    /// When the present step of its opening began: the connect, the handshake, or the wait for another's connection.
+    pub opening_ns: u64,
+    /// From when on it could take a request.
+    pub free_ns: u64,
+    /// What the time-out of the reply counts from: the sending; of a stream, the arrival of its last bytes.
+    pub active_ns: u64,
+    /// Of a stream: the arrival of the bytes before the last ones.
+    pub active_before_ns: u64,
+    /// The engine's own wait after a failure, until it opened the connection again.
+    pub pause: Range<u64>,
+    /// It is in the list of free connections.
+    pub is_listed: bool,
     /// The intended instant of a request that waits for the connect.
     pub pending_ns: Option<u64>,
     pub intended_ns: u64,
-    /// When the request could have been sent: its intended instant, but not before the connection was free.
+    /// Closed loop: the request is due when the engine begins with it, by its connect or its sending.
+    pub is_due_when_begun: bool,
+    /// For how long the request waited for a connection, or a stream of HTTP/2, that was free.
+    pub queued_ns: u64,
+    /// From when on only the engine delays the sending.
     pub ready_ns: u64,
     pub sent_ns: u64,
-    /// By how much the engine was late to open the connection of this request, or of this stream.
+    /// By how much the engine was late before that: to open the connection of this request, or of this stream.
     pub open_late_ns: u64,
     /// The number of the request, and the number of its target.
     pub number: u64,
@@ -48,7 +63,9 @@ pub struct Connection {
     pub hop: Option<Hop>,
     /// The path of the request, where redirects are followed.
     pub path: Vec<u8>,
-    /// The first byte of the reply has arrived.
+    /// When the first byte of the reply arrived, or of a response before the final one.
+    pub first_byte_ns: u64,
+    /// The final reply has begun.
     pub answered: bool,
     /// It stands for its connection where these are counted.
     pub owns: bool,
@@ -63,6 +80,12 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// How much of a wait from `start_ns` to `end_ns` was the engine's own pause.
+    pub fn paused_ns(&self, start_ns: u64, end_ns: u64) -> u64 {
+        let end_ns = self.pause.end.min(end_ns);
+        end_ns.saturating_sub(self.pause.start.max(start_ns))
+    }
+
     /// Remembers the path of a request that is sent, which a relative redirect begins with.
     pub fn keep_path(&mut self, request: &[u8]) {
         let path = request.split(|&byte| byte == b' ').nth(1);

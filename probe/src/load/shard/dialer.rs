@@ -18,9 +18,20 @@ const MAX_CONNECTING: usize = 512;
 
 /// How a slot gets its connection.
 pub enum Dialed {
-    Opening,
+    /// Its connect began at this instant.
+    Opening(u64),
     /// By that of another slot.
     Joining,
+}
+
+/// An attempt to connect a slot.
+pub struct Dial {
+    pub slot: Slot,
+    /// When it was asked for.
+    pub due_ns: u64,
+    /// From when on it could be started: not before there was room for another pending connect.
+    pub ready_ns: u64,
+    pub result: Result<Dialed, ErrorKind>,
 }
 
 pub struct Dialer {
@@ -96,25 +107,31 @@ impl Dialer {
         self.queue.push_back((slot, due_ns));
     }
 
+    /// How many slots are to be connected now.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
     pub fn retry_later(&mut self, slot: Slot, now_ns: u64) {
         self.retries.push_back((now_ns + RETRY_NS, slot));
     }
 
-    /// Starts the connect of the next connection in the queue. The number: from when on it could be started, which is
-    /// not before there was room for another pending connect.
-    pub fn dial<I: Io>(
-        &mut self,
-        config: &ShardConfig,
-        io: &mut I,
-    ) -> Option<(Slot, u64, Result<Dialed, ErrorKind>)> {
+    /// Starts the connect of the next connection in the queue.
+    pub fn dial<I: Io>(&mut self, config: &ShardConfig, io: &mut I) -> Option<Dial> {
         if self.connecting >= self.max_connecting {
             return None;
         }
+        let room_ns = self.room_ns;
         let (slot, due_ns) = self.queue.pop_front()?;
-        let ready_ns = due_ns.max(self.room_ns);
+        let dial = |result| Dial {
+            slot,
+            due_ns,
+            ready_ns: due_ns.max(room_ns),
+            result,
+        };
         if io.join(slot) {
             self.connecting += 1;
-            return Some((slot, ready_ns, Ok(Dialed::Joining)));
+            return Some(dial(Ok(Dialed::Joining)));
         }
         let id = config.connection_id(slot);
         let number = config.connection_number(slot);
@@ -137,7 +154,7 @@ impl Dialer {
             connect_error(errno)
         });
         self.connecting += usize::from(result.is_ok());
-        Some((slot, ready_ns, result.map(|()| Dialed::Opening)))
+        Some(dial(result.map(Dialed::Opening)))
     }
 
     /// A connect has succeeded, failed, or was given up.

@@ -31,7 +31,12 @@ impl Lookout {
         self.woken_ns = now_ns;
     }
 
-    /// How late bytes are read now, at most.
+    /// When the last wait ended: what is handed over now had happened by then.
+    pub fn woken_ns(&self) -> u64 {
+        self.woken_ns
+    }
+
+    /// How late bytes are read now, at most; or, of those that came before others, how much earlier at most.
     pub fn late_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.since_ns)
     }

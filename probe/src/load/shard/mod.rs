@@ -16,7 +16,7 @@ mod wakeup;
 
 use super::record::Record;
 use crate::clock::{now_ns, thread_cpu_ns};
-use crate::io::{Io, Wait};
+use crate::io::Io;
 pub use config::ShardConfig;
 use state::Shard;
 use std::io;
@@ -51,11 +51,11 @@ pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
         } else {
             shard.dispatch(now, &mut io);
         }
-        shard.open_connections(now, &mut io);
+        shard.open_connections(now, &mut io)?;
         shard.inject_faults(now, &mut io);
         if now >= sweep_ns {
             // A reply that has arrived while this thread stalled is read before its request times out.
-            io.turn(Wait::No, &mut shard)?;
+            shard.look(&mut io)?;
             let now = now_ns();
             shard.sweep(now, &mut io);
             shard.publish(now);
@@ -68,11 +68,11 @@ pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     if shard.streams() {
         // Reads what the kernel has buffered: this thread may have stalled for seconds.
         for _ in 0..=shard.connections() / MIN_EVENTS_PER_TURN {
-            io.turn(Wait::No, &mut shard)?;
+            shard.look(&mut io)?;
         }
     }
     let now = now_ns();
-    shard.count_unfinished(now);
+    shard.count_unfinished(now, stopped_ns.unwrap_or(now));
     shard.close_all(&mut io);
     shard.publish(now);
     let cpu_ns = thread_cpu_ns() - cpu_before;

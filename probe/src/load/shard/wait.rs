@@ -112,7 +112,7 @@ impl Waiter {
             }
         }
         if !defers && handler.last_event_ns() != event_ns {
-            // What the event brought about must not wait in a queue of the back-end while this thread polls.
+            // It may have brought about something that is due before.
             return Ok(());
         }
         self.busy_poll(at_ns, defers, io, handler)
@@ -155,11 +155,6 @@ impl Waiter {
     ) -> io::Result<()> {
         let event_ns = handler.last_event_ns();
         let mut now = now_ns();
-        if defers && self.is_to_poll(now, at_ns) {
-            // The replies of the last wait may have left something in a queue, and no turn follows before the instant.
-            io.flush()?;
-            now = now_ns();
-        }
         while self.is_to_poll(now, at_ns) {
             match defers {
                 true => std::hint::spin_loop(),

@@ -197,6 +197,15 @@ impl<H: Handler> Above<'_, H> {
             let again = session.poll();
             polled = polled.and(again);
         }
+        for lane in session.take_begun() {
+            let slot = first + lane;
+            let link = self.links.get(number).ok_or(End::Closed)?;
+            link.sends.push(slot);
+            if let Some(place) = link.held.iter().position(|held| *held == slot) {
+                link.held.swap_remove(place);
+                self.handler.released(slot, arrived_ns);
+            }
+        }
         session.take_output(out);
         polled?;
         if session.is_over {
@@ -221,9 +230,10 @@ impl<H: Handler> Above<'_, H> {
             }
             Next::Send(bytes) => {
                 let request = self.links.requests.prepare(&bytes)?;
-                session.send(self.links.lane(slot), request);
-                let number = self.links.number(slot);
-                self.links.get(number).ok_or(End::Closed)?.sends.push(slot);
+                if !session.send(self.links.lane(slot), request) {
+                    let number = self.links.number(slot);
+                    self.links.get(number).ok_or(End::Closed)?.held.push(slot);
+                }
             }
         }
         Ok(())

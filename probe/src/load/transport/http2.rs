@@ -123,8 +123,11 @@ pub struct Http2 {
     exchanges: Vec<Option<Exchange>>,
     wakers: Vec<Waker>,
     own_waker: Waker,
-    /// Requests for which the server has no stream yet.
+    /// Requests for which the server has no stream yet, behind the one that the library itself keeps until it has.
     waiting: VecDeque<(Lane, Prepared)>,
+    opening: Option<Lane>,
+    /// Requests that go to the server with the next output.
+    begun: Vec<Lane>,
     looking: Vec<Lane>,
     /// Lanes whose request could not be sent.
     turned_away: Vec<Lane>,
@@ -169,6 +172,8 @@ impl Http2 {
             own_waker,
             ready,
             waiting: VecDeque::new(),
+            opening: None,
+            begun: Vec::new(),
             looking: Vec::new(),
             turned_away: Vec::new(),
             is_leaving: false,
@@ -211,20 +216,30 @@ impl Http2 {
         ))
     }
 
-    /// Sends a request on a lane that has none.
-    pub fn send(&mut self, lane: Lane, request: Prepared) {
+    /// Sends a request on a lane that has none. Whether the server has a stream for it.
+    pub fn send(&mut self, lane: Lane, request: Prepared) -> bool {
         self.waiting.push_back((lane, request));
         self.send_waiting();
         self.ready().connection = true;
+        let is_waiting = self.waiting.iter().any(|(waiting, _)| *waiting == lane);
+        !is_waiting && self.opening != Some(lane)
+    }
+
+    /// The lanes whose requests go to the server with the next output.
+    pub fn take_begun(&mut self) -> Vec<Lane> {
+        std::mem::take(&mut self.begun)
     }
 
     fn send_waiting(&mut self) {
-        while let Some((lane, request)) = self.waiting.pop_front() {
+        loop {
             let mut context = Context::from_waker(&self.own_waker);
             if !self.is_leaving && self.sender.poll_ready(&mut context).is_pending() {
-                self.waiting.push_front((lane, request));
                 return;
             }
+            self.begun.extend(self.opening.take());
+            let Some((lane, request)) = self.waiting.pop_front() else {
+                return;
+            };
             let has_body = !request.body.is_empty();
             let sent = self.sender.send_request(request.head, !has_body);
             let sent = sent.and_then(|(response, mut stream)| {
@@ -234,7 +249,10 @@ impl Http2 {
                 Ok(Exchange::Response(response, stream))
             });
             match sent {
-                Ok(exchange) => self.exchanges[lane] = Some(exchange),
+                Ok(exchange) => {
+                    self.exchanges[lane] = Some(exchange);
+                    self.opening = Some(lane);
+                }
                 Err(_) => {
                     self.is_leaving = true;
                     self.turned_away.push(lane);
@@ -305,6 +323,7 @@ impl Http2 {
     /// Gives up the request of a lane.
     pub fn cancel(&mut self, lane: Lane) {
         self.waiting.retain(|(waiting, _)| *waiting != lane);
+        self.opening = self.opening.filter(|opening| *opening != lane);
         if let Some(Exchange::Response(_, mut stream) | Exchange::Body(_, mut stream)) =
             self.exchanges[lane].take()
         {

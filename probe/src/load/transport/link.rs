@@ -41,6 +41,8 @@ pub struct Link {
     pub owner: Option<Slot>,
     /// Slots with a request in the bytes that go to the kernel next.
     pub sends: Vec<Slot>,
+    /// Slots whose request waits for a stream.
+    pub held: Vec<Slot>,
 }
 
 /// A buffer that has grown beyond this, for one large message, is not kept.
@@ -121,6 +123,7 @@ impl Links {
             attached: Vec::new(),
             owner: None,
             sends: Vec::new(),
+            held: Vec::new(),
         }));
         Ok(())
     }
@@ -140,6 +143,7 @@ impl Links {
             link.attached[lane] = false;
             link.owner = link.owner.filter(|owner| *owner != slot);
             link.sends.retain(|sends| *sends != slot);
+            link.held.retain(|held| *held != slot);
         }
     }
 

@@ -105,7 +105,7 @@ impl<I: Io> Layered<I> {
 impl<I: Io> Io for Layered<I> {
     const NONBLOCKING: bool = I::NONBLOCKING;
 
-    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<()> {
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         let number = self.links.number(slot);
         if self.links.take(number).is_some() {
             // Its only stream has failed, and the connection has not.
@@ -191,10 +191,6 @@ impl<I: Io> Io for Layered<I> {
         self.join_waiting(handler);
         let links = &mut self.links;
         self.io.turn(wait, &mut Above { links, handler })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.io.flush()
     }
 
     fn report(&mut self) -> LayerReport {

@@ -75,6 +75,7 @@ class LoadFigures(Message, frozen=True):
     achieved_rate_per_s: float = 0.0
     late_requests: Count = 0
     unfinished: Count = 0
+    unsent: Count = 0
     errors: dict[str, Count] = msgspec.field(default_factory=dict)
     statuses: dict[str, Count] = msgspec.field(default_factory=dict)
     histograms: dict[str, LatencySummary] = msgspec.field(default_factory=dict)

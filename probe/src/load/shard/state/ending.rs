@@ -72,8 +72,9 @@ impl Shard {
             || now > stopped_ns + self.timeout_ns
     }
 
-    /// At the end: counts requests without a reply, and requests that were never sent.
-    pub fn count_unfinished(&mut self, now: u64) {
+    /// At the end: counts requests without a reply, with their ages. Those that were not sent have theirs at `end_ns`,
+    /// the end of the load: only the engine kept them from being sent after it.
+    pub fn count_unfinished(&mut self, now: u64, end_ns: u64) {
         if self.streams() {
             return self.count_streams(now);
         }
@@ -81,11 +82,12 @@ impl Shard {
         for connection in &mut self.connections {
             let is_redirected = connection.hop.is_some();
             let is_sent = connection.stage == Stage::Busy || is_redirected;
-            let intended = match (connection.stage, connection.pending_ns.take()) {
-                (Stage::Busy, _) => connection.intended_ns,
+            let age_ns = match (connection.stage, connection.pending_ns.take()) {
+                (Stage::Busy, _) => now - connection.intended_ns,
                 (_, Some(intended)) => {
                     record.intended += u64::from(!is_redirected);
-                    intended
+                    record.unsent += u64::from(!is_redirected);
+                    end_ns.saturating_sub(intended)
                 }
                 (_, None) => continue,
             };
@@ -95,17 +97,18 @@ impl Shard {
                 own.unfinished += 1;
             }
             if !self.arrivals.is_closed_loop() {
-                record.replies.latency.add(now - intended);
+                record.replies.latency.add(age_ns);
             }
         }
         if self.arrivals.is_closed_loop() {
             return;
         }
         // After an interrupt, requests whose instant has not come were not due.
-        while let Some(intended) = self.arrivals.take_intended(now.saturating_sub(1)) {
+        while let Some(intended) = self.arrivals.take_intended(end_ns.saturating_sub(1)) {
             record.intended += 1;
+            record.unsent += 1;
             record.replies.unfinished += 1;
-            record.replies.latency.add(now - intended);
+            record.replies.latency.add(end_ns - intended);
         }
     }
 
@@ -114,7 +117,7 @@ impl Shard {
         let record = &mut self.recorder.record;
         for connection in &self.connections {
             record.held += u64::from(connection.stage == Stage::Busy && connection.answered);
-            let quiet_ns = now.saturating_sub(connection.since_ns);
+            let quiet_ns = now.saturating_sub(connection.active_ns);
             let expected = connection.stage == Stage::Busy && !connection.was_paused;
             if expected && silent_ns.is_some_and(|max| quiet_ns > max) {
                 record.silent += 1;

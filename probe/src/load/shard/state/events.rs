@@ -3,8 +3,9 @@
 use super::{Instants, Shard};
 use crate::clock::now_ns;
 use crate::io::{CloseReason, Handler, Next, Part, Slot};
-use crate::load::decoder::Progress;
+use crate::load::decoder::{Event, Progress};
 use crate::load::error::ErrorKind;
+use crate::load::http::Beginning;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::connect_error;
 use crate::load::shard::wait::Activity;
@@ -30,13 +31,14 @@ impl Handler for Shard {
         let now = now_ns();
         self.dialer.connect_ended();
         self.own(slot);
-        let record = &mut self.recorder.record;
-        record.opened += 1;
-        let connection = &mut self.connections[slot];
-        let took_ns = now - connection.since_ns;
+        self.recorder.record.opened += 1;
+        let connection = &self.connections[slot];
         match connection.stage {
-            Stage::Handshaking => record.handshake.add(took_ns),
-            _ => record.connect.add(took_ns),
+            Stage::Handshaking => {
+                let took_ns = now - connection.opening_ns;
+                self.recorder.record.handshake.add(took_ns);
+            }
+            _ => self.connect_ended(slot),
         }
         self.begin(slot, now)
     }
@@ -50,11 +52,10 @@ impl Handler for Shard {
     }
 
     fn handshaking(&mut self, slot: Slot) {
-        let now = now_ns();
+        self.connect_ended(slot);
         let connection = &mut self.connections[slot];
-        self.recorder.record.connect.add(now - connection.since_ns);
         connection.stage = Stage::Handshaking;
-        connection.since_ns = now;
+        connection.opening_ns = now_ns();
     }
 
     fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
@@ -72,25 +73,34 @@ impl Handler for Shard {
         if connection.stage != Stage::Busy {
             return;
         }
-        connection.since_ns = now;
+        connection.active_ns = now;
         if connection.hop.is_some() {
             // The request was sent before it was redirected.
             return;
         }
         connection.sent_ns = now;
         self.deferral.sent();
-        self.recorder.schedule_error(connection, now);
-        if streams {
+        if connection.refusals > 0 {
+            // It was sent before.
             return;
         }
-        let record = &mut self.recorder.record;
-        if self.arrivals.is_closed_loop() {
+        self.recorder.schedule_error(connection, now);
+        if connection.is_due_when_begun {
             connection.intended_ns = now;
-        } else {
-            record
-                .queue
-                .add(connection.ready_ns - connection.intended_ns);
+        } else if !streams && (!self.arrivals.is_closed_loop() || connection.queued_ns > 0) {
+            self.recorder.record.queue.add(connection.queued_ns);
         }
+    }
+
+    fn released(&mut self, slot: Slot, at_ns: Option<u64>) {
+        let now = now_ns();
+        let connection = &mut self.connections[slot];
+        let at_ns = at_ns.unwrap_or(now).min(now).max(connection.ready_ns);
+        connection.queued_ns += at_ns - connection.ready_ns;
+        connection.ready_ns = at_ns;
+        // Of a closed loop too: it was due when the engine handed it over.
+        connection.is_due_when_begun = false;
+        self.recorder.record.stream_waits += 1;
     }
 
     fn woken(&mut self, now: u64) {
@@ -125,8 +135,7 @@ impl Handler for Shard {
                     self.recorder.error(now, kind, None);
                 }
                 self.disown(slot);
-                self.connections[slot].stage = Stage::Closed;
-                self.dialer.retry_later(slot, now);
+                self.pause(slot, now);
             }
             (Stage::Free, _) => {
                 // The server may close a connection that is not in use.
@@ -175,7 +184,7 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
         // A stamp outside what is possible is that of a clock that was set meanwhile.
-        let stamp = arrived_ns.filter(|at| (connection.since_ns..=now).contains(at));
+        let stamp = arrived_ns.filter(|at| (connection.active_ns..=now).contains(at));
         let arrived = stamp.unwrap_or(now);
         self.recorder.record.reads += 1;
         self.recorder.record.stamped_reads += u64::from(stamp.is_some());
@@ -184,27 +193,26 @@ impl Shard {
             self.failed(slot, now, ErrorKind::Unsolicited, false);
             return Next::Close;
         }
-        if !connection.answered {
-            connection.answered = true;
-            connection.refusals = 0;
-            let first_byte_ns = arrived - connection.sent_ns;
-            self.recorder.record.first_byte.add(first_byte_ns);
-        }
-        if self.decoder.streams() {
-            connection.since_ns = arrived;
-            if stamp.is_none() {
-                let late_ns = self.lookout.late_ns(now);
-                self.recorder.record.schedule_error.add(late_ns);
-            }
-        }
         let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
         let (was_paused, target) = (connection.was_paused, connection.target);
-        let mut on_event = |event| recorder.event(arrived, event, fed, was_paused, target);
+        let mut messages = 0;
+        let mut on_event = |event| {
+            messages += u64::from(matches!(event, Event::Message(_)));
+            recorder.event(arrived, event, fed, was_paused, target);
+        };
         let (decoder, reply) = (&self.decoder, &mut connection.reply);
+        let before = decoder.beginning(reply);
+        let is_part = matches!(arrival, Arrival::Part(_));
         let progress = match arrival {
             Arrival::Bytes(bytes) => decoder.decode(reply, bytes, id, arrived, &mut on_event),
             Arrival::Part(part) => decoder.decode_part(reply, part, id, arrived, &mut on_event),
         };
+        if !connection.answered {
+            self.answered(slot, before, is_part, arrived);
+        }
+        if self.decoder.streams() {
+            self.stream_read(slot, messages, stamp.is_some(), Instants { arrived, now });
+        }
         self.deferral
             .read(stamp.is_some(), progress != Progress::More);
         match progress {
@@ -229,12 +237,58 @@ impl Shard {
         }
     }
 
+    /// Something of a reply has arrived, of which only this was there before: notes its first byte, which is that of the
+    /// final response. `is_part`: a layer has decoded it, and left out what comes before that.
+    fn answered(&mut self, slot: Slot, before: Beginning, is_part: bool, arrived: u64) {
+        let connection = &mut self.connections[slot];
+        let beginning = self.decoder.beginning(&connection.reply);
+        if !before.has_begun || before.interims != beginning.interims {
+            connection.first_byte_ns = arrived;
+        }
+        if beginning.is_final || is_part {
+            connection.answered = true;
+            connection.refusals = 0;
+            let first_byte_ns = connection.first_byte_ns - connection.sent_ns;
+            self.recorder.record.first_byte.add(first_byte_ns);
+        }
+    }
+
+    /// Bytes of a stream were read, with so many messages. How late they were read at most is the engine's error: of all
+    /// of them where they have no stamp, else of messages before the last that share its stamp.
+    fn stream_read(&mut self, slot: Slot, messages: u64, is_stamped: bool, at: Instants) {
+        let connection = &mut self.connections[slot];
+        let is_first = at.arrived != connection.active_ns;
+        if is_first {
+            connection.active_before_ns = connection.active_ns;
+            connection.active_ns = at.arrived;
+        }
+        let error = &mut self.recorder.record.schedule_error;
+        if !is_stamped {
+            return error.add(self.lookout.late_ns(at.now));
+        }
+        let since_ns = at.arrived - connection.active_before_ns;
+        let late_ns = self.lookout.late_ns(at.arrived).min(since_ns);
+        for _ in u64::from(is_first)..messages {
+            error.add(late_ns);
+        }
+    }
+
+    /// A socket is connected. It was when the last wait ended, though others may have been handled since.
+    fn connect_ended(&mut self, slot: Slot) {
+        let began_ns = self.connections[slot].opening_ns;
+        let ended_ns = self.lookout.woken_ns().max(began_ns);
+        self.recorder.record.connect.add(ended_ns - began_ns);
+    }
+
     /// A slot is connected: what it does first.
     fn begin(&mut self, slot: Slot, now: u64) -> Next {
         let connection = &mut self.connections[slot];
         match connection.pending_ns.take() {
             Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
-            Some(intended) => self.start(slot, intended, now, now),
+            Some(intended) => {
+                connection.ready_ns = now;
+                self.start(slot, intended, now)
+            }
             None => self.next(slot, Instants::of(now)),
         }
     }

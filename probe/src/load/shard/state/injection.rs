@@ -25,7 +25,7 @@ impl Shard {
                     }
                     Fault::Resume => {
                         connection.paused = false;
-                        connection.since_ns = now;
+                        connection.active_ns = now;
                         io.resume(slot, self);
                     }
                     Fault::Reset => {

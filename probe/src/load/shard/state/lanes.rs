@@ -18,10 +18,12 @@ impl Shard {
     /// The connection that a slot waited for came to nothing. `at_once`: another can be opened.
     pub(super) fn not_joined(&mut self, slot: Slot, now: u64, at_once: bool) {
         self.dialer.connect_ended();
-        self.connections[slot].stage = Stage::Closed;
         match at_once {
-            true => self.dialer.enqueue(slot, now),
-            false => self.dialer.retry_later(slot, now),
+            true => {
+                self.connections[slot].stage = Stage::Closed;
+                self.dialer.enqueue(slot, now);
+            }
+            false => self.pause(slot, now),
         }
     }
 

@@ -9,7 +9,8 @@ mod lanes;
 mod opening;
 mod redirects;
 
-use crate::io::{Io, LayerReport, Next, Slot};
+use crate::clock::now_ns;
+use crate::io::{Io, LayerReport, Next, Slot, Wait};
 use crate::load::decoder::{Decoder, ReplyState};
 use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
@@ -25,6 +26,7 @@ use crate::load::shard::recorder::Recorder;
 use crate::load::shard::wait::Wakeup;
 use crate::units::nanoseconds;
 use std::collections::VecDeque;
+use std::io;
 use std::rc::Rc;
 
 /// Reads are coalesced with so many streams, once all are open.
@@ -72,8 +74,11 @@ impl Shard {
         let encoder = Encoder::new(plan, &config.outgoing, config.shard);
         let decoder = Decoder::new(plan, &config.replies);
         let arrivals = Arrivals::new(&config);
-        // Without a schedule and redirects both count from the sending.
-        let is_service_latency = arrivals.is_closed_loop() && !decoder.follows();
+        // Both count from the sending, where nothing comes before it and no redirect after it.
+        let is_service_latency = arrivals.is_closed_loop()
+            && !decoder.follows()
+            && !decoder.closes()
+            && plan.http2.is_none();
         let recorder = Recorder::new(&config, encoder.targets(), is_service_latency);
         Shard {
             encoder,
@@ -98,6 +103,12 @@ impl Shard {
 
     pub fn streams(&self) -> bool {
         self.decoder.streams()
+    }
+
+    /// Takes in what has happened, without a wait.
+    pub fn look<I: Io>(&mut self, io: &mut I) -> io::Result<()> {
+        self.lookout.wait_begins(now_ns());
+        io.turn(Wait::No, self)
     }
 
     pub fn connections(&self) -> usize {
@@ -161,6 +172,7 @@ impl Shard {
             };
             let closes = self.decoder.closes();
             let connection = &mut self.connections[slot];
+            connection.is_listed = false;
             let usable = if closes { Stage::Closed } else { Stage::Free };
             if connection.stage != usable || connection.pending_ns.is_some() {
                 continue;
@@ -168,12 +180,14 @@ impl Shard {
             let Some(intended) = self.arrivals.take_due(now) else {
                 return;
             };
-            let ready = intended.max(connection.since_ns).min(now);
+            let free_ns = connection.free_ns;
+            self.assign(slot, intended, free_ns, now);
             if closes {
+                let connection = &mut self.connections[slot];
                 connection.pending_ns = Some(intended);
-                connection.open_late_ns = now - ready;
+                connection.open_late_ns += now - connection.ready_ns;
                 self.dialer.enqueue(slot, now);
-            } else if let Next::Send(bytes) = self.start(slot, intended, ready, now) {
+            } else if let Next::Send(bytes) = self.start(slot, intended, now) {
                 io.send(slot, bytes, self);
             }
         }
@@ -190,27 +204,49 @@ impl Shard {
     /// What a connection without a request does next. It is free from the arrival of the last reply on.
     fn next(&mut self, slot: Slot, at: Instants) -> Next {
         let Instants { arrived, now } = at;
+        self.connections[slot].refusals = 0;
         if !self.stopping {
             if self.streams() {
-                let since = self.connections[slot].since_ns;
-                return self.start(slot, since, now, now);
+                let connection = &mut self.connections[slot];
+                connection.ready_ns = now;
+                let opening_ns = connection.opening_ns;
+                return self.start(slot, opening_ns, now);
             }
             if let Some(intended) = self.arrivals.take_due(now) {
-                let ready = intended.max(arrived).min(now);
-                return self.start(slot, intended, ready, now);
+                self.assign(slot, intended, arrived, now);
+                return self.start(slot, intended, now);
             }
         }
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Free;
-        connection.since_ns = arrived;
+        connection.free_ns = arrived;
         if !self.arrivals.is_closed_loop() {
-            self.free.push_back(slot);
+            self.list_free(slot);
         }
         Next::Wait
     }
 
-    /// Begins a request that could be sent at `ready`.
-    fn start(&mut self, slot: Slot, intended: u64, ready: u64, now: u64) -> Next {
+    /// Open loop: a request can have this connection. A slot that is listed, and was used otherwise since, stays where
+    /// it is.
+    fn list_free(&mut self, slot: Slot) {
+        if !std::mem::replace(&mut self.connections[slot].is_listed, true) {
+            self.free.push_back(slot);
+        }
+    }
+
+    /// A request gets a connection that was free from `free_ns` on: how long it waited for that, and who caused it.
+    fn assign(&mut self, slot: Slot, intended: u64, free_ns: u64, now: u64) {
+        let connection = &mut self.connections[slot];
+        let ready_ns = intended.max(free_ns).min(now);
+        let paused_ns = connection.paused_ns(intended, ready_ns);
+        connection.queued_ns = ready_ns - intended - paused_ns;
+        connection.open_late_ns = paused_ns;
+        connection.ready_ns = ready_ns;
+        connection.is_due_when_begun = self.arrivals.is_closed_loop();
+    }
+
+    /// Begins a request.
+    fn start(&mut self, slot: Slot, intended: u64, now: u64) -> Next {
         let id = self.config.connection_id(slot);
         let number = self.config.request_number(self.sent);
         self.sent += 1;
@@ -221,7 +257,6 @@ impl Shard {
         }
         connection.target = target;
         connection.intended_ns = intended;
-        connection.ready_ns = ready;
         connection.sent_ns = now;
         connection.number = number;
         connection.answered = false;
@@ -242,7 +277,7 @@ impl Shard {
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, now: u64, begin: u64) -> Next {
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Busy;
-        connection.since_ns = now;
+        connection.active_ns = now;
         connection.reply = self.decoder.begin(&bytes, begin);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
@@ -331,8 +366,12 @@ impl Shard {
         }
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
-            let age = now.saturating_sub(connection.since_ns);
-            if connection.paused || age <= self.timeout_ns {
+            let since_ns = match connection.stage {
+                Stage::Busy if !connection.paused => connection.active_ns,
+                Stage::Connecting | Stage::Handshaking | Stage::Joining => connection.opening_ns,
+                _ => continue,
+            };
+            if now.saturating_sub(since_ns) <= self.timeout_ns {
                 continue;
             }
             match connection.stage {

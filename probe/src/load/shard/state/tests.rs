@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clock::{now_ns, sleep_until};
-use crate::io::{fakes::FakeIo, Handler};
+use crate::io::{fakes::FakeIo, CloseReason, Handler};
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
@@ -13,13 +13,26 @@ const MS: u64 = 1_000_000;
 
 /// A shard with one connection, which has just begun with its first request, and when the load began.
 fn shard(pacing: &str) -> (Shard, u64) {
-    let plan = format!(
-        r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "connections": 1, "requests": 3,
-            "pacing": {pacing}, "request": {{"headers": [["Host", "h"]]}}}}"#
-    );
-    let plan: Arc<Plan> = Arc::new(serde_json::from_str(&plan).unwrap());
+    let (mut shard, start_ns) = idle(&format!(r#""requests": 3, "pacing": {pacing}"#));
+    shard
+        .open_connections(start_ns, &mut FakeIo::default())
+        .unwrap();
+    assert!(sends(&shard.connected(0)));
+    (shard, start_ns)
+}
+
+/// A shard without a connection, by changes of a plan, and when the load begins.
+fn idle(changes: &str) -> (Shard, u64) {
+    let mut plan = serde_json::json!({
+        "protocol": "http", "addresses": ["127.0.0.1:1"], "request": {"headers": [["Host", "h"]]},
+    });
+    let changes: serde_json::Value = serde_json::from_str(&format!("{{{changes}}}")).unwrap();
+    for (key, value) in changes.as_object().unwrap() {
+        plan[key] = value.clone();
+    }
+    let plan: Arc<Plan> = Arc::new(serde_json::from_value(plan).unwrap());
     let start_ns = now_ns();
-    let mut shard = Shard::new(ShardConfig {
+    let shard = Shard::new(ShardConfig {
         outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
         replies: Arc::new(ReplyFormat::new(&plan)),
         shard: 0,
@@ -29,8 +42,6 @@ fn shard(pacing: &str) -> (Shard, u64) {
         live: Arc::default(),
         plan,
     });
-    shard.open_connections(start_ns, &mut FakeIo::default());
-    assert!(sends(&shard.connected(0)));
     (shard, start_ns)
 }
 
@@ -83,4 +94,220 @@ fn the_queue_holds_no_delay_of_the_engine() {
     assert_eq!((record.queue.len(), record.queue.max()), (2, 70 * MS));
     let error = &record.schedule_error;
     assert_eq!((error.len(), error.min()), (2, 5 * MS));
+}
+
+/// The dialling of one connection is in no other's connect.
+#[test]
+fn a_connect_begins_with_its_own_dial() {
+    let (mut shard, start_ns) = idle(r#""connections": 20, "requests": 20"#);
+    let mut io = FakeIo {
+        open_ns: MS,
+        ..FakeIo::default()
+    };
+    shard.open_connections(start_ns, &mut io).unwrap();
+    shard.look(&mut io).unwrap();
+    let connect = &shard.recorder.record.connect;
+    let longest_ns = *io.connects_ns.iter().max().unwrap();
+    assert_eq!(connect.len(), 20);
+    // Each was looked for before the next was dialled, and a histogram is true to a thousandth.
+    assert_eq!(io.waits.len(), 20);
+    assert!(
+        connect.max() <= longest_ns + longest_ns / 500,
+        "{} {longest_ns}",
+        connect.max()
+    );
+}
+
+/// A request that waits for its connection is due when that is dialled.
+#[test]
+fn the_connect_is_in_the_latency_of_a_closed_loop() {
+    let request = r#""requests": 3, "request": {"headers": [["Host", "h"]], "close": true}"#;
+    let (mut shard, start_ns) = idle(request);
+    let mut io = FakeIo::default();
+    shard.open_connections(start_ns, &mut io).unwrap();
+    sleep_until(now_ns() + 20 * MS);
+    shard.handshaking(0);
+    sleep_until(now_ns() + 10 * MS);
+    assert!(sends(&shard.connected(0)));
+    let sent_ns = now_ns();
+    shard.sending(0, sent_ns);
+    assert_eq!(shard.received(0, OK, None), Next::Close);
+    let most_ns = now_ns() - sent_ns;
+    let record = &shard.recorder.record;
+    let (latency, service) = (&record.replies.latency, &record.replies.service);
+    assert!(service.max() <= most_ns + most_ns / 500);
+    assert!(latency.min() >= 30 * MS, "{}", latency.min());
+    assert!(record.handshake.min() >= 10 * MS && record.connect.len() == 1);
+    // It is no wait for a connection.
+    assert!(record.queue.is_empty());
+}
+
+#[test]
+fn the_connect_of_an_open_loop_is_no_queue() {
+    let (mut shard, start_ns) = idle(
+        r#""pacing": {"kind": "constant", "rate_per_s": 0.1}, "requests": 3,
+        "request": {"headers": [["Host", "h"]], "close": true}"#,
+    );
+    let mut io = FakeIo::default();
+    shard.open_connections(start_ns, &mut io).unwrap();
+    shard.dispatch(now_ns(), &mut io);
+    shard.open_connections(now_ns(), &mut io).unwrap();
+    let dialed_ns = now_ns();
+    sleep_until(dialed_ns + 20 * MS);
+    assert!(sends(&shard.connected(0)));
+    shard.sending(0, now_ns());
+    shard.received(0, OK, None);
+    let record = &shard.recorder.record;
+    let latency_ns = record.replies.latency.min();
+    assert!(latency_ns >= 20 * MS);
+    // Until the dial it was free, or the engine's.
+    let before_ns = dialed_ns - start_ns;
+    assert!(record.queue.len() == 1 && record.queue.max() <= before_ns + before_ns / 500);
+}
+
+/// Informational responses are not the beginning of the reply.
+#[test]
+fn the_first_byte_is_that_of_the_final_response() {
+    let early: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    for (first, second) in [
+        (early.to_vec(), OK.to_vec()),
+        (early[..30].to_vec(), [&early[30..], OK].concat()),
+        (OK[..20].to_vec(), OK[20..].to_vec()),
+        ([early, &OK[..20]].concat(), OK[20..].to_vec()),
+    ] {
+        let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
+        shard.sending(0, now_ns());
+        let before_ns = now_ns();
+        assert_eq!(shard.received(0, &first, None), Next::Wait);
+        let between_ns = now_ns() - before_ns;
+        sleep_until(now_ns() + 20 * MS);
+        assert!(sends(&shard.received(0, &second, None)));
+        let first_byte = &shard.recorder.record.first_byte;
+        assert_eq!(first_byte.len(), 1);
+        match second.ends_with(OK) {
+            true => assert!(first_byte.min() >= 20 * MS),
+            // It had begun before the pause.
+            false => assert!(first_byte.max() <= between_ns + 2 * MS + between_ns / 500),
+        }
+    }
+}
+
+/// The engine waits before it opens a connection again that was lost: that is its own delay, and not the server's.
+#[test]
+fn the_pause_after_a_failure_is_the_engines() {
+    let (mut shard, start_ns) = idle(
+        r#""pacing": {"kind": "constant", "rate_per_s": 1000}, "duration_s": 9,
+        "connections": 1"#,
+    );
+    let mut io = FakeIo::default();
+    shard.open_connections(start_ns, &mut io).unwrap();
+    assert!(sends(&shard.connected(0)));
+    shard.sending(0, now_ns());
+    shard.closed(0, CloseReason::Finished);
+    let lost_ns = now_ns() - start_ns;
+    sleep_until(now_ns() + 50 * MS);
+    let again_ns = now_ns() + 100 * MS;
+    shard.open_connections(again_ns, &mut io).unwrap();
+    assert!(sends(&shard.connected(0)));
+    shard.sending(0, now_ns());
+    let record = &shard.recorder.record;
+    assert_eq!(record.queue.len(), 2);
+    // What was due before the loss waited for the connection that was in use.
+    assert!(record.queue.max() <= lost_ns + lost_ns / 500);
+    assert!(record.schedule_error.max() >= 40 * MS);
+}
+
+/// The engine sends nothing after the end of the load, so that what it has not sent grows no older.
+#[test]
+fn a_request_that_was_not_sent_is_as_old_as_the_load() {
+    let (mut shard, start_ns) = idle(
+        r#""pacing": {"kind": "constant", "rate_per_s": 10}, "duration_s": 1,
+        "connections": 1"#,
+    );
+    let at = |ms: u64| start_ns + ms * MS;
+    shard
+        .open_connections(start_ns, &mut FakeIo::default())
+        .unwrap();
+    assert!(sends(&shard.connected(0)));
+    shard.sending(0, now_ns());
+    let end_ns = shard.stop(at(1000), 0, 0);
+    assert_eq!(end_ns, at(1000));
+    shard.count_unfinished(at(6000), end_ns);
+    let record = &shard.recorder.record;
+    assert_eq!((record.intended, record.unsent), (10, 9));
+    assert_eq!(record.replies.unfinished, 10);
+    let latency = &record.replies.latency;
+    let right = |ns: u64, ms: u64| ns.abs_diff(ms * MS) <= ms * MS / 500;
+    // That of the first is known to be six seconds at least, of the others one, less when they were due.
+    assert!(right(latency.max(), 6000), "{}", latency.max());
+    assert!(
+        right(latency.quantile(0.9), 900),
+        "{}",
+        latency.quantile(0.9)
+    );
+    assert!(right(latency.min(), 100), "{}", latency.min());
+}
+
+/// A server that closes idle connections makes the list of free ones no longer.
+#[test]
+fn a_connection_is_listed_once() {
+    let (mut shard, start_ns) = idle(
+        r#""pacing": {"kind": "constant", "rate_per_s": 0.1}, "requests": 9, "connections": 2"#,
+    );
+    let mut io = FakeIo::default();
+    for _ in 0..100 {
+        shard.open_connections(start_ns, &mut io).unwrap();
+        shard.look(&mut io).unwrap();
+        // The first request is on its way on one of the two.
+        let free = (0..2).find(|&slot| shard.connections[slot].stage == Stage::Free);
+        shard.closed(free.unwrap(), CloseReason::Finished);
+        assert!(shard.free.len() <= 2);
+    }
+    assert!(shard.recorder.record.idle_closes >= 100);
+}
+
+/// Chunks that are read at once have the last one's stamp: how much earlier the others may have come is the engine's error.
+#[test]
+fn chunks_that_a_stall_joins_have_a_schedule_error() {
+    let (mut shard, start_ns) = idle(
+        r#""protocol": "stream", "duration_s": 9, "connections": 1,
+        "stream": {"chunk": "c {k}", "interval_s": 0.01}"#,
+    );
+    shard
+        .open_connections(start_ns, &mut FakeIo::default())
+        .unwrap();
+    assert!(sends(&shard.connected(0)));
+    let sent_ns = now_ns();
+    shard.sending(0, sent_ns);
+    let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let chunk = |k| format!("3\r\nc {k}\r\n").into_bytes();
+    let count = |shard: &Shard| shard.recorder.record.schedule_error.len();
+    let opened = count(&shard);
+    // One chunk in a read has its own stamp.
+    sleep_until(sent_ns + 10 * MS);
+    shard.lookout.wait_begins(now_ns());
+    shard.woken(now_ns());
+    let first_ns = now_ns();
+    shard.received(0, &[&head[..], &chunk(1)].concat(), Some(first_ns));
+    assert_eq!(count(&shard), opened);
+    // The thread stalls for 40 ms.
+    sleep_until(first_ns + 40 * MS);
+    let last_ns = now_ns();
+    shard.lookout.wait_begins(now_ns());
+    shard.woken(now_ns());
+    shard.received(0, &[chunk(2), chunk(3), chunk(4)].concat(), Some(last_ns));
+    let error = &shard.recorder.record.schedule_error;
+    assert_eq!(error.len(), opened + 2);
+    let late_ns = last_ns - first_ns;
+    assert!(error.max() <= late_ns + late_ns / 500 && error.max() >= 39 * MS);
+    // What ends a wait has just come.
+    shard.lookout.wait_begins(0);
+    shard.woken(now_ns());
+    shard.received(0, &[chunk(5), chunk(6)].concat(), Some(now_ns()));
+    assert_eq!(count(&shard), opened + 3);
+    assert!(shard.recorder.record.schedule_error.quantile(0.01) < MS);
+    assert_eq!(
+        shard.recorder.record.chunks + shard.recorder.record.messages,
+        6
+    );
 }
