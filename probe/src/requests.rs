@@ -8,6 +8,8 @@ use std::mem;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 
 const MAX_BYTES: u64 = 16 << 20;
+/// Of what follows a request: the body that a load sends.
+const MAX_BODY_BYTES: u64 = 100 << 20;
 
 pub struct Requests {
     reader: BufReader<File>,
@@ -72,6 +74,22 @@ impl Requests {
             0 => Ok(None),
             MAX_BYTES => Err(format!("more than {MAX_BYTES} bytes in one line")),
             _ => Ok(Some(line)),
+        }
+    }
+
+    /// The bytes that follow a line, without the newline behind them.
+    pub fn bytes(&mut self, count: u64) -> Result<Vec<u8>, String> {
+        if count > MAX_BODY_BYTES {
+            return Err(format!("load: body_bytes: {MAX_BODY_BYTES} at most"));
+        }
+        let mut bytes = Vec::new();
+        let mut limited = (&mut self.reader).take(count + 1);
+        limited
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("stdin: {error}"))?;
+        match bytes.pop() {
+            Some(b'\n') if bytes.len() as u64 == count => Ok(bytes),
+            _ => Err("load: stdin ended within the body".into()),
         }
     }
 

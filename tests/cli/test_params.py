@@ -171,8 +171,8 @@ def test_bodies(tmp_path: Path) -> None:
         with pytest.raises(click.BadParameter, match="cannot be read"):
             params.body(f"@{path}")
     with file.open("wb") as sparse:
-        sparse.truncate((16 << 20) + 1)
-    with pytest.raises(click.BadParameter, match="larger than 16 MiB"):
+        sparse.truncate((100 << 20) + 1)
+    with pytest.raises(click.BadParameter, match="larger than 100 MiB"):
         params.body(f"@{file}")
 
 

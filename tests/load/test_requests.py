@@ -43,6 +43,14 @@ def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None
     assert load["errors"] == {}
 
 
+def test_a_body_that_is_no_line(http: str, workplace: Path) -> None:
+    body = bytes(range(256)) * 40_000
+    (workplace / "body").write_bytes(body)
+    load = load_document(f"{http}/", "--requests", "2", "--connections", "1", "--body", "@body")
+    assert (load["errors"], load["requests"]) == ({}, 2)
+    assert min(load["bytes_in"], load["bytes_out"]) > 2 * len(body)
+
+
 def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
     tcp = f"tcp://127.0.0.1:{ports[1]}"
     load = load_document(tcp, *FEW, "--line", "{random:41:42}", "--seed", "5", "--expect-pattern", "4[23]")

@@ -8,11 +8,14 @@ from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
     Evidence,
+    HttpRequest,
     Limits,
     LoadMessage,
     LoadOutcome,
     LoadPlan,
     LoadRequest,
+    Merge,
+    MergeRequest,
     PoissonRate,
     Sample,
     Service,
@@ -43,6 +46,17 @@ def test_a_request_is_one_line() -> None:
     several = msgspec.structs.replace(TRIAL, argv=("sh", "-c", "a\nb"))
     assert b"\n" not in several.encode()
     assert msgspec.json.decode(several.encode(), type=TrialRequest) == several
+
+
+def test_a_large_body_follows_its_request() -> None:
+    body = bytes(range(256)) * 8192
+    plan = LoadPlan("http", request=HttpRequest(body=body.decode("latin-1")))
+    line, rest = LoadRequest(plan).encode().split(b"\n", 1)
+    assert rest == body
+    assert msgspec.json.decode(line)["load"]["request"] == {"body_bytes": len(body)}
+    assert b"\n" not in MergeRequest(Merge(plan, 2)).encode()
+    small = msgspec.structs.replace(plan, request=HttpRequest(body="x\n"))
+    assert b"\n" not in LoadRequest(small).encode()
 
 
 def test_evidence_of_nothing_is_evidence_and_no_service_is_none() -> None:

@@ -23,6 +23,9 @@ pub struct RequestPlan {
     pub headers: Vec<(String, String)>,
     #[serde(default)]
     pub body: String,
+    /// In place of `body`, of a load by itself: so many bytes and a newline follow the request's line.
+    #[serde(default)]
+    pub body_bytes: Option<u64>,
     #[serde(default)]
     pub close: bool,
     /// Whether redirects within the server are followed.

@@ -51,6 +51,7 @@ pub fn run(
     requests: &mut Requests,
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {
+    let plan = &with_body(plan, requests)?;
     let prepared = Prepared::new(Arc::clone(plan))?;
     let mut start_ns = clock::now_ns();
     let started = json!({
@@ -73,6 +74,19 @@ pub fn run(
     let watched = live::watch(plan, &mut engine, signals, writer);
     let written = report::write(plan, &engine.finish(), writer);
     Ok(watched.and(written))
+}
+
+/// The plan with a body that follows it.
+fn with_body(plan: &Arc<Plan>, requests: &mut Requests) -> Result<Arc<Plan>, String> {
+    let mut plan = Arc::clone(plan);
+    let request = plan.request.as_ref();
+    if let Some(count) = request.and_then(|request| request.body_bytes) {
+        let body = requests.bytes(count)?;
+        if let Some(request) = &mut Arc::make_mut(&mut plan).request {
+            request.body = body.into_iter().map(char::from).collect();
+        }
+    }
+    Ok(plan)
 }
 
 /// Merges the records of the engines that shared a load, each a further line of `requests`, into its last messages.

@@ -19,6 +19,7 @@ mod remote;
 mod schedule;
 mod secure;
 mod services;
+mod sizes;
 mod streams;
 mod stub;
 mod websockets;

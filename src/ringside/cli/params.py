@@ -46,7 +46,7 @@ _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
 _MAX_ENGINES = 1000
 _MAX_WEIGHT = 1000
-_MAX_BODY_BYTES = 16 << 20
+_MAX_BODY_BYTES = 100 << 20
 
 UNTIL_HELP = (
     "End when all is `decided`, at the `end` of the blocks, or when intervals are within 2% [decided]."

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ringside.probe.protocol.base import VERSION, Request, encoded
+
+# A longer body follows its request: as JSON it would take up to six times as many bytes, and lines have a limit.
+_INLINE_BODY_BYTES = 1 << 20
 
 
 class ClosedLoop(Request, frozen=True, tag_field="kind", tag="closed"):
@@ -48,13 +53,14 @@ class WeightedTarget(Request, frozen=True):
 
 class HttpRequest(Request, frozen=True):
     """What each HTTP request carries; `body` and values of headers have a character for each byte. `targets`
-    replace `target`."""
+    replace `target`. `body_bytes`: in place of `body`, how many bytes follow the line of the request."""
 
     method: str = "GET"
     target: str = "/"
     targets: tuple[WeightedTarget, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
+    body_bytes: int | None = None
     close: bool = False
     follow_redirects: bool = False
 
@@ -167,8 +173,18 @@ class LoadRequest(Request, frozen=True):
     version: int = VERSION
 
     def encode(self) -> bytes:
-        """The request as one line of JSON, without its newline."""
-        return encoded(self, self.version)
+        """The request as one line of JSON, which a large body follows, without the last newline."""
+        plan, body = _split(self.load)
+        return b"\n".join((encoded(replace(self, load=plan), self.version), *body))
+
+
+def _split(plan: LoadPlan) -> tuple[LoadPlan, tuple[bytes, ...]]:
+    """A plan without its body where that is large, and the body."""
+    request = plan.request
+    if request is None or len(request.body) <= _INLINE_BODY_BYTES:
+        return plan, ()
+    body = request.body.encode("latin-1")
+    return replace(plan, request=replace(request, body="", body_bytes=len(body))), (body,)
 
 
 class Merge(Request, frozen=True):
@@ -185,5 +201,6 @@ class MergeRequest(Request, frozen=True):
     version: int = VERSION
 
     def encode(self) -> bytes:
-        """The request as one line of JSON, without its newline."""
-        return encoded(self, self.version)
+        """The request as one line of JSON, without its newline, and without a large body: figures need none."""
+        plan, _ = _split(self.merge.load)
+        return encoded(replace(self, merge=replace(self.merge, load=plan)), self.version)
