@@ -5,7 +5,7 @@ io_uring loop that sends and counts: no parsing, no timing, no checks; at a fixe
 until each request is due, sends it and reads what has come. Targets: closed loop over 64
 connections, with io_uring at least 1.25 times wrk's requests per second and 1.0 times gcannon's, at most 0.8
 of wrk's CPU per request; with two threads, which share all CPUs with the server, at least wrk's requests per
-second with two; at 20,000/s in the exact mode at most 2.0 of h2load's CPU per request, in the coarse mode at
+second with two; at 20,000/s in the exact mode at most 2.0 of h2load's CPU per request, with slack at
 most 0.8 of h2load's and oha's, and a mean latency within 12 us of a closed loop's; 10,000 held streams at
 most 6 % of a core and 1 KiB each; 10,000 connects within 3 s.
 Peers are wrk, ab, h2load and oha where they are on PATH, gcannon and wrk2 where GCANNON and WRK2 name their
@@ -48,7 +48,7 @@ CONNECT_SECONDS = 3
 # The second is that of oha, which looks at the clock about once in a millisecond and sends what has become
 # due; the third is that of h2load, which has a timer for each connection, of ten milliseconds or of the time
 # between two of its requests, whichever is longer.
-TICKS_S = 0.000_25, 0.001, 0.01
+SLACKS_S = 0.000_25, 0.001, 0.01
 BACK_ENDS = {"uring": "io_uring", "epoll": "epoll"}
 # How peers print their requests, and the seconds in which they made them.
 WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
@@ -58,7 +58,7 @@ OHA = r'"200": (\d+)', r'"total": ([\d.]+)'
 # It sends for so long before it counts.
 GCANNON_WARM_UP_S = 0.1
 # What the first revision of the engine does not know in a plan.
-NEW = {"tick_s", "tls"}
+NEW = {"slack_s", "tls"}
 # More than one connection can have answered.
 ALWAYS_LATE_PER_S = 200_000
 STAMPED = "a closed loop, stamped"
@@ -238,9 +238,9 @@ def fixed_rate(cpus: Sequence[int]) -> None:
         url = f"http://127.0.0.1:{port}/"
         pacing = {"kind": "constant", "rate_per_s": RATE}
         sides = our_sides(port, pinned, pacing=pacing)
-        for tick_s in TICKS_S:
-            ticks = f", ticks of {tick_s * 1e6:.0f} us"
-            sides |= our_sides(port, pinned, ticks, pacing=pacing, tick_s=tick_s)
+        for slack_s in SLACKS_S:
+            slack = f", slack of {slack_s * 1e6:.0f} us"
+            sides |= our_sides(port, pinned, slack, pacing=pacing, slack_s=slack_s)
         words = [*pinned, peer("paced"), *map(str, (port, CONNECTIONS, SECONDS, RATE))]
         sides[PACED] = Side(counted(words, r"(\d+) requests"))
         if h2load := shutil.which("h2load"):

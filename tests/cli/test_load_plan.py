@@ -38,7 +38,7 @@ TARGETS = {
 GIVEN: dict[str, dict[str, Any]] = {
     "--rate": {"rate_per_s": 5},
     "--burst": {"burst": 5},
-    "--tick": {"tick_s": 0.001},
+    "--slack": {"slack_s": 0.001},
     "--ramp": {"ramp_per_s": 5},
     "--requests": {"requests": 5},
     "--method": {"method": "GET"},
@@ -74,7 +74,7 @@ def check(protocol: str, *options: str) -> None:
         ("tcp", "--expect-status", "--expect-status is not for a tcp target"),
         ("stream", "--rate", "--ramp says how fast"),
         ("stream", "--burst", "--ramp says how fast"),
-        ("stream", "--tick", "--ramp says how fast"),
+        ("stream", "--slack", "--ramp says how fast"),
         ("stream", "--requests", "give --duration"),
         ("stream", "--expect-body", "--first and --chunk"),
         ("stream", "--line", "--line is not for a stream"),
@@ -120,13 +120,13 @@ def test_schedules_that_contradict_themselves(schedule: dict[str, Any], message:
 
 
 def test_the_tick_is_for_schedules_and_short() -> None:
-    assert plan(rate_per_s=5, tick_s=0.000_25).tick_s == 0.000_25
-    assert plan().tick_s is None
-    with pytest.raises(UsageError, match="--tick needs a schedule: add --rate N"):
-        plan(tick_s=0.001)
-    for tick_s in (0.000_001, 0.2):
-        with pytest.raises(UsageError, match="--tick is out of range: from 10us to 100ms"):
-            plan(rate_per_s=5, tick_s=tick_s)
+    assert plan(rate_per_s=5, slack_s=0.000_25).slack_s == 0.000_25
+    assert plan().slack_s is None
+    with pytest.raises(UsageError, match="--slack needs a schedule: add --rate N"):
+        plan(slack_s=0.001)
+    for slack_s in (0.000_001, 0.2):
+        with pytest.raises(UsageError, match="--slack is out of range: from 10us to 100ms"):
+            plan(rate_per_s=5, slack_s=slack_s)
 
 
 def test_schedules() -> None:

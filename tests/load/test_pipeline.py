@@ -95,13 +95,13 @@ def test_the_rate_of_bursts_is_the_one_that_was_asked_for(http: str) -> None:
     assert "of 50.0 intended" in ringside("load", f"{http}/", *arguments).stdout
 
 
-def test_the_coarse_mode_sends_all_requests_and_shows_its_error(http: str) -> None:
-    arguments = ("--rate", "200", "--tick", "100ms", "--duration", "1s", "--json")
+def test_slack_sends_all_requests_and_shows_its_error(http: str) -> None:
+    arguments = ("--rate", "200", "--slack", "100ms", "--duration", "1s", "--json")
     document = json.loads(ringside("load", f"{http}/", *arguments).stdout)
-    assert (document["intended"], document["tick_ms"]) == (200, 100)
+    assert (document["intended"], document["slack_ms"]) == (200, 100)
     answered = document["requests"] + document["late_requests"] + document["unfinished"]
     assert answered + sum(document["errors"].values()) == 200
-    # Twenty requests share a tick, five milliseconds apart: half a tick on average.
+    # Twenty requests are sent together, five milliseconds apart: half of the slack on average.
     assert document["schedule_error_ms"]["mean"] > 40
     assert document["latency_ms"]["mean"] > 40
 

@@ -101,7 +101,7 @@ def test_a_document() -> None:
         "detail": "",
         "protocol": "http",
         "pacing": {"kind": "closed"},
-        "tick_ms": None,
+        "slack_ms": None,
         "duration_s": 2,
         "intended_rate": 65,
         "achieved_rate": 50,

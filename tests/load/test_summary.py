@@ -144,12 +144,12 @@ def test_when_requests_were_due(schedule: dict[str, Any], expected: str) -> None
     assert expected in summary.how(HTTP, http_plan(**schedule), load_result())
 
 
-def test_the_tick_of_the_coarse_mode() -> None:
+def test_the_slack_of_a_schedule() -> None:
     for schedule, expected in (
-        ({"rate_per_s": 60}, "60 requests per second at even intervals, sent every 250 µs; 64"),
-        ({"steps": ((50, 0.5),)}, "open loop, 50/s for 0.5 s, sent every 250 µs; 64"),
+        ({"rate_per_s": 60}, "60 requests per second at even intervals, sent together within 250 µs; 64"),
+        ({"steps": ((50, 0.5),)}, "open loop, 50/s for 0.5 s, sent together within 250 µs; 64"),
     ):
-        plan = http_plan(tick_s=0.000_25, **schedule)
+        plan = http_plan(slack_s=0.000_25, **schedule)
         assert expected in summary.how(HTTP, plan, load_result())
 
 

@@ -41,6 +41,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "achieved_rate_per_s": 50.0,
         "late_requests": 0,
         "unfinished": 0,
+        "unsent": 0,
         "errors": {},
         "statuses": {"200": 98, "302": 2},
         "bytes_in": 4096,

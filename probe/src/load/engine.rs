@@ -243,11 +243,8 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
     let wanted = match (plan.io, plan.protocol) {
         // A parked receive of io_uring costs more than an entry of epoll.
         (BackEnd::Auto, Protocol::Stream) | (BackEnd::Epoll, _) => return Ok(BackEnd::Epoll),
-        // In an exact open loop both need a system call per request, and epoll wakes sooner. The replies between two
-        // ticks need none with io_uring.
-        (BackEnd::Auto, _) if plan.open_loop() && plan.tick_s.is_none() => {
-            return Ok(BackEnd::Epoll)
-        }
+        // In an open loop both need a system call per request, and epoll wakes sooner.
+        (BackEnd::Auto, _) if plan.open_loop() => return Ok(BackEnd::Epoll),
         (wanted, _) => wanted,
     };
     // On a thread of its own: the first to use a ring is its only issuer.

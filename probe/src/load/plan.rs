@@ -30,9 +30,9 @@ pub struct Plan {
     pub tls: Option<TlsPlan>,
     #[serde(default)]
     pub pacing: PacingPlan,
-    /// Open loop: requests are sent together at multiples of this, each later than its instant by less than it.
+    /// Open loop: a request may wait for so long, so that others are sent with it.
     #[serde(default)]
-    pub tick_s: Option<f64>,
+    pub slack_s: Option<f64>,
     #[serde(default)]
     pub duration_s: Option<f64>,
     #[serde(default)]

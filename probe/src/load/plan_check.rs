@@ -14,8 +14,8 @@ const MAX_STREAMS: usize = 10_000;
 const MAX_SECONDS: f64 = 1e6;
 const MAX_RATE: f64 = 1e8;
 const MAX_BURST: usize = 1_000_000;
-/// A shorter tick is none; a longer one is no schedule.
-const TICK_S: std::ops::RangeInclusive<f64> = 1e-5..=0.1;
+/// A shorter wait saves nothing; with a longer one there is no schedule.
+const SLACK_S: std::ops::RangeInclusive<f64> = 1e-5..=0.1;
 
 impl Plan {
     /// Checks the plan; the error is one line.
@@ -167,12 +167,12 @@ impl Plan {
     }
 
     fn check_pacing(&self) -> Result<(), String> {
-        if let Some(tick_s) = self.tick_s {
+        if let Some(slack_s) = self.slack_s {
             if !self.open_loop() {
-                return Err("load: tick_s: only an open loop has a schedule".into());
+                return Err("load: slack_s: only an open loop has a schedule".into());
             }
-            if !TICK_S.contains(&tick_s) {
-                return Err(format!("load: tick_s: from 1e-5 to 0.1, not {tick_s}"));
+            if !SLACK_S.contains(&slack_s) {
+                return Err(format!("load: slack_s: from 1e-5 to 0.1, not {slack_s}"));
             }
         }
         match &self.pacing {

@@ -45,10 +45,10 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     }
     let open_loop = plan.open_loop();
     let (error, latency) = (&record.schedule_error, &record.replies.latency);
-    // What the coarse mode makes of the schedule was asked for, and is not the engine's delay.
-    let tick_ns = plan.tick_s.map_or(0, nanoseconds);
-    let of_tick = (tick_ns as f64 / 2.0).min(error.mean()) / latency.mean().max(1.0);
-    let late_share = error.mean() / latency.mean().max(1.0) - of_tick;
+    // What the slack makes of the schedule was asked for, and is not the engine's delay.
+    let slack_ns = plan.slack_s.map_or(0, nanoseconds);
+    let of_slack = (slack_ns as f64).min(error.mean()) / latency.mean().max(1.0);
+    let late_share = error.mean() / latency.mean().max(1.0) - of_slack;
     if open_loop && share <= BUSY_SHARE && late_share > LATE_SHARE {
         warn(
             "generator-bound",
@@ -72,14 +72,14 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "give it CPUs of its own, or a slower --ramp",
         );
     }
-    if of_tick > LATE_SHARE {
+    if of_slack > LATE_SHARE {
         warn(
-            "coarse-tick",
+            "slack",
             format!(
-                "waiting for the next tick is {:.0} % of the mean latency",
-                of_tick.min(1.0) * 100.0
+                "waiting to be sent with others is {:.0} % of the mean latency",
+                of_slack.min(1.0) * 100.0
             ),
-            "use a shorter --tick, or none",
+            "use a shorter --slack, or none",
         );
     }
     if open_loop && record.intended > 0 {
@@ -101,7 +101,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         }
     }
     let largest_lag_ns = record.schedule_error.max();
-    if (open_loop || streams) && largest_lag_ns > LAG_NS + tick_ns {
+    if (open_loop || streams) && largest_lag_ns > LAG_NS + slack_ns {
         let effect = match streams {
             true => "streams were opened later by that, or unstamped messages seem to be",
             false => "latencies include that",
@@ -284,23 +284,23 @@ mod tests {
             record
         };
         assert_eq!(codes(open, slow()), ["lag"]);
-        // Half a tick is no delay of the engine's, but may be most of a latency.
-        let ticks = r#"{"kind": "constant", "rate_per_s": 5}, "tick_s": 0.1"#;
+        // The slack is no delay of the engine's, but may be most of a latency.
+        let slack = r#"{"kind": "constant", "rate_per_s": 5}, "slack_s": 0.05"#;
         let half = |latency_ns| {
             let mut record = fine();
             record.schedule_error.add(50_000_000);
             record.replies.latency.add(latency_ns);
             record
         };
-        assert_eq!(codes(ticks, half(90_000_000)), ["coarse-tick"]);
-        assert!(codes(ticks, half(110_000_000)).is_empty());
+        assert_eq!(codes(slack, half(90_000_000)), ["slack"]);
+        assert!(codes(slack, half(110_000_000)).is_empty());
         assert_eq!(codes(open, half(90_000_000)), ["generator-bound", "lag"]);
         let later = || {
             let mut record = half(150_000_000);
             record.schedule_error.add(220_000_000);
             record
         };
-        assert_eq!(codes(ticks, later()), ["generator-bound", "lag"]);
+        assert_eq!(codes(slack, later()), ["generator-bound", "lag"]);
         let busy = Record {
             max_thread_cpu_ns: 1_900_000_000,
             max_thread_busy_ns: 1_900_000_000,

@@ -88,7 +88,7 @@ fn hung_servers_are_given_up() {
         for changes in [
             json!({"requests": 4, "timeout_s": 0.5}),
             json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced}),
-            json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced, "tick_s": 0.02}),
+            json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced, "slack_s": 0.02}),
         ] {
             for outcome in both(&plan(&server, changes)) {
                 assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");

@@ -67,10 +67,10 @@ fn replies_have_the_stamps_of_the_kernel() {
 }
 
 #[test]
-fn the_coarse_mode_has_all_layers() {
+fn slack_is_for_all_layers() {
     let changes = json!({
         "connections": 16, "requests": 500, "pacing": {"kind": "constant", "rate_per_s": 500},
-        "tick_s": 0.05,
+        "slack_s": 0.05,
     });
     for (name, server, changes) in layers(&changes) {
         for outcome in both(&plan(&server, changes)) {
@@ -82,7 +82,7 @@ fn the_coarse_mode_has_all_layers() {
                 "{name}"
             );
             let mean = |key: &str| outcome["histograms"][key]["mean_ns"].as_f64().unwrap();
-            // Half a tick, on average, unless connections opened late.
+            // Half of the slack, on average, unless connections opened late.
             assert!(mean("schedule_error") >= 10e6, "{name}: {outcome:#}");
             assert!(
                 mean("latency") >= mean("schedule_error"),

@@ -220,8 +220,6 @@ fn lines_over_tcp() {
     }
 }
 
-/// In the coarse mode several requests go out together, each with its own intended instant.
-
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
     let server = Server::replying(OK, false);
@@ -249,7 +247,7 @@ fn bad_plans_get_one_line() {
         ("addresses", json!([]), "addresses"),
         ("addresses", json!(["nowhere"]), "address"),
         ("threads", json!(3), "each needs a connection, of 2"),
-        ("tick_s", json!(0.001), "only an open loop"),
+        ("slack_s", json!(0.001), "only an open loop"),
         ("requests", json!(null), "an end is needed"),
         ("timeout_s", json!(0), "timeout_s"),
         (

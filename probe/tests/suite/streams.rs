@@ -206,11 +206,12 @@ fn every_stream_has_its_schedule_error() {
     for outcome in both(&plan(&server, changes)) {
         let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
         assert!(stamped > 0, "{outcome:#}");
-        assert_eq!(
-            outcome["histograms"]["schedule_error"]["count"],
-            3 + reads - stamped,
-            "{outcome:#}"
-        );
+        // A first message and a chunk may be read at once.
+        let errors = outcome["histograms"]["schedule_error"]["count"]
+            .as_u64()
+            .unwrap();
+        let least = 3 + reads - stamped;
+        assert!((least..=least + 3).contains(&errors), "{outcome:#}");
     }
 }
 

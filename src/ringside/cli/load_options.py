@@ -120,10 +120,10 @@ class LoadSettings:
         default=(),
         notes=_SCHEDULED,
     )
-    tick_s: float | None = option(
+    slack_s: float | None = option(
         _SCHEDULE,
-        "--tick 250us",
-        "Send what has become due, together, once per tick [default: each at its instant].",
+        "--slack 50us",
+        "A request may wait so long to be sent with others [default: each at its instant].",
         type=params.duration,
         notes=_SCHEDULED,
     )

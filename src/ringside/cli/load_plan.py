@@ -34,8 +34,8 @@ _MAX_EXPECTED = 1 << 20
 # Of one engine, and the streams of all its connections, as probe/src/load/plan_check.rs has it.
 _MAX_CONNECTIONS = 1_000_000
 _MAX_STREAMS = 1_000_000
-# Shorter ticks are no coarser than the exact mode; longer ones are no schedule.
-_TICK_S = (1e-5, 0.1)
+# A shorter wait saves nothing; with a longer one there is no schedule (probe/src/load/plan_check.rs).
+_SLACK_S = (1e-5, 0.1)
 # What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
 OWN_DESCRIPTORS = 64
 DESCRIPTORS_PER_THREAD = 4
@@ -66,7 +66,7 @@ def plan(
         http2=_http2(settings, target, connections),
         tls=_tls(settings, target) if target.is_secure else None,
         pacing=pacing,
-        tick_s=_tick_s(settings, pacing),
+        slack_s=_slack_s(settings, pacing),
         duration_s=duration_s,
         requests=settings.requests,
         ramp_per_s=settings.ramp_per_s,
@@ -99,15 +99,15 @@ def _pacing(settings: LoadSettings, seed: int) -> Pacing:
     return PoissonRate(rate_per_s, seed) if poisson else ConstantRate(rate_per_s, burst or 1)
 
 
-def _tick_s(settings: LoadSettings, pacing: Pacing) -> float | None:
-    if settings.tick_s is None:
+def _slack_s(settings: LoadSettings, pacing: Pacing) -> float | None:
+    if settings.slack_s is None:
         return None
     if isinstance(pacing, ClosedLoop):
-        raise UsageError("--tick needs a schedule: add --rate N")
-    least_s, most_s = _TICK_S
-    if not least_s <= settings.tick_s <= most_s:
-        raise UsageError("--tick is out of range: from 10us to 100ms")
-    return settings.tick_s
+        raise UsageError("--slack needs a schedule: add --rate N")
+    least_s, most_s = _SLACK_S
+    if not least_s <= settings.slack_s <= most_s:
+        raise UsageError("--slack is out of range: from 10us to 100ms")
+    return settings.slack_s
 
 
 def _texts(

@@ -53,7 +53,7 @@ def as_document(
         "detail": figures.detail,
         "protocol": target.protocol,
         "pacing": None if target.protocol == "stream" else _pacing(plan.pacing),
-        "tick_ms": None if plan.tick_s is None else plan.tick_s * 1e3,
+        "slack_ms": None if plan.slack_s is None else plan.slack_s * 1e3,
         "duration_s": figures.duration_ns / 1e9,
         "intended_rate": figures.intended_rate_per_s,
         "achieved_rate": figures.achieved_rate_per_s,

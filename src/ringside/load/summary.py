@@ -174,17 +174,17 @@ def _schedule(target: Target, plan: LoadPlan) -> str:
     pacing, connections = plan.pacing, numbers.count(plan.connections, "connection")
     if isinstance(pacing, ClosedLoop):
         return f"closed loop, {connections}"
-    tick = f", sent every {numbers.quantity(plan.tick_s, 's')}" if plan.tick_s else ""
+    slack = f", sent together within {numbers.quantity(plan.slack_s, 's')}" if plan.slack_s else ""
     if isinstance(pacing, Staircase):
         steps = ", ".join(f"{step.rate_per_s:,.10g}/s for {step.duration_s:g} s" for step in pacing.steps)
-        return f"open loop, {steps}{tick}; {connections}"
+        return f"open loop, {steps}{slack}; {connections}"
     if isinstance(pacing, PoissonRate):
         spacing = f"Poisson, seed {pacing.seed}"
     elif pacing.burst > 1:
         spacing = f"in bursts of {pacing.burst:,}"
     else:
         spacing = "at even intervals"
-    return f"open loop, {pacing.rate_per_s:,.10g} requests per second {spacing}{tick}; {connections}"
+    return f"open loop, {pacing.rate_per_s:,.10g} requests per second {spacing}{slack}; {connections}"
 
 
 def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:

@@ -8,8 +8,10 @@ use crate::units::nanoseconds;
 pub struct Arrivals {
     start_ns: u64,
     end_ns: Option<u64>,
-    /// In the coarse mode: requests are sent together at multiples of this.
-    tick_ns: Option<u64>,
+    /// A request may wait for so long, so that others are sent with it.
+    slack_ns: u64,
+    /// What was due by then is sent.
+    released_ns: u64,
     source: Source,
 }
 
@@ -43,7 +45,8 @@ impl Arrivals {
             end_ns: plan
                 .duration_ns()
                 .map(|duration| config.start_ns + duration),
-            tick_ns: plan.tick_s.map(|tick_s| nanoseconds(tick_s).max(1)),
+            slack_ns: plan.slack_s.map_or(0, nanoseconds),
+            released_ns: 0,
             source,
         }
     }
@@ -61,21 +64,19 @@ impl Arrivals {
         self.end_ns.is_some_and(|end| now_ns >= end)
     }
 
-    /// Open loop: when the next request is to be sent: at its instant, or at the next tick.
+    /// Open loop: when the next request is to be sent, with all that are due by then: so, other than at the multiples
+    /// of a time, no period of the server's can be in step with the sending.
     pub fn wake_ns(&self) -> Option<u64> {
         let due_ns = self.next_ns()?;
-        Some(match self.tick_ns {
-            Some(tick_ns) => {
-                let ticks = (due_ns - self.start_ns + tick_ns - 1) / tick_ns;
-                self.start_ns + ticks * tick_ns
-            }
-            None => due_ns,
+        Some(match due_ns <= self.released_ns {
+            true => due_ns,
+            false => due_ns + self.slack_ns,
         })
     }
 
     /// Whether requests are to be sent at their instants.
     pub fn is_exact(&self) -> bool {
-        self.tick_ns.is_none()
+        self.slack_ns == 0
     }
 
     /// Open loop: the instant of the next request.
@@ -87,8 +88,14 @@ impl Arrivals {
     }
 
     /// Open loop: whether a request is to be sent.
-    pub fn is_due(&self, now_ns: u64) -> bool {
-        self.wake_ns().is_some_and(|at_ns| at_ns <= now_ns)
+    pub fn is_due(&mut self, now_ns: u64) -> bool {
+        let Some(due_ns) = self.next_ns() else {
+            return false;
+        };
+        if due_ns + self.slack_ns <= now_ns {
+            self.released_ns = now_ns;
+        }
+        due_ns <= self.released_ns
     }
 
     /// The intended instant of a request that is to be sent: in a closed loop now, as long as requests are left.
@@ -115,9 +122,9 @@ impl Arrivals {
         Some(due_ns)
     }
 
-    /// At the end: what was due is not held back until the next tick.
-    pub fn end_ticks(&mut self) {
-        self.tick_ns = None;
+    /// At the end: what was due waits for nothing more.
+    pub fn end_slack(&mut self) {
+        self.slack_ns = 0;
     }
 
     pub fn is_exhausted(&self) -> bool {
@@ -134,13 +141,14 @@ mod tests {
     use crate::load::pacer::Pacing;
     use crate::load::share::Share;
 
-    /// Four requests per second, sent at these ticks.
-    fn arrivals(tick_ns: Option<u64>) -> Arrivals {
+    /// Four requests per second, of which each may wait for so long.
+    fn arrivals(slack_ns: u64) -> Arrivals {
         let pacing = Pacing::Constant(4.0, 1);
         Arrivals {
             start_ns: 1000,
             end_ns: None,
-            tick_ns,
+            slack_ns,
+            released_ns: 0,
             source: Source::Open(Pacer::new(&pacing, 0, Share::whole(), None, Some(4))),
         }
     }
@@ -149,7 +157,7 @@ mod tests {
 
     #[test]
     fn requests_are_sent_at_their_instants() {
-        let mut exact = arrivals(None);
+        let mut exact = arrivals(0);
         assert!(exact.is_exact());
         for number in 0..4 {
             let due = 1000 + number * QUARTER;
@@ -162,30 +170,38 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_sent_at_the_ticks_after_their_instants() {
-        let mut coarse = arrivals(Some(400_000_000));
-        assert!(!coarse.is_exact());
+    fn requests_wait_for_others_that_become_due() {
+        let mut slack = arrivals(400_000_000);
+        assert!(!slack.is_exact());
         let mut sent = Vec::new();
-        while let Some(at) = coarse.wake_ns() {
-            assert_eq!(coarse.take_due(at - 1), None);
-            while let Some(due) = coarse.take_due(at) {
-                assert!(due <= at);
-                sent.push(((at - 1000) / 100_000_000, (due - 1000) / QUARTER));
+        while let Some(at) = slack.wake_ns() {
+            assert_eq!(slack.take_due(at - 1), None);
+            while let Some(due) = slack.take_due(at) {
+                sent.push(((at - 1000) / 50_000_000, (due - 1000) / QUARTER));
             }
         }
-        assert_eq!(sent, [(0, 0), (4, 1), (8, 2), (8, 3)]);
+        assert_eq!(sent, [(8, 0), (8, 1), (18, 2), (18, 3)]);
+    }
+
+    /// Those for which there was no connection do not wait again.
+    #[test]
+    fn what_was_to_be_sent_is_sent_as_soon_as_it_can_be() {
+        let mut slack = arrivals(400_000_000);
+        let wake = slack.wake_ns().unwrap();
+        assert_eq!(slack.take_due(wake), Some(1000));
+        assert_eq!(slack.wake_ns(), Some(1000 + QUARTER));
+        assert_eq!(slack.take_due(wake + 1), Some(1000 + QUARTER));
+        assert_eq!(slack.take_due(wake + QUARTER), None);
     }
 
     #[test]
-    fn what_was_due_at_the_end_waits_for_no_tick() {
-        let mut coarse = arrivals(Some(400_000_000));
-        let now = 1000 + 2 * QUARTER;
-        assert_eq!(coarse.take_due(now), Some(1000));
-        assert_eq!(coarse.take_due(1000 + QUARTER), None);
-        assert_eq!(coarse.take_intended(1000 + QUARTER), Some(1000 + QUARTER));
-        assert_eq!(coarse.take_due(now), None);
-        coarse.end_ticks();
-        assert_eq!(coarse.take_due(now), Some(now));
-        assert_eq!(coarse.take_due(now), None);
+    fn what_was_due_at_the_end_waits_no_longer() {
+        let mut slack = arrivals(400_000_000);
+        let now = 1000 + QUARTER;
+        assert_eq!(slack.take_due(now), None);
+        slack.end_slack();
+        assert_eq!(slack.take_due(now), Some(1000));
+        assert_eq!(slack.take_due(now), Some(now));
+        assert_eq!(slack.take_due(now), None);
     }
 }

@@ -55,11 +55,11 @@ impl Deferral {
         };
     }
 
-    /// Until when replies wait if the next request is due at `at_ns`; the present where they do not. `is_coarse`: all
-    /// requests are due at ticks, so that one that is further away does not end the waiting, but bounds it.
-    pub fn until_ns(&self, now_ns: u64, at_ns: u64, is_coarse: bool) -> u64 {
+    /// Until when replies wait if the next requests are sent at `at_ns`; the present where they do not. `has_slack`:
+    /// requests wait too, so that an instant that is further away does not end the waiting, but bounds it.
+    pub fn until_ns(&self, now_ns: u64, at_ns: u64, has_slack: bool) -> u64 {
         let until_ns = at_ns.min(now_ns + MAX_DEFERRAL_NS);
-        let is_near = is_coarse || until_ns == at_ns;
+        let is_near = has_slack || until_ns == at_ns;
         match self.is_stamped && self.whole >= WHOLE_REPLIES && is_near {
             true => until_ns,
             false => now_ns,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_wait_between_ticks_of_any_length() {
+    fn replies_wait_with_requests_for_any_slack() {
         let whole = [(true, true); WHOLE_REPLIES as usize];
         assert_eq!(after(&whole).until_ns(5, 900_005, true), 900_005);
         assert_eq!(after(&whole).until_ns(5, 90_000_000, true), 1_000_005);

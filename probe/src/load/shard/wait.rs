@@ -81,8 +81,10 @@ impl Waiter {
         }
         if !is_exact {
             let wait = match reads_at_ns.min(at_ns) {
-                reads_at_ns if reads_at_ns > now_ns => Wait::Instant(reads_at_ns),
-                _ => Wait::Event(at_ns),
+                reads_at_ns if reads_at_ns <= now_ns => Wait::Event(at_ns),
+                // What is due is sent before what has come is read.
+                reads_at_ns if reads_at_ns == at_ns && stays_unread => Wait::Sleep(at_ns),
+                reads_at_ns => Wait::Instant(reads_at_ns),
             };
             if matches!(wait, Wait::Event(_)) && self.found_briefly(now_ns, at_ns, io, handler)? {
                 return Ok(());

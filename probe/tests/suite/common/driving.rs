@@ -23,15 +23,14 @@ pub fn load(request: &Value) -> Trial {
     parse(start(request).wait_with_output().unwrap())
 }
 
-/// Outcomes by epoll and by io_uring; without the latter where the kernel has none. (For streams and exact open loops
+/// Outcomes by epoll and by io_uring; without the latter where the kernel has none. (For streams and open loops
 /// `auto` takes epoll, so a kernel without io_uring fails the test.)
 pub fn both(request: &Value) -> Vec<Value> {
     let mut outcomes = vec![load(&with(request.clone(), "/load/io", json!("epoll"))).outcome];
     let auto = load(&with(request.clone(), "/load/io", json!("auto")));
     let pacing = request["load"]["pacing"]["kind"].as_str();
-    let is_exact =
-        pacing.is_some_and(|kind| kind != "closed") && request["load"]["tick_s"].is_null();
-    let chosen = request["load"]["protocol"] == "stream" || is_exact;
+    let is_open_loop = pacing.is_some_and(|kind| kind != "closed");
+    let chosen = request["load"]["protocol"] == "stream" || is_open_loop;
     let io = &auto.of("started")[0]["io"];
     if chosen {
         assert_eq!(io, "epoll");

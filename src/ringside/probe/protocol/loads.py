@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from ringside.probe.protocol.base import VERSION, Request, encoded
 
-# A longer body follows its request: as JSON it would take up to six times as many bytes, and lines have a limit.
+# A longer body follows its request: as JSON it would take up to six times as many bytes; lines have a limit
+# (probe/src/requests.rs).
 _INLINE_BODY_BYTES = 1 << 20
 
 
@@ -147,7 +148,7 @@ class LoadPlan(Request, frozen=True):
     http2: Http2 | None = None
     tls: Tls | None = None
     pacing: Pacing = ClosedLoop()
-    tick_s: float | None = None
+    slack_s: float | None = None
     duration_s: float | None = None
     requests: int | None = None
     ramp_per_s: float | None = None
@@ -201,6 +202,6 @@ class MergeRequest(Request, frozen=True):
     version: int = VERSION
 
     def encode(self) -> bytes:
-        """The request as one line of JSON, without its newline, and without a large body: figures need none."""
+        """The request as one line of JSON, without its newline; no figure needs a large body."""
         plan, _ = _split(self.merge.load)
         return encoded(replace(self, merge=replace(self.merge, load=plan)), self.version)

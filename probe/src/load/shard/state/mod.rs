@@ -149,7 +149,7 @@ impl Shard {
             Some(at_ns) if idle && self.arrivals.is_exact() => {
                 self.deferral.until_ns(now, at_ns, false)
             }
-            // Between two ticks nothing arrives where no reply is pending.
+            // Before the next requests nothing arrives where no reply is pending.
             Some(at_ns) if idle && self.in_flight > 0 => self.deferral.until_ns(now, at_ns, true),
             None if idle && self.streams() && self.connections() >= COALESCED_STREAMS => {
                 self.deferral.coalesced_until_ns(self.last_event_ns)
@@ -196,7 +196,7 @@ impl Shard {
     /// Sends what was due before the end on free connections: only this engine was late with it.
     pub fn dispatch_last<I: Io>(&mut self, now: u64, io: &mut I) {
         if self.arrivals.is_past_end(now) && !self.config.stop_requested() {
-            self.arrivals.end_ticks();
+            self.arrivals.end_slack();
             self.dispatch(now, io);
         }
     }

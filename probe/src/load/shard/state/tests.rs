@@ -301,11 +301,11 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     let late_ns = last_ns - first_ns;
     assert!(error.max() <= late_ns + late_ns / 500 && error.max() >= 39 * MS);
     // What ends a wait has just come.
+    let stamp_ns = now_ns();
     shard.lookout.wait_begins(0);
     shard.woken(now_ns());
-    shard.received(0, &[chunk(5), chunk(6)].concat(), Some(now_ns()));
-    assert_eq!(count(&shard), opened + 3);
-    assert!(shard.recorder.record.schedule_error.quantile(0.01) < MS);
+    shard.received(0, &[chunk(5), chunk(6)].concat(), Some(stamp_ns));
+    assert_eq!(count(&shard), opened + 2);
     assert_eq!(
         shard.recorder.record.chunks + shard.recorder.record.messages,
         6
