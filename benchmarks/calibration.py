@@ -34,7 +34,8 @@ from ringside.measure import command_trials
 from ringside.measure.command_trials import POINT, CommandTrials, ExecutionOptions
 from ringside.measure.commands import parse_commands
 from ringside.measure.executor import LocalExecutor
-from ringside.measure.paired import PairedBenchmark
+from ringside.measure.loop import BlockLoop
+from ringside.measure.places import ThisMachine
 from ringside.measure.stopping import StoppingRule
 from ringside.store import Store
 from ringside.workloads.command import COMMAND
@@ -107,7 +108,7 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Loca
     run = command_trials.begin(pair, experiment, options, seed, store)
     maker = CommandTrials(pair, options, seed, executor)
     quiet = LiveProgress(Console(quiet=True), quiet=True)
-    PairedBenchmark(run, experiment, COMMAND, (POINT,), rule, maker, store, quiet).conduct()
+    BlockLoop(run, experiment, COMMAND, (POINT,), rule, ThisMachine(maker, quiet), store, quiet).conduct()
     verdict = next(iter(analyse(store.run(run.id), store.trials(run)).shown_comparisons())).verdict
     store.close()
     return str(verdict)

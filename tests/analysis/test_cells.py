@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from ringside.analysis.cells import (
     CellAnalysis,
-    analyse_cell,
     has_no_steady_state,
     median_trials,
     trial_figures,
@@ -17,7 +16,7 @@ from ringside.analysis.cells import (
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
-from tests.support.analyses import Exact, near, ok
+from tests.support.analyses import Exact, analyse_cell, near, ok
 
 HERE = Point(())
 CELL = Cell("go", HERE)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.cells import CellAnalysis, analyse_cell
+from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.diagnostics import (
     diagnose,
 )
@@ -24,7 +24,7 @@ from ringside.workloads.fib import FIB
 from ringside.workloads.ring import RING
 from ringside.workloads.target import TARGET
 from tests.render.test_stored_diagnostics import BOUND, HERE, OWN, trial
-from tests.support.analyses import Exact, near, ok, planned
+from tests.support.analyses import Exact, analyse_cell, near, ok, planned
 from tests.support.points import point
 
 

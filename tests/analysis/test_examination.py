@@ -8,7 +8,13 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ringside.analysis.examination import Examination, Observations, nominal_confidence, replay
+from ringside.analysis.examination import (
+    Examination,
+    Observations,
+    RunExamination,
+    examine,
+    nominal_confidence,
+)
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Obstacle, Outcome, Trial, Verdict
 from tests.support.analyses import HOP, NOISE, RATE, Exact, near, ok, point
@@ -91,7 +97,6 @@ def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
     assert observations.obstacle("hop_ns", cell) is None
     observations.add(repeating(5, "a", 300_000, 300_000, 300_000, 300_000, 700_000))
     assert observations.obstacle("hop_ns", cell) is Obstacle.NO_STEADY_STATE
-    assert observations.until(4).obstacle("hop_ns", cell) is None
     # Failures come first.
     observations.add(failed(6, "a"))
     assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
@@ -102,30 +107,6 @@ def test_the_level_of_the_steady_state_is_the_value() -> None:
     assert observations.values["hop_ns", Cell("a", HERE)] == {1: near(400_000, rel=0.005)}
     unsteady = Observations(Repeated(), [repeating(1, "a", 400_000, 400_000, 400_000, 400_000, 900_000)])
     assert unsteady.values["hop_ns", Cell("a", HERE)] == {1: 5.0}
-
-
-def test_the_first_blocks() -> None:
-    trials = [ok(1, "a", HERE, hop_ns=1.0), failed(2, "a"), ok(3, "a", HERE, hop_ns=3.0, rate=9.0)]
-    trials += [
-        repeating(4, "b", 400_000, 400_000, 400_000, 400_000, 900_000),
-        repeating(1, "b", 300_000, 300_000, 300_000, 300_000, 700_000),
-    ]
-    observations = Observations(Repeated(), trials)
-    a, b = Cell("a", HERE), Cell("b", HERE)
-    first = observations.until(2)
-    assert {key: value for key, value in first.values.items() if value and key[0] == "hop_ns"} == {
-        ("hop_ns", a): {1: 1.0},
-        ("hop_ns", b): {1: 5.0},
-    }
-    assert (first.attempted, first.unsteady) == ({a: {1, 2}, b: {1}}, {b: {1}})
-    assert first.failed_share("hop_ns", a) == 0.5
-    # They stay as they are, and so does what they were taken from.
-    observations.add(ok(2, "c", HERE, hop_ns=8.0))
-    first.add(ok(2, "d", HERE, hop_ns=8.0))
-    assert ("hop_ns", Cell("c", HERE)) not in first.values
-    assert ("hop_ns", Cell("d", HERE)) not in observations.values
-    assert observations.attempted[b] == {1, 4}
-    assert observations.until(4).values == observations.values
 
 
 def experiment(names: str = "abc", blocks: int = 40, **changes: Any) -> Experiment:
@@ -158,7 +139,11 @@ def examined(
 
 
 def comparison(
-    examination: Examination, pair: str, metric: Metric = HOP, place: Point = HERE, **options: bool
+    examination: Examination | RunExamination,
+    pair: str,
+    metric: Metric = HOP,
+    place: Point = HERE,
+    **options: bool,
 ) -> Comparison:
     result = examination.comparison(metric, place, pair[0], pair[1], **options)
     assert result is not None
@@ -299,19 +284,17 @@ def test_a_pair_whose_failures_stay_too_many_is_not_waited_for() -> None:
     assert without.is_decided
 
 
-def test_a_look_sees_its_blocks_only() -> None:
-    """The observations of an analysis have all blocks from the start."""
-    all_blocks = values_of(range(1, 10), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
-    all_blocks += [failed(block, "b") for block in (10, 11)]
-    afterwards = examined(all_blocks)
-    afterwards.look(7)
-    in_progress = examined([trial for trial in all_blocks if trial.block <= 7])
-    in_progress.look(7)
-    for pair in ("ba", "ca", "cb"):
-        assert comparison(afterwards, pair) == comparison(in_progress, pair)
-    afterwards.conclude()
+def test_what_comes_later_changes_no_decision() -> None:
+    trials = values_of(range(1, 9), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
+    in_progress = RunExamination(experiment(), Exact(), (HERE,))
+    for block in range(1, 8):
+        is_look = in_progress.add_block(trial for trial in trials if trial.block == block)
+    assert is_look
+    afterwards = whole([*trials, failed(10, "b"), failed(11, "b")])
+    for name in "abc":
+        assert afterwards.is_needed(Cell(name, HERE)) is in_progress.is_needed(Cell(name, HERE))
     assert comparison(afterwards, "ba").obstacle is Obstacle.FAILED_BLOCKS
-    assert comparison(afterwards, "ca").ratio.n == 9
+    assert comparison(afterwards, "ca").ratio.n == 8
 
 
 def test_a_verdict_of_an_early_look_stays() -> None:
@@ -431,71 +414,64 @@ def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
     assert comparison(few, "ba", is_over=False).obstacle is Obstacle.TOO_FEW_BLOCKS
 
 
-def cells(names: str, *places: Point) -> list[Cell]:
-    return [Cell(name, place) for place in places or (HERE,) for name in names]
+def whole(
+    trials: Sequence[Trial], of: Experiment | None = None, points: Sequence[Point] = (HERE,)
+) -> RunExamination:
+    """The examination of a run that goes on."""
+    return examine(of or experiment(), Exact(), points, trials, is_over=False)
 
 
 def test_whole_blocks_have_a_trial_of_every_cell() -> None:
     trials = values_of(range(1, 6), {"a": 1.0, "b": 2.0, "c": 3.0})
-    assert replay(examined([]), cells("abc"), []) == 0
-    assert replay(examined(trials), cells("abc"), trials) == 5
-    assert replay(examined(trials[:-1]), cells("abc"), trials[:-1]) == 4
+    assert whole([]).blocks == 0
+    assert whole(trials).blocks == 5
+    assert whole(trials[:-1]).blocks == 4
     # In whatever order they come.
-    shuffled = random.Random(1).sample(trials, len(trials))
-    assert replay(examined(shuffled), cells("abc"), shuffled) == 5
+    assert whole(random.Random(1).sample(trials, len(trials))).blocks == 5
     # A failure is a trial, an interruption is none.
-    crashed = [*trials[:-1], failed(5, "c")]
-    assert replay(examined(crashed), cells("abc"), crashed) == 5
-    interrupted = [*trials[:-1], failed(5, "c", Outcome.INTERRUPTED)]
-    assert replay(examined(interrupted), cells("abc"), interrupted) == 4
+    assert whole([*trials[:-1], failed(5, "c")]).blocks == 5
+    assert whole([*trials[:-1], failed(5, "c", Outcome.INTERRUPTED)]).blocks == 4
 
 
 def test_cells_that_could_not_be_measured_are_not_missed() -> None:
     trials = [failed(0, "c", Outcome.UNAVAILABLE), *values_of(range(1, 6), {"a": 1.0, "b": 2.0})]
-    assert replay(examined(trials), cells("abc"), trials) == 5
-    assert replay(examined(trials), cells("abc", HERE, THERE), trials) == 0
+    assert whole(trials).blocks == 5
+    assert whole(trials, points=(HERE, THERE)).blocks == 0
 
 
 def test_cells_that_are_decided_are_not_missed() -> None:
     """`b` was dropped after the look at seven blocks; up to there it is missed."""
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
     more = values_of(range(8, 11), {"a": 1.0, "c": 1.02}, 5)
-    examination = examined([*trials, *more])
-    assert replay(examination, cells("abc"), [*trials, *more]) == 10
-    examination.conclude()
+    examination = whole([*trials, *more])
+    assert examination.blocks == 10
     assert comparison(examination, "ba").ratio.n == 7
     assert comparison(examination, "ca").ratio.n == 10
     # What is open is missed as before.
     without = [trial for trial in more if (trial.block, trial.cell.contender) != (9, "c")]
-    assert replay(examined([*trials, *without]), cells("abc"), [*trials, *without]) == 9
+    assert whole([*trials, *without]).blocks == 9
     early = [trial for trial in trials if (trial.block, trial.cell.contender) != (3, "b")]
-    assert replay(examined([*early, *more]), cells("abc"), [*early, *more]) == 6
+    assert whole([*early, *more]).blocks == 6
     # A run that has all its blocks whatever is decided misses `b` in three of them.
     fixed = dataclasses.replace(experiment(), until_decided=False)
-    assert replay(examined([*trials, *more], fixed), cells("abc"), [*trials, *more]) == 7
+    assert whole([*trials, *more], fixed).blocks == 7
 
 
-def test_the_looks_of_a_replay_are_those_of_the_run() -> None:
+def test_an_analysis_takes_the_looks_of_the_run() -> None:
     """Block by block, dropping what is decided, against all trials at once: the same verdicts."""
-    ratios = {"a": 1.0, "b": 2.0, "c": 1.06, "d": 1.02}
     of = experiment("abcd")
-    live = Observations(Exact())
-    running = Examination(of, (HOP,), (HERE,), live)
+    running = RunExamination(of, Exact(), (HERE,))
     trials: list[Trial] = []
-    block = 0
-    while not running.is_decided and block < 40:
-        block += 1
-        for trial in values_of([block], ratios, 1.5):
-            if running.is_needed(trial.cell):
-                trials.append(trial)
-                live.add(trial)
-        running.look(block)
-    assert block > 7
-    assert len(trials) < 4 * block
-    again = examined(trials, of)
-    assert replay(again, cells("abcd"), trials) == block
+    while not running.is_decided and running.blocks < 40:
+        block = values_of([running.blocks + 1], {"a": 1.0, "b": 2.0, "c": 1.06, "d": 1.02}, 1.5)
+        needed = [trial for trial in block if running.is_needed(trial.cell)]
+        running.add_block(needed)
+        trials += needed
+    assert running.blocks > 7
+    assert len(trials) < 4 * running.blocks
+    again = whole(trials, of)
+    assert again.blocks == running.blocks
     assert again.is_decided == running.is_decided
-    for examination in (again, running):
-        examination.conclude()
+    running.conclude([], is_over=False)
     for pair in ("ba", "ca", "da", "cb", "dc"):
         assert comparison(again, pair) == comparison(running, pair)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.cells import CellAnalysis, analyse_cell
+from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow, then_and_now
 from ringside.analysis.run import RunAnalysis, analyse
 from ringside.model.catalogue import Figure, Published
@@ -17,7 +17,7 @@ from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Interval
 from ringside.store import Store
 from ringside.workloads.ring import RING
-from tests.support.analyses import Exact, exactly, near, ok
+from tests.support.analyses import Exact, analyse_cell, exactly, near, ok
 from tests.support.points import point
 from tests.support.runs import experiment, make_run
 

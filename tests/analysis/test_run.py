@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from ringside.analysis.comparisons import Ranking
-from ringside.analysis.run import RunAnalysis, without_repeated
+from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Point
 from ringside.model.results import (
@@ -19,6 +19,7 @@ from ringside.model.results import (
     Outcome,
     Trial,
     Verdict,
+    counted,
 )
 from ringside.probe.protocol import TrialOutcome
 from ringside.stats.decisions import adjusted_p_values
@@ -368,7 +369,7 @@ def test_of_trials_that_were_carried_out_again_the_last_counts() -> None:
     ]
     result = analyse(run, trials, Exact())
     assert result.trials == (trials[1], trials[2], trials[5], trials[6])
-    assert result.trials == tuple(without_repeated(trials))
+    assert result.trials == tuple(counted(trials))
     go, erlang = result.cell("go", P), result.cell("erlang", P)
     assert (go.outcomes, go.by_block["hop_ns"], go.reason) == ({Outcome.OK: 2}, {1: 10.0, 2: 30.0}, "")
     assert erlang.outcomes == {Outcome.OK: 1, Outcome.CRASHED: 1}

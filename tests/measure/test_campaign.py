@@ -11,7 +11,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure.campaign import Campaign, Task, new_task, resumed_task
+from ringside.measure.campaign import Campaign, LocalMachine, Task, new_task, resumed_task
 from ringside.measure.inputs import Inputs
 from ringside.measure.suites import Selection
 from ringside.measure.toolchain import Toolchain
@@ -61,15 +61,11 @@ def campaign(
     task: Task, catalogue: Catalogue, store: Store, executor: FakeExecutor | None = None
 ) -> Campaign:
     place = store_folder(store)
-    return Campaign(
-        task,
-        catalogue,
-        Toolchain(place / "b"),
-        Inputs(place / "i"),
-        executor or CpuExecutor(),
-        store,
-        Quiet(),
+    quiet = Quiet()
+    machine = LocalMachine(
+        catalogue, Toolchain(place / "b"), Inputs(place / "i"), executor or CpuExecutor(), quiet
     )
+    return Campaign(task, catalogue, machine, store, quiet)
 
 
 def store_folder(store: Store) -> Path:
@@ -230,12 +226,12 @@ def test_the_time_is_that_of_all_runs(
     deadlines: list[float | None] = []
     instants = iter((100.0, 103.0, 109.5))
 
-    def conduct(run: Run, *tools: object, deadline_s: float | None) -> bool:
+    def conduct(self: Campaign, run: Run, prepared: object, deadline_s: float | None) -> bool:
         deadlines.append(deadline_s)
         return True
 
     monkeypatch.setattr("ringside.measure.campaign.monotonic", lambda: next(instants))
-    monkeypatch.setattr("ringside.measure.campaign.runner.conduct", conduct)
+    monkeypatch.setattr(Campaign, "conduct", conduct)
     campaign(new_task(Selection("both"), catalogue), catalogue, store).carry_out(10.0)
     assert deadlines == [7.0, 0.5]
     deadlines.clear()

@@ -12,7 +12,6 @@ import pytest
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import command_trials
-from ringside.measure.blocks import padding_bytes
 from ringside.measure.command_trials import (
     POINT,
     CommandFailedError,
@@ -21,8 +20,10 @@ from ringside.measure.command_trials import (
     HookFailedError,
 )
 from ringside.measure.commands import Hooks, parse_commands
-from ringside.measure.paired import PairedBenchmark, SilentObserver
+from ringside.measure.loop import BlockLoop
+from ringside.measure.places import SilentObserver, ThisMachine
 from ringside.measure.stopping import StoppingRule
+from ringside.measure.trials import padding_bytes
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, ProgramOutput, Sample, TrialMessage, TrialOutcome, TrialRequest
@@ -185,16 +186,16 @@ def test_what_prepares_a_command_may_not_fail(tmp_path: Path) -> None:
 # --- the run ---
 
 
-def begun(
-    folder: Path, executor: FakeExecutor, rule: StoppingRule = RULE
-) -> tuple[PairedBenchmark, Store, Run]:
+def begun(folder: Path, executor: FakeExecutor, rule: StoppingRule = RULE) -> tuple[BlockLoop, Store, Run]:
     commands = parse_commands(["true", "cat -"], ["plain"])
     options = ExecutionOptions(folder, {"PATH": "/bin"}, cpus=(1,))
     store = Store(folder / "s.sqlite")
     experiment = command_trials.experiment_of(commands, rule)
     run = command_trials.begin(commands, experiment, options, 5, store)
     maker = CommandTrials(commands, options, run.seed, executor)
-    benchmark = PairedBenchmark(run, experiment, COMMAND, (POINT,), rule, maker, store, SilentObserver())
+    silent = SilentObserver()
+    machine = ThisMachine(maker, silent)
+    benchmark = BlockLoop(run, experiment, COMMAND, (POINT,), rule, machine, store, silent)
     return benchmark, store, run
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from ringside.analysis.run import analyse
 from ringside.errors import ProbeError, UsageError
-from ringside.measure import plan, runner, stopping
-from ringside.measure.blocks import blocks
+from ringside.measure import plan, stopping
 from ringside.measure.executor import LocalExecutor
+from ringside.measure.loop import blocks
 from ringside.model.results import Outcome
 from ringside.probe.process import Probe
 from ringside.probe.protocol import Phase, TrialMessage, TrialRequest
@@ -26,7 +26,7 @@ from ringside.store import Store
 from ringside.store.plans import read_plan
 from tests.support import probes
 from tests.support.fake_contenders import PYTHON
-from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, resume, start
+from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct, resume, start
 from tests.support.runs import experiment as own_experiment
 from tests.support.runs import make_run
 
@@ -51,7 +51,7 @@ def started(add_fake: Callable[..., None], add_experiment: Callable[..., None], 
 def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started) -> None:
     executor, quiet = FakeExecutor(), Quiet()
     prepared, store, run = started(executor, nodes=["3", "9"])
-    assert runner.conduct(run, prepared, store, executor, quiet)
+    assert conduct(run, prepared, store, executor, quiet)
     trials = store.trials(run)
     assert len(trials) == 2 * 2 * 3
     assert len(executor.requests) == len(trials) + 2
@@ -91,7 +91,7 @@ def test_a_run_keeps_the_cpus_of_trials_and_what_contenders_run_on(
 def test_sizes_of_the_environment_vary(started: Started) -> None:
     executor = FakeExecutor()
     prepared, store, run = started(executor)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     assert len({len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}) > 3
 
 
@@ -99,12 +99,12 @@ def test_an_interrupted_run_goes_on_where_it_was(started: Started, workplace: Pa
     executor = FakeExecutor(interrupt_after=5)
     prepared, store, run = started(executor)
     with pytest.raises(KeyboardInterrupt):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     assert [trial.outcome for trial in store.trials(run)] == [Outcome.OK] * 3 + [Outcome.INTERRUPTED]
     assert store.run(run.id).ended_at is None
     again = FakeExecutor()
     prepared = resume(store.run(run.id), workplace)
-    assert runner.conduct(run, prepared, store, again, Quiet())
+    assert conduct(run, prepared, store, again, Quiet())
     cells = [(trial.block, trial.cell) for trial in store.trials(run) if trial.outcome is Outcome.OK]
     assert len(cells) == len(set(cells)) == 6
     assert len(again.requests) == 3 + 2
@@ -114,7 +114,7 @@ def test_an_interrupt_before_the_first_block_leaves_no_row(started: Started) -> 
     executor = FakeExecutor(interrupt_after=1)
     prepared, store, run = started(executor)
     with pytest.raises(KeyboardInterrupt):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     assert store.trials(run) == []
 
 
@@ -122,7 +122,7 @@ def test_a_rehearsal_that_is_interrupted_ends_the_run(started: Started) -> None:
     executor = FakeExecutor({"one": "interrupted"})
     prepared, store, run = started(executor)
     with pytest.raises(KeyboardInterrupt):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     assert (store.trials(run), len(executor.requests)) == ([], 1)
 
 
@@ -131,7 +131,7 @@ def test_a_block_that_was_cut_off_is_not_counted(started: Started, interrupt_aft
     executor = FakeExecutor(interrupt_after=interrupt_after)
     prepared, store, run = started(executor)
     with pytest.raises(KeyboardInterrupt):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     assert analyse(run, store.trials(run)).blocks_done == whole
 
 
@@ -154,7 +154,7 @@ while :; do sleep 0.1; done
     prepared, store, run = started(executor)
     sender = probes.when((folder / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     sender.join()
     (trial,) = store.trials(run)
     assert trial.outcome is Outcome.INTERRUPTED
@@ -167,7 +167,7 @@ def test_a_probe_that_talks_nonsense_is_two_rows_and_the_end(started: Started, t
     executor = LocalExecutor(probes.printing(folder, "nonsense"))
     prepared, store, run = started(executor)
     with pytest.raises(ProbeError, match="2 times in a row, last: the probe sent an invalid message"):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     trials = store.trials(run)
     assert [trial.outcome for trial in trials] == [Outcome.PROBE_FAILED] * 2
     assert all("nonsense" in trial.detail for trial in trials)
@@ -177,7 +177,7 @@ def test_an_unknown_outcome_is_a_failure_of_the_probe(started: Started) -> None:
     executor = FakeExecutor(dict.fromkeys(("one", "two", "true"), "splendid"))
     prepared, store, run = started(executor)
     with pytest.raises(ProbeError, match="2 times in a row, last: .* unknown outcome: splendid"):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     assert [trial.outcome for trial in store.trials(run)] == [Outcome.PROBE_FAILED] * 2
 
 
@@ -185,7 +185,7 @@ def test_contenders_that_make_the_probe_fail_do_not_end_the_run(started: Started
     """A program that does nothing is carried out in the place of the last one."""
     executor = FakeExecutor({"one": "splendid", "two": "splendid"})
     prepared, store, run = started(executor)
-    assert runner.conduct(run, prepared, store, executor, Quiet())
+    assert conduct(run, prepared, store, executor, Quiet())
     harmless = [request for request in executor.requests if request.argv == ("true",)]
     assert harmless
     assert {request.cpus for request in harmless} <= {request.cpus for request in executor.requests}
@@ -196,7 +196,7 @@ def test_a_contender_that_changed_cannot_be_resumed(started: Started, workplace:
     executor = FakeExecutor(interrupt_after=3)
     prepared, store, run = started(executor)
     with pytest.raises(KeyboardInterrupt):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     (workplace / "contenders" / "one" / "fake.py").write_text("changed", encoding="utf-8")
     with pytest.raises(UsageError, match="contender `one` has changed since run .* began: start a new run"):
         resume(run, workplace)
@@ -222,7 +222,7 @@ def test_a_run_is_not_resumed_with_fewer_descriptors(workplace: Path) -> None:
 def test_seeds_of_contenders_differ_between_blocks_and_are_equal_inside(started: Started) -> None:
     executor = FakeExecutor()
     prepared, store, run = started(executor, nodes=["3", "9"])
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     seeds = [int(argument(request, "seed")) for request in executor.requests]
     assert seeds == [*(run.seed, run.seed), *(run.seed + block for block in (1, 2, 3) for _ in range(4))]
 
@@ -230,7 +230,7 @@ def test_seeds_of_contenders_differ_between_blocks_and_are_equal_inside(started:
 def test_a_cell_that_fails_hopelessly_twice_is_left_out_and_the_others_go_on(started: Started) -> None:
     executor = FakeExecutor({"one": "timed-out"})
     prepared, store, run = started(executor)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     by_name: dict[str, list[Outcome]] = {"one": [], "two": []}
     for trial in store.trials(run):
         by_name[trial.cell.contender].append(trial.outcome)
@@ -241,7 +241,7 @@ def test_a_cell_that_fails_hopelessly_twice_is_left_out_and_the_others_go_on(sta
 def test_wrong_evidence_is_tried_in_every_block(started: Started) -> None:
     executor = FakeExecutor({"two": "wrong-evidence"})
     prepared, store, run = started(executor)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     assert [t.outcome for t in store.trials(run) if t.cell.contender == "two"] == [Outcome.WRONG_EVIDENCE] * 3
 
 
@@ -254,7 +254,7 @@ def test_a_missing_toolchain_is_a_row_with_the_way_out(
     manifest.write_text(text)
     executor = FakeExecutor()
     prepared, store, run = started(executor)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     rows = [trial for trial in store.trials(run) if trial.cell.contender == "two"]
     assert [row.outcome for row in rows] == [Outcome.UNAVAILABLE]
     assert rows[0].detail == "needs nope-x 3.11 or newer: not found; install nope-x"
@@ -270,7 +270,7 @@ def test_a_point_past_a_contenders_limit_is_a_row(
     manifest.write_text(manifest.read_text() + "most = { nodes = 5 }\n")
     executor = FakeExecutor()
     prepared, store, run = started(executor, nodes=["5", "6"])
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     rows = [t for t in store.trials(run) if t.outcome is Outcome.UNAVAILABLE]
     assert [(row.cell.contender, row.cell.point["nodes"]) for row in rows] == [("two", 6)]
     assert "past this contender's limit: nodes up to 5" in rows[0].detail
@@ -286,7 +286,7 @@ def test_a_bad_factor_stops_before_anything_is_built(started: Started, workplace
 def test_no_block_begins_after_the_deadline(started: Started) -> None:
     executor = FakeExecutor()
     prepared, store, run = started(executor)
-    assert not runner.conduct(run, prepared, store, executor, Quiet(), deadline_s=0)
+    assert not conduct(run, prepared, store, executor, Quiet(), deadline_s=0)
     assert store.trials(run) == []
     assert store.run(run.id).ended_at is None
 
@@ -295,7 +295,7 @@ def test_a_run_ends_once_all_is_decided(started: Started) -> None:
     executor = NoisyExecutor(0.001)
     prepared, store, run = started(executor)
     many = plan.with_until(plan.with_blocks(prepared.experiment, 40), "decided")
-    assert runner.conduct(run, dataclasses.replace(prepared, experiment=many), store, executor, Quiet())
+    assert conduct(run, dataclasses.replace(prepared, experiment=many), store, executor, Quiet())
     # All trials take nearly the same time, which seven or nine blocks are enough to show.
     assert {trial.block for trial in store.trials(run)} in (set(range(1, 8)), set(range(1, 10)))
     assert store.run(run.id).ended_at
@@ -309,7 +309,7 @@ def test_blocks_are_made_until_intervals_are_narrow(
     executor = NoisyExecutor(noise)
     prepared, store, run = started(executor)
     wanted = dataclasses.replace(prepared, experiment=plan.with_until(prepared.experiment, 0.03))
-    assert runner.conduct(run, wanted, store, executor, Quiet())
+    assert conduct(run, wanted, store, executor, Quiet())
     made = {trial.block for trial in store.trials(run)}
     assert least <= len(made) <= most
     assert made == set(range(1, len(made) + 1))
@@ -318,7 +318,7 @@ def test_blocks_are_made_until_intervals_are_narrow(
 def test_the_machine_is_timed_once_in_each_block(started: Started) -> None:
     executor = FakeExecutor()
     prepared, store, run = started(executor, nodes=["3", "9"])
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     # Two rehearsals, then three blocks of four trials.
     assert [request.reference for request in executor.requests] == [
         *(False, False),

@@ -13,7 +13,6 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure import runner
 from ringside.measure.inputs import Inputs
 from ringside.measure.repeat import Repetition, plain_command, repetition
 from ringside.measure.toolchain import Toolchain
@@ -21,7 +20,7 @@ from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Limits, TrialRequest
-from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, start
+from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct, start
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def test_the_first_failure_is_repeated(started: Started) -> None:
 def test_the_request_is_that_of_the_trial(started: Started) -> None:
     executor = FakeExecutor({"one": "crashed"})
     prepared, store, run = started(executor)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     first = next(trial for trial in store.trials(run) if trial.cell.contender == "one")
     repeated = again(run, store.trials(run), "one", executor)
     assert isinstance(repeated, Repetition)

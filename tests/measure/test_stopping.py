@@ -43,19 +43,42 @@ class Clock:
         monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
 
 
-def progress(rule: StoppingRule, experiment: Experiment = EXPERIMENT) -> Progress:
-    return Progress(rule, experiment, RING, POINTS)
+class Blocks:
+    """Gives a progress the trials that are added here, block by block."""
+
+    def __init__(
+        self,
+        rule: StoppingRule,
+        experiment: Experiment = EXPERIMENT,
+        measurement: Measurement = RING,
+        points: Sequence[Point] = POINTS,
+    ) -> None:
+        self.progress = Progress(rule, experiment, measurement, points)
+        self.is_needed = self.progress.is_needed
+        self._trials: dict[int, list[Trial]] = {}
+
+    def add(self, trial: Trial) -> None:
+        self._trials.setdefault(trial.block, []).append(trial)
+
+    def is_reached(self, blocks: int) -> bool:
+        """Whether the goal is reached once the progress has so many blocks."""
+        while self.progress.blocks < blocks:
+            self.progress.add_block(self._trials.get(self.progress.blocks + 1, []))
+        return self.progress.is_reached
+
+
+progress = Blocks
 
 
 def deciding(
     names: str = "ab", measurement: Measurement = RING, points: Sequence[Point] = POINTS, **changes: Any
-) -> Progress:
+) -> Blocks:
     """The progress of a run of up to 40 blocks that ends once all is decided."""
     of = dataclasses.replace(EXPERIMENT, contenders=tuple(names), blocks=40, until_decided=True, **changes)
-    return Progress(rule_of(of), of, measurement, points)
+    return Blocks(rule_of(of), of, measurement, points)
 
 
-def relays(of: Progress, blocks: Sequence[int], ratios: Mapping[str, float], noise: float) -> None:
+def relays(of: Blocks, blocks: Sequence[int], ratios: Mapping[str, float], noise: float) -> None:
     """Trials of these blocks at all points whose relay takes so many seconds, with so much noise; the same
     trial has the same noise in every call."""
     for block in blocks:
@@ -65,14 +88,12 @@ def relays(of: Progress, blocks: Sequence[int], ratios: Mapping[str, float], noi
                 of.add(trial(block, name, at, 1e9 * ratio * math.exp(gauss)))
 
 
-def ends_after(of: Progress, most: int = 40) -> int:
+def ends_after(of: Blocks, most: int = 40) -> int:
     """The number of blocks after which a run is told to end."""
     return next(blocks for blocks in range(most + 1) if of.is_reached(blocks))
 
 
-def fill(
-    of: Progress, blocks: int, noise: float, noisy_point: Point | None = None, names: str = "ab"
-) -> None:
+def fill(of: Blocks, blocks: int, noise: float, noisy_point: Point | None = None, names: str = "ab") -> None:
     """Trials of so many blocks whose relay has so much noise; without noise at the other points if one is
     named."""
     generator = random.Random(3)
@@ -134,31 +155,41 @@ def test_the_most_blocks_are_the_goal() -> None:
 def test_a_deadline_counts_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     of = progress(StoppingRule(7, deadline_s=5.0))
-    assert not of.is_late()
+    clock.now_s += 3.0
+    of.progress.start()
+    assert not of.progress.is_late()
     clock.now_s += 4.9
-    assert not of.is_late()
+    assert not of.progress.is_late()
     clock.now_s += 0.1
-    assert of.is_late()
+    assert of.progress.is_late()
     # The time of the run itself is another matter.
-    assert not of.is_over(7)
+    of.is_reached(7)
+    assert not of.progress.is_over()
     clock.now_s += 1e9
-    assert not progress(StoppingRule(7)).is_late()
+    assert not progress(StoppingRule(7)).progress.is_late()
 
 
+@pytest.mark.parametrize(
+    ("rule", "ends"),
+    [
+        (StoppingRule(9, time_s=5.0), FIRST_LOOK),
+        # A run that has fewer blocks anyway cannot wait for more.
+        (StoppingRule(3, time_s=5.0), 3),
+        (StoppingRule(9, time_s=5.0, min_timed_blocks=2), 2),
+    ],
+)
 def test_the_time_of_a_run_is_not_over_before_its_fewest_timed_blocks(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, rule: StoppingRule, ends: int
 ) -> None:
-    clock = Clock(monkeypatch)
-    of = progress(StoppingRule(9, time_s=5.0))
-    few = progress(StoppingRule(3, time_s=5.0))
-    own = progress(StoppingRule(9, time_s=5.0, min_timed_blocks=2))
-    clock.now_s += 4.9
-    assert not any(each.is_over(blocks) for each in (of, few, own) for blocks in range(10))
-    clock.now_s += 0.1
-    assert [blocks for blocks in range(10) if of.is_over(blocks)] == [FIRST_LOOK, 8, 9]
-    # A run that has fewer blocks anyway cannot wait for more.
-    assert [blocks for blocks in range(4) if few.is_over(blocks)] == [3]
-    assert [blocks for blocks in range(4) if own.is_over(blocks)] == [2, 3]
+    clock, of = Clock(monkeypatch), progress(rule).progress
+    over = []
+    for _ in range(10):
+        clock.now_s = 104.9
+        assert not of.is_over()
+        clock.now_s = 105.0
+        over.append(of.is_over())
+        of.add_block([])
+    assert over == [blocks >= ends for blocks in range(10)]
     assert not of.is_late()
 
 
@@ -200,7 +231,7 @@ def test_runs_end_at_planned_looks_only() -> None:
 @pytest.mark.parametrize("least", [1, 5, 7, 8, 12])
 def test_a_least_number_of_blocks_is_made_of_what_is_decided(least: int) -> None:
     rule = dataclasses.replace(EXPERIMENT, contenders=("a", "b"), blocks=40, until_decided=True)
-    of = Progress(dataclasses.replace(rule_of(rule), min_blocks=least), rule, RING, POINTS)
+    of = Blocks(dataclasses.replace(rule_of(rule), min_blocks=least), rule)
     relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
     for blocks in range(max(FIRST_LOOK, least)):
         assert not of.is_reached(blocks)
@@ -212,7 +243,7 @@ def test_a_least_number_of_blocks_is_made_of_what_is_decided(least: int) -> None
 def test_once_the_least_number_is_made_decided_cells_are_dropped(least: int, needed: str) -> None:
     """`b` is decided at the first look, `c` is not."""
     rule = dataclasses.replace(EXPERIMENT, contenders=tuple("abc"), blocks=40, until_decided=True)
-    of = Progress(dataclasses.replace(rule_of(rule), min_blocks=least), rule, RING, POINTS)
+    of = Blocks(dataclasses.replace(rule_of(rule), min_blocks=least), rule)
     relays(of, range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.03}, noise=0.05)
     assert not of.is_reached(FIRST_LOOK)
     assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == list(needed)
@@ -281,20 +312,6 @@ def test_the_metrics_of_one_family_are_decided_together() -> None:
                     phases = {"relay": (ratio * 1_000_000_000 + block,), "spawn": (spawn_ns,)}
                     of.add(dataclasses.replace(trial(block, name, at, 1), phases=phases))
         assert of.is_reached(FIRST_LOOK) is reached
-
-
-def test_a_look_sees_no_later_block() -> None:
-    """So a run that goes on after a pause decides as it did before."""
-    first, resumed = deciding("abc"), deciding("abc")
-    ratios = {"a": 1.0, "b": 1.5, "c": 1.02}
-    relays(resumed, range(1, 41), ratios, noise=0.06)
-    for blocks in range(1, 41):
-        relays(first, [blocks], ratios, noise=0.06)
-        assert first.is_reached(blocks) is resumed.is_reached(blocks)
-        for name in "abc":
-            for at in POINTS:
-                cell = Cell(name, at)
-                assert first.is_needed(cell) is resumed.is_needed(cell), (blocks, cell)
 
 
 @settings(max_examples=15)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.paired import PairedBenchmark, SilentObserver
+from ringside.measure.loop import BlockLoop
+from ringside.measure.places import SilentObserver, ThisMachine
 from ringside.measure.stopping import StoppingRule
 from ringside.measure.target_trials import LOAD, POINT, STEP, TargetTrials, load_message
 from ringside.model.design import Cell, Experiment
@@ -127,13 +128,13 @@ while :; do sleep 0.1; done
     store = Store(tmp_path / "s.sqlite")
     run = store.begin_run("load", 1, {}, {}, {})
     experiment = Experiment("load", "", TARGET.name, ("A", "B"), {}, "A", 3)
-    benchmark = PairedBenchmark(
+    benchmark = BlockLoop(
         run,
         experiment,
         TARGET,
         (POINT,),
         StoppingRule(3),
-        targets(probe),
+        ThisMachine(targets(probe), SilentObserver()),
         store,
         SilentObserver(),
     )

@@ -14,8 +14,8 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure import trials
-from ringside.measure.blocks import padding_bytes
 from ringside.measure.plain_server import with_ready_line
+from ringside.measure.trials import padding_bytes
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
 from ringside.model.design import Cell, Input, Level, Limits
 from ringside.model.results import Outcome, Span, Trial
@@ -262,3 +262,16 @@ def test_messages_without_a_known_outcome_are_an_error_of_the_probe() -> None:
     with pytest.raises(ProbeError) as caught:
         with_lines({**OUTCOME, "outcome": "x" * 101})
     assert str(caught.value).endswith(f"unknown outcome: {'x' * 99}…")
+
+
+def test_padding_varies_and_is_fixed_by_the_seed() -> None:
+    sizes = [padding_bytes(1, block, 0) for block in range(50)]
+    assert len(set(sizes)) > 40
+    assert sizes == [padding_bytes(1, block, 0) for block in range(50)]
+    assert all(0 <= size < 4096 for size in sizes)
+    assert max(sizes) > 3500
+
+
+def test_padding_differs_between_positions_and_seeds() -> None:
+    assert len({padding_bytes(1, 1, position) for position in range(20)}) > 15
+    assert len({padding_bytes(seed, 1, 1) for seed in range(20)}) > 15

@@ -9,6 +9,9 @@ from unittest import mock
 
 import pytest
 
+from ringside.analysis import cells
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.examination import Observations
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run import analyse as analyse_run
 from ringside.model.catalogue import ContenderClass
@@ -86,7 +89,7 @@ def analysis(
     `reports`: what the probe reported of each trial, by contender.
     """
     measurement = measurement or Exact()
-    cells = {*values, *failed, *unavailable}
+    places = {*values, *failed, *unavailable}
     names = tuple(dict.fromkeys(name for name, _ in (*values, *failed, *unavailable)))
     points = tuple(dict.fromkeys(place for _, place in (*values, *failed, *unavailable)))
     done = max(len(each) for metrics in values.values() for each in metrics.values())
@@ -122,7 +125,7 @@ def analysis(
     trials = [
         _trial(block, position, cell, values.get(cell), (reports or {}).get(cell[0]))
         for block in range(1, done + 1)
-        for position, cell in enumerate(sorted(cells, key=str))
+        for position, cell in enumerate(sorted(places, key=str))
     ]
     absent = {Cell(*cell) for cell in unavailable}
     trials = [
@@ -204,3 +207,9 @@ def planned(
     }
     plan = plan_values(experiment, points, contenders)
     return Run("run-2", "planned", "2030", "2031" if ended else None, 7, plan, HOST)
+
+
+def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) -> CellAnalysis:
+    """The analysis of a cell from its trials alone."""
+    by_block = Observations(measurement, trials).by_block().get(cell, {})
+    return cells.analyse_cell(cell, trials, by_block, measurement)

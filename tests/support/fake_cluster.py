@@ -12,10 +12,10 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster import bench
 from ringside.cluster.bench import NodeFacts
-from ringside.cluster.campaign import ClusterCampaign, contenders_of
 from ringside.cluster.machines import Machines
+from ringside.cluster.places import Cluster, contenders_of
 from ringside.cluster.session import Node, NodeLostError, Session
-from ringside.measure.campaign import Task
+from ringside.measure.campaign import Campaign, Task
 from ringside.measure.exclusive import VARIABLE
 from ringside.store import Store
 from tests.support.fake_runs import FakeExecutor, Quiet
@@ -32,9 +32,12 @@ class Call:
     actor: Actor
     method: str
     words: tuple[Any, ...]
+    answers: list[Any] = field(default_factory=list)
 
     def answer(self) -> Any:
-        return getattr(self.actor.target, self.method)(*self.words)
+        if not self.answers:
+            self.answers.append(getattr(self.actor.target, self.method)(*self.words))
+        return self.answers[0]
 
 
 @dataclass(eq=False)
@@ -87,7 +90,10 @@ class FakeSession(Session):
 
     def ready(self, refs: Sequence[Any], timeout_s: float) -> list[Any]:
         self._check()
-        return [call for call in refs if call.actor.node.name not in self.silent]
+        # Without a wait, only what is there already.
+        return [
+            call for call in refs if (call.answers or timeout_s) and call.actor.node.name not in self.silent
+        ]
 
     def result(self, ref: Any) -> Any:
         self._check()
@@ -128,13 +134,14 @@ class Driver:
     patience_s: float = 60
     said: list[str] = field(default_factory=list)
 
-    def carry_out(self, task: Task, catalogue: Catalogue | None = None) -> ClusterCampaign:
+    def carry_out(self, task: Task, catalogue: Catalogue | None = None) -> Campaign:
         catalogue = catalogue or Catalogue()
         machines = Machines(self.session, self.said.append, lambda: None, patience_s=self.patience_s)
         try:
             machines.engage()
-            contenders = contenders_of(task, catalogue)
-            campaign = ClusterCampaign(task, catalogue, machines, contenders, self.store, Quiet())
+            quiet = Quiet()
+            cluster = Cluster(catalogue, machines, contenders_of(task, catalogue), quiet)
+            campaign = Campaign(task, catalogue, cluster, self.store, quiet)
             campaign.carry_out()
             return campaign
         finally:

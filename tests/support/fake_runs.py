@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure import plan, runner
+from ringside.measure import plan
+from ringside.measure.campaign import Campaign, LocalMachine, Task
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
-from ringside.measure.paired import SilentObserver
+from ringside.measure.places import SilentObserver
+from ringside.measure.prepare import Prepared, check, prepare
+from ringside.measure.suites import Selection
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
-from ringside.model.design import Cell
+from ringside.model.design import Cell, Experiment
 from ringside.model.results import Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialOutcome, TrialRequest
 from ringside.store import Store
 
-Started = Callable[..., tuple[runner.Prepared, Store, Run]]
+Started = Callable[..., tuple[Prepared, Store, Run]]
 
 
 class FakeExecutor:
@@ -77,15 +80,37 @@ def argument(request: TrialRequest, name: str) -> str:
     return next(values, request.argv[0])
 
 
-def resume(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> runner.Prepared:
-    return runner.resume(
-        run,
-        Catalogue(),
-        Toolchain(workplace / "b"),
-        Inputs(workplace / "i"),
-        executor or FakeExecutor(),
-        Quiet(),
-    )
+def campaign(
+    workplace: Path, executor: Executor, task: Task | None = None, observer: Quiet | None = None
+) -> Campaign:
+    """A campaign on this machine, with the catalogue as it is now."""
+    catalogue, observer = Catalogue(), observer or Quiet()
+    tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"))
+    machine = LocalMachine(catalogue, *tools, executor, observer)
+    store = Store(workplace / "s.sqlite")
+    return Campaign(task or Task(selection=Selection("pair", seed=5)), catalogue, machine, store, observer)
+
+
+def conduct(
+    run: Run,
+    prepared: Prepared,
+    store: Store,
+    executor: Executor,
+    observer: Quiet | None = None,
+    deadline_s: float | None = None,
+) -> bool:
+    """Carry out what is left of a run, on this process's CPUs."""
+    of = campaign(Path(str(store.where)).parent, executor, observer=observer)
+    return of.conduct(run, {"": prepared}, deadline_s)
+
+
+def resume(
+    run: Run, workplace: Path, executor: FakeExecutor | None = None, observer: Quiet | None = None
+) -> Prepared:
+    """What a run of the store goes on with."""
+    task = Task(runs=[run], unfinished=[run])
+    ((_, prepared),) = campaign(workplace, executor or FakeExecutor(), task, observer).prepare()
+    return prepared[""]
 
 
 def start(
@@ -94,16 +119,24 @@ def start(
     add_experiment: Callable[..., None],
     executor: Executor,
     **changes: Any,
-) -> tuple[runner.Prepared, Store, Run]:
+) -> tuple[Prepared, Store, Run]:
     """A run of two contenders, whose `how` is their name, in three blocks."""
     for name in ("one", "two"):
         if not (workplace / "contenders" / name).exists():
             add_fake(name, name)
     add_experiment("pair", "one", "two", blocks=3)
+    experiment = plan.with_settings(Catalogue().experiment("pair"), changes)
+    task = Task([experiment], selection=Selection("pair", seed=5))
+    prepared = prepared_of(experiment, workplace, executor)
+    of = campaign(workplace, executor, task)
+    return prepared, of.store, of.begin({"": prepared})
+
+
+def prepared_of(
+    experiment: Experiment, workplace: Path, executor: Executor, observer: Quiet | None = None
+) -> Prepared:
+    """An experiment checked and built on this machine, before there is a store."""
     catalogue = Catalogue()
-    experiment = plan.with_settings(catalogue.experiment("pair"), changes)
-    prepared = runner.prepare(
-        experiment, catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), executor, Quiet()
-    )
-    store = Store(workplace / "s.sqlite")
-    return prepared, store, runner.begin(prepared, store, catalogue, executor, 5)
+    points = check(experiment, catalogue, executor)
+    tools = (catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), observer or Quiet())
+    return prepare(experiment, points, *tools)

@@ -11,7 +11,7 @@ from typing import Any
 from ringside.catalogue.experiments import read_experiment
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import plan
-from ringside.measure.blocks import blocks as random_blocks
+from ringside.measure.loop import blocks as random_blocks
 from ringside.measure.toolchain import source_files
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial

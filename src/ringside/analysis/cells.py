@@ -57,13 +57,13 @@ def _steady_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
     return steady_state(repeats)
 
 
-def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) -> CellAnalysis:
-    """The analysis of a cell from all of its trials."""
-    by_block: dict[str, dict[int, float]] = {}
-    for trial in trials:
-        if trial.outcome is Outcome.OK:
-            for name, value in trial_figures(trial, measurement).items():
-                by_block.setdefault(name, {})[trial.block] = value
+def analyse_cell(
+    cell: Cell,
+    trials: Sequence[Trial],
+    by_block: Mapping[str, Mapping[int, float]],
+    measurement: Measurement,
+) -> CellAnalysis:
+    """The analysis of a cell from all of its trials, and from their figures by metric and block."""
     failed = [trial for trial in trials if trial.outcome is not Outcome.OK]
     reason, stderr = "" if trials else "no trial yet", ""
     if failed:

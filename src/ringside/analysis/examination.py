@@ -1,15 +1,17 @@
-"""What a run has decided, look by look: for a run in progress, and for its analysis afterwards."""
+"""What a run has decided, block by block. A run in progress and its analysis afterwards take the same blocks
+through the same looks, so they decide the same."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ringside.analysis.cells import CellAnalysis, has_no_steady_state, trial_figures
+from ringside.analysis.cells import has_no_steady_state, trial_figures
 from ringside.analysis.comparisons import ComparisonFamily, shown_pairs
 from ringside.model.design import Cell, Experiment, Metric, Point
-from ringside.model.results import REPEATABLE, Comparison, Obstacle, Outcome, Trial, Verdict
+from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.stats.interval import CONFIDENCE
+from ringside.stats.paired import paired_ratio
 from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,
@@ -48,51 +50,24 @@ class Observations:
 
     def add(self, trial: Trial) -> None:
         """Count a trial, unless it is a warm-up or is to be repeated."""
-        if self._count(trial):
-            for name, value in trial_figures(trial, self._measurement).items():
-                self.values.setdefault((name, trial.cell), {})[trial.block] = value
-
-    @classmethod
-    def of_cells(
-        cls, measurement: Measurement, trials: Iterable[Trial], cells: Iterable[CellAnalysis]
-    ) -> Observations:
-        """Those of trials whose figures are in cells already."""
-        observations = cls(measurement)
-        for trial in trials:
-            observations._count(trial)
-        observations.values = {
-            (name, each.cell): dict(by_block) for each in cells for name, by_block in each.by_block.items()
-        }
-        return observations
-
-    def _count(self, trial: Trial) -> bool:
         cell, block = trial.cell, trial.block
         if block < 1 or trial.outcome in REPEATABLE:
-            return False
+            return
         # On a machine that lacks its runtime a contender has not failed.
         if trial.machine and trial.outcome is Outcome.UNAVAILABLE:
-            return False
+            return
         self.attempted.setdefault(cell, set()).add(block)
         if has_no_steady_state(trial, self._measurement):
             self.unsteady.setdefault(cell, set()).add(block)
-        return True
+        for name, value in trial_figures(trial, self._measurement).items():
+            self.values.setdefault((name, cell), {})[block] = value
 
-    def until(self, blocks: int) -> Observations:
-        """Those of the first blocks."""
-
-        if all(block <= blocks for each in self.attempted.values() for block in each):
-            return self
-
-        def first(by_cell: dict[Cell, set[int]]) -> dict[Cell, set[int]]:
-            return {cell: {block for block in each if block <= blocks} for cell, each in by_cell.items()}
-
-        observations = Observations(self._measurement)
-        observations.attempted, observations.unsteady = first(self.attempted), first(self.unsteady)
-        observations.values = {
-            key: {block: value for block, value in each.items() if block <= blocks}
-            for key, each in self.values.items()
-        }
-        return observations
+    def by_block(self) -> dict[Cell, dict[str, Mapping[int, float]]]:
+        """The values of each cell by metric and block."""
+        by_block: dict[Cell, dict[str, Mapping[int, float]]] = {}
+        for (name, cell), values in self.values.items():
+            by_block.setdefault(cell, {})[name] = values
+        return by_block
 
     def failures(self, metric: str, cell: Cell) -> int:
         """The number of blocks of a cell that gave no value."""
@@ -112,9 +87,9 @@ class Observations:
 
 
 class Examination:
-    """The comparisons in some metrics as one family, looked at after blocks that are whole. The observations
-    may grow between looks. `takes_looks`: False for metrics that do not decide when the run ends, which have
-    the last look only."""
+    """The comparisons in some metrics as one family. The observations grow from look to look, by blocks that
+    are whole. `takes_looks`: False for metrics that do not decide when the run ends, which have the last look
+    only."""
 
     def __init__(
         self,
@@ -135,7 +110,6 @@ class Examination:
         planned = planned_looks(experiment.blocks) if self._has_interim_looks else []
         self._levels = {look.blocks: look for look in planned}
         self._most_blocks = experiment.blocks
-        self._concluded = observations
         self._open: set[Cell] | None = None
 
     def look(self, blocks: int) -> bool:
@@ -153,11 +127,7 @@ class Examination:
             self._examine(Look(blocks, 1 - self._confidence))
 
     def _examine(self, look: Look) -> None:
-        """What is decided now depends on nothing that comes later, so that a run that goes on after a pause,
-        and its analysis, find the same."""
-        so_far = self._observations.until(look.blocks)
-        self._family.examine(so_far.values, look, self._confidence)
-        self._concluded = so_far
+        self._family.examine(self._observations.values, look, self._confidence)
         self._open = {
             cell
             for metric in self._metrics
@@ -174,13 +144,12 @@ class Examination:
             return False
         if comparison.obstacle is Obstacle.FAILED_BLOCKS:
             # One failure is a large share of few blocks, and may be a small one of all.
-            failures = (self._concluded.failures(metric.name, Cell(name, point)) for name in pair)
+            failures = (self._observations.failures(metric.name, Cell(name, point)) for name in pair)
             return max(failures) <= MAX_FAILED_SHARE * self._most_blocks
         return comparison.obstacle is None
 
     def conclude(self) -> None:
         """Settle the ratios with all observations."""
-        self._concluded = self._observations
         self._family.conclude(self._observations.values, self._confidence)
 
     def comparison(
@@ -189,7 +158,7 @@ class Examination:
         """The comparison of a pair, None without a block in common. `is_over`: the run has ended, so what is
         not decided stays so."""
         cells = (Cell(contender, point), Cell(baseline, point))
-        obstacles = (self._concluded.obstacle(metric.name, cell) for cell in cells)
+        obstacles = (self._observations.obstacle(metric.name, cell) for cell in cells)
         obstacle = next(filter(None, obstacles), None)
         comparison = self._family.comparison(metric.name, point, contender, baseline, obstacle)
         if (
@@ -211,19 +180,101 @@ class Examination:
         return self._open is not None and not self._open and bool(self._pairs)
 
 
-def replay(examination: Examination, cells: Iterable[Cell], trials: Sequence[Trial]) -> int:
-    """Take the planned looks at a run again, in the order of its blocks; the number of its whole blocks:
-    those with a trial, none of them interrupted, of every cell that could be measured when the run began and
-    was still needed."""
+class RunExamination:
+    """All comparisons of a run. Those in its headline decide when it ends: at all points they share one error
+    rate, with those in all `metrics` where the workload's are one family (`confirmatory`); each other metric
+    has an error rate of its own. `blocks`: how many have been added."""
+
+    def __init__(self, experiment: Experiment, measurement: Measurement, points: Sequence[Point]) -> None:
+        names = experiment.show.metrics or measurement.compared
+        self.metrics = tuple(measurement.metric(name) for name in names)
+        self.confirmatory = self.metrics if measurement.one_family else self.metrics[:1]
+        self.observations = Observations(measurement)
+        self.blocks = 0
+        self._experiment = experiment
+        self._points = points
+        self._headline = Examination(experiment, self.confirmatory, points, self.observations)
+        self._by_metric = dict.fromkeys((metric.name for metric in self.confirmatory), self._headline)
+        self._is_over = False
+
+    def add_block(self, trials: Iterable[Trial]) -> bool:
+        """Count the trials of the next whole block, and take the look that is planned after it; False where
+        there is none."""
+        for trial in trials:
+            self.observations.add(trial)
+        self.blocks += 1
+        return self._headline.look(self.blocks)
+
+    def is_needed(self, cell: Cell) -> bool:
+        """Whether a comparison of this cell was open at the last look."""
+        return self._headline.is_needed(cell)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether no comparison was open at the last look; False where there is none, or no look yet."""
+        return self._headline.is_decided
+
+    def shown_ratios(self, confidence: float) -> list[Interval | None]:
+        """The ratio of each pair that the tables show, in the headline, at each point."""
+        name = self.metrics[0].name
+        values = self.observations.values
+        return [
+            paired_ratio(
+                values.get((name, Cell(contender, point)), {}),
+                values.get((name, Cell(baseline, point)), {}),
+                confidence,
+            )
+            for point in self._points
+            for contender, baseline in shown_pairs(self._experiment)
+        ]
+
+    def conclude(self, rest: Iterable[Trial], *, is_over: bool) -> None:
+        """Settle all comparisons. `rest`: the trials of blocks that are not whole. `is_over`: the run has
+        ended, so what is not decided stays so."""
+        self._is_over = is_over
+        for metric in self.metrics[len(self.confirmatory) :]:
+            self._by_metric[metric.name] = Examination(
+                self._experiment, [metric], self._points, self.observations, takes_looks=False
+            )
+        families = dict.fromkeys(self._by_metric.values())
+        for family in families:
+            if is_over and not family.is_decided:
+                family.last_look(self.blocks)
+        for trial in rest:
+            self.observations.add(trial)
+        for family in families:
+            family.conclude()
+
+    def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
+        """The comparison of a pair, None without a block in common."""
+        examination = self._by_metric[metric.name]
+        return examination.comparison(metric, point, contender, baseline, is_over=self._is_over)
+
+
+def examine(
+    experiment: Experiment,
+    measurement: Measurement,
+    points: Sequence[Point],
+    trials: Sequence[Trial],
+    *,
+    is_over: bool,
+) -> RunExamination:
+    """The examination of a run from the trials that count. Whole blocks are those with a trial, not
+    interrupted, of every cell that could be measured when the run began and was still needed."""
+    examination = RunExamination(experiment, measurement, points)
     unavailable = {trial.cell for trial in trials if trial.block == 0}
+    cells = [Cell(name, point) for point in points for name in experiment.contenders]
     measurable = [cell for cell in cells if cell not in unavailable]
-    measured: dict[int, set[Cell]] = {}
+    blocks: dict[int, list[Trial]] = {}
     for trial in trials:
-        if trial.block > 0 and trial.outcome is not Outcome.INTERRUPTED:
-            measured.setdefault(trial.block, set()).add(trial.cell)
-    whole = 0
-    for block in sorted(measured):
-        if all(cell in measured[block] for cell in measurable if examination.is_needed(cell)):
-            whole += 1
-            examination.look(whole)
-    return whole
+        if trial.block > 0:
+            blocks.setdefault(trial.block, []).append(trial)
+    rest: list[Trial] = []
+    for _, block in sorted(blocks.items()):
+        made = {trial.cell for trial in block if trial.outcome is not Outcome.INTERRUPTED}
+        if all(cell in made for cell in measurable if examination.is_needed(cell)):
+            examination.add_block(block)
+        else:
+            rest += block
+    examination.conclude(rest, is_over=is_over)
+    return examination

@@ -31,10 +31,10 @@ from ringside.analysis.distributions import (
 )
 from ringside.analysis.examination import (
     MAX_FAILED_SHARE,
-    Examination,
     Observations,
+    RunExamination,
+    examine,
     nominal_confidence,
-    replay,
 )
 from ringside.analysis.machines import MachineAnalysis, analyse_machines
 from ringside.analysis.plausibility import check_coherent
@@ -51,7 +51,7 @@ from ringside.analysis.scaling import (
 )
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
-from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial
+from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial, counted
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
@@ -196,67 +196,29 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
     percentiles, whose histograms are long. Raises UsageError where its workload is not known here, StoreError
     where its plan cannot be read."""
     plan = read_plan(run)
-    experiment = plan.experiment
+    experiment, points, names = plan.experiment, plan.points, plan.experiment.contenders
     measurement = find_measurement(experiment.workload)
-    names, points = experiment.contenders, plan.points
     planned = [Cell(name, point) for point in points for name in names]
     check_coherent(run, measurement, points, planned, trials)
-    metrics = tuple(measurement.metric(name) for name in experiment.show.metrics or measurement.compared)
-    counted = without_repeated(trials)
+    trials = counted(trials)
     by_cell: dict[Cell, list[Trial]] = {}
-    for trial in counted:
+    for trial in trials:
         by_cell.setdefault(trial.cell, []).append(trial)
-    cells = {cell: analyse_cell(cell, by_cell.get(cell, []), measurement) for cell in planned}
+    examination = examine(experiment, measurement, points, trials, is_over=run.ended_at is not None)
+    by_block = examination.observations.by_block()
+    cells = {
+        cell: analyse_cell(cell, by_cell.get(cell, []), by_block.get(cell, {}), measurement)
+        for cell in planned
+    }
     confidence = nominal_confidence(experiment)
-    observations = Observations.of_cells(measurement, counted, cells.values())
-    is_over = run.ended_at is not None
-    # The headline decides when a run ends; its comparisons at all points share one error rate.
-    confirmatory = metrics if measurement.one_family else metrics[:1]
-    examination = Examination(experiment, confirmatory, points, observations)
-    blocks_done = replay(examination, cells, counted)
-    if is_over and not examination.is_decided:
-        examination.last_look(blocks_done)
-    examination.conclude()
-    examinations = {metric.name: examination for metric in confirmatory}
-    for metric in metrics[len(confirmatory) :]:
-        other = Examination(experiment, [metric], points, observations, takes_looks=False)
-        if is_over:
-            other.last_look(blocks_done)
-        other.conclude()
-        examinations[metric.name] = other
-
-    def compare(metric: Metric, point: Point, name: str, other: str) -> Comparison | None:
-        return examinations[metric.name].comparison(metric, point, name, other, is_over=is_over)
-
-    pairs = compared_pairs(experiment)
-    comparisons = {
-        (metric.name, point): {
-            pair: comparison for pair in pairs if (comparison := compare(metric, point, *pair))
-        }
-        for metric in metrics
-        for point in points
-    }
-    classes = _classes(plan)
-    rankings = {
-        (metric.name, point): rank(
-            {name: cells[Cell(name, point)].metrics.get(metric.name) for name in names},
-            metric,
-            partial(compare, metric, point),
-            classes,
-        )
-        for metric in metrics
-        for point in points
-    }
-    floor = next((name for name in names if plan.contenders[name].kind == "floor"), None)
     varying = varying_factors(points)
     laws = _laws(measurement, points, varying)
-    floor_ratios = {
-        (metric.name, point): over_floor(metric, point, names, floor, cells, confidence)
-        for metric in metrics
-        for point in points
-    }
+    comparisons = _comparisons(examination, experiment, points)
+    rankings = _rankings(examination, plan, cells)
+    floor, floor_ratios = _floor_ratios(examination, plan, cells, confidence)
     slopes = analyse_slopes(measurement, names, points, cells)
-    medians = median_trials(metrics[0].name, cells, by_cell)
+    headline = examination.metrics[0]
+    medians = median_trials(headline.name, cells, by_cell)
     return RunAnalysis(
         run=run,
         plan=plan,
@@ -266,8 +228,8 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         names=names,
         contenders=plan.contenders,
         floor=floor,
-        metrics=metrics,
-        confirmatory=len(confirmatory),
+        metrics=examination.metrics,
+        confirmatory=len(examination.confirmatory),
         cells=cells,
         pairs=shown_pairs(experiment),
         comparisons=comparisons,
@@ -275,54 +237,51 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         floor_ratios=floor_ratios,
         behind_best={
             point: behind_best(
-                metrics[0], rankings[metrics[0].name, point], partial(compare, metrics[0], point)
+                headline, rankings[headline.name, point], partial(examination.comparison, headline, point)
             )
             for point in points
         },
-        machines=analyse_machines(counted, cells, metrics[0], experiment.baseline, points, names, confidence),
-        executions=analyse_executions(metrics[0].name, names, points, cells, confidence),
-        load_totals=load_totals(counted),
-        percentiles=analyse_percentiles(measurement, counted) if for_plots else (),
+        machines=analyse_machines(trials, cells, headline, experiment.baseline, points, names, confidence),
+        executions=analyse_executions(headline.name, names, points, cells, confidence),
+        load_totals=load_totals(trials),
+        percentiles=analyse_percentiles(measurement, trials) if for_plots else (),
         overview_point=fullest_point(names, points, cells),
         slopes=slopes,
         cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
         growth=growth(laws["size"], names, points, cells),
         breakdown=breakdown(measurement, laws["cores"], names, points, cells),
         warm_ups=analyse_warm_ups(measurement, by_cell),
-        then_and_now=(
-            then_and_now(
-                plan.published,
-                measurement,
-                names,
-                shown_pairs(experiment),
-                points,
-                cells,
-                confidence,
-            )
-            if plan.published and isinstance(measurement, Workload)
-            else ()
-        ),
+        then_and_now=_then_and_now(plan, measurement, cells, confidence),
         timelines={cell: line for cell, trial in medians.items() if (line := measurement.timeline_of(trial))},
         spans={cell: spans for cell, trial in medians.items() if (spans := measurement.spans_of(trial))},
         diagnostics=(
-            *_implausible(experiment, measurement, metrics[0], floor, floor_ratios, cells, slopes, counted),
+            *plausibility.implausible(
+                headline,
+                floor,
+                {point: floor_ratios[headline.name, point] for point in points},
+                cells.values(),
+                slopes,
+                measurement,
+                trials,
+                margin=experiment.margin,
+            ),
             *diagnose(
                 run,
                 experiment,
                 measurement,
-                counted,
+                trials,
                 cells,
                 [comparison for at in comparisons.values() for comparison in at.values()],
-                blocks_done=blocks_done,
+                blocks_done=examination.blocks,
             ),
         ),
-        references_ns=references(counted),
+        references_ns=references(trials),
         varying=varying,
         swept=_swept(experiment, points, varying),
-        blocks_done=blocks_done,
-        trial_count=sum(trial.block > 0 for trial in counted),
-        trials=tuple(counted),
-        observations=observations,
+        blocks_done=examination.blocks,
+        trial_count=sum(trial.block > 0 for trial in trials),
+        trials=tuple(trials),
+        observations=examination.observations,
     )
 
 
@@ -337,10 +296,60 @@ def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysi
     return dataclasses.replace(analysis, diagnostics=weak_points)
 
 
-def without_repeated(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that count: of those that were carried out again, the last."""
-    final = {(trial.block, trial.cell): trial for trial in trials}
-    return [trial for trial in trials if final[trial.block, trial.cell] is trial]
+def _comparisons(
+    examination: RunExamination, experiment: Experiment, points: Sequence[Point]
+) -> dict[tuple[str, Point], Comparisons]:
+    """By metric and point, those of all pairs that are compared."""
+    pairs = compared_pairs(experiment)
+    return {
+        (metric.name, point): {
+            pair: comparison for pair in pairs if (comparison := examination.comparison(metric, point, *pair))
+        }
+        for metric in examination.metrics
+        for point in points
+    }
+
+
+def _rankings(
+    examination: RunExamination, plan: RunPlan, cells: Mapping[Cell, CellAnalysis]
+) -> dict[tuple[str, Point], Ranking]:
+    """By metric and point."""
+    classes = _classes(plan)
+    return {
+        (metric.name, point): rank(
+            {name: cells[Cell(name, point)].metrics.get(metric.name) for name in plan.experiment.contenders},
+            metric,
+            partial(examination.comparison, metric, point),
+            classes,
+        )
+        for metric in examination.metrics
+        for point in plan.points
+    }
+
+
+def _floor_ratios(
+    examination: RunExamination, plan: RunPlan, cells: Mapping[Cell, CellAnalysis], confidence: float
+) -> tuple[str | None, dict[tuple[str, Point], dict[str, Interval]]]:
+    """The floor, and by metric and point each contender over it."""
+    names = plan.experiment.contenders
+    floor = next((name for name in names if plan.contenders[name].kind == "floor"), None)
+    return floor, {
+        (metric.name, point): over_floor(metric, point, names, floor, cells, confidence)
+        for metric in examination.metrics
+        for point in plan.points
+    }
+
+
+def _then_and_now(
+    plan: RunPlan, measurement: Measurement, cells: Mapping[Cell, CellAnalysis], confidence: float
+) -> tuple[ThenAndNow, ...]:
+    if not plan.published or not isinstance(measurement, Workload):
+        return ()
+    experiment = plan.experiment
+    pairs = shown_pairs(experiment)
+    return then_and_now(
+        plan.published, measurement, experiment.contenders, pairs, plan.points, cells, confidence
+    )
 
 
 def _classes(plan: RunPlan) -> list[list[str]]:
@@ -348,22 +357,6 @@ def _classes(plan: RunPlan) -> list[list[str]]:
     kinds = {name: plan.contenders[name].kind for name in plan.experiment.contenders}
     order = dict.fromkeys((kinds[plan.experiment.baseline], *get_args(ContenderClass)))
     return [[name for name, kind in kinds.items() if kind == each] for each in order]
-
-
-def _implausible(
-    experiment: Experiment,
-    measurement: Measurement,
-    headline: Metric,
-    floor: str | None,
-    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]],
-    cells: Mapping[Cell, CellAnalysis],
-    slopes: Sequence[SlopeAnalysis],
-    trials: Sequence[Trial],
-) -> Iterator[Diagnostic]:
-    by_point = {point: ratios for (name, point), ratios in floor_ratios.items() if name == headline.name}
-    return plausibility.implausible(
-        headline, floor, by_point, cells.values(), slopes, measurement, trials, margin=experiment.margin
-    )
 
 
 def _laws(

@@ -251,8 +251,10 @@ def _compare(
     """Carry out and show the comparison of the targets A and B. Returns the exit status."""
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
+    from ringside.cli.progress import LiveProgress
     from ringside.load import versus
     from ringside.load.live import Screen, progress_interval_s
+    from ringside.measure.exclusive import alone
     from ringside.render import paired
     from ringside.store.plans import read_plan
 
@@ -266,19 +268,21 @@ def _compare(
     with _driver(settings, everywhere) as driver:
         elsewhere = _engines(driver)
         engines = {node.name: facts for node, facts in elsewhere.facts().items()} if elsewhere else {}
-        run = versus.begin(targets, plan, blocks, margin, seed, storage, engines)
-        experiment = read_plan(run).experiment
-        with Screen(context.talk(), wanted=_is_watched(settings)) as screen:
-            progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
-            whole = {
-                name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets
-            }
-            observer = _Turns(screen, targets, blocks)
-            try:
-                versus.conduct(run, experiment, whole, storage, driver, observer)
-            except KeyboardInterrupt:
-                # What was measured until then is shown.
-                interrupted = True
+        # Who gives up while another one measures leaves no empty run behind.
+        with alone(LiveProgress(context.talk()).on_wait):
+            run = versus.begin(targets, plan, blocks, margin, seed, storage, engines)
+            experiment = read_plan(run).experiment
+            with Screen(context.talk(), wanted=_is_watched(settings)) as screen:
+                progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
+                whole = {
+                    name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets
+                }
+                observer = _Turns(screen, targets, blocks)
+                try:
+                    versus.conduct(run, experiment, whole, storage, driver, observer)
+                except KeyboardInterrupt:
+                    # What was measured until then is shown.
+                    interrupted = True
     analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
     with streams.output():
         if settings.form == "json":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,9 @@ from ringside.errors import UsageError
 if TYPE_CHECKING:
     from ringside.catalogue.loader import Catalogue
     from ringside.cli.progress import LiveProgress
-    from ringside.cluster.campaign import ClusterCampaign
     from ringside.cluster.groups import Wanted
-    from ringside.cluster.machines import Machines
+    from ringside.cluster.places import Cluster
     from ringside.measure.campaign import Task
-    from ringside.store import Store
 
 
 @contextmanager
@@ -25,13 +23,13 @@ def engaged(
     catalogue: Catalogue,
     progress: LiveProgress,
     engines: int | tuple[str, ...] | None = None,
-) -> Iterator[tuple[Machines, Callable[[Store], ClusterCampaign]]]:
-    """The machines, which are let go at the end, and what makes the campaign on them. `engines`: of two-sided
+) -> Iterator[Cluster]:
+    """The machines, which are let go at the end. `engines`: of two-sided
     trials, how many or on which nodes; None: as many as the task has. Raises UsageError, ClusterError,
     ProbeError."""
-    from ringside.cluster.campaign import ClusterCampaign, contenders_of
     from ringside.cluster.machines import Machines
     from ringside.cluster.parcel import parcel
+    from ringside.cluster.places import Cluster, contenders_of
     from ringside.cluster.session import connect
 
     wanted = _wanted(task, engines)
@@ -39,10 +37,7 @@ def engaged(
         machines = Machines(session, progress.say, progress.on_tick, wanted=wanted)
         try:
             machines.engage()
-            yield (
-                machines,
-                lambda store: ClusterCampaign(task, catalogue, machines, sent, store, progress),
-            )
+            yield Cluster(catalogue, machines, sent, progress)
         finally:
             machines.close()
 

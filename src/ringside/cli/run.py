@@ -6,8 +6,9 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,9 +18,10 @@ from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ringside.catalogue.loader import Catalogue
     from ringside.cli.progress import LiveProgress
-    from ringside.cluster.campaign import ClusterCampaign
-    from ringside.measure.executor import Capacity
+    from ringside.measure.campaign import Campaign, Machines, Task
+    from ringside.measure.suites import Selection
     from ringside.model.design import Goal
     from ringside.model.results import Run
     from ringside.serve.server import Server
@@ -62,143 +64,192 @@ if TYPE_CHECKING:
     "--report", "report_to", type=params.FILE, help="At the end, write a page as `ringside report`."
 )
 @params.store_option
-def run(
-    experiment: str | None,
-    *,
-    outside: Sequence[str] = (),
-    only: Sequence[str] = (),
-    settings: Sequence[str] = (),
-    cores: str | None = None,
-    blocks: int | None = None,
-    time_s: float | None = None,
-    until: Goal | None = None,
-    margin: float | None = None,
-    seed: int | None = None,
-    full: bool = False,
-    sandbox: bool = False,
-    resume: str | None = None,
-    on: str | None = None,
-    engines: int | tuple[str, ...] | None = None,
-    serves: bool = False,
-    port: int = 8000,
-    as_json: bool = False,
-    report_to: Path | None = None,
-    store: str | None = None,
-) -> int:
+def run(**values: Any) -> int:
     """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.
 
     A workload's name runs the contenders of --with and --only at its defaults. A run ends as soon as every
     comparison of its headline is decided, or after its blocks or its time. Exit status 1 where cells have no
     figures.
     """
-    from ringside.cli import context, show
-    from ringside.cli.on_cluster import engaged
+    from ringside.cli import context
     from ringside.cli.outside import outside_of
-    from ringside.cli.progress import LiveProgress
-    from ringside.cli.report import check_page, write_page
-    from ringside.measure import runner
-    from ringside.measure.campaign import Campaign, new_task, resumed_task
-    from ringside.measure.executor import LocalExecutor
-    from ringside.measure.suites import Selection
-    from ringside.render.command import with_options
+    from ringside.measure.campaign import new_task, resumed_task
     from ringside.store.runs import runs_of
 
-    if resume and experiment:
+    options = RunOptions(**values)
+    _check(options)
+    if not options.resume:
+        catalogue = context.catalogue(options.outside)
+        return _carry_out(options, new_task(_selection(options), catalogue), catalogue, None)
+    storage = context.open_store(options.store, create=False)
+    outside = outside_of(runs_of(storage, options.resume)[0], options.outside)
+    catalogue = context.catalogue(outside)
+    task = resumed_task(options.resume, storage, catalogue)
+    return _carry_out(replace(options, outside=outside), task, catalogue, storage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What the command line of `run` says."""
+
+    experiment: str | None
+    outside: Sequence[str]
+    only: Sequence[str]
+    settings: Sequence[str]
+    cores: str | None
+    blocks: int | None
+    time_s: float | None
+    until: Goal | None
+    margin: float | None
+    seed: int | None
+    full: bool
+    sandbox: bool
+    resume: str | None
+    on: str | None
+    engines: int | tuple[str, ...] | None
+    serves: bool
+    port: int
+    as_json: bool
+    report_to: Path | None
+    store: str | None
+
+
+def _check(options: RunOptions) -> None:
+    """Raises UsageError where options contradict each other."""
+    from ringside.cli.report import check_page
+
+    if options.resume and options.experiment:
         raise UsageError("--resume names the run to go on with: leave out the experiment")
-    if not resume and not experiment:
+    if not options.resume and not options.experiment:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    planned = (only, settings, cores, blocks, until, full, sandbox)
-    if resume and (any(planned) or (margin, seed) != (None, None)):
+    sizes = (options.only, options.settings, options.cores, options.blocks, options.until)
+    is_planned = any((*sizes, options.full, options.sandbox)) or options.margin is not None
+    if options.resume and (is_planned or options.seed is not None):
         raise UsageError(
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
             "--margin, --seed, --full, --sandbox"
         )
-    if engines is not None and not on:
+    if options.engines is not None and not options.on:
         raise UsageError("--engines is for --on: name the cluster, or leave it out")
-    if report_to:
-        check_page(report_to, "--report")
-    if cores:
+    if options.report_to:
+        check_page(options.report_to, "--report")
+
+
+def _selection(options: RunOptions) -> Selection:
+    """What a new run is of. Raises UsageError."""
+    from ringside.measure.suites import Selection
+
+    settings = list(options.settings)
+    if options.cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
-        settings = [*settings, f"cores={'walk' if cores == 'all' else cores}"]
-    if resume:
-        storage = context.open_store(store, create=False)
-        outside = outside_of(runs_of(storage, resume)[0], outside)
-    catalogue = context.catalogue(outside)
-    if resume:
-        task = resumed_task(resume, storage, catalogue)
-    else:
-        assert experiment
-        selection = Selection(
-            name=experiment,
-            only=tuple(name for names in only for name in names.split(",")),
-            settings=parse_settings(settings),
-            blocks=blocks,
-            until=until,
-            margin=margin,
-            seed=seed,
-            full=full,
-            sandbox=sandbox,
-            engines=len(engines) if isinstance(engines, tuple) else engines or 0,
-            outside=tuple(outside),
-        )
-        task = new_task(selection, catalogue)
-    interrupted, failure = False, ""
+        settings.append(f"cores={'walk' if options.cores == 'all' else options.cores}")
+    engines = options.engines
+    assert options.experiment
+    return Selection(
+        name=options.experiment,
+        only=tuple(name for names in options.only for name in names.split(",")),
+        settings=parse_settings(settings),
+        blocks=options.blocks,
+        until=options.until,
+        margin=options.margin,
+        seed=options.seed,
+        full=options.full,
+        sandbox=options.sandbox,
+        engines=len(engines) if isinstance(engines, tuple) else engines or 0,
+        outside=tuple(options.outside),
+    )
+
+
+def _carry_out(options: RunOptions, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
+    """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
+    from ringside.cli import context
+    from ringside.cli.on_cluster import engaged
+    from ringside.cli.progress import LiveProgress
+    from ringside.measure.campaign import Campaign, LocalMachine
+    from ringside.measure.executor import LocalExecutor
+    from ringside.measure.prepare import check
+
     # The first answers are there long before the last.
-    shows_parts = task.suite_id is not None and not resume and not as_json
+    shows_parts = task.suite_id is not None and not options.resume and not options.as_json
     with ExitStack() as stack:
         progress = stack.enter_context(LiveProgress(context.talk()))
-        make: Callable[[Store], Campaign | ClusterCampaign]
-        capacity: Capacity
-        if on and not task.is_empty:
-            capacity, make = stack.enter_context(engaged(on, task, catalogue, progress, engines))
-            free_cpus: Sequence[int] = ()
+        machines: Machines
+        free_cpus: Sequence[int] = ()
+        if options.on and not task.is_empty:
+            machines = stack.enter_context(engaged(options.on, task, catalogue, progress, options.engines))
         else:
-            executor = capacity = LocalExecutor()
-            make = partial(
-                Campaign, task, catalogue, context.toolchain(), context.inputs(), executor, observer=progress
-            )
+            executor = LocalExecutor()
+            machines = LocalMachine(catalogue, context.toolchain(), context.inputs(), executor, progress)
             free_cpus = executor.cpus(1)[1]
         for each in task.experiments:
-            runner.check(each, catalogue, capacity)
-        if not resume:
-            # Only now: a wrong name leaves no store behind.
-            storage = context.open_store(store)
+            check(each, catalogue, machines)
+        # Only now: a wrong name leaves no store behind.
+        storage = storage or context.open_store(options.store)
         if task.is_empty:
-            print(
-                f"ringside: {task.suite_id or task.runs[0].id} is finished: nothing is left", file=sys.stderr
-            )
-        page = _page(port, store, free_cpus) if serves and not task.is_empty else None
-        campaign = make(storage)
-        try:
-            campaign.carry_out(time_s, partial(_show_part, storage, progress) if shows_parts else None)
-        except KeyboardInterrupt:
-            interrupted = True
-        except (ProbeError, StoreError, ClusterError) as error:
-            failure = str(error)
-        finally:
-            if page:
-                page.finish(at_once=interrupted or bool(sys.exc_info()[0]))
-    runs = campaign.runs
-    if interrupted or failure:
-        name = task.suite_id or (runs[-1].id if runs else None)
-        words = shlex.join([str(name), *with_options({"name": str(name), "outside": list(outside)})])
-        goes_on = f"{words} --on {shlex.quote(on)}" if on else words
-        if isinstance(engines, tuple):
-            goes_on += f" --engines {shlex.quote(','.join(engines))}"
-        hint = f"; `ringside run --resume {goes_on}` goes on, `ringside show {name}` shows what is there"
-        print(f"ringside: {failure or 'interrupted'}{hint if runs else ''}", file=sys.stderr)
-        return EXIT_INTERRUPTED if interrupted else EXIT_USAGE
-    stored = [storage.run(run.id) for run in runs]
+            name = task.suite_id or task.runs[0].id
+            print(f"ringside: {name} is finished: nothing is left", file=sys.stderr)
+        campaign = Campaign(task, catalogue, machines, storage, progress)
+        on_run_end = partial(_show_part, storage, progress) if shows_parts else None
+        failure = _conducted(campaign, options, on_run_end, free_cpus)
+    if failure is not None:
+        begun = task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
+        print(f"ringside: {failure or 'interrupted'}{_hint(options, begun)}", file=sys.stderr)
+        return EXIT_USAGE if failure else EXIT_INTERRUPTED
+    return _present(options, task, campaign, with_parts=not shows_parts)
+
+
+def _conducted(
+    campaign: Campaign,
+    options: RunOptions,
+    on_run_end: Callable[[Run], None] | None,
+    free_cpus: Sequence[int],
+) -> str | None:
+    """Carry out a campaign; why it could not be completed, empty where it was interrupted, else None."""
+    serves = options.serves and not campaign.task.is_empty
+    page = _page(options.port, options.store, free_cpus) if serves else None
+    failure: str | None = None
+    try:
+        campaign.carry_out(options.time_s, on_run_end)
+    except KeyboardInterrupt:
+        failure = ""
+    except (ProbeError, StoreError, ClusterError) as error:
+        failure = str(error)
+    finally:
+        if page:
+            page.finish(at_once=failure == "" or bool(sys.exc_info()[0]))
+    return failure
+
+
+def _hint(options: RunOptions, name: str | None) -> str:
+    """How the run, or suite, of that name is resumed; empty where none has begun."""
+    from ringside.render.command import with_options
+
+    if name is None:
+        return ""
+    words = shlex.join([name, *with_options({"name": name, "outside": list(options.outside)})])
+    if options.on:
+        words += f" --on {shlex.quote(options.on)}"
+    if isinstance(options.engines, tuple):
+        words += f" --engines {shlex.quote(','.join(options.engines))}"
+    return f"; `ringside run --resume {words}` goes on, `ringside show {name}` shows what is there"
+
+
+def _present(options: RunOptions, task: Task, campaign: Campaign, *, with_parts: bool) -> int:
+    """Show what was measured; the exit status."""
+    from ringside.cli import show
+    from ringside.cli.report import write_page
+
+    stored = [campaign.store.run(run.id) for run in campaign.runs]
     status = show.present(
-        storage,
+        campaign.store,
         stored,
         task.suite_id,
-        form="json" if as_json else "text",
-        hint=report_to is None,
-        with_parts=not shows_parts,
+        form="json" if options.as_json else "text",
+        hint=options.report_to is None,
+        with_parts=with_parts,
     )
-    if report_to:
-        write_page(storage, stored, report_to, "--report")
+    if options.report_to:
+        write_page(campaign.store, stored, options.report_to, "--report")
     return status
 
 

@@ -7,7 +7,7 @@ import secrets
 import string
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,6 +65,7 @@ def vs(settings: VsSettings) -> int:
     from ringside.measure import command_trials
     from ringside.measure.exclusive import alone
     from ringside.measure.executor import LocalExecutor
+    from ringside.measure.host import memory_available_bytes
     from ringside.measure.scans import scan_points
 
     form = _form(settings)
@@ -80,6 +81,9 @@ def vs(settings: VsSettings) -> int:
     experiment = command_trials.experiment_of(commands, rule, settings.margin, factors)
     # Who gives up while another one measures leaves no empty run behind.
     with alone(LiveProgress(context.talk()).on_wait):
+        # What another one used is available by now.
+        memory_bytes = int(memory_available_bytes() * _MEMORY_SHARE)
+        execution = replace(execution, memory_bytes=memory_bytes)
         run = command_trials.begin(commands, experiment, execution, seed, storage, points)
         trials = command_trials.CommandTrials(commands, execution, seed, LocalExecutor(), points)
         status, is_whole = _measured(run, experiment, points, rule, trials, storage)
@@ -107,14 +111,15 @@ def _measured(
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
     from ringside.measure import command_trials
-    from ringside.measure.paired import PairedBenchmark
+    from ringside.measure.loop import BlockLoop
+    from ringside.measure.places import ThisMachine
     from ringside.workloads.command import COMMAND
 
     status, is_whole = 0, True
     try:
         with LiveProgress(context.talk(), quiet=True) as progress:
-            benchmark = PairedBenchmark(run, experiment, COMMAND, points, rule, trials, store, progress)
-            benchmark.conduct(is_alone=True)
+            machine = ThisMachine(trials, progress)
+            BlockLoop(run, experiment, COMMAND, points, rule, machine, store, progress).conduct()
     except command_trials.CommandFailedError as error:
         hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"
@@ -223,7 +228,7 @@ def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...
 
 def _execution(settings: VsSettings) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
-    from ringside.measure import host, surroundings
+    from ringside.measure import surroundings
     from ringside.measure.command_trials import ExecutionOptions
     from ringside.measure.commands import readable
 
@@ -236,7 +241,6 @@ def _execution(settings: VsSettings) -> ExecutionOptions:
         environment=environment,
         warmups=settings.warmup,
         timeout_s=settings.timeout_s,
-        memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE),
         input=readable(Path(settings.stdin)) if settings.stdin not in (None, "null") else None,
         cpus=_usable(settings.cpus or ()),
         ignored=_ignored(settings.ignore_failure),

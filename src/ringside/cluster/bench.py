@@ -16,17 +16,17 @@ from ringside.cluster.engines import Engines
 from ringside.cluster.groups import GroupSession, Site
 from ringside.cluster.parcel import sent, sent_probe
 from ringside.cluster.two_sided import TwoSidedExecutor
-from ringside.errors import ProbeError
-from ringside.measure import host, plan, runner, sandbox
+from ringside.measure import host, plan, sandbox
 from ringside.measure.exclusive import MachineLock
 from ringside.measure.executor import LocalExecutor
 from ringside.measure.inputs import Inputs
-from ringside.measure.paired import SilentObserver
+from ringside.measure.places import SilentObserver, attempt
+from ringside.measure.prepare import Prepared, input_files
 from ringside.measure.toolchain import Toolchain
+from ringside.measure.trials import ContenderTrials
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
-from ringside.model.results import Outcome, Trial
-from ringside.store import now
+from ringside.model.results import Trial
 from ringside.workloads import workload as find_workload
 
 
@@ -46,8 +46,8 @@ class Bench:
         self._name = name
         self._folder = _cache_folder()
         self._lock = MachineLock()
-        self._prepared: dict[str, runner.Prepared] = {}
-        self._maker: runner.ContenderTrials | None = None
+        self._prepared: dict[str, Prepared] = {}
+        self._maker: ContenderTrials | None = None
         self._address: str | None = None
 
     def facts(self) -> NodeFacts:
@@ -84,10 +84,8 @@ class Bench:
         toolchain = Toolchain(self._folder / "builds")
         prepared = {name: toolchain.prepare(_here(contender)) for name, contender in contenders.items()}
         inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))
-        files = runner.input_files(points, workload, inputs, _Silent())
-        self._prepared[experiment.name] = runner.Prepared(
-            experiment, workload, tuple(points), prepared, files
-        )
+        files = input_files(points, workload, inputs, _Silent())
+        self._prepared[experiment.name] = Prepared(experiment, workload, tuple(points), prepared, files)
         return prepared
 
     def begin(self, experiment: str, seed: int) -> None:
@@ -95,18 +93,19 @@ class Bench:
         prepared = self._prepared[experiment]
         # Not for preparing: builds may use all CPUs.
         _keep_off_contender_cpus(self._executor)
-        self._maker = runner.ContenderTrials(seed, prepared, self._executor, listen_at=self._address)
+        self._maker = ContenderTrials(seed, prepared, self._executor, listen_at=self._address)
         self._maker.warm_up(SilentObserver())
 
     def trial(self, block: int, position: int, cell: Cell, first: bool) -> Trial:
         """One trial of a cell; one whose probe failed says so."""
         assert self._maker
-        begun = now()
-        try:
-            trial = self._maker.trial(block, position, cell, first=first, tick=_nothing)
-        except ProbeError as error:
-            trial = Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
+        trial = attempt(self._maker, block, position, cell, first=first, tick=_nothing)
         return replace(trial, machine=self._name)
+
+    def can_measure(self, cell: Cell) -> bool:
+        """Whether the probe carries out a harmless program in the place of a cell's."""
+        assert self._maker
+        return self._maker.can_measure(cell)
 
     def end(self) -> None:
         """After the last trial of a run."""

@@ -15,7 +15,8 @@ from ringside.load.document import as_document
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.measure import host
-from ringside.measure.paired import PairedBenchmark, SilentObserver
+from ringside.measure.loop import BlockLoop
+from ringside.measure.places import SilentObserver, ThisMachine
 from ringside.measure.stopping import StoppingRule
 from ringside.measure.target_trials import POINT, LoadDriver, LoadObserver, TargetTrials
 from ringside.model.design import Experiment, Show
@@ -109,16 +110,9 @@ def conduct(
     through, with all whole loads in the store."""
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
-    PairedBenchmark(
-        run=run,
-        experiment=experiment,
-        measurement=TARGET,
-        points=(POINT,),
-        rule=StoppingRule(blocks),
-        maker=TargetTrials(parts, driver, observer),
-        store=store,
-        observer=SilentObserver(),
-    ).conduct()
+    silent = SilentObserver()
+    machine = ThisMachine(TargetTrials(parts, driver, observer), silent)
+    BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), machine, store, silent).conduct()
 
 
 def results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:

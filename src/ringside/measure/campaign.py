@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
+from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure import runner
-from ringside.measure.executor import Executor, keep_off_contender_cpus
+from ringside.measure import host, plan, resume
+from ringside.measure.exclusive import alone
+from ringside.measure.executor import Capacity, Executor, keep_off_contender_cpus
 from ringside.measure.inputs import Inputs
+from ringside.measure.loop import BlockLoop
+from ringside.measure.places import Places, RunObserver, ThisMachine
+from ringside.measure.prepare import PreparationObserver, Prepared, check, described, prepare
+from ringside.measure.stopping import rule_of
 from ringside.measure.suites import Selection, experiments, kept_suite, selection_of
 from ringside.measure.toolchain import Toolchain
-from ringside.model.design import Experiment
-from ringside.model.results import REPEATABLE, Run
+from ringside.measure.trials import ContenderTrials
+from ringside.model.catalogue import Ready
+from ringside.model.design import Experiment, Point
+from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
+from ringside.store.plans import PlannedContender, plan_values
 from ringside.store.runs import runs_of
+from ringside.workloads import workload as find_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +57,13 @@ def new_task(selection: Selection, catalogue: Catalogue) -> Task:
 
 
 def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
-    """What is left of a run, or of a suite, whose experiments that had not begun follow. Raises UsageError
-    where the store has no run of that name."""
+    """What is left of a run, or of a suite, whose experiments that had not begun follow; of a suite's run
+    that is named by its own id, what is left of that run. Raises UsageError where the store has no run of
+    that name."""
     runs = runs_of(store, name)
     unfinished = [run for run in runs if not _is_finished(store, run)]
     suite_id = runs[0].suite.get("id")
-    if suite_id is None:
+    if suite_id is None or [run.id for run in runs] == [name]:
         return Task(runs=runs, unfinished=unfinished)
     selection = selection_of(runs[0].suite)
     begun = {run.experiment for run in runs}
@@ -63,9 +76,86 @@ def _is_finished(store: Store, run: Run) -> bool:
     again."""
     if run.ended_at is None:
         return False
-    trials = store.trials(run)
-    done = {(trial.block, trial.cell) for trial in trials if trial.outcome not in REPEATABLE}
-    return all((trial.block, trial.cell) in done for trial in trials)
+    return all(trial.outcome not in REPEATABLE for trial in counted(store.trials(run)))
+
+
+class Observer(PreparationObserver, RunObserver, Protocol):
+    """Is called when something happens in a campaign, to show it."""
+
+
+class Machines(Capacity, Protocol):
+    """Where a campaign measures: this machine, whose name is empty, or those of a cluster."""
+
+    is_cluster: bool
+
+    def facts(self) -> Mapping[str, Mapping[str, Any]]:
+        """The facts of each machine, by its name."""
+        ...
+
+    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
+        """What a run that begins has as its machine's."""
+        ...
+
+    def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
+        """Build what the experiment needs; what each machine is ready for, by its name."""
+        ...
+
+    def own(self) -> AbstractContextManager[None]:
+        """Nobody else measures there meanwhile."""
+        ...
+
+    def join(self, run: Run, prepared: Mapping[str, Prepared], store: Store) -> Run:
+        """The run, with the machines that are new in it."""
+        ...
+
+    def places(self, run: Run, prepared: dict[str, Prepared], store: Store) -> AbstractContextManager[Places]:
+        """The places for the trials of a run."""
+        ...
+
+
+@dataclass(frozen=True)
+class LocalMachine:
+    """This machine."""
+
+    catalogue: Catalogue
+    toolchain: Toolchain
+    inputs: Inputs
+    executor: Executor
+    observer: Observer
+    is_cluster = False
+
+    def available_cpus(self) -> int:
+        return self.executor.available_cpus()
+
+    def descriptors(self) -> int:
+        return self.executor.descriptors()
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """Ringside itself may keep off some CPUs; `cpus_usable` are the ones of trials."""
+        usable, _ = self.executor.cpus(self.executor.available_cpus())
+        return {"": host.facts(self.catalogue.folders[0]) | {"cpus_usable": list(usable)}}
+
+    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
+        return self.facts()[""]
+
+    def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
+        tools = (self.catalogue, self.toolchain, self.inputs, self.observer)
+        return {"": prepare(experiment, points, *tools)}
+
+    def own(self) -> AbstractContextManager[None]:
+        keep_off_contender_cpus(self.executor)
+        return alone(self.observer.on_wait)
+
+    def join(self, run: Run, prepared: Mapping[str, Prepared], store: Store) -> Run:
+        return run
+
+    @contextmanager
+    def places(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[Places]:
+        maker = ContenderTrials(run.seed, prepared[""], self.executor)
+        try:
+            yield ThisMachine(maker, self.observer, prepared[""].unavailable())
+        finally:
+            maker.close()
 
 
 @dataclass
@@ -74,11 +164,9 @@ class Campaign:
 
     task: Task
     catalogue: Catalogue
-    toolchain: Toolchain
-    inputs: Inputs
-    executor: Executor
+    machines: Machines
     store: Store
-    observer: runner.Observer
+    observer: Observer
     runs: list[Run] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,39 +176,91 @@ class Campaign:
         self, time_limit_s: float | None = None, on_run_end: Callable[[Run], None] | None = None
     ) -> None:
         """Prepare everything, then measure; `on_run_end` gets each run that is over. Raises UsageError,
-        before anything is measured unless another process works on one of the runs. ProbeError and
-        KeyboardInterrupt pass through; all finished trials are in the store then."""
-        for begun in self.task.unfinished:
-            self.store.refuse_held(begun)  # before anything is built
-        tools = (self.catalogue, self.toolchain, self.inputs, self.executor, self.observer)
-        prepared: list[tuple[Run | None, runner.Prepared]] = [
-            *((run, runner.resume(run, *tools)) for run in self.task.unfinished),
-            *((None, runner.prepare(experiment, *tools)) for experiment in self.task.experiments),
-        ]
-        keep_off_contender_cpus(self.executor)
-        start = monotonic()
-        for number, (run, ready) in enumerate(prepared):
-            left_s = None if time_limit_s is None else time_limit_s - (monotonic() - start)
-            if number and left_s is not None and left_s <= 0:
-                break
-            if run is None:
-                run = self._begin(ready)
-                self.runs.append(run)
-            tools_of_run = (self.store, self.executor, self.observer)
-            is_over = runner.conduct(run, ready, *tools_of_run, deadline_s=left_s)
-            if is_over and on_run_end:
-                on_run_end(self.store.run(run.id))
+        before anything is measured unless another process works on one of the runs. ProbeError, ClusterError
+        and KeyboardInterrupt pass through; all finished trials are in the store then."""
+        suite_id = self.task.suite_id
+        # Two that resume a suite at once would each begin what has not begun.
+        with self.store.hold_suite(suite_id) if suite_id else nullcontext():
+            prepared = self.prepare()
+            start = monotonic()
+            for number, (run, by_machine) in enumerate(prepared):
+                left_s = None if time_limit_s is None else time_limit_s - (monotonic() - start)
+                if number and left_s is not None and left_s <= 0:
+                    break
+                # Who gives up while another one measures leaves no empty run behind.
+                with self.machines.own():
+                    if run is None:
+                        run = self.begin(by_machine)
+                        self.runs.append(run)
+                    is_over = self.conduct(run, by_machine, left_s)
+                if is_over and on_run_end:
+                    on_run_end(self.store.run(run.id))
 
-    def _begin(self, prepared: runner.Prepared) -> Run:
+    def prepare(self) -> list[tuple[Run | None, dict[str, Prepared]]]:
+        """What each machine is ready for, by its name: for the runs that go on, and for those that begin."""
+        for run in self.task.unfinished:
+            self.store.refuse_held(run)  # before anything is built
+        plans = [
+            (run, resume.check_origin(run, on_cluster=self.machines.is_cluster))
+            for run in self.task.unfinished
+        ]
+        cpus, descriptors = self.machines.available_cpus(), self.machines.descriptors()
+        for run, kept in plans:
+            # A cluster leaves out the machines that are too small.
+            if not self.machines.is_cluster:
+                workload = find_workload(kept.experiment.workload)
+                plan.check_machine(kept.points, workload, cpus, descriptors)
+            resume.check_machines(run, self.machines.facts())
+        new = [(each, check(each, self.catalogue, self.machines)) for each in self.task.experiments]
+        resumed = [
+            (run, resume.as_it_began(run, self.machines.prepare(kept.experiment, kept.points)))
+            for run, kept in plans
+        ]
+        return [*resumed, *((None, self.machines.prepare(each, points)) for each, points in new)]
+
+    def begin(self, prepared: Mapping[str, Prepared]) -> Run:
+        """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""
         selection, suite_id = self.task.selection, self.task.suite_id
         assert selection
         suite = kept_suite(selection, suite_id, self.catalogue) if suite_id else None
-        return runner.begin(
-            prepared,
-            self.store,
-            self.catalogue,
-            self.executor,
-            selection.seed,
-            suite=suite,
-            selection=None if suite else selection.kept(),
+        ready = next(iter(prepared.values()))
+        experiment = ready.experiment
+        sources: dict[str, str] = {}
+        values = plan_values(
+            experiment,
+            ready.points,
+            _planned(prepared, sources),
+            self.catalogue.published(experiment.published) if experiment.published else None,
+            suite,
+            None if suite else selection.kept(),
         )
+        seed = random.SystemRandom().randrange(2**31) if selection.seed is None else selection.seed
+        facts = self.machines.run_facts(experiment)
+        return self.store.begin_run(experiment.name, seed, values, facts, sources)
+
+    def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
+        """Carry out all trials of a run that the store does not have yet; see `BlockLoop.conduct`."""
+        run = self.machines.join(run, prepared, self.store)
+        with self.machines.places(run, prepared, self.store) as places:
+            ready = next(iter(prepared.values()))
+            loop = BlockLoop(
+                run,
+                ready.experiment,
+                ready.workload,
+                ready.points,
+                rule_of(ready.experiment, deadline_s),
+                places,
+                self.store,
+                self.observer,
+            )
+            return loop.conduct()
+
+
+def _planned(prepared: Mapping[str, Prepared], sources: dict[str, str]) -> dict[str, PlannedContender]:
+    """The contenders of a plan: each as on the first machine that has it."""
+    chosen = {}
+    for name in next(iter(prepared.values())).experiment.contenders:
+        each = [machine.contenders[name] for machine in prepared.values()]
+        first = next((one for one in each if isinstance(one, Ready)), each[0])
+        chosen[name] = described(first, next(iter(prepared.values())).workload.name, sources)
+    return chosen

@@ -14,11 +14,10 @@ from typing import Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host, trials
-from ringside.measure.blocks import padding_bytes
 from ringside.measure.commands import Command, words
 from ringside.measure.executor import Executor
 from ringside.measure.outputs import Output
-from ringside.measure.paired import RunObserver
+from ringside.measure.places import RunObserver
 from ringside.measure.scans import filled_in
 from ringside.measure.stopping import StoppingRule
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
@@ -189,7 +188,7 @@ class CommandTrials:
         self, block: int, position: int, cell: Cell, iteration: str, output: Output, *, reference: bool
     ) -> TrialRequest:
         options = self._options
-        padding = "." * padding_bytes(self._seed, block, position)
+        padding = "." * trials.padding_bytes(self._seed, block, position)
         return TrialRequest(
             argv=self._argv[cell],
             cwd=str(options.folder),

@@ -11,8 +11,9 @@ from ringside.errors import UsageError
 from ringside.measure import plan
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
-from ringside.measure.runner import ContenderTrials, PreparationObserver, Prepared, input_files
+from ringside.measure.prepare import PreparationObserver, Prepared, input_files
 from ringside.measure.toolchain import Toolchain
+from ringside.measure.trials import ContenderTrials
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.model.design import Cell, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.comparisons import shown_pairs
-from ringside.analysis.examination import Examination, Observations
+from ringside.analysis.examination import RunExamination
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Trial
-from ringside.stats.paired import paired_ratio
 from ringside.stats.sequential import FIRST_LOOK, SEQUENTIAL_CONFIDENCE, all_narrower_than, width_looks
 from ringside.workloads.base import Measurement
 
@@ -55,53 +53,51 @@ def rule_of(experiment: Experiment, deadline_s: float | None = None) -> Stopping
 
 
 class Progress:
-    """Whether a run in progress has reached its goal. The clock starts when it is made."""
+    """Whether a run in progress has reached its goal. It is given the blocks in the order of their numbers,
+    once they are whole."""
 
     def __init__(
         self, rule: StoppingRule, experiment: Experiment, measurement: Measurement, points: Sequence[Point]
     ) -> None:
-        metrics = experiment.show.metrics or measurement.compared
-        confirmatory = metrics if measurement.one_family else metrics[:1]
         self._rule = rule
         self._widths = set(width_looks(rule.max_blocks))
-        self._pairs = shown_pairs(experiment)
-        self._metrics = [measurement.metric(name) for name in confirmatory]
-        self._points = points
-        self._observations = Observations(measurement)
-        self._examination = Examination(experiment, self._metrics, points, self._observations)
+        self._examination = RunExamination(experiment, measurement, points)
+        self.start()
+        self.is_reached = False
+
+    def start(self) -> None:
+        """Start the clock of its times, which `__init__` does, too."""
         self._begun = time.monotonic()
-        self._blocks = 0
 
-    def add(self, trial: Trial) -> None:
-        """Count a trial."""
-        if self._rule.decided or self._rule.until is not None:
-            self._observations.add(trial)
+    @property
+    def blocks(self) -> int:
+        """How many whole blocks there are."""
+        return self._examination.blocks
 
-    def is_reached(self, blocks: int) -> bool:
-        """Whether the goal is reached after so many blocks, called once for each number of them, in order."""
-        self._blocks = blocks
+    def add_block(self, trials: Iterable[Trial]) -> None:
+        """Judge the next whole block by its trials."""
+        is_examined = self._rule.decided or self._rule.until is not None
+        is_look = self._examination.add_block(trials if is_examined else ())
+        self.is_reached = self._reaches(self.blocks, is_look)
+
+    def _reaches(self, blocks: int, is_look: bool) -> bool:
         if blocks >= self._rule.max_blocks:
             return True
         if self._rule.decided:
             # With a least number of blocks, what an earlier look decided ends the run once they are made.
-            is_look = self._examination.look(blocks) and blocks > self._rule.min_blocks
+            is_look = is_look and blocks > self._rule.min_blocks
             return (is_look or blocks == self._rule.min_blocks) and self._examination.is_decided
         if self._rule.until is None or blocks < self._rule.min_blocks or blocks not in self._widths:
             return False
-        ratios = [
-            paired_ratio(self._values(one, point), self._values(other, point), SEQUENTIAL_CONFIDENCE)
-            for point in self._points
-            for one, other in self._pairs
-        ]
-        return all_narrower_than(ratios, self._rule.until)
+        return all_narrower_than(self._examination.shown_ratios(SEQUENTIAL_CONFIDENCE), self._rule.until)
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether a comparison of this cell is still open, or the least number of blocks is not yet made."""
-        return self._blocks < self._rule.min_blocks or self._examination.is_needed(cell)
+        return self.blocks < self._rule.min_blocks or self._examination.is_needed(cell)
 
-    def is_over(self, blocks: int) -> bool:
-        """Whether the time of the run is over, after so many blocks."""
-        enough = blocks >= min(self._rule.min_timed_blocks, self._rule.max_blocks)
+    def is_over(self) -> bool:
+        """Whether the time of the run is over."""
+        enough = self.blocks >= min(self._rule.min_timed_blocks, self._rule.max_blocks)
         return self._rule.time_s is not None and enough and self._spent_s() >= self._rule.time_s
 
     def is_late(self) -> bool:
@@ -110,6 +106,3 @@ class Progress:
 
     def _spent_s(self) -> float:
         return time.monotonic() - self._begun
-
-    def _values(self, name: str, point: Point) -> dict[int, float]:
-        return self._observations.values.get((self._metrics[0].name, Cell(name, point)), {})

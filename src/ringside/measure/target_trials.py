@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ringside.measure.paired import RunObserver
+from ringside.measure.places import RunObserver
 from ringside.measure.trials import outcome_of
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial

@@ -1,17 +1,25 @@
-"""One trial: the request that goes to the probe, and the trial that its messages make."""
+"""Trials of contenders: the request that goes to the probe, and the trial that its messages make."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from ringside.errors import ProbeError
-from ringside.measure.blocks import padding_bytes
+from ringside.errors import BuildError, ProbeError
+from ringside.measure import surroundings
+from ringside.measure.executor import Executor
+from ringside.measure.host import memory_available_bytes
+from ringside.measure.places import RunObserver
 from ringside.measure.plain_server import LOOPBACK, free_port, with_ready_line
+from ringside.measure.prepare import Prepared
+from ringside.measure.sandbox import sandboxed
 from ringside.measure.toolchain import expand
+from ringside.measure.watch import FileWatch
 from ringside.model import design
 from ringside.model.catalogue import Ready, WorkloadEntry
 from ringside.model.design import Cell, Input, Point
@@ -29,9 +37,14 @@ from ringside.probe.protocol import (
     TrialOutcome,
     TrialRequest,
 )
+from ringside.store import now
 from ringside.text import one_line
 from ringside.workloads.base import Workload
 
+# The longest that a contender is run before the first block.
+_REHEARSAL_S = 60.0
+# A server that takes longer has its whole limit in the first block.
+_REHEARSAL_READY_S = 15.0
 # What a contender may take of the memory that is available, unless an experiment limits it.
 _MEMORY_SHARE = 0.75
 
@@ -94,6 +107,13 @@ def _argv(ready: Ready, entry: WorkloadEntry, point: Point, arguments: Mapping[s
         command = expand(entry.command, {**arguments, **names, "port": port, "host": host})
         return with_ready_line(command, port)
     return (*expand(entry.command, names), *(f"{key}={value}" for key, value in arguments.items()))
+
+
+def padding_bytes(seed: int, block: int, position: int) -> int:
+    """Length of an environment variable that only takes room: the size of the environment moves the stack
+    and with it results (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!",
+    ASPLOS 2009), so it varies at random instead of favouring one contender."""
+    return random.Random(f"padding/{seed}/{block}/{position}").randrange(4096)
 
 
 def environment(base: Mapping[str, str], build: Path, seed: int, block: int, position: int) -> dict[str, str]:
@@ -171,3 +191,126 @@ def outcome_of(report: TrialOutcome | LoadOutcome) -> Outcome:
         return Outcome(report.outcome)
     except ValueError:
         raise ProbeError(f"the probe reported an unknown outcome: {one_line(report.outcome, 100)}") from None
+
+
+class ContenderTrials:
+    """Carries out trials of contenders."""
+
+    def __init__(
+        self, seed: int, prepared: Prepared, executor: Executor, *, listen_at: str | None = None
+    ) -> None:
+        """`listen_at`: the address of this machine where servers listen for loads of the executor's engines;
+        None: 127.0.0.1, for loads of the probe."""
+        self._seed = seed
+        self._listen_at = listen_at
+        self._prepared = prepared
+        self._executor = executor
+        self._environment, _ = surroundings.environment()
+        self._memory_available_bytes = memory_available_bytes()
+        ready = (each for each in prepared.contenders.values() if isinstance(each, Ready))
+        self._watch = FileWatch(ready)
+
+    def close(self) -> None:
+        """After the last trial."""
+        self._watch.discard_changed()
+
+    def warm_up(self, observer: RunObserver) -> None:
+        """Each contender once, before the first block: files come into memory, bytecode caches are
+        written."""
+        prepared = self._prepared
+        smallest = min(prepared.points, key=prepared.workload.work)
+        for name in prepared.experiment.contenders:
+            cell = Cell(name, smallest)
+            if prepared.why_unavailable(cell) is None:
+                observer.on_warm_up(cell)
+                rehearsal = Cell(name, prepared.workload.rehearsal(smallest))
+                # A probe that fails here fails in the first block, too, where it is a row.
+                with suppress(ProbeError):
+                    trial = self.trial(0, 0, rehearsal, first=False, tick=observer.on_tick)
+                    if trial.outcome is Outcome.INTERRUPTED:
+                        raise KeyboardInterrupt
+
+    def request(self, block: int, position: int, cell: Cell, *, first: bool) -> TrialRequest:
+        """The probe's request for a trial, without the sandbox."""
+        ready = self._prepared.contenders[cell.contender]
+        assert isinstance(ready, Ready)
+        workload = self._prepared.workload
+        cpus, probe_cpus = self._executor.cpus(workload.cores(cell.point))
+        limits = self._prepared.experiment.limits
+        if block == 0:
+            # It is not measured: what hangs need not cost its whole limit here, too.
+            limits = replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
+        probe_request = request(
+            ready,
+            cell,
+            workload,
+            limits=limits,
+            cpus=cpus,
+            probe_cpus=probe_cpus,
+            environment=environment(self._environment, ready.build, self._seed, block, position),
+            seed=self._seed_of(block),
+            memory_available_bytes=self._memory_available_bytes,
+            input=self._prepared.inputs.get(cell.point),
+            reference=first,
+            host=self._listen_at,
+        )
+        service = probe_request.service
+        if block == 0 and service:
+            service = msgspec.structs.replace(service, ready_s=min(service.ready_s, _REHEARSAL_READY_S))
+            return msgspec.structs.replace(probe_request, service=service)
+        return probe_request
+
+    def can_measure(self, cell: Cell) -> bool:
+        request = self.request(0, 0, cell, first=False)
+        harmless = TrialRequest(
+            argv=("true",),
+            cwd="/",
+            env=request.env,
+            limits=request.limits,
+            cpus=request.cpus,
+            probe_cpus=request.probe_cpus,
+        )
+        try:
+            last = self._executor.trial(harmless)[-1]
+        except ProbeError:
+            return False
+        assert isinstance(last, TrialOutcome)
+        if last.outcome == Outcome.INTERRUPTED:
+            raise KeyboardInterrupt
+        return last.outcome == Outcome.OK
+
+    def _seed_of(self, block: int) -> int:
+        """The same for all contenders of a block, another in the next."""
+        return self._seed + block
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        ready = self._prepared.contenders[cell.contender]
+        assert isinstance(ready, Ready)
+        try:
+            changed = self._watch.changed_sources(ready)
+            rebuilt = self._watch.mend_build(ready)
+        except BuildError as error:
+            changed = str(error)
+        if changed:
+            return Trial(block, position, cell, Outcome.UNAVAILABLE, changed, started_at=now())
+        input_file = self._prepared.inputs.get(cell.point)
+        request = self.request(block, position, cell, first=first)
+        if self._prepared.experiment.sandbox:
+            files = [input_file.path] if input_file else []
+            folders = [ready.contender.folder, ready.build]
+            request = sandboxed(request, [*folders, *files], ready.receipt.executable)
+        blank = Trial(
+            block,
+            position,
+            cell,
+            Outcome.INTERRUPTED,
+            "",
+            cpus=request.cpus,
+            started_at=now(),
+            memory_limit_bytes=request.limits.memory_bytes,
+            input_bytes=input_file.size_bytes if input_file else None,
+        )
+        with self._watch.trial(ready):
+            messages = self._executor.trial(request, tick)
+        trial = with_messages(blank, messages, rebuilt)
+        return examined(trial, self._prepared.workload, self._seed_of(block))

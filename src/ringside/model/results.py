@@ -3,7 +3,7 @@ trials as they came."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
@@ -295,6 +295,18 @@ class Diagnostic:
     values: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     remedy: str = ""
+
+
+def counted(trials: Iterable[Trial]) -> list[Trial]:
+    """The trials that count, in their order: of each cell in each block the one that is not to be carried out
+    again, else the last of those that are."""
+    chosen: dict[tuple[int, Cell], Trial] = {}
+    for trial in trials:
+        before = chosen.get((trial.block, trial.cell))
+        if before is None or before.outcome in REPEATABLE:
+            chosen.pop((trial.block, trial.cell), None)
+            chosen[trial.block, trial.cell] = trial
+    return list(chosen.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,10 @@ class Store:
         """Keep others from adding to a run. Raises UsageError where another process already does."""
         return self._locks.hold(run.id)
 
+    def hold_suite(self, suite_id: str) -> AbstractContextManager[None]:
+        """Keep others from beginning runs of a suite. Raises UsageError where another process does."""
+        return self._locks.hold(suite_id)
+
     def refuse_held(self, run: Run) -> None:
         """Raise UsageError where another process is adding to the run; `hold` does so as well."""
         self._locks.refuse_held(run.id)

@@ -13,9 +13,13 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, UsageError
-from ringside.measure import runner
+from ringside.measure.campaign import Task
 from ringside.measure.inputs import Inputs
+from ringside.measure.prepare import Prepared, check
+from ringside.measure.prepare import prepare as build
+from ringside.measure.suites import Selection
 from ringside.measure.toolchain import Toolchain
+from ringside.measure.trials import ContenderTrials
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run
@@ -23,13 +27,28 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from tests.support.fake_contenders import PYTHON
-from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, resume, start
+from tests.support.fake_runs import (
+    FakeExecutor,
+    Quiet,
+    Started,
+    argument,
+    campaign,
+    conduct,
+    prepared_of,
+    resume,
+    start,
+)
 from tests.support.runs import experiment as own_experiment
 
 
 @pytest.fixture
 def started(add_fake: Callable[..., None], add_experiment: Callable[..., None], workplace: Path) -> Started:
     return partial(start, workplace, add_fake, add_experiment)
+
+
+def begin(workplace: Path, prepared: Prepared, selection: Selection | None = None) -> Run:
+    task = Task([prepared.experiment], selection=selection or Selection("pair", seed=5))
+    return campaign(workplace, FakeExecutor(), task).begin({"": prepared})
 
 
 # --- preparing ---
@@ -56,17 +75,15 @@ class Recording(Quiet):
 
 
 @pytest.fixture
-def prepare(workplace: Path) -> Callable[..., runner.Prepared]:
-    def make(name: str, observer: Quiet | None = None, **changes: Any) -> runner.Prepared:
-        catalogue = Catalogue()
-        experiment = dataclasses.replace(catalogue.experiment(name), **changes)
-        tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), FakeExecutor(), observer or Quiet())
-        return runner.prepare(experiment, catalogue, *tools)
+def prepare(workplace: Path) -> Callable[..., Prepared]:
+    def make(name: str, observer: Quiet | None = None, **changes: Any) -> Prepared:
+        experiment = dataclasses.replace(Catalogue().experiment(name), **changes)
+        return prepared_of(experiment, workplace, FakeExecutor(), observer)
 
     return make
 
 
-Prepare = Callable[..., runner.Prepared]
+Prepare = Callable[..., Prepared]
 Add = Callable[..., None]
 
 
@@ -123,8 +140,8 @@ def test_inputs_are_written_before_the_first_trial(
         4: "batch-4x2-seed1.txt",
     }
     executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
-    run = runner.begin(prepared, store, Catalogue(), executor, 5)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    run = begin(workplace, prepared)
+    conduct(run, prepared, store, executor, Quiet())
     sizes = {input.size_bytes for input in prepared.inputs.values()}
     assert {trial.input_bytes for trial in store.trials(run)} == sizes
     # A run that goes on reads the same ones.
@@ -166,10 +183,10 @@ def test_descriptors_of_the_machine_are_checked(workplace: Path) -> None:
     feed = own_experiment("feed-c10k", contenders=("one",), baseline="one")
     manifest = manifest_of(workplace, "one")
     manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.feed]"))
-    assert runner.check(feed, Catalogue(), executor)
+    assert check(feed, Catalogue(), executor)
     executor.most_descriptors = 1000
     with pytest.raises(UsageError, match="descriptors in one process, and the limit here is 1,000"):
-        runner.check(feed, Catalogue(), executor)
+        check(feed, Catalogue(), executor)
 
 
 @pytest.mark.usefixtures("pair")
@@ -187,15 +204,15 @@ def test_programs_run_in_a_sandbox(
     monkeypatch.setattr("ringside.measure.sandbox.shutil.which", lambda program: f"/bin/{program}")
     prepared = prepare("pair", sandbox=True)
     executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
-    run = runner.begin(prepared, store, Catalogue(), executor, 5)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    run = begin(workplace, prepared)
+    conduct(run, prepared, store, executor, Quiet())
     for request in executor.requests:
         assert "/bin/bwrap" in request.argv[:3]
         ready = prepared.contenders[argument(request, "how")]
         assert isinstance(ready, Ready)
         for folder in (ready.contender.folder, ready.build):
             assert f"--ro-bind {folder} {folder}" in " ".join(request.argv)
-    maker = runner.ContenderTrials(run.seed, prepared, executor)
+    maker = ContenderTrials(run.seed, prepared, executor)
     outside = maker.request(1, 0, Cell("one", prepared.points[0]), first=False)
     assert outside.argv[0] != "/bin/bwrap"
 
@@ -214,8 +231,8 @@ def test_a_broken_manifest_is_a_row_with_its_reason(prepare: Prepare, workplace:
     assert "two/contender.toml" in two.reason
     assert prepared.unavailable() == {Cell("two", prepared.points[0]): two.reason}
     executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
-    run = runner.begin(prepared, store, Catalogue(), executor, 5)
-    assert runner.conduct(run, prepared, store, executor, Quiet())
+    run = begin(workplace, prepared)
+    assert conduct(run, prepared, store, executor, Quiet())
     (row,) = [trial for trial in store.trials(run) if trial.cell.contender == "two"]
     assert (row.outcome, row.detail) == (Outcome.UNAVAILABLE, two.reason)
     kept = read_plan(run).contenders["two"]
@@ -247,7 +264,7 @@ def test_a_run_keeps_its_contenders_as_they_were(prepare: Prepare, workplace: Pa
     (folder / "large.bin").write_bytes(b"x" * (256 * 1024 + 1))
     (folder / "fits.bin").write_bytes(b"\xff" * (256 * 1024))
     prepared, store = prepare("pair"), Store(workplace / "s.sqlite")
-    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5)
+    run = begin(workplace, prepared)
     kept = read_plan(run).contenders["one"]
     one = prepared.contenders["one"]
     assert isinstance(one, Ready)
@@ -270,24 +287,18 @@ def test_a_run_keeps_its_contenders_as_they_were(prepare: Prepare, workplace: Pa
 
 @pytest.mark.usefixtures("pair")
 def test_a_run_without_a_seed_gets_one(prepare: Prepare, workplace: Path) -> None:
-    prepared, store = prepare("pair"), Store(workplace / "s.sqlite")
-    seeds = {runner.begin(prepared, store, Catalogue(), FakeExecutor(), None).seed for _ in range(8)}
+    prepared = prepare("pair")
+    seeds = {begin(workplace, prepared, Selection("pair")).seed for _ in range(8)}
     assert len(seeds) == 8
     assert all(0 <= seed < 2**31 for seed in seeds)
     assert max(seeds) > 2**24
 
 
 @pytest.mark.usefixtures("pair")
-def test_a_run_keeps_what_was_published_and_how_it_was_chosen(prepare: Prepare, workplace: Path) -> None:
-    prepared, store = prepare("pair", published="2007-ring-showdown"), Store(workplace / "s.sqlite")
-    chosen: Any = {"name": "pair", "seed": 5}
-    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5, selection=chosen)
-    kept = read_plan(run)
+def test_a_run_keeps_what_was_published(prepare: Prepare, workplace: Path) -> None:
+    prepared = prepare("pair", published="2007-ring-showdown")
+    kept = read_plan(begin(workplace, prepared))
     assert kept.published == Catalogue().published("2007-ring-showdown")
-    assert (kept.suite, kept.selection) == (None, chosen)
-    suite: Any = {"id": "x", **chosen}
-    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5, suite)
-    assert (read_plan(run).suite, read_plan(run).selection) == (suite, None)
 
 
 @pytest.mark.usefixtures("pair")
@@ -296,11 +307,11 @@ def test_a_build_that_failed_keeps_its_receipt_and_the_end_of_its_log(
 ) -> None:
     script = "seq 1 9999; exit 3"
     append(workplace, "two", f'\n[[build]]\ncommand = ["sh", "-c", "{script}"]\n')
-    prepared, store = prepare("pair"), Store(workplace / "s.sqlite")
+    prepared = prepare("pair")
     two = prepared.contenders["two"]
     assert isinstance(two, Unavailable)
     assert two.receipt
-    run = runner.begin(prepared, store, Catalogue(), FakeExecutor(), 5)
+    run = begin(workplace, prepared)
     kept = read_plan(run).contenders["two"]
     assert (kept.version, kept.receipt, kept.executable, kept.content) == (
         *(two.receipt.version, two.receipt.text, two.receipt.executable),
@@ -318,7 +329,7 @@ def interrupted(started: Started) -> tuple[Store, Run]:
     executor = FakeExecutor(interrupt_after=3)
     prepared, store, run = started(executor)
     with pytest.raises(KeyboardInterrupt):
-        runner.conduct(run, prepared, store, executor, Quiet())
+        conduct(run, prepared, store, executor, Quiet())
     return store, store.run(run.id)
 
 
@@ -352,8 +363,7 @@ def test_a_run_is_not_resumed_on_another_machine(started: Started, workplace: Pa
 def test_a_resumed_run_is_prepared_as_a_new_one(started: Started, workplace: Path) -> None:
     _, run = interrupted(started)
     observer = Recording()
-    tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), FakeExecutor(), observer)
-    prepared = runner.resume(run, Catalogue(), *tools)
+    prepared = resume(run, workplace, observer=observer)
     assert observer.prepared == [("prepare", "one"), ("Ready", "one"), ("prepare", "two"), ("Ready", "two")]
     kept = read_plan(run)
     assert (prepared.experiment, prepared.points) == (kept.experiment, kept.points)
@@ -363,8 +373,20 @@ def test_a_resumed_run_is_prepared_as_a_new_one(started: Started, workplace: Pat
 def test_a_manifest_that_breaks_meanwhile_cannot_be_resumed(started: Started, workplace: Path) -> None:
     _, run = interrupted(started)
     manifest_of(workplace, "two").write_text("title = 3\n", encoding="utf-8")
-    with pytest.raises(CatalogueError, match="two/contender.toml"):
+    with pytest.raises(UsageError, match=r"`two` is not available any more, .*two/contender\.toml"):
         resume(run, workplace)
+
+
+def test_a_contender_whose_runtime_is_gone_cannot_be_resumed(started: Started, workplace: Path) -> None:
+    _, run = interrupted(started)
+    manifest = manifest_of(workplace, "two")
+    manifest.write_text(manifest.read_text().replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
+    with pytest.raises(UsageError) as refused:
+        resume(run, workplace)
+    assert str(refused.value) == (
+        f"contender `two` is not available any more, which it was when run {run.id} began: needs nope-x 3.11 "
+        "or newer: not found (install nope-x); get it back, or start a new run"
+    )
 
 
 def test_what_was_unavailable_stays_so(
@@ -385,7 +407,7 @@ def test_what_was_unavailable_stays_so(
     manifest.write_text("title = 3\n")
     two = resume(run, workplace).contenders["two"]
     assert isinstance(two, Unavailable)
-    assert "two/contender.toml" in two.reason
+    assert two.reason == reason
 
 
 # --- trials ---
@@ -400,7 +422,7 @@ def test_a_source_that_changes_during_the_run_ends_the_contender(started: Starte
 
     executor = Changing()
     prepared, store, run = started(executor)
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     trials = store.trials(run)
     changed = [trial for trial in trials if trial.outcome is Outcome.UNAVAILABLE]
     # From the trial after the one in which it was changed.
@@ -429,7 +451,7 @@ def test_a_build_that_changes_during_the_run_is_made_anew(
     one = prepared.contenders["one"]
     assert isinstance(one, Ready)
     source = (one.contender.folder / "fake.py").read_bytes()
-    runner.conduct(run, prepared, store, executor, Quiet())
+    conduct(run, prepared, store, executor, Quiet())
     trials = [trial for trial in store.trials(run) if trial.cell.contender == "one"]
     assert [trial.outcome for trial in trials] == [Outcome.OK] * 3
     anew = [text for trial in trials if trial.report for text in trial.report.interference]
@@ -445,7 +467,7 @@ def test_a_build_that_changes_during_the_run_is_made_anew(
 def test_requests_of_trials(started: Started) -> None:
     executor = FakeExecutor()
     prepared, _, run = started(executor)
-    maker = runner.ContenderTrials(run.seed, prepared, executor)
+    maker = ContenderTrials(run.seed, prepared, executor)
     cell = Cell("one", prepared.points[0])
     request = maker.request(2, 1, cell, first=True)
     assert (request.cpus, request.probe_cpus, request.reference) == ((1,), (0,), True)
@@ -460,7 +482,7 @@ def test_requests_of_trials(started: Started) -> None:
             prepared.experiment, limits=dataclasses.replace(prepared.experiment.limits, wall_s=5.0)
         ),
     )
-    maker = runner.ContenderTrials(run.seed, short, executor)
+    maker = ContenderTrials(run.seed, short, executor)
     assert maker.request(0, 0, cell, first=False).limits.wall_s == 5.0
     trial = maker.trial(2, 1, cell, first=False, tick=lambda: None)
     assert (trial.block, trial.position, trial.cell, trial.cpus, trial.input_bytes) == (
@@ -475,15 +497,11 @@ def test_requests_of_trials(started: Started) -> None:
 
 def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Path) -> None:
     catalogue, executor = context.catalogue(["mine=sleep {port}"]), FakeExecutor()
-    prepared = runner.prepare(
-        dataclasses.replace(catalogue.experiment("fib"), contenders=("mine",), baseline="mine"),
-        catalogue,
-        Toolchain(workplace / "b"),
-        Inputs(workplace / "i"),
-        executor,
-        Quiet(),
-    )
-    maker = runner.ContenderTrials(1, prepared, executor)
+    experiment = dataclasses.replace(catalogue.experiment("fib"), contenders=("mine",), baseline="mine")
+    points = check(experiment, catalogue, executor)
+    tools = (catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet())
+    prepared = build(experiment, points, *tools)
+    maker = ContenderTrials(1, prepared, executor)
     services = [
         maker.request(block, 0, Cell("mine", prepared.points[0]), first=False).service for block in (0, 1)
     ]
@@ -498,7 +516,7 @@ def test_cells_of_unavailable_contenders_are_not_rehearsed(
     append(workplace, "one", "most = { nodes = 3 }\n")
     executor, quiet = FakeExecutor(), Quiet()
     prepared, store, run = started(executor)
-    runner.conduct(run, prepared, store, executor, quiet)
+    conduct(run, prepared, store, executor, quiet)
     assert [cell.contender for cell in quiet.warmed_up] == ["two"]
 
 
@@ -512,5 +530,5 @@ def test_a_probe_that_fails_in_a_rehearsal_does_not_end_the_run(started: Started
 
     executor = Failing()
     prepared, store, run = started(executor)
-    assert runner.conduct(run, prepared, store, executor, Quiet())
+    assert conduct(run, prepared, store, executor, Quiet())
     assert [trial.outcome for trial in store.trials(run)] == [Outcome.OK] * 6
