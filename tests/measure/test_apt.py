@@ -14,6 +14,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cli import setup
 from ringside.measure import apt, host
 from ringside.measure.apt import Package, newer_release, packages_of
+from ringside.measure.toolchain import find_receipt
 from ringside.model.catalogue import Runtime
 from tests.support import ROOT
 
@@ -140,6 +141,27 @@ def test_setup_installs_from_that_release(
     assert "get them with: sudo apt-get install -y other\n" in written
     assert "get them with: sudo apt-get install -y -t bookworm-backports thing\n" in written
     assert len(installed) == 3
+
+
+def test_contenders_of_one_compiler_get_each_its_library(
+    policy: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with g++, and without any library."""
+    policy("")
+    compiler = tmp_path / "apt" / "g++"
+    compiler.write_text(
+        "#!/bin/sh\ncase $1 in -dumpfullversion) echo 12.2.0 && exit;; esac\n"
+        "echo '<stdin>:1:10: fatal error: x.hpp: No such file or directory' >&2\nexit 1\n"
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'apt'}:/usr/bin:/bin")
+    catalogue = Catalogue([ROOT])
+    contenders = [catalogue.contender(name) for name in ("cpp-beast", "cpp-coroutines")]
+    reason = find_receipt(contenders[0].runtime)
+    assert isinstance(reason, str)
+    assert f"{compiler} printed no recognisable version: <stdin>:1:10: fatal error: x.hpp: No such" in reason
+    names = {package.name for package in setup._packages(contenders)}
+    assert names == {"g++", "libboost-dev", "libasio-dev"}
 
 
 def test_each_package_is_asked_for_in_english(policy: Callable[[str], None], tmp_path: Path) -> None:

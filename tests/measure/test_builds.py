@@ -17,6 +17,7 @@ from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Ready, Receipt, Runtime, Unavailable, WorkloadEntry
 from tests.measure.test_toolchain import contender, runtime, script
 from tests.support import probes
+from tests.support.processes import is_over
 
 # --- receipts ---
 
@@ -179,6 +180,31 @@ def test_a_build_command_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pyt
         toolchain.run_build(["sleep", "1000"], tmp_path, "before\n")
     assert str(failed.value) == "cannot be built: `sleep 1000` took over 0 s"
     assert failed.value.log == "before\n$ sleep 1000\n"
+
+
+@pytest.mark.parametrize("rest", ["", "; sleep 1000"])
+def test_a_build_that_leaves_a_daemon_ends_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str
+) -> None:
+    """The daemon has a session of its own, and keeps the command's output open."""
+    monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 2.0 if rest else 1000.0)
+    pid = tmp_path / "pid"
+    start = f"setsid sh -c 'echo $$ >{pid}; exec sleep 1000' & while ! test -s {pid}; do sleep 0.01; done"
+    command = ("sh", "-c", f"{start}; echo built{rest}")
+    try:
+        if rest:
+            with pytest.raises(BuildError, match="took over 2 s") as failed:
+                toolchain.run_build(command, tmp_path)
+            assert failed.value.log.endswith("\nbuilt\n")
+        else:
+            assert toolchain.run_build(command, tmp_path).endswith("\nbuilt\n")
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def test_what_a_build_leaves_in_its_group_ends_with_it(tmp_path: Path) -> None:
+    toolchain.run_build(("sh", "-c", "sleep 1000 & echo $! >pid"), tmp_path)
+    assert is_over(lambda: not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/exe").exists(), 30)
 
 
 def test_a_build_that_hangs_leaves_what_it_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

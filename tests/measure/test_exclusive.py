@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ringside.measure import exclusive
 from ringside.measure.exclusive import VARIABLE, MachineLock, alone
 from ringside.store import Store
-from tests.support.command_line import RINGSIDE
+from tests.support.command_line import RINGSIDE, ringside
 
 HOLDS = """
 import sys, time
@@ -134,22 +135,44 @@ def test_a_failure_inside_gives_the_lock_back(lock: Path) -> None:
     assert MachineLock().take()
 
 
-@pytest.mark.parametrize("is_taken_first", [False, True])
-def test_the_lock_is_the_users_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_taken_first: bool
+def test_the_lock_is_the_users_own_whatever_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A desktop's run and one of cron have other folders for temporary files."""
     monkeypatch.delenv(VARIABLE)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    path = tmp_path / f"ringside-{os.getuid()}.lock"
-    if is_taken_first:
-        assert MachineLock().take()
-    else:
-        with alone(lambda: None):
-            pass
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    monkeypatch.delenv("XDG_RUNTIME_DIR")
-    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(elsewhere))
+    monkeypatch.setattr(exclusive, "_FOLDER", tmp_path)
+    for name in ("XDG_RUNTIME_DIR", "TMPDIR"):
+        monkeypatch.setenv(name, str(tmp_path / "desktop"))
     with alone(lambda: None):
-        assert [file.name for file in elsewhere.iterdir()] == [path.name]
+        (path,) = tmp_path.iterdir()
+        assert path.name == f"ringside-{os.getuid()}.lock"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        for name in ("XDG_RUNTIME_DIR", "TMPDIR"):
+            monkeypatch.delenv(name)
+        assert not MachineLock().take()
+
+
+def test_a_load_beside_a_measurement_says_so_and_runs_wait_for_a_load(lock: Path, http: str) -> None:
+    words = ("load", f"{http}/", "--requests", "2")
+    with alone(lambda: None):
+        beside = ringside(*words)
+    assert "another ringside is measuring on this machine: the figures of both may suffer" in beside.stderr
+    assert ringside(*words).stderr == ""
+    endless = [*RINGSIDE, "load", f"{http}/", "--duration", "1000s", "--rate", "10", "--json"]
+    with subprocess.Popen(endless, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
+        while MachineLock().take():
+            time.sleep(0.05)
+        with alone(lambda: other.send_signal(signal.SIGINT)):
+            assert other.wait(60) == 130
+
+
+def test_a_check_waits_for_a_measurement(lock: Path, workplace: Path, add_fake: Callable[..., None]) -> None:
+    add_fake("good")
+    command = [*RINGSIDE, "check", "good", "--quick"]
+    with alone(lambda: None):
+        check = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert check.stderr
+        assert "waiting for its end" in check.stderr.readline()
+        assert check.poll() is None
+    with check:
+        assert "good took" in check.communicate(timeout=120)[1]

@@ -110,6 +110,17 @@ def test_paths_below_the_home_of_the_user_are_shortened(
     assert again.host == {"python": "~/bin/python", "other": "/usr/bin/python"}
 
 
+@pytest.mark.parametrize("home", ["/", "", "//"])
+def test_a_home_that_is_the_root_folder_changes_nothing(
+    stored: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.setenv("HOME", home)
+    run = stored.begin_run("e", 1, {"note": "https://x.test//y ./z"}, {}, {})
+    path = tmp_path / f"kept{record.SUFFIX}"
+    record.write(stored, [run], path)
+    assert record.read(path).run(run.id).plan == run.plan
+
+
 def test_samples_that_look_like_a_path_stay_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from ringside.errors import UsageError
 from ringside.model.results import Run
 from ringside.store import Store
 from ringside.store.runs import runs_of, single_run
+from tests.support.command_line import ringside
 
 
 @pytest.fixture
@@ -58,3 +61,23 @@ def test_unknown_runs_and_suites(store: Store) -> None:
     begin(store)
     with pytest.raises(UsageError, match="there is no run `x`"):
         runs_of(store, "x")
+
+
+@pytest.mark.parametrize("damage", ["plan = '{'", """host = '{"cpus": "two"}'"""])
+def test_a_run_that_cannot_be_read_keeps_nobody_from_the_others(
+    store: Store, workplace: Path, damage: str
+) -> None:
+    first, bad, last = begin(store, "s"), begin(store), begin(store, "s")
+    with closing(sqlite3.connect(store.where)) as database:
+        database.execute(f"UPDATE run SET {damage} WHERE id = ?", (bad.id,))
+        database.commit()
+    assert runs_of(store, "s") == runs_of(store, "latest") == [first, last]
+    listed = ringside("list", "runs", "--store", store.where).stdout
+    assert [line.split()[0] for line in listed.splitlines() if "cut off" in line] == [
+        first.id,
+        bad.id,
+        last.id,
+    ]
+    # The id that `show` and `run --resume` take for the whole suite.
+    assert [line.split()[-1] for line in listed.splitlines() if "cut off" in line] == ["s", "off", "s"]
+    assert "cannot be read" in ringside("show", bad.id, "--store", store.where, status=2).stderr

@@ -43,6 +43,7 @@ def check(
     """
     from ringside.cli import context
     from ringside.conformance import kit
+    from ringside.measure.exclusive import alone
     from ringside.measure.executor import LocalExecutor
     from ringside.model.catalogue import Unavailable
 
@@ -60,9 +61,10 @@ def check(
             documents.append(_unavailable(ready))
             continue
         workloads = [name for name in each.workloads if name in chosen or not chosen]
-        checked = kit.check(
-            ready, workloads, executor, quick=quick, on_workload=lambda name: _say(f"checking {name}")
-        )
+        with alone(lambda: _say("another ringside is measuring on this machine: waiting for its end")):
+            checked = kit.check(
+                ready, workloads, executor, quick=quick, on_workload=lambda name: _say(f"checking {name}")
+            )
         documents.append(_document(each, checked))
         took = ", ".join(f"{one.workload} {one.seconds:.1f}" for one in checked)
         _say(f"{each.name} took {sum(one.seconds for one in checked):.1f} s ({took})")

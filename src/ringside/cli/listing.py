@@ -64,10 +64,13 @@ def _runs(store: str | None, console: Console) -> int:
             run.experiment,
             run.started_at[:19].replace("T", " "),
             str(storage.state(run.id, run.ended_at)),
+            run.suite,
         )
-        for run in storage.runs()
+        for run in storage.summaries()
     ]
-    terminal.render(_table("runs", ("run", "experiment", "started", "state"), rows), console)
+    columns = ("run", "experiment", "started", "state", "suite")
+    shown = 5 if any(run[4] for run in rows) else 4
+    terminal.render(_table("runs", columns[:shown], [run[:shown] for run in rows]), console)
     return 0
 
 

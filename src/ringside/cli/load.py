@@ -9,7 +9,7 @@ import resource
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ def load(settings: LoadSettings) -> int:
     for each in (parsed[0], other) if other else (parsed[0],):
         if not _is_ready(each, settings.wait_ready_s):
             return EXIT_FAILED
-    with _pattern_refused():
+    with _pattern_refused(), _noted(settings):
         if other is None:
             return _load(settings, list(zip(parsed, weights, strict=True)), plan)
         plans = {"A": plan, "B": _plan(settings, [other], [1], seed)}
@@ -70,6 +70,19 @@ def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[i
         _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
         load_plan.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
     return plan
+
+
+@contextmanager
+def _noted(settings: LoadSettings) -> Iterator[None]:
+    """Have runs wait for a load from this machine. It does not wait itself: several loads at once may be
+    what is wanted."""
+    from ringside.measure.exclusive import alone
+
+    def warn() -> None:
+        streams.say("another ringside is measuring on this machine: the figures of both may suffer")
+
+    with nullcontext() if settings.cluster else alone(warn, waits=False):
+        yield
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def _packages(contenders: Sequence[Contender]) -> list[Package]:
     from ringside.measure.apt import packages_of
 
     # Each runtime is asked for once: apt takes a moment.
-    runtimes = {(each.runtime.name, *each.runtime.executable): each.runtime for each in contenders}
+    runtimes = {repr(each.runtime): each.runtime for each in contenders}
     return sorted({package for runtime in runtimes.values() for package in packages_of(runtime)})
 
 

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from filelock import FileLock
 from packaging.version import Version
@@ -22,6 +22,7 @@ from packaging.version import Version
 from ringside.errors import BuildError
 from ringside.measure import host
 from ringside.model.catalogue import PLACEHOLDER, Contender, Ready, Receipt, Runtime, Unavailable
+from ringside.text import one_line
 
 VERSION_TIMEOUT_S = 60.0
 # Some twenty times what the longest of ours takes on two cores.
@@ -187,17 +188,20 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
         if not runtime.version:
             # A command of the user's has no version that could be asked for: its content is one.
             return _content_receipt(path)
-        text = _output(expand(runtime.version, names)) or ""
-        version = version_of(text)
+        text, is_good = _output(expand(runtime.version, names))
+        # What a failed command prints may have digits too: `<stdin>:1:10: fatal error: …`.
+        version = version_of(text) if is_good else None
         if version is None:
-            reasons.append(f"{path} printed no recognisable version")
+            complaint = f": {one_line(text.splitlines()[0], 200)}" if text and not is_good else ""
+            reasons.append(f"{path} printed no recognisable version{complaint}")
             continue
         if runtime.minimum and not at_least(version, runtime.minimum):
             reasons.append(f"{path} is {version}, below {runtime.minimum}")
             continue
         executable = path
         if runtime.locate:
-            executable = (_output(expand(runtime.locate, names)) or "").strip()
+            located, is_good = _output(expand(runtime.locate, names))
+            executable = located if is_good else ""
             if not os.access(executable, os.X_OK):
                 reasons.append(f"{path} printed no path of an executable for `locate`")
                 continue
@@ -216,36 +220,43 @@ def _content_receipt(path: str) -> Receipt | str:
     return Receipt(path, digest[:12], f"{path} sha256:{digest}")
 
 
-def _output(command: Sequence[str]) -> str | None:
-    """What a command printed, or None when it failed or took too long."""
+def _output(command: Sequence[str]) -> tuple[str, bool]:
+    """What a command printed, and whether it ended well and in time."""
     try:
         output, status = _run_group(command, Path("/"), VERSION_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return output.strip() if status == 0 else None
+        return "", False
+    return output.strip(), status == 0
 
 
 def _run_group(command: Sequence[str], folder: Path, timeout_s: float) -> tuple[str, int]:
-    """What a command printed and its exit status. Its whole process group is ended when it takes too long, or
-    when this is interrupted. Raises OSError, TimeoutExpired."""
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        cwd=folder,
-    )
-    try:
-        output, _ = process.communicate(timeout=timeout_s)
-    except BaseException as error:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            error.output = output
-        raise
-    return output.decode(errors="replace"), process.returncode
+    """What a command printed until it ended, and its exit status. Its process group is ended with it, also
+    when it takes too long, or when this is interrupted. Raises OSError, TimeoutExpired."""
+    # No pipe: a daemon that the command leaves behind would keep it open.
+    with os.fdopen(os.memfd_create("output"), "w+b") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=folder,
+        )
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            error.output = _printed(output)
+            raise
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return _printed(output).decode(errors="replace"), process.returncode
+
+
+def _printed(output: BinaryIO) -> bytes:
+    # Not by seeking: who still writes shares the position.
+    return os.pread(output.fileno(), os.fstat(output.fileno()).st_size, 0)
 
 
 def content_hash(contender: Contender, receipt: Receipt) -> str:

@@ -40,8 +40,9 @@ def write(store: Store, runs: Sequence[Run], path: Path) -> None:
 
 def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
-    # Samples name no paths, but base64 can look like one.
-    return text if name == TIMELINE.name else text.replace(f"{Path.home()}/", "~/")
+    home = str(Path.home())
+    # Samples name no paths, but base64 can look like one. A home of `/` is no prefix that says anything.
+    return text if name == TIMELINE.name or not home.strip("/") else text.replace(f"{home}/", "~/")
 
 
 def read(path: Path) -> Store:

@@ -30,4 +30,5 @@ def single_run(store: Store, name: str) -> Run:
 
 
 def _members(store: Store, suite: str) -> list[Run]:
-    return [run for run in store.runs() if run.suite.get("id") == suite]
+    # One that cannot be read keeps nobody from the others.
+    return [store.run(run.id) for run in store.summaries() if run.suite == suite]
