@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,9 +18,13 @@ from typing import Any, NamedTuple
 import filelock
 import pytest
 
+from ringside.analysis.run import analysis_of
+from ringside.cli import context
 from ringside.cli import main as cli
 from ringside.cli.vs_options import HYPERFINE
 from ringside.measure.exclusive import VARIABLE
+from ringside.render.command import command
+from ringside.store.runs import single_run
 from tests.support.command_line import RINGSIDE, ringside
 
 NO_PROGRAM = "some-program-that-does-not-exist"
@@ -347,6 +353,16 @@ def test_lists_of_levels_are_combined(vs: Vs) -> None:
     assert {f"{a} {b} {{c}}" for a in ("x", "y,z") for b in "12"} <= set(out.splitlines())
 
 
+def test_the_command_for_the_same_again_has_the_same_levels(vs: Vs) -> None:
+    """Levels with commas and backslashes among them."""
+    assert vs("--runs=1", "-L", "a", r"x,y\,z,p\\,q\\\,r", "echo '{a}'").status == 0
+    store = context.open_store(None, create=False, anywhere=True)
+    again = command(analysis_of(store, single_run(store, "latest"), for_plots=False))
+    document = json.loads(vs("--json", "--runs=1", *shlex.split(again)[2:]).out)
+    levels = {each["point"]["a"] for each in document["commands"]}
+    assert levels == {"x", "y,z", "p\\", "q\\,r"}
+
+
 def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:
     words = (
         "--parameter-list",
@@ -421,6 +437,18 @@ def test_commands_alternate_in_blocks(vs: Vs) -> None:
     assert [sorted(log[start : start + 3]) for start in range(3, 15, 3)] == [["a", "b", "c"]] * 4
 
 
+def test_a_server_in_the_background_is_started_and_stopped_by_hooks(vs: Vs) -> None:
+    """It keeps stderr of the hook that started it; nothing waits for its end."""
+    start = "--prepare=sh -c 'sleep 600 & echo $! > server'"
+    stop = "--conclude=sh -c 'kill $(cat server) && rm server'"
+    ended = vs("--runs=2", start, stop, "test -e server", warmup=1)
+    assert (ended.status, ended.err) == (0, "")
+    assert not Path("server").exists()
+    failed = vs("--runs=1", "--prepare=sh -c 'sleep 600 & echo $! > server; echo why >&2; exit 3'", "true")
+    assert "failed with exit status 3: why" in failed.err
+    os.kill(int(Path("server").read_text(encoding="utf-8")), signal.SIGKILL)
+
+
 def test_a_failure_concludes_and_cleans_up(vs: Vs) -> None:
     hooks = [f"--{hook}=sh -c 'echo {hook} >> log'" for hook in ("prepare", "conclude", "cleanup")]
     ended = vs("--runs=4", *hooks, "false")
@@ -435,9 +463,9 @@ def test_a_failure_concludes_and_cleans_up(vs: Vs) -> None:
 def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
     known = vs("--help", "all").out
     assert "-n, --command-name" in known
-    from ringside.cli.vs import vs as command
+    from ringside.cli.vs import vs as vs_command
 
-    ours = {word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts)}
+    ours = {word for parameter in vs_command.params for word in (*parameter.opts, *parameter.secondary_opts)}
     for flag in HYPERFINE:
         for word in (each.partition("[")[0] for each in flag.words):
             if word in ("-h", "--help", "-S", "-i"):

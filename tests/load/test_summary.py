@@ -166,13 +166,13 @@ def test_the_summary_fits(width: int) -> None:
 
 
 def test_bars() -> None:
-    drawn = summary.bars([(MS, 900), (2 * MS, 0), (10 * MS, 1)], 60)
+    drawn = summary.bar_lines([(MS, 900), (2 * MS, 0), (10 * MS, 1)], 60)
     assert len(drawn) == 11
     assert drawn[0].startswith("   1 ms █████")
     assert drawn[0].split()[-2:] == ["900", "99.89%"]
     assert drawn[-1].split() == ["10", "ms", "▏", "1", "0.11%"]
-    assert summary.bars([], 60) == []
-    assert summary.bars([(0, 1)], 60)
+    assert summary.bar_lines([], 60) == []
+    assert summary.bar_lines([(0, 1)], 60)
 
 
 def test_the_plot_is_of_the_histogram_that_matters_most() -> None:

@@ -12,7 +12,7 @@ import pytest
 from ringside.analysis.run import RunAnalysis, analyse
 from ringside.errors import UsageError
 from ringside.load import versus
-from ringside.measure.target_trials import POINT, load_message
+from ringside.load.versus import POINT, load_message
 from ringside.model.design import DEFAULT_MARGIN, Cell
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LoadOutcome, LoadPlan, PoissonRate, engine_message

@@ -13,40 +13,20 @@ from ringside.measure.commands import (
     MAX_COMMANDS,
     Command,
     Hooks,
+    check_parameter,
+    filled_in,
+    listed_levels,
     parse_commands,
     readable,
+    scan_points,
+    scanned_levels,
     split_shell,
     words,
 )
-from ringside.model.design import Point
+from ringside.model.design import Level, Point, is_number
 from ringside.text import one_line
 
 POINT = Point(())
-
-
-@pytest.mark.parametrize(
-    ("texts", "names", "prepares", "word"),
-    [
-        ([], [], [], "1 to 26 commands"),
-        (["true"] * 27, [], [], "1 to 26 commands"),
-        (["true", ""], [], [], "empty"),
-        (["true", "no-such-program-anywhere -x"], [], [], "no program no-such-program-anywhere"),
-        (["true", "no-such | wc"], [], [], "`|` needs a shell: add -S"),
-        (["true", "echo 'x"], [], [], "quot"),
-        (["true", "/etc/passwd"], [], [], "chmod"),
-        (["true", "cat"], ["x", "x"], [], "differ"),
-        (["true", "cat"], ["B"], [], "differ"),
-        (["true", "cat"], [""], [], "a name is empty"),
-        (["true", "cat"], ["a", "b", "c"], [], "3 names"),
-        (["true", "cat", "ls"], [], ["true", "true"], "--prepare"),
-        (["true", "a\0b"], [], [], "NUL"),
-        (["true"], [], ["true; true"], "`;` needs a shell"),
-    ],
-)
-def test_what_cannot_be_compared(texts: list[str], names: list[str], prepares: list[str], word: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(word)) as refused:
-        parse_commands(texts, names, Hooks(prepares=tuple(prepares)))
-    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +200,8 @@ def test_messages(texts: tuple[str, ...], message: str) -> None:
 
 
 def test_messages_about_names_and_options() -> None:
-    assert refusal("true", names=("a", "b")) == "2 names for 1 command: at most one -n for each"
+    assert refusal(*["true"] * 27).startswith("name 1 to 26 commands")
+    assert refusal("true", "true", names=("B",)) == "names must differ: B, B"
     assert refusal("true", "true", names=("x", "x")) == "names must differ: x, x"
     for empty in ("", " "):
         assert refusal("true", "true", names=(empty,)) == "a name is empty: give each -n a word"
@@ -308,3 +289,134 @@ def test_why_an_input_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
         readable(tmp_path / "none")
     assert str(refused.value) == f"--input {tmp_path / 'none'}: No such file or directory"
+
+
+# --- parameters ---
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "step", "levels"),
+    [
+        ("1", "4", None, (1, 2, 3, 4)),
+        ("30", "47", "5", (30, 35, 40, 45)),
+        ("-2", "0", None, (-2, -1, 0)),
+        ("3", "3", None, (3,)),
+        # Decimal arithmetic: no 0.30000000000000004, and the last level is there.
+        ("0.1", "0.5", "0.1", ("0.1", "0.2", "0.3", "0.4", "0.5")),
+        ("0", "1", "0.25", ("0.00", "0.25", "0.50", "0.75", "1.00")),
+        ("0.5", "2", None, ("0.5", "1.5")),
+        ("1", "2", "0.5", ("1.0", "1.5", "2.0")),
+        # An integer that is written otherwise is one.
+        ("1.0", "3", "1e0", (1, 2, 3)),
+        ("1000000000000000", "1000000000000000", None, (10**15,)),
+        ("-1e15", "-1e15", "1", (-(10**15),)),
+        ("1", "1000", None, tuple(range(1, 1001))),
+    ],
+)
+def test_levels_of_a_scan(least: str, most: str, step: str | None, levels: tuple[Level, ...]) -> None:
+    assert scanned_levels(least, most, step) == levels
+    assert all(map(is_number, levels))
+
+
+HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "step", "message"),
+    [
+        ("2", "1", None, f"-P 2 1: from the smaller number up, {HINT}"),
+        ("1", "2", "0", f"-P 1 2: from the smaller number up, {HINT}"),
+        ("1", "1001", None, "-P 1 1001: up to 1,000 levels are possible; make -D larger"),
+        ("x" * 50, "2", None, f"-P: {'x' * 39 + '…'!r} is no number: {HINT}"),
+        ("1", "1000000000000001", None, f"-P: '1000000000000001' is no number: {HINT}"),
+        ("-1000000000000001", "1", None, f"-P: '-1000000000000001' is no number: {HINT}"),
+        ("nan", "2", None, f"-P: 'nan' is no number: {HINT}"),
+        ("1", "2", "-1", f"-P 1 2: from the smaller number up, {HINT}"),
+        ("0", "99.9", "0.0999", "-P 0 99.9: up to 1,000 levels are possible; make -D larger"),
+        ("1", "2", "inf", f"-P: 'inf' is no number: {HINT}"),
+        (
+            f"{'0' * 30}2",
+            f"{'0' * 30}1",
+            None,
+            f"-P {'0' * 19}… {'0' * 19}…: from the smaller number up, {HINT}",
+        ),
+    ],
+)
+def test_why_a_scan_is_not_possible(least: str, most: str, step: str | None, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        scanned_levels(least, most, step)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("gcc,clang", ("gcc", "clang")),
+        ("1,-2,0,10", (1, -2, 0, 10)),
+        # What would be written in another way stays text.
+        ("01,+1,1.50,-0,1_0, 1", ("01", "+1", "1.50", "-0", "1_0", " 1")),
+        ("123456789012345678,1234567890123456789", (123456789012345678, "1234567890123456789")),
+        (r"a\,b,c", ("a,b", "c")),
+        (r"a\b,c\\d", (r"a\b", r"c\d")),
+        ("a\\\\,b\\\\", ("a\\", "b\\")),
+        ("", ("",)),
+        ("a,,b", ("a", "", "b")),
+        (",a,b", ("", "a", "b")),
+    ],
+)
+def test_levels_of_a_list(text: str, levels: tuple[Level, ...]) -> None:
+    assert listed_levels(text) == levels
+
+
+@pytest.mark.parametrize(("text", "shown"), [("a,b,a", "a,b,a"), (f"a,a,{'b' * 100}", f"a,a,{'b' * 55}…")])
+def test_each_value_of_a_list_is_named_once(text: str, shown: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        listed_levels(text)
+    assert str(refused.value) == f"-L {shown}: name each value once"
+
+
+@pytest.mark.parametrize(
+    ("level", "yes"), [(3, True), ("0.25", True), ("-1", True), ("1e3", False), ("own", False)]
+)
+def test_what_has_a_place_on_an_axis(level: Level, yes: bool) -> None:
+    assert is_number(level) is yes
+
+
+def test_every_combination_is_a_point() -> None:
+    points = scan_points({"a": ("x", "y"), "b": (1, 2)})
+    assert [point.as_dict() for point in points] == [
+        {"a": "x", "b": 1},
+        {"a": "x", "b": 2},
+        {"a": "y", "b": 1},
+        {"a": "y", "b": 2},
+    ]
+    assert scan_points({}) == (Point(()),)
+    assert len(scan_points(dict.fromkeys("abc", tuple(range(10))))) == 1000
+    with pytest.raises(UsageError) as refused:
+        scan_points({"a": tuple(range(1001))})
+    assert str(refused.value) == "the parameters have 1,001 combinations: up to 1,000 are possible"
+
+
+def test_placeholders_are_filled_in_once() -> None:
+    point = Point((("foo", "a,{bar}"), ("bar", "baz"), ("n", 3)))
+    assert filled_in("echo {foo} {bar} {n} {other} ${n} {{n}}", point) == "echo a,{bar} baz 3 {other} $3 {3}"
+    assert filled_in("awk '{print $1}' {}", point) == "awk '{print $1}' {}"
+
+
+def test_why_a_name_is_no_parameter() -> None:
+    for name in ("x", "a b", "größe", "x" * 40):
+        check_parameter(name, {"y": (1,)})
+    for name, shown in (
+        ("", ""),
+        ("a{b", "a{b"),
+        ("a\nb", "a b"),
+        ("a}b", "a}b"),
+        ("x" * 41, "x" * 39 + "…"),
+        ("a\x1b", "a·"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            check_parameter(name, {})
+        assert str(refused.value) == f"{shown!r} is no name of a parameter: {HINT}"
+    with pytest.raises(UsageError) as refused:
+        check_parameter("y" * 50, {"y" * 50: (1,)})
+    assert str(refused.value) == f"the parameter {'y' * 39}… is given twice"

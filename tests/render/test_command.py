@@ -88,6 +88,9 @@ def test_of_commands_and_servers_what_was_compared() -> None:
     run = analysis(figures, measurement=COMMAND, contenders=planned)
     run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, factors={"n": (1, 2)}))
     assert shlex.split(command(run)) == ["ringside", "vs", "-L", "n", "1,2", *titles.values()]
+    factors = {"n": ("a,b", "c\\", "d\\,e")}
+    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, factors=factors))
+    assert shlex.split(command(run))[4] == r"a\,b,c\\,d\\\,e"
 
     servers = {"A": "http://127.0.0.1:1/", "B": "http://127.0.0.1:2/"}
     planned = {name: PlannedContender(title=title) for name, title in servers.items()}

@@ -10,11 +10,14 @@ from pathlib import Path
 from rich.console import Console
 
 from ringside.catalogue.loader import Catalogue
-from ringside.errors import UsageError
+from ringside.cli import streams
+from ringside.errors import RingsideError, UsageError
 from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import KnownWorkload
+from ringside.model.results import Run
 from ringside.store import Store, record
+from ringside.text import one_line
 from ringside.workloads import WORKLOADS
 
 FOLDER = Path(".ringside")
@@ -81,6 +84,30 @@ def catalogue(outside: Sequence[str] = ()) -> Catalogue:
     """The catalogue, its manifests checked against the workloads that exist. `outside`: further contenders,
     as `--with` names them."""
     return Catalogue(workloads=known_workloads(), outside=outside)
+
+
+def outside_of(run: Run, named: Sequence[str]) -> list[str]:
+    """The contenders outside the catalogue that a run was made with, except those that are not there any
+    more; `named`: what the command line names in their place. Says on stderr what it uses."""
+    from ringside.catalogue.outside import added_contenders
+    from ringside.store.plans import read_plan
+
+    if named:
+        return list(named)
+    chosen = read_plan(run).chosen
+    kept = chosen.get("outside", []) if chosen else []
+    usable = []
+    for word in kept:
+        try:
+            added_contenders([word], None)
+        except RingsideError:
+            streams.say(f"--with {one_line(word, 200)} of run {run.id} is not there: name it with --with")
+        else:
+            usable.append(word)
+    if usable:
+        words = " ".join(f"--with {one_line(word, 200)}" for word in usable)
+        streams.say(f"{words}, as in run {run.id}")
+    return usable
 
 
 def toolchain() -> Toolchain:

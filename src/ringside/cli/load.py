@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ringside.load.live import Screen
     from ringside.load.result import LoadResult
     from ringside.load.target import Target
-    from ringside.measure.target_trials import LoadDriver
+    from ringside.load.versus import LoadDriver
     from ringside.probe.protocol import EngineMessage, LoadPlan
 
 _BLOCKS = 10

@@ -36,7 +36,6 @@ def repeat(
     Nothing is stored. Prints the plain command too. Exit status 1 unless the trial is ok.
     """
     from ringside.cli import context
-    from ringside.cli.outside import outside_of
     from ringside.cli.progress import LiveProgress
     from ringside.cli.run import parse_settings
     from ringside.measure.exclusive import alone
@@ -59,7 +58,7 @@ def repeat(
             storage.trials(runs[0]),
             contender,
             parse_settings(settings),
-            catalogue=context.catalogue(outside_of(runs[0], outside)),
+            catalogue=context.catalogue(context.outside_of(runs[0], outside)),
             toolchain=context.toolchain(),
             inputs=context.inputs(),
             executor=LocalExecutor(),

@@ -72,7 +72,6 @@ def run(**values: Any) -> int:
     figures.
     """
     from ringside.cli import context
-    from ringside.cli.outside import outside_of
     from ringside.measure.campaign import new_task, resumed_task
     from ringside.store.runs import runs_of
 
@@ -82,7 +81,7 @@ def run(**values: Any) -> int:
         catalogue = context.catalogue(options.outside)
         return _carry_out(options, new_task(_selection(options), catalogue), catalogue, None)
     storage = context.open_store(options.store, create=False)
-    outside = outside_of(runs_of(storage, options.resume)[0], options.outside)
+    outside = context.outside_of(runs_of(storage, options.resume)[0], options.outside)
     catalogue = context.catalogue(outside)
     task = resumed_task(options.resume, storage, catalogue)
     return _carry_out(replace(options, outside=outside), task, catalogue, storage)

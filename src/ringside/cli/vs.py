@@ -63,10 +63,10 @@ def vs(settings: VsSettings) -> int:
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
     from ringside.measure import command_trials
+    from ringside.measure.commands import scan_points
     from ringside.measure.exclusive import alone
     from ringside.measure.executor import LocalExecutor
     from ringside.measure.host import memory_available_bytes
-    from ringside.measure.scans import scan_points
 
     form = _form(settings)
     factors = _factors(settings)
@@ -169,7 +169,7 @@ def _form(settings: VsSettings) -> _Form:
 
 def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
     """The levels of each parameter. Raises UsageError."""
-    from ringside.measure import scans
+    from ringside.measure.commands import check_parameter, listed_levels, scanned_levels
 
     factors: dict[str, tuple[Level, ...]] = {}
     if settings.scan and settings.lists:
@@ -178,11 +178,11 @@ def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
         raise UsageError("-D is the step of -P: add -P VAR MIN MAX")
     if settings.scan:
         name, least, most = settings.scan
-        scans.check_parameter(name, factors)
-        factors[name] = scans.scanned_levels(least, most, settings.step)
+        check_parameter(name, factors)
+        factors[name] = scanned_levels(least, most, settings.step)
     for name, values in settings.lists:
-        scans.check_parameter(name, factors)
-        factors[name] = scans.listed_levels(values)
+        check_parameter(name, factors)
+        factors[name] = listed_levels(values)
     return factors
 
 

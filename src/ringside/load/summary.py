@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ringside import units as numbers
-from ringside.load import bands
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.probe.protocol import (
@@ -21,8 +20,7 @@ from ringside.probe.protocol import (
     PoissonRate,
     Staircase,
 )
-from ringside.render import terminal
-from ringside.render.bars import bar
+from ringside.render import bars, terminal
 from ringside.render.table import TableCell, TableData
 from ringside.text import one_line, sentences
 from ringside.units import MILLISECONDS, TimeUnit, significant
@@ -355,28 +353,27 @@ def plot(result: LoadResult, console: Console) -> None:
         return
     console.print()
     console.print(Text(f"{name.capitalize()}, up to", style="bold"))
-    for line in bars(pairs, console.width):
+    for line in bar_lines(pairs, console.width):
         console.print(Text(line, no_wrap=True, overflow="crop"))
 
 
-def bars(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
+def bar_lines(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
     """Lines of a bar plot of (value in nanoseconds, count) pairs: band, bar, count, share."""
     values = [value for value, count in pairs if count]
     if not values:
         return []
-    edges = bands.edges(min(values), max(values), _BARS)
-    counts = bands.band_counts(pairs, edges)
+    edges = bars.band_edges(min(values), max(values), _BARS)
+    counts = bars.band_counts(pairs, edges)
     highest, total = max(counts), sum(counts)
-    labels = [bands.label(edge) for edge in edges]
+    labels = [bars.band_label(edge) for edge in edges]
     label_width, count_width = max(map(len, labels)), len(f"{highest:,}")
     # Label, space, bar, space, count, space, share of seven characters.
     room = max(1, min(_BAR_WIDTH, width - label_width - count_width - 10))
     lines = []
     for label, count in zip(labels, counts, strict=True):
         share = f"{count / total:.2%}" if count else ""
-        text = (
-            f"{label:>{label_width}} {bar(count / highest, room):<{room}} {count:>{count_width},} {share:>7}"
-        )
+        drawn = bars.bar(count / highest, room)
+        text = f"{label:>{label_width}} {drawn:<{room}} {count:>{count_width},} {share:>7}"
         lines.append(text[:width].rstrip())
     return lines
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +16,10 @@ from typing import Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host, trials
-from ringside.measure.commands import Command, words
+from ringside.measure.commands import Command, filled_in, words
 from ringside.measure.executor import Executor
 from ringside.measure.outputs import Output
 from ringside.measure.places import RunObserver
-from ringside.measure.scans import filled_in
 from ringside.measure.stopping import StoppingRule
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -34,6 +35,8 @@ POINT = Point(())
 _REFERENCE_S = 2.0
 _OUTPUT_BYTES = 1 << 34
 _PROCESSES = 4096
+# Of what a failed hook wrote to stderr; its last line is shown.
+_STDERR_BYTES = 4096
 
 
 class CommandFailedError(RingsideError):
@@ -228,20 +231,24 @@ class CommandTrials:
         filled = filled_in(text, cell.point)
         argv = words(filled, self._commands[cell.contender].shell)
         line = one_line(filled, 80)
-        try:
-            done = subprocess.run(
-                argv,
-                cwd=self._options.folder,
-                env=dict(self._options.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                check=False,
-            )
-        except OSError as error:
-            raise UsageError(f"{option} {line}: {error.strerror}") from error
-        if done.returncode:
-            last = one_line(done.stderr.decode(errors="replace").strip().rpartition("\n")[2], 200)
-            raise HookFailedError(
-                f"{option} {line} failed with exit status {done.returncode}" + (f": {last}" if last else "")
-            )
+        # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
+        with tempfile.TemporaryFile() as errors:
+            try:
+                status = subprocess.run(
+                    argv,
+                    cwd=self._options.folder,
+                    env=dict(self._options.environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    check=False,
+                ).returncode
+            except OSError as error:
+                raise UsageError(f"{option} {line}: {error.strerror}") from error
+            if not status:
+                return
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
+            last = one_line(errors.read().decode(errors="replace").strip().rpartition("\n")[2], 200)
+        raise HookFailedError(
+            f"{option} {line} failed with exit status {status}" + (f": {last}" if last else "")
+        )

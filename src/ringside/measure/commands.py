@@ -1,25 +1,31 @@
-"""The commands of `ringside vs`, parsed and checked."""
+"""The commands of `ringside vs`, parsed and checked; and their parameters: `{VAR}` in them, and the points at
+which they are executed."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import re
 import shlex
 import shutil
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from ringside.errors import UsageError
-from ringside.measure.scans import filled_in
-from ringside.model.design import Point
+from ringside.model.design import Level, Point
 from ringside.text import one_line
-from ringside.units import count
 
 # One letter for each command where they are not named.
 MAX_COMMANDS = len(string.ascii_uppercase)
 DEFAULT_SHELL = ("sh",)
+# More points than that take longer than anybody waits.
+MAX_POINTS = 1000
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
 # Parts of a line that a shell takes as they are, and those in which it expands variables only.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
@@ -155,9 +161,6 @@ def readable(path: Path | None) -> Path | None:
 
 
 def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    if len(names) > len(texts):
-        named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
-        raise UsageError(f"{named}: at most one -n for each")
     own_names = [one_line(name, 60) for name in names]
     all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
     if not all(name.strip() for name in all_names):
@@ -230,3 +233,70 @@ def _split(text: str) -> list[str]:
     except ValueError as error:
         reason = str(error).lower()
         raise UsageError(f"{one_line(text, 80)}: {reason}; quote it as for a shell") from error
+
+
+def scanned_levels(least: str, most: str, step: str | None) -> tuple[Level, ...]:
+    """The numbers of `-P VAR LEAST MOST -D STEP`, the step 1 where there is none; integers where all three
+    are. Raises UsageError."""
+    first, last, width = _number(least), _number(most), _number(step or "1")
+    if width <= 0 or first > last:
+        raise UsageError(
+            f"-P {one_line(least, 20)} {one_line(most, 20)}: from the smaller number up, {_SCAN_HINT}"
+        )
+    if (last - first) / width >= MAX_POINTS:
+        raise UsageError(f"-P {least} {most}: up to {MAX_POINTS:,} levels are possible; make -D larger")
+    numbers = [first + number * width for number in range(math.floor((last - first) / width) + 1)]
+    if all(number == number.to_integral_value() for number in (first, width)):
+        return tuple(int(number) for number in numbers)
+    return tuple(format(number, "f") for number in numbers)
+
+
+def listed_levels(text: str) -> tuple[Level, ...]:
+    """The levels of `-L VAR a,b,c`; a backslash before a comma, or before another
+    backslash, makes it part of a level. Numbers are integers
+    where they are written like one. Raises UsageError where one comes twice."""
+    parts = re.findall(r"(?:^|,)((?:\\[,\\]|[^,])*)", text)
+    texts = [re.sub(r"\\([,\\])", r"\1", part) for part in parts]
+    if len(set(texts)) != len(texts):
+        raise UsageError(f"-L {one_line(text, 60)}: name each value once")
+    return tuple(int(each) if re.fullmatch(r"0|-?[1-9][0-9]{0,17}", each) else each for each in texts)
+
+
+def scan_points(factors: Mapping[str, Sequence[Level]]) -> tuple[Point, ...]:
+    """Every combination of levels; one point without factors where there are none. Raises UsageError where
+    they are too many."""
+    points = math.prod(len(levels) for levels in factors.values())
+    if points > MAX_POINTS:
+        raise UsageError(f"the parameters have {points:,} combinations: up to {MAX_POINTS:,} are possible")
+    return tuple(
+        Point(tuple(zip(factors, levels, strict=True))) for levels in itertools.product(*factors.values())
+    )
+
+
+def check_parameter(name: str, factors: Mapping[str, Sequence[Level]]) -> None:
+    """Raises UsageError where a parameter has no usable name, or one that is there already."""
+    if name in factors:
+        raise UsageError(f"the parameter {one_line(name, 40)} is given twice")
+    if not _PLACEHOLDER.fullmatch("{" + name + "}") or name != one_line(name, 40):
+        raise UsageError(f"{one_line(name, 40)!r} is no name of a parameter: {_SCAN_HINT}")
+
+
+def filled_in(text: str, point: Point) -> str:
+    """The text with the levels of a point in place of `{VAR}`, in one pass, so that a level that looks like a
+    placeholder stays as it is. Other braces stay too."""
+    levels = point.as_dict()
+
+    def level(match: re.Match[str]) -> str:
+        return str(levels[match[1]]) if match[1] in levels else match[0]
+
+    return _PLACEHOLDER.sub(level, text)
+
+
+def _number(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or abs(number) > 10**15:
+        raise UsageError(f"-P: {one_line(text, 40)!r} is no number: {_SCAN_HINT}")
+    return number

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Level
 from ringside.store.plans import KeptSelection
 from ringside.workloads.base import Workload
 from ringside.workloads.target import TARGET
@@ -57,8 +59,13 @@ def _comparison(analysis: RunAnalysis) -> list[str]:
     if analysis.measurement.name == TARGET.name:
         return ["load", texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
     scans = analysis.experiment.factors.items()
-    lists = [word for name, levels in scans for word in ("-L", name, ",".join(map(str, levels)))]
+    lists = [word for name, levels in scans for word in ("-L", name, ",".join(map(_listed, levels)))]
     return ["vs", *lists, *texts]
+
+
+def _listed(level: Level) -> str:
+    """A level as `vs -L` has it in a list, where commas separate."""
+    return re.sub(r"([,\\])", r"\\\1", str(level))
 
 
 def _words(selection: KeptSelection) -> list[str]:

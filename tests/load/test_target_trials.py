@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import ProbeError
+from ringside.load.versus import LOAD, POINT, STEP, TargetTrials, load_message
 from ringside.measure.loop import BlockLoop
 from ringside.measure.places import SilentObserver, ThisMachine
 from ringside.measure.stopping import StoppingRule
-from ringside.measure.target_trials import LOAD, POINT, STEP, TargetTrials, load_message
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Outcome
 from ringside.probe.process import Probe
