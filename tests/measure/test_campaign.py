@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import filelock
 import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.campaign import Campaign, LocalMachine, Task, new_task, resumed_task
+from ringside.measure.exclusive import VARIABLE
 from ringside.measure.inputs import Inputs
 from ringside.measure.suites import Selection
 from ringside.measure.toolchain import Toolchain
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from tests.support.fake_runs import FakeExecutor, Quiet, argument
@@ -58,18 +62,18 @@ class CpuExecutor(FakeExecutor):
 
 
 def campaign(
-    task: Task, catalogue: Catalogue, store: Store, executor: FakeExecutor | None = None
+    task: Task,
+    catalogue: Catalogue,
+    store: Store,
+    executor: FakeExecutor | None = None,
+    observer: Quiet | None = None,
 ) -> Campaign:
-    place = store_folder(store)
-    quiet = Quiet()
+    place = Path(str(store.where)).parent
+    quiet = observer or Quiet()
     machine = LocalMachine(
         catalogue, Toolchain(place / "b"), Inputs(place / "i"), executor or CpuExecutor(), quiet
     )
     return Campaign(task, catalogue, machine, store, quiet)
-
-
-def store_folder(store: Store) -> Path:
-    return Path(str(store.where)).parent
 
 
 # --- tasks ---
@@ -167,6 +171,86 @@ def test_what_is_left_of_a_suite(catalogue: Catalogue, store: Store) -> None:
     finished = resumed_task(task.suite_id, store, catalogue)
     assert finished.is_empty
     assert [run.id for run in finished.runs] == [run.id for run in ended]
+
+
+def test_a_run_of_a_suite_is_completed_by_its_own_id(catalogue: Catalogue, store: Store) -> None:
+    """As the warning of an unfinished run advises: the rest of the suite is left alone."""
+    made = campaign(new_task(Selection("both"), catalogue), catalogue, store, CpuExecutor(interrupt_after=5))
+    with pytest.raises(KeyboardInterrupt):
+        made.carry_out()
+    first, second = made.runs
+    task = resumed_task(second.id, store, catalogue)
+    assert ([run.id for run in task.unfinished], task.experiments) == ([second.id], ())
+    campaign(task, catalogue, store).carry_out()
+    assert [run.id for run in store.runs()] == [first.id, second.id]
+    assert all(run.ended_at for run in store.runs())
+    assert resumed_task(first.id, store, catalogue).is_empty
+
+
+def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
+    catalogue: Catalogue, store: Store, workplace: Path
+) -> None:
+    made = campaign(new_task(Selection("both"), catalogue), catalogue, store, CpuExecutor(interrupt_after=2))
+    with pytest.raises(KeyboardInterrupt):
+        made.carry_out()
+    assert made.task.suite_id
+    second = campaign(resumed_task(made.task.suite_id, store, catalogue), catalogue, store)
+
+    class Other(CpuExecutor):
+        """While the first one measures, the second begins."""
+
+        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+            if not self.requests:
+                with pytest.raises(UsageError, match="is in progress in another process"):
+                    dataclasses.replace(second, store=Store(workplace / "s.sqlite")).carry_out()
+            return super().trial(request, tick)
+
+    task = resumed_task(made.task.suite_id, store, catalogue)
+    campaign(task, catalogue, store, Other()).carry_out()
+    assert [run.experiment for run in store.runs()] == ["first", "second"]
+    # It has nothing left to begin when it is tried again.
+    assert resumed_task(made.task.suite_id, store, catalogue).is_empty
+
+
+class Waiting(Quiet):
+    """Another process has the lock of the machine; `waited` is called when a campaign waits for it."""
+
+    def __init__(self, waited: Callable[[], None]) -> None:
+        super().__init__()
+        self.on_wait = waited  # type: ignore[method-assign]
+
+
+def test_ctrl_c_while_another_process_measures_leaves_no_run(
+    catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+
+    def give_up() -> None:
+        raise KeyboardInterrupt
+
+    made = campaign(new_task(Selection("first"), catalogue), catalogue, store, observer=Waiting(give_up))
+    with filelock.FileLock(tmp_path / "lock"), pytest.raises(KeyboardInterrupt):
+        made.carry_out()
+    assert (made.runs, store.runs()) == ([], [])
+
+
+def test_memory_is_limited_by_what_is_there_once_nobody_else_measures(
+    catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    available = [1_000_000]
+    monkeypatch.setattr("ringside.measure.trials.memory_available_bytes", lambda: available[0])
+    other, executor = filelock.FileLock(tmp_path / "lock"), CpuExecutor()
+
+    def end_other() -> None:
+        assert not executor.requests
+        available[0] = 4_000_000
+        other.release()
+
+    task = new_task(Selection("first"), catalogue)
+    with other:
+        campaign(task, catalogue, store, executor, Waiting(end_other)).carry_out()
+    assert {request.limits.memory_bytes for request in executor.requests} == {3_000_000}
 
 
 def test_a_run_by_itself_is_resumed_by_itself(catalogue: Catalogue, store: Store) -> None:

@@ -383,6 +383,26 @@ def test_a_resumed_run_remembers_the_blocks_that_it_has(benchmark: Make, store: 
     assert {trial.block for trial in store.trials(run)} == set(range(1, 11))
 
 
+def test_a_run_until_narrow_that_is_resumed_ends_as_one_that_was_not_interrupted(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    """Its intervals are narrow after ten blocks, and not after those that it had when it was cut off."""
+
+    def drifting_ns(block: int, cell: Cell) -> int:
+        return 1000 if cell.contender == "a" else 1000 + block + (900 * block if block > 10 else 0)
+
+    rule = StoppingRule(500, until=0.5, min_blocks=3)
+    # All of twelve blocks but a trial of the fourth, which a lost machine left behind.
+    for block in blocks(POINTS, EXPERIMENT.contenders, 12, SEED):
+        for position, cell in enumerate(block.cells):
+            outcome = Outcome.INTERRUPTED if (block.index, position) == (4, 0) else Outcome.OK
+            report = TrialOutcome("ok", wall_ns=drifting_ns(block.index, cell))
+            store.add_trial(run, Trial(block.index, position, cell, outcome, "", report=report))
+    maker = Maker(wall_ns=drifting_ns)
+    assert benchmark(maker, rule=rule).conduct()
+    assert [made[:2] for made in maker.made] == [(4, 0)]
+
+
 # --- runs that end once all is decided ---
 
 

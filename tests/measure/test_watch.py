@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ringside.catalogue.loader import Catalogue
+from ringside.cli import context
 from ringside.errors import BuildError
 from ringside.measure.toolchain import Toolchain, has_build
 from ringside.measure.watch import FileWatch
@@ -246,3 +247,28 @@ def test_a_clock_of_files_that_stands_still_is_not_waited_for_long(
     with watch.trial(one):
         pass
     assert watch.changed_sources(one) is None
+
+
+def test_a_program_of_a_command_that_is_built_anew_during_a_run_is_noticed(workplace: Path) -> None:
+    program = workplace / "server"
+    program.write_text("#!/bin/sh\nexec sleep 100\n")
+    program.chmod(0o755)
+    argument = workplace / "setting.txt"
+    argument.write_text("one")
+    contender = context.catalogue([f"mine={program} setting.txt {{port}}"]).contender("mine")
+    ready = Toolchain(workplace / "builds").prepare(contender)
+    assert isinstance(ready, Ready)
+    watch = FileWatch([ready])
+    # The same content written again is no change.
+    program.write_bytes(program.read_bytes())
+    assert watch.changed_sources(ready) is None
+    for file in (program, argument):
+        before = file.read_bytes()
+        file.write_bytes(before + b"# built anew\n")
+        reason = watch.changed_sources(ready)
+        assert reason
+        assert reason.startswith("its program has changed since the run began: ")
+        assert file.name in reason
+        # What it was again is no change either.
+        file.write_bytes(before)
+        assert watch.changed_sources(ready) is None

@@ -285,6 +285,23 @@ def source_files(contender: Contender) -> dict[str, bytes]:
     return {str(path.relative_to(contender.folder)): path.read_bytes() for path in source_paths(contender)}
 
 
+def watched_paths(ready: Ready) -> list[Path]:
+    """The files that make a contender what it is, but for its build: its sources; of one that is only a
+    command the program, and the files that its words name."""
+    if ready.contender.has_sources:
+        return source_paths(ready.contender)
+    words = next(iter(ready.contender.workloads.values())).command
+    return [Path(ready.receipt.executable), *(Path(word) for word in words if Path(word).is_file())]
+
+
+def is_unchanged(ready: Ready) -> bool:
+    """Whether the content of a contender is still that with which it was made ready. Raises OSError."""
+    runtime = ready.contender.runtime
+    # The receipt of a program without a version is its content.
+    receipt = ready.receipt if runtime.version else find_receipt(runtime)
+    return not isinstance(receipt, str) and content_hash(ready.contender, receipt) == ready.content
+
+
 def source_paths(contender: Contender) -> list[Path]:
     """The files that `source_files` reads, sorted."""
     paths = []

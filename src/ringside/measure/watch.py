@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ringside.errors import BuildError
-from ringside.measure.toolchain import content_hash, discard, has_build, rebuild, source_paths
+from ringside.measure.toolchain import discard, has_build, is_unchanged, rebuild, watched_paths
 from ringside.model.catalogue import Ready
 from ringside.text import one_line
 
@@ -30,7 +30,7 @@ class FileWatch:
 
     def __init__(self, contenders: Iterable[Ready]) -> None:
         self._contenders = {ready.contender.name: ready for ready in contenders}
-        self._sources = {name: _stamps(source_paths(each.contender)) for name, each in self._items()}
+        self._sources = {name: _stamps(watched_paths(each)) for name, each in self._items()}
         self._builds = {name: _stamps_below(each.build) for name, each in self._items()}
         # Of each trial: the contender, begin and end on the clock of files.
         self._trials: list[tuple[str, int, int]] = []
@@ -52,16 +52,17 @@ class FileWatch:
     def changed_sources(self, ready: Ready) -> str | None:
         """Why a contender is not what it was when the run began, or None."""
         name = ready.contender.name
-        stamps = _stamps(source_paths(ready.contender))
+        stamps = _stamps(watched_paths(ready))
         path = _changed(self._sources[name], stamps)
         if path is None:
             return None
         with suppress(OSError):
-            if content_hash(ready.contender, ready.receipt) == ready.content:
+            if is_unchanged(ready):
                 self._sources[name] = stamps
                 return None
         where = one_line(str(path), _MAX_PATH)
-        return f"its sources have changed since the run began: {where}{self._when(path)}"
+        what = "its sources have" if ready.contender.has_sources else "its program has"
+        return f"{what} changed since the run began: {where}{self._when(path)}"
 
     def mend_build(self, ready: Ready) -> str | None:
         """Make a build anew that was changed; how it was changed, or None. Raises BuildError where it
