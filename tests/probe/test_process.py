@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.probe import privacy, process
+from ringside.probe import prctl, process
 from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import (
     EngineMessage,
@@ -89,13 +89,13 @@ def test_the_channels_of_a_probe_cannot_be_opened_through_proc(tmp_path: Path) -
 
 def test_ringside_is_hidden_during_a_trial(tmp_path: Path) -> None:
     """Files of a process that is not dumpable belong to root, and nobody else can trace it."""
-    assert privacy.is_visible()
+    assert prctl.is_visible()
     seen = []
     (tmp_path / "lines").write_text(f"{STARTED}\n{OUTCOME}\n")
     probe = Probe(script(tmp_path, "say lines"))
-    probe.trial(TRIAL, on_message=lambda _: seen.append(privacy.is_visible()))
+    probe.trial(TRIAL, on_message=lambda _: seen.append(prctl.is_visible()))
     assert seen == [False, False]
-    assert privacy.is_visible()
+    assert prctl.is_visible()
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ of one engine's threads are (docs/PROTOCOL.md).
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +24,7 @@ from ringside.cluster.engine import READY_S, Answer, Engine
 from ringside.cluster.parts import EnginePart
 from ringside.cluster.session import Node, NodeLostError, Session
 from ringside.errors import ClusterError, UsageError
-from ringside.probe.process import Probe
+from ringside.probe.process import Probe, interrupts
 from ringside.probe.protocol import (
     VERSION,
     EngineMessage,
@@ -48,7 +46,6 @@ _GRACE_S = 60.0
 # Beyond the limits of the load; as in probe/process.py, and the time in which its error comes here.
 _PROBE_GRACE_S = 330.0 + _GRACE_S
 _PATIENCE_S = 3.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,7 @@ class Engines:
         certificates = _certificates(plan)
         texts = _texts(plan, count)
         plans = {Seat(node): text for node, text in zip(self.nodes, texts, strict=True)}
-        with self._ending_at_errors(), self._interrupts():
+        with self._ending_at_errors(), interrupts(self._interrupt):
             self._prepare(plans, certificates)
             self._start(list(plans))
             answers = self._results(list(plans), _limit_s([plan]))
@@ -159,7 +156,7 @@ class Engines:
     def facts(self) -> dict[Node, Mapping[str, Any]]:
         """The facts of the nodes' machines. Raises ClusterError."""
         seats = [Seat(node) for node in self.nodes]
-        with self._ending_at_errors(), self._interrupts():
+        with self._ending_at_errors(), interrupts(self._interrupt):
             facts = self._call(lambda seat: self._actors[seat].facts.remote(), _GRACE_S, seats)
         return {seat.node: each for seat, each in facts.items()}
 
@@ -167,7 +164,7 @@ class Engines:
         """Start engines."""
         for seat in seats:
             self._actors[seat] = self._session.actor(Engine, seat.node, holds=seat.number == 0).remote()
-        with self._ending_at_errors(), self._interrupts():
+        with self._ending_at_errors(), interrupts(self._interrupt):
             self._call(lambda seat: self._actors[seat].__ray_ready__.remote(), self._place_s, seats, say)
 
     def _prepare(self, texts: Mapping[Seat, bytes], certificates: bytes | None) -> None:
@@ -283,20 +280,6 @@ class Engines:
         except BaseException:
             self.close()
             raise
-
-    @contextmanager
-    def _interrupts(self) -> Iterator[None]:
-        """Signals end the load, not ringside: the engines still report."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self._interrupt) for number in heeded}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         self.interrupted = True

@@ -5,33 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
-from ringside.probe.prctl import prctl
-
-_PR_SET_CHILD_SUBREAPER = 36
 # A process that the kernel does not let die is left to the kernel.
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.01
 
 Child = tuple[int, str]  # The pid and its start time: pids are used again.
-
-
-@contextmanager
-def adopted() -> Iterator[None]:
-    """Make this process the parent of orphans of its descendants meanwhile. Not for longer: nobody would reap
-    those of other programs. Without effect where the C library has no prctl."""
-    _set_subreaper(1)
-    try:
-        yield
-    finally:
-        _set_subreaper(0)
-
-
-def _set_subreaper(flag: int) -> None:
-    with suppress(OSError, AttributeError):
-        prctl()(_PR_SET_CHILD_SUBREAPER, flag, 0, 0, 0)
 
 
 def children() -> set[Child]:
@@ -51,10 +31,10 @@ def is_stopped(pid: int) -> bool:
     return False
 
 
-def end(others: set[Child]) -> None:
-    """Kill and reap all children of this process but `others`, and those that they leave in turn."""
+def end_all_but(spared: set[Child]) -> None:
+    """Kill and reap all children of this process but these, and those that they leave in turn."""
     deadline = time.monotonic() + _PATIENCE_S
-    while (left := children() - others) and time.monotonic() < deadline:
+    while (left := children() - spared) and time.monotonic() < deadline:
         for pid, _ in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)

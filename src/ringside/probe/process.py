@@ -31,7 +31,8 @@ from typing import TypeVar
 import msgspec
 
 from ringside.errors import ProbeError
-from ringside.probe import orphans, privacy
+from ringside.probe import orphans
+from ringside.probe.prctl import adopted, hidden
 from ringside.probe.protocol import (
     VERSION,
     EngineMessage,
@@ -71,6 +72,22 @@ _CLOSE_GRACE_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The most of a bad message that is shown.
 _SHOWN = 200
+
+
+@contextmanager
+def interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have signals that end programs call this meanwhile: no exception may lose a line that is half read. In
+    other threads than the main one, and for signals that are ignored, nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 class Probe:
@@ -123,7 +140,7 @@ class Probe:
             number=request.number,
         )
         # A command may write to files of this process: `vs --output inherit`.
-        with nullcontext() if request.plain else privacy.hidden():
+        with nullcontext() if request.plain else hidden():
             try:
                 return carry_out()
             except _DiedIdleError:
@@ -184,7 +201,7 @@ class Probe:
         """`keep`: the process may carry out another trial. `number`: that of its request."""
         messages: list[Message] = []
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
-        with self._interrupts(), orphans.adopted():
+        with interrupts(self._interrupt), adopted():
             others = orphans.children()
             process = self._process = self._idle.pop() if keep and self._idle else _start(self.path)
             try:
@@ -209,7 +226,7 @@ class Probe:
                     _end(process, messages)
             except BaseException as error:
                 _stop(process, messages, self._cgroup)
-                orphans.end(others)
+                orphans.end_all_but(others)
                 # Another one that takes its place does so itself.
                 if keep and not isinstance(error, _DiedIdleError):
                     _sweep(self.path, self._places)
@@ -219,20 +236,6 @@ class Probe:
             finally:
                 self._process = None
         return messages
-
-    @contextmanager
-    def _interrupts(self) -> Iterator[None]:
-        """Signals end the request: no exception may lose a line that is half read."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self._interrupt) for number in heeded}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self._process and self.interrupted:

@@ -23,13 +23,10 @@ from ringside.render.html import facts
 from ringside.render.html.history import drawing
 from ringside.render.plots import run_diff as run_diff_plot
 from ringside.render.tables import run_diff
-from ringside.serve import compose, content, pages, runs
+from ringside.serve import compose, pages, views
 from ringside.serve.guard import Guard
-from ringside.serve.histories import Histories
 from ringside.serve.live import MAX_WATCHERS, Hub
-from ringside.serve.reports import Reports
-from ringside.serve.source import Source
-from ringside.serve.worker import Worker
+from ringside.serve.source import Source, Worker
 from ringside.store import Store
 from ringside.store.runs import runs_of, single_run
 from ringside.text import minute
@@ -46,8 +43,8 @@ class Pages:
         self.source = source
         self.catalogue = catalogue
         self.worker = Worker()
-        self.reports = Reports()
-        self.histories = Histories()
+        self.reports = views.Reports()
+        self.histories = views.Histories()
         self.hub = Hub(source, self.worker, self._content)
 
     def _content(self, run_id: str) -> dict[str, Any]:
@@ -55,8 +52,8 @@ class Pages:
             run = store.run(run_id)
             if not store.progress(run_id)[0]:
                 title = str((run.plan.get("experiment") or {}).get("title") or run.experiment)
-                return content.empty(title, "No trial of this run has ended yet.")
-            return content.content(analysis_of(store, run))
+                return pages.empty(title, "No trial of this run has ended yet.")
+            return pages.content(analysis_of(store, run))
 
     async def with_store(self, make: Callable[[Store], Response]) -> Response:
         """An answer that needs the store, or a page that says why there is none."""
@@ -71,9 +68,9 @@ class Pages:
         return await self.worker.run(answer)
 
     async def home(self, request: Request) -> Response:
-        chosen = runs.Filter.of(request.query_params)
+        chosen = views.Filter.of(request.query_params)
         return await self.with_store(
-            lambda store: _html("runs.html.j2", list=runs.run_list(store, chosen), states=list(RunState))
+            lambda store: _html("runs.html.j2", list=views.run_list(store, chosen), states=list(RunState))
         )
 
     async def run(self, request: Request) -> Response:
@@ -100,8 +97,8 @@ class Pages:
             if isinstance(error, NoStoreError):
                 return trouble(error)
             runs_of(store, name)
-            chosen = runs.Filter(suite=name)
-            return _html("runs.html.j2", list=runs.run_list(store, chosen), states=list(RunState))
+            chosen = views.Filter(suite=name)
+            return _html("runs.html.j2", list=views.run_list(store, chosen), states=list(RunState))
 
         return await self.with_store(answer)
 

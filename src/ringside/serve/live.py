@@ -12,8 +12,7 @@ from typing import Any
 
 from ringside.errors import RingsideError
 from ringside.model.results import RunState
-from ringside.serve.source import Signature, Source
-from ringside.serve.worker import Worker
+from ringside.serve.source import Signature, Source, Worker
 from ringside.text import one_line
 
 # The store's files are looked at so often, which costs microseconds; to count the trials, milliseconds.

@@ -1,5 +1,6 @@
-"""The pages' templates, and what all of them have in common. All text is escaped, and its control and
-direction characters are made visible, as in the report."""
+"""The pages' templates, and what the page of a run in progress shows: parts as HTML, each replaced when it
+changes, and plots. All text is escaped, and its control and direction characters are made visible, as in the
+report."""
 
 from __future__ import annotations
 
@@ -11,10 +12,17 @@ from urllib.parse import quote
 
 import jinja2
 
-from ringside.render.html import style
+from ringside import units
+from ringside.analysis.run import RunAnalysis
+from ringside.model.results import Outcome
+from ringside.render import diagnostics, heading, sentences
+from ringside.render.answers import answers
+from ringside.render.html import facts, style
 from ringside.render.html.scripts import vega
 from ringside.render.html.templates import environment
-from ringside.render.plots.charts import missing
+from ringside.render.plots.charts import charts, config, missing
+from ringside.render.plots.spec import colour
+from ringside.render.tables import tables
 
 _FOLDER = Path(__file__).parent
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -55,3 +63,82 @@ def asset(name: str) -> str:
 
 def _read(name: str) -> str:
     return (_FOLDER / "static" / name).read_text(encoding="utf-8")
+
+
+# Sentences at more points than this stand behind the summary of all.
+_OPEN_POINTS = 4
+_LATEST = 8
+
+
+def content(analysis: RunAnalysis) -> dict[str, Any]:
+    """`parts`: HTML by the id of the element that it belongs into; `plots`: Vega-Lite specifications by the
+    id of theirs, with the configuration that they share."""
+    plots: dict[str, Any] = {}
+    drawn = []
+    for chart in charts(analysis) if missing() is None else ():
+        panels = []
+        for panel in chart.panels:
+            key = f"plot-{len(plots) + 1}"
+            panels.append({"key": key, "panel": panel})
+            plots[key] = panel.spec
+        drawn.append({"title": chart.title, "caption": chart.caption, "panels": panels})
+    is_over = analysis.run.ended_at is not None
+    headline = analysis.headline
+    return {
+        "parts": {
+            "facts": page(
+                "part_facts.html.j2",
+                analysis=analysis,
+                heading=heading.heading(analysis),
+                machine=facts.machine(analysis.run.host),
+                latest=_latest(analysis),
+                count=units.count(analysis.trial_count, "trial"),
+            ),
+            "verdicts": page(
+                "part_verdicts.html.j2",
+                is_over=is_over,
+                noun=headline.noun,
+                answers=answers(analysis),
+                overall=sentences.overall(analysis, headline),
+                points=[
+                    (analysis.label(point), sentences.at_point(analysis, headline, point))
+                    for point in analysis.points
+                ],
+                is_open=len(analysis.points) <= _OPEN_POINTS,
+                diagnostics=diagnostics.for_pages(analysis.diagnostics),
+            ),
+            "plots": page(
+                "part_plots.html.j2",
+                charts=drawn,
+                absent=missing(),
+                colours={name: colour(analysis, name) for name in analysis.names},
+            ),
+            "tables": page("part_tables.html.j2", tables=tables(analysis), is_over=is_over),
+        },
+        "config": config(),
+        "plots": plots,
+    }
+
+
+def empty(title: str, text: str) -> dict[str, Any]:
+    """The content of a run that has nothing to show yet."""
+    return {
+        "parts": {"facts": page("part_nothing.html.j2", title=title, text=text)},
+        "config": {},
+        "plots": {},
+    }
+
+
+def _latest(analysis: RunAnalysis) -> list[dict[str, str]]:
+    """The last trials, the latest first."""
+    return [
+        {
+            "contender": trial.cell.contender,
+            "label": analysis.label(trial.cell.point),
+            "block": f"block {trial.block}",
+            "outcome": str(trial.outcome),
+            "kind": "quiet" if trial.outcome is Outcome.OK else "failed",
+            "detail": trial.detail,
+        }
+        for trial in reversed(analysis.trials[-_LATEST:])
+    ]

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.serve.source import Source
-from ringside.serve.worker import lower_priority
+from ringside.serve.source import Source, lower_priority
 
 _BACKLOG = 128
 _STOP_S = 3

@@ -63,25 +63,28 @@ from ringside.probe.protocol.messages import (
     trial_message,
     trial_messages,
 )
-from ringside.probe.protocol.notices import Begun, LoadsBegun, LoadsFailed, Notice, PartEnded, PartRecord
 from ringside.probe.protocol.trials import (
+    Begun,
+    BimodalDelay,
+    ConstantDelay,
+    Delay,
     Evidence,
     ExpectedLines,
     InputUse,
     Limits,
+    LoadsBegun,
+    LoadsFailed,
+    LognormalDelay,
     NamedLoad,
+    Notice,
+    PartEnded,
+    PartRecord,
     Service,
     Step,
-    TimedMark,
-    TrialRequest,
-)
-from ringside.probe.protocol.upstreams import (
-    BimodalDelay,
-    ConstantDelay,
-    Delay,
-    LognormalDelay,
     Stub,
     TailedDelay,
+    TimedMark,
+    TrialRequest,
     Upstream,
 )
 

@@ -1,4 +1,5 @@
-"""Requests: a trial of a program."""
+"""Requests: a trial, the upstreams that the probe plays in it, and the notices that it gets while engines on
+other machines carry out its loads."""
 
 from __future__ import annotations
 
@@ -6,7 +7,58 @@ import msgspec
 
 from ringside.probe.protocol.base import VERSION, Request, encoded
 from ringside.probe.protocol.loads import LoadPlan
-from ringside.probe.protocol.upstreams import Stub
+from ringside.probe.protocol.messages import EngineRecord
+
+
+class ConstantDelay(Request, frozen=True, tag_field="kind", tag="constant"):
+    """Always the same."""
+
+    s: float
+
+
+class LognormalDelay(Request, frozen=True, tag_field="kind", tag="lognormal"):
+    """The logarithm is normal with standard deviation `sigma`."""
+
+    median_s: float
+    sigma: float
+
+
+class BimodalDelay(Request, frozen=True, tag_field="kind", tag="bimodal"):
+    """`slow_s` with a probability of `slow_share`, else `fast_s`."""
+
+    fast_s: float
+    slow_s: float
+    slow_share: float
+
+
+class TailedDelay(Request, frozen=True, tag_field="kind", tag="tailed"):
+    """Lognormal, but `tail_s` with a probability of `tail_share`."""
+
+    median_s: float
+    sigma: float
+    tail_s: float
+    tail_share: float
+
+
+Delay = ConstantDelay | LognormalDelay | BimodalDelay | TailedDelay
+
+
+class Upstream(Request, frozen=True):
+    """One upstream: how long it takes, what it answers, and how often it breaks off or hangs."""
+
+    delay: Delay
+    status: int = 200
+    body: str = ""
+    reset_share: float = 0.0
+    hang_share: float = 0.0
+
+
+class Stub(Request, frozen=True):
+    """The upstreams of a gateway."""
+
+    upstreams: tuple[Upstream, ...]
+    seed: int = 0
+    cpus: tuple[int, ...] = ()
 
 
 class Limits(Request, frozen=True):
@@ -111,3 +163,44 @@ class TrialRequest(Request, frozen=True):
     def encode(self) -> bytes:
         """The request as one line of JSON, without its newline."""
         return encoded(self, self.version)
+
+
+class Begun(Request, frozen=True):
+    """How many engines share each load of the step, and how far apart they started at most."""
+
+    engines: tuple[int, ...]
+    within_ns: int
+
+
+class PartRecord(Request, frozen=True):
+    """What one engine counted of a load, by its number in the step. `io`: its back-end."""
+
+    load: int
+    io: str
+    record: EngineRecord
+
+
+class Notice(Request, frozen=True):
+    """A line of them."""
+
+    def encode(self) -> bytes:
+        """The notice as one line of JSON, without its newline."""
+        return msgspec.json.encode(self)
+
+
+class LoadsBegun(Notice, frozen=True):
+    """The engines have been started."""
+
+    begun: Begun
+
+
+class PartEnded(Notice, frozen=True):
+    """An engine has ended its part of a load."""
+
+    record: PartRecord
+
+
+class LoadsFailed(Notice, frozen=True):
+    """The loads of the step do not take place: why, in one line."""
+
+    failed: str
