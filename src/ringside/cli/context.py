@@ -12,6 +12,7 @@ from rich.console import Console
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import streams
 from ringside.errors import RingsideError, UsageError
+from ringside.files import state_folder
 from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import KnownWorkload
@@ -53,16 +54,10 @@ def locate_store(where: str | None, *, create: bool = False, anywhere: bool = Fa
     """The path or the URL of the store that `open_store` opens, whether it exists or not."""
     if where := where or os.environ.get("RINGSIDE_STORE"):
         return where
-    here, users = FOLDER / _STORE, _state_folder() / _STORE
+    here, users = FOLDER / _STORE, state_folder() / _STORE
     if FOLDER.is_dir() or (create and not anywhere) or not (create or users.exists()):
         return str(here)
     return str(users)
-
-
-def _state_folder() -> Path:
-    """Where programs of this user keep what is to last (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_STATE_HOME")
-    return Path(base if base else Path.home() / ".local" / "state") / "ringside"
 
 
 def known_workloads() -> dict[str, KnownWorkload]:

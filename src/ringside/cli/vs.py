@@ -228,11 +228,11 @@ def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...
 
 def _execution(settings: VsSettings) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
-    from ringside.measure import surroundings
+    from ringside.measure import host
     from ringside.measure.command_trials import ExecutionOptions
     from ringside.measure.commands import readable
 
-    environment, left_out = surroundings.environment()
+    environment, left_out = host.environment()
     environment.pop("RINGSIDE_PADDING", None)
     for name in left_out:
         streams.say(f"the variable {one_line(name, 60)} is not UTF-8: the commands do not get it")

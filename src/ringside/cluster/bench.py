@@ -16,6 +16,7 @@ from ringside.cluster.engines import Engines
 from ringside.cluster.groups import GroupSession, Site
 from ringside.cluster.parcel import sent, sent_probe
 from ringside.cluster.two_sided import TwoSidedExecutor
+from ringside.files import cache_folder
 from ringside.measure import host, plan, sandbox
 from ringside.measure.exclusive import MachineLock
 from ringside.measure.executor import LocalExecutor
@@ -44,7 +45,7 @@ class Bench:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._folder = _cache_folder()
+        self._folder = cache_folder()
         self._lock = MachineLock()
         self._prepared: dict[str, Prepared] = {}
         self._maker: ContenderTrials | None = None
@@ -139,12 +140,6 @@ def _say_nothing(text: str) -> None:
 def _here(contender: Contender) -> Contender:
     folder = sent(contender.folder)
     return replace(contender, folder=folder if folder.is_dir() else Path.home())
-
-
-def _cache_folder() -> Path:
-    """Where this node keeps builds and inputs (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base if base else Path.home() / ".cache") / "ringside"
 
 
 def _keep_off_contender_cpus(executor: LocalExecutor) -> None:

@@ -179,3 +179,18 @@ def _git(folder: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, str], list[str]]:
+    """The environment that measured programs get: the variables whose names and values are text, as requests
+    to the probe are UTF-8; and the names of the others."""
+    texts = {name: value for name, value in variables.items() if _is_text(name + value)}
+    return texts, [name for name in variables if name not in texts]
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from ringside.errors import UsageError
+from ringside.files import whole_file
 from ringside.model.design import Input, InputFile
 
 # Changes with the meaning of the record that is kept beside an input.
@@ -49,43 +48,40 @@ class Inputs:
 
     def _make(self, file: InputFile, on_make: Callable[[str, int], None]) -> Input:
         path = (self.folder / file.name).resolve()
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(path.parent).free
             if free < file.most_bytes:
                 raise UsageError(_no_room(file, path.parent, free))
             on_make(file.name, file.most_bytes)
-            return _write(file, partial, path)
+            return _write(file, path)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 raise UsageError(_no_room(file, path.parent, 0)) from error
             raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-        finally:
-            with contextlib.suppress(OSError):
-                for left in (partial, _record(partial), _answers(partial)):
-                    left.unlink(missing_ok=True)
 
 
-def _write(file: InputFile, partial: Path, path: Path) -> Input:
+def _write(file: InputFile, path: Path) -> Input:
     text_hash, answer_hash = hashlib.sha256(), hashlib.sha256()
-    with partial.open("wb") as text_file, _answers(partial).open("wb") as answer_file:
-        for text, answers in file.pieces():
-            text_file.write(text)
-            text_hash.update(text)
-            answer_file.write(answers)
-            answer_hash.update(answers)
-        size = text_file.tell()
-    record = {
-        "format": _FORMAT,
-        "sha256": text_hash.hexdigest(),
-        "answer_sha256": answer_hash.hexdigest(),
-    }
-    _record(partial).write_text(json.dumps(record) + "\n", encoding="utf-8")
-    # The text comes last: without it the files beside it count for nothing.
-    _record(partial).replace(_record(path))
-    _answers(partial).replace(_answers(path))
-    partial.replace(path)
+    with (
+        # The text comes last: without it the files beside it count for nothing.
+        whole_file(path) as text_path,
+        whole_file(_answers(path)) as answer_path,
+        whole_file(_record(path)) as record_path,
+    ):
+        with text_path.open("wb") as text_file, answer_path.open("wb") as answer_file:
+            for text, answers in file.pieces():
+                text_file.write(text)
+                text_hash.update(text)
+                answer_file.write(answers)
+                answer_hash.update(answers)
+            size = text_file.tell()
+        record = {
+            "format": _FORMAT,
+            "sha256": text_hash.hexdigest(),
+            "answer_sha256": answer_hash.hexdigest(),
+        }
+        record_path.write_text(json.dumps(record) + "\n", encoding="utf-8")
     return Input(path, size, answer_hash.hexdigest(), _answers(path))
 
 

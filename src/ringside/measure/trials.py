@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ringside.errors import BuildError, ProbeError
-from ringside.measure import surroundings
+from ringside.measure import host
 from ringside.measure.executor import Executor
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.places import RunObserver
@@ -205,7 +205,7 @@ class ContenderTrials:
         self._listen_at = listen_at
         self._prepared = prepared
         self._executor = executor
-        self._environment, _ = surroundings.environment()
+        self._environment, _ = host.environment()
         self._memory_available_bytes = memory_available_bytes()
         ready = (each for each in prepared.contenders.values() if isinstance(each, Ready))
         self._watch = FileWatch(ready)

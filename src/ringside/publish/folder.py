@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ringside.errors import ReportError
+from ringside.files import PARTIAL, whole_file
 from ringside.text import one_line
 
 MANIFEST = "ringside.json"
@@ -108,7 +109,7 @@ class Folder:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(names):
                 relative = (Path(parent) / name).relative_to(self.path).as_posix()
-                is_known = relative == MANIFEST or relative in self.files or name.endswith(_PARTIAL)
+                is_known = relative == MANIFEST or relative in self.files or name.endswith(PARTIAL)
                 if not is_known and not name.startswith(".") and relative not in _OTHERS:
                     raise ReportError(
                         f"{self.path} holds {one_line(relative, 200)}, which is not Ringside's: name an "
@@ -125,14 +126,10 @@ class Folder:
         _write_whole(self.path / MANIFEST, (json.dumps(values, indent=1) + "\n").encode())
 
 
-_PARTIAL = ".ringside-partial"
-
-
 def _write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + _PARTIAL)
-    partial.write_bytes(data)
-    partial.replace(path)
+    with whole_file(path) as partial:
+        partial.write_bytes(data)
 
 
 def _hash(data: bytes) -> str:

@@ -3,10 +3,10 @@ them, so that no other file is overwritten."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ringside.errors import ReportError
+from ringside.files import whole_file
 
 # In each page, the second in pages of earlier versions; and in each badge.
 PAGE_MARKS = (b'<meta name="generator" content="ringside ', b"<footer>Made by ringside ")
@@ -30,12 +30,10 @@ def refuse_others(path: Path, marks: tuple[bytes, ...], option: str) -> None:
 
 def write_whole(path: Path, text: str, option: str) -> None:
     """Write a file, or leave what was there."""
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        with whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise ReportError(
             f"{path} cannot be written: {error.strerror}; choose another with {option}"
         ) from error

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ringside.errors import StoreError
+from ringside.files import whole_file
 from ringside.model.results import Run
 from ringside.store.database import Store
 from ringside.store.tables import TIMELINE
@@ -27,14 +27,11 @@ def write(store: Store, runs: Sequence[Run], path: Path) -> None:
     user's home begin with `~`: a record is meant to be published. Raises StoreError."""
     tables = ",".join(f'"{name}":{_table_text(name, rows)}' for name, rows in store.rows_of(runs).items())
     text = f'{{"record":{FORMAT},"tables":{{{tables}}}}}'
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
     try:
         # Preset 6 is xz's own default; a higher one needs much more memory for a few per cent.
-        with lzma.open(partial, "wt", encoding="utf-8", preset=6) as file:
+        with whole_file(path) as partial, lzma.open(partial, "wt", encoding="utf-8", preset=6) as file:
             file.write(text)
-        partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise StoreError(f"{path} cannot be written: {error.strerror}; choose another with -o") from error
 
 

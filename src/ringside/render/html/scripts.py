@@ -9,14 +9,13 @@ import hashlib
 import importlib
 import importlib.metadata
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+
+from ringside.files import cache_folder, whole_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ def vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, from vl-convert. To bundle them takes it seconds, so
     the result is kept in the user's cache, by vl-convert's version."""
     version = importlib.metadata.version("vl-convert-python")
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    cached = Path(base) / "ringside" / f"vega-{version}.js"
+    cached = cache_folder() / f"vega-{version}.js"
     with contextlib.suppress(OSError):
         return cached.read_text(encoding="utf-8")
     # By name, as its stub demands an argument that it does without.
@@ -70,7 +68,6 @@ def vega() -> str:
     # A page can be made without a cache, so its errors do not count.
     with contextlib.suppress(OSError):
         cached.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=cached.parent, encoding="utf-8", delete=False) as partial:
-            partial.write(text)
-        Path(partial.name).replace(cached)
+        with whole_file(cached) as partial:
+            partial.write_text(text, encoding="utf-8")
     return text

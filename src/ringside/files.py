@@ -1,0 +1,39 @@
+"""Files that are written as a whole or not at all, and this user's folders (XDG Base Directory
+Specification)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# The end of the names of files that are not whole yet.
+PARTIAL = ".ringside-partial"
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path beside that one to write to. What is there at the end takes its place; where something fails,
+    what was there stays. Raises OSError."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def cache_folder() -> Path:
+    """For what can be made again."""
+    return _folder("XDG_CACHE_HOME", ".cache")
+
+
+def state_folder() -> Path:
+    """For what is to last."""
+    return _folder("XDG_STATE_HOME", ".local/state")
+
+
+def _folder(variable: str, default: str) -> Path:
+    return Path(os.environ.get(variable) or os.path.expanduser(f"~/{default}")) / "ringside"
