@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ringside.cli import main as cli
 from ringside.conformance.upstreams import Answer, Upstream
 from tests.support import postgresql as postgresql_server
+from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake
 from tests.support.schedule import rank, scheduler
 from tests.support.started import LOAD_SERVER, ports_of
@@ -143,25 +142,13 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def complaint(
-    workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
-    """Returns the one line that a wrong use gets. In this process: there are many, and starts are slow."""
+def complaint(workplace: Path) -> Callable[..., str]:
+    """Returns the one line that a wrong use gets."""
 
     def complain(*words: str, **environment: str) -> str:
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", ["ringside", *words])
-        previous = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-        finally:
-            signal.signal(signal.SIGTERM, previous)
-        captured = capsys.readouterr()
-        assert ended.value.code == 2, captured
-        assert not captured.out
-        (line,) = captured.err.strip().splitlines()
+        ended = in_process(*words, status=2, **environment)
+        assert not ended.out
+        (line,) = ended.err.strip().splitlines()
         assert line.startswith("ringside: ")
         return line
 

@@ -10,54 +10,33 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import filelock
 import pytest
 
 from ringside.analysis.run import analysis_of
 from ringside.cli import context
-from ringside.cli import main as cli
 from ringside.cli.vs_options import HYPERFINE
 from ringside.measure.exclusive import VARIABLE
 from ringside.render.command import command
 from ringside.store.runs import single_run
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, Ended, in_process, ringside
 
 NO_PROGRAM = "some-program-that-does-not-exist"
-
-
-class Ended(NamedTuple):
-    """How a command line ended, and what it printed."""
-
-    status: int
-    out: str
-    err: str
 
 
 Vs = Callable[..., Ended]
 
 
 @pytest.fixture
-def vs(workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Vs:
-    """`ringside vs` with these words, in this process, since starts are slow; without warm-ups, as
-    hyperfine."""
+def vs(workplace: Path) -> Vs:
+    """`ringside vs` with these words, in this process; without warm-ups, as hyperfine."""
 
     def run(*words: str, warmup: int = 0) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["ringside", "vs", "--warmup", str(warmup), *words])
-        previous = signal.getsignal(signal.SIGTERM)
-        try:
-            with pytest.raises(SystemExit) as ended:
-                cli.main()
-        finally:
-            signal.signal(signal.SIGTERM, previous)
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        assert isinstance(ended.value.code, int)
-        return Ended(ended.value.code, captured.out, captured.err)
+        return in_process("vs", "--warmup", str(warmup), *words, status=None)
 
     return run
 

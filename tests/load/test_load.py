@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.command_line import RINGSIDE, load_document, ringside
+from tests.support.command_line import RINGSIDE, in_process, load_document
 
 LOAD = [*RINGSIDE, "load"]
 
 
-def load(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    return ringside("load", *arguments, status=status)
+def load(*arguments: str, status: int = 0) -> str:
+    return in_process("load", *arguments, status=status).out
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_streams(ports: tuple[str, str], workplace: Path) -> None:
     assert set(streams["sequence"].values()) == {0}
     assert streams["chunk_lateness_ms"]["max"] > 0
     assert streams["pacing"] is None
-    shown = load(*arguments, *messages[:3], "Chunk {k} of {id}").stdout
+    shown = load(*arguments, *messages[:3], "Chunk {k} of {id}")
     assert "messages of another form" in shown
 
 
 def test_a_summary_and_a_load_that_fails(http: str) -> None:
-    shown = load(f"{http}/", "--requests", "50").stdout
+    shown = load(f"{http}/", "--requests", "50")
     for part in (
         "closed loop, 64 connections",
         "coordinated omission",
@@ -186,7 +186,7 @@ def test_a_summary_and_a_load_that_fails(http: str) -> None:
     ):
         assert part in shown, part
     assert "\x1b" not in shown
-    shown = load(f"{http}/missing", "--duration", "500ms", status=1).stdout
+    shown = load(f"{http}/missing", "--duration", "500ms", status=1)
     assert "another status than expected" in shown
 
 
@@ -204,7 +204,7 @@ def test_each_target_gets_its_own_path(http: str) -> None:
 
 def test_two_targets(http: str) -> None:
     arguments = ("--vs", f"{http}/b", "--requests", "60", "--connections", "2")
-    shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1").stdout
+    shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1")
     assert re.match(r"B has \S+× A's rate \(\S+\): (higher|lower|equivalent|inconclusive.*)\n", shown)
     compared = load_document(f"{http}/a", *arguments, "--blocks", "2")
     assert (compared["blocks"], compared["blocks_done"]) == (2, 2)

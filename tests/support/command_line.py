@@ -1,12 +1,18 @@
-"""The real command, in a process of its own."""
+"""The real command, in a process of its own, or in this one: starts are slow."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
+from unittest import mock
+
+from ringside.cli import main as cli
 
 RINGSIDE = [sys.executable, "-m", "ringside.cli.main"]
 
@@ -29,8 +35,40 @@ def ringside(
     return done
 
 
+class Ended(NamedTuple):
+    """How a command line ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended:
+    """`ringside` with these words in this process. It has to end with `status` (None: any)."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # With the bytes below the text, to which output of programs goes.
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with (
+        mock.patch.object(sys, "argv", ["ringside", *words]),
+        mock.patch.dict(os.environ, environment),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+    assert isinstance(code, int)
+    printed = Ended(code, *(stream.detach().getvalue().decode() for stream in (out, err)))
+    assert status is None or code == status, printed
+    return printed
+
+
 def load_document(*arguments: str, status: int = 0) -> dict[str, Any]:
     """The document of `ringside load --json` with these arguments."""
-    parsed: dict[str, Any] = json.loads(ringside("load", *arguments, "--json", status=status).stdout)
+    parsed: dict[str, Any] = json.loads(in_process("load", *arguments, "--json", status=status).out)
     assert parsed["format"] == (2 if "--vs" in arguments else 1)
     return parsed

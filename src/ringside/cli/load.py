@@ -54,9 +54,10 @@ def load(settings: LoadSettings) -> int:
     for each in (parsed[0], other) if other else (parsed[0],):
         if not _is_ready(each, settings.wait_ready_s):
             return EXIT_FAILED
-    with _pattern_refused(), _noted(settings):
+    with _pattern_refused():
         if other is None:
-            return _load(settings, list(zip(parsed, weights, strict=True)), plan)
+            with _noted(settings):
+                return _load(settings, list(zip(parsed, weights, strict=True)), plan)
         plans = {"A": plan, "B": _plan(settings, [other], [1], seed)}
         return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
 
