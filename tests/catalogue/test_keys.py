@@ -177,6 +177,11 @@ command = ["{runtime}", "ring.py"]
             'command = ["r"]\nonly = { capacity = ["ownn"] }',
             "contender.toml:9: capacity=ownn is none of own, 0, 1, 30, 1000, unbounded",
         ),
+        (
+            'command = ["{runtime}", "ring.py"]',
+            'command = ["r"]\ncapabilities = [\n    "hold",\n    "tokne",\n]',
+            "contender.toml:9: the workload `ring` has no capability `tokne`; it has: hold, token, cap",
+        ),
     ],
 )
 def test_a_mistake_in_a_manifest_has_its_line(workplace: Path, before: str, after: str, line: str) -> None:

@@ -1,4 +1,4 @@
-"""CONTRIBUTING, followed literally in a language without a template: Perl, which is part of every Debian."""
+"""CONTRIBUTING, followed literally, with the core of a contract alone: in Perl, part of every Debian."""
 
 from __future__ import annotations
 
@@ -34,11 +34,26 @@ def mine(workplace: Path) -> Path:
 
 @pytest.mark.usefixtures("mine")
 def test_a_ring_in_perl_conforms_and_is_measured() -> None:
-    assert ringside("check", "./mine").stdout == "mine: ring: conforms\n"
+    checked = ringside("check", "./mine")
+    assert checked.stdout == "mine: ring: conforms; not offered: hold, token, capacity, trace, repeats\n"
+    document = json.loads(ringside("check", "./mine", "--quick", "--json").stdout)
+    (workload,) = document["contenders"][0]["workloads"]
+    assert workload["not_offered"] == ["hold", "token", "capacity", "trace", "repeats"]
     words = ("--with", "./mine", "--only", "mine", "--set", "nodes=20", "--blocks", "1", "--json")
     document = json.loads(ringside("run", "ring", *words).stdout)
     assert [cell["outcomes"] for cell in document["cells"]] == [{"ok": 1}]
     assert document["cells"][0]["metrics"]["hop_ns"]["n"] == 1
+
+
+@pytest.mark.usefixtures("mine")
+def test_cells_that_need_more_say_what_is_missing() -> None:
+    words = ("--with", "./mine", "--set", "mode=pipelined,token", "--blocks", "1", "--json")
+    document = json.loads(ringside("run", "ring", *words, status=1).stdout)
+    cells = {cell["point"]["mode"]: cell for cell in document["cells"]}
+    assert cells["pipelined"]["outcomes"] == {"ok": 1}
+    assert cells["token"]["outcomes"] == {"unavailable": 1}
+    missing = "mode=token needs the capability `token`, which its manifest does not name"
+    assert missing in ringside("show", status=1).stdout
 
 
 def test_a_mistake_is_named_with_its_rule(mine: Path) -> None:

@@ -139,8 +139,8 @@ def run_directly(one: Ready, *arguments: str) -> subprocess.CompletedProcess[byt
 def test_threads_past_their_limit_are_a_row_that_says_so() -> None:
     contender = CATALOGUE.contender("python-threads")
     most = contender.workloads["ring"].most["nodes"]
-    assert plan.past_limit(contender, "ring", Point((("nodes", most),))) is None
-    reason = plan.past_limit(contender, "ring", Point((("nodes", most + 1),)))
+    assert plan.past_limit(contender, RING, Point((("nodes", most),))) is None
+    reason = plan.past_limit(contender, RING, Point((("nodes", most + 1),)))
     assert reason == f"past this contender's limit: nodes up to {most}"
 
 

@@ -133,7 +133,7 @@ def test_many_tasks(name: str, executor: LocalExecutor) -> None:
     held = {}
     for tasks in (1, 50_000):
         at = point("sleepers", tasks=tasks, seconds=60 if tasks > 1 else 2)
-        if plan.past_limit(one.contender, "sleepers", at):
+        if plan.past_limit(one.contender, SLEEPERS, at):
             pytest.skip("the manifest allows fewer")
         trial = carry_out("sleepers", one, executor, at)
         assert trial.outcome is Outcome.OK, f"{name}: {trial.detail} {trial.report}"

@@ -140,21 +140,48 @@ def test_only_keeps_the_ratios_of_those_who_take_part() -> None:
 
 def test_a_contenders_largest_level_is_a_reason() -> None:
     limited = contender(WorkloadEntry(("x",), most={"nodes": 10}))
-    assert plan.past_limit(limited, "ring", Point((("nodes", 10),))) is None
-    assert plan.past_limit(limited, "ring", Point((("messages", 11),))) is None
-    reason = plan.past_limit(limited, "ring", Point((("nodes", 11),)))
+    assert plan.past_limit(limited, RING, Point((("nodes", 10),))) is None
+    assert plan.past_limit(limited, RING, Point((("messages", 11),))) is None
+    reason = plan.past_limit(limited, RING, Point((("nodes", 11),)))
     assert reason == "past this contender's limit: nodes up to 10"
 
 
 def test_a_contenders_only_levels_are_a_reason_at_all_others() -> None:
-    limited = contender(WorkloadEntry(("x",), only={"mode": ("token",), "trace": (0, 1)}))
-    assert plan.past_limit(limited, "ring", Point((("mode", "token"),))) is None
-    assert plan.past_limit(limited, "ring", Point((("nodes", 5),))) is None
-    assert plan.past_limit(limited, "ring", Point((("trace", "1"),))) is None
-    reason = plan.past_limit(limited, "ring", Point((("mode", "pipelined"),)))
+    offered = tuple(capability.name for capability in RING.capabilities)
+    limited = contender(
+        WorkloadEntry(("x",), capabilities=offered, only={"mode": ("token",), "trace": (0, 1)})
+    )
+    assert plan.past_limit(limited, RING, Point((("mode", "token"),))) is None
+    assert plan.past_limit(limited, RING, Point((("nodes", 5),))) is None
+    assert plan.past_limit(limited, RING, Point((("trace", "1"),))) is None
+    reason = plan.past_limit(limited, RING, Point((("mode", "pipelined"),)))
     assert reason == "not for this contender: mode can be token only"
-    reason = plan.past_limit(limited, "ring", Point((("mode", "token"), ("trace", 2))))
+    reason = plan.past_limit(limited, RING, Point((("mode", "token"), ("trace", 2))))
     assert reason == "not for this contender: trace can be 0, 1 only"
+
+
+@pytest.mark.parametrize(
+    ("levels", "headline", "reason"),
+    [
+        ((("mode", "pipelined"), ("trace", 0), ("repeats", 1), ("capacity", "own")), "hop_ns", None),
+        ((("mode", "token"),), "hop_ns", "mode=token needs the capability `token`, which its manifest"),
+        ((("capacity", 30),), "hop_ns", "capacity=30 needs the capability `capacity`"),
+        ((("trace", 1),), "hop_ns", "trace=1 needs the capability `trace`"),
+        ((("repeats", 2),), "hop_ns", "repeats=2 needs the capability `repeats`"),
+        ((("trace", 0),), "held_pss_bytes", "the metric held_pss_bytes needs the capability `hold`"),
+    ],
+)
+def test_a_missing_capability_is_a_reason(
+    levels: tuple[tuple[str, Level], ...], headline: str, reason: str | None
+) -> None:
+    came = plan.past_limit(contender(WorkloadEntry(("x",))), RING, Point(levels), headline)
+    if reason is None:
+        assert came is None
+    else:
+        assert came is not None
+        assert came.startswith(f"not for this contender: {reason}")
+    entry = WorkloadEntry(("x",), capabilities=tuple(each.name for each in RING.capabilities))
+    assert plan.past_limit(contender(entry), RING, Point(levels), headline) is None
 
 
 def test_contenders_must_take_part_and_know_the_factors() -> None:

@@ -50,7 +50,8 @@ CONTENDER = Contender(
     runtime=Runtime("r", ("r",), ("r",)),
     builds=(),
     workloads={
-        workload.name: WorkloadEntry(COMMAND) for workload in (RING, BATCH, FANOUT, FEED, JOBS, SLEEPERS)
+        workload.name: WorkloadEntry(COMMAND, capabilities=("hold",))
+        for workload in (RING, BATCH, FANOUT, FEED, JOBS, SLEEPERS)
     },
 )
 READY = Ready(CONTENDER, Receipt("/bin/r", "1", "r 1"), Path("/build"), "c")
@@ -77,7 +78,7 @@ def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:
     request = request_for()
     assert request.argv == (
         *("/bin/r", "+S", "2", "/build/program", "nodes=4", "messages=3", "mode=token"),
-        *("capacity=own", "trace=1", "repeats=1", "cores=2", "hold=1", "seed=9"),
+        *("capacity=own", "trace=1", "repeats=1", "cores=2", "seed=9", "hold=1"),
     )
     assert (request.cwd, request.env) == ("/folder", {"PATH": "/bin"})
     assert (request.cpus, request.probe_cpus) == ((0, 1), (3,))
@@ -89,7 +90,15 @@ def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:
     assert (request.service, request.inputs, request.timeline, request.reference) == (None, (), False, False)
     assert request_for(reference=True).reference
     sent = json.loads(request.encode())
-    assert (sent["version"], sent["argv"][-1]) == (1, "seed=9")
+    assert (sent["version"], sent["argv"][-1]) == (1, "hold=1")
+
+
+def test_only_a_contender_that_offers_it_waits() -> None:
+    assert request_for().awaits == ("spawned",)
+    core = dataclasses.replace(CONTENDER, workloads={"ring": WorkloadEntry(COMMAND)})
+    request = request_for(ready=dataclasses.replace(READY, contender=core))
+    assert request.awaits == ()
+    assert "hold=1" not in request.argv
 
 
 def test_an_experiments_limits_win() -> None:

@@ -83,7 +83,7 @@ def test_workers_can_be_as_many_as_cores() -> None:
     assert JOBS.factor("workers").check("cores") == "cores"
     assert JOBS.factor("workers").check("7") == 7
     assert JOBS.arguments(point(JOBS, workers="cores", cores=3, kind="cpu")) == {"workers": "3"}
-    assert JOBS.arguments(point(JOBS, workers=4, cores=3)) == {"workers": "4", "hold": "1"}
+    assert JOBS.arguments(point(JOBS, workers=4, cores=3)) == {"workers": "4"}
     with pytest.raises(UsageError):
         JOBS.factor("workers").check("many")
 

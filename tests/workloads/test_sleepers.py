@@ -198,5 +198,4 @@ def test_a_rehearsal_is_short() -> None:
 
 
 def test_the_program_is_told_to_hold() -> None:
-    assert SLEEPERS.arguments(point(SLEEPERS)) == {"hold": "1"}
     assert SLEEPERS.awaits(point(SLEEPERS)) == ("started",)

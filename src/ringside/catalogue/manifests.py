@@ -51,6 +51,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
             kind=table.kind or manifest.kind,
             most=table.most,
             only=levels_of(file, ("workload", name, "only"), table.only),
+            capabilities=table.capabilities,
             host=table.host,
         )
         for name, table in manifest.workload.items()
@@ -111,6 +112,11 @@ def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -
         for key, named in (("most", table.most), ("only", table.only)):
             for factor in named:
                 check_factor(file, factor, name, workload, (*keys, key, factor))
+        for index, capability in enumerate(table.capabilities):
+            if capability not in workload.capabilities:
+                known_ones = ", ".join(workload.capabilities) or "none"
+                message = f"the workload `{name}` has no capability `{capability}`; it has: {known_ones}"
+                raise file.error(message, (*keys, "capabilities", index))
         for factor, levels in table.only.items():
             check_levels(file, factor, levels, workload, (*keys, "only", factor))
         check_placeholders(file, table.command, ("runtime", "build", *workload.factors), (*keys, "command"))

@@ -127,6 +127,13 @@ class WorkloadTable(_Table, frozen=True, kw_only=True):
     kind: Annotated[ContenderClass | None, _about("The class of this program. Default: the manifest's.")] = (
         msgspec.field(name="class", default=None)
     )
+    capabilities: Annotated[
+        Texts,
+        _about(
+            'What it offers beyond the core of the contract, such as `["hold", "trace"]`; '
+            "`ringside list workloads` prints them. Cells that need another one are `unavailable`."
+        ),
+    ] = ()
     most: Annotated[
         dict[str, int],
         _about(

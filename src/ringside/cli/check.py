@@ -115,6 +115,7 @@ def _document(contender: Contender, checked: Sequence[Checked]) -> dict[str, Any
             {
                 "workload": each.workload,
                 "reason": each.reason,
+                "not_offered": list(each.not_offered),
                 "seconds": round(each.seconds, 1),
                 "findings": [asdict(finding) for finding in each.findings],
             }
@@ -136,6 +137,8 @@ def _print(document: dict[str, Any]) -> None:
     for workload in document["workloads"]:
         findings = workload["findings"]
         state = workload["reason"] or (f"{len(findings)} rules broken" if findings else "conforms")
+        if workload["not_offered"]:
+            state += f"; not offered: {', '.join(workload['not_offered'])}"
         print(f"{document['contender']}: {workload['workload']}: {state.replace('1 rules', '1 rule')}")
         for finding in findings:
             print(f"  {finding['rule']} (docs/PROTOCOL.md#rule-{finding['rule']})")

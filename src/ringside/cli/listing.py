@@ -88,6 +88,11 @@ def _workloads() -> TableData:
         for workload in WORKLOADS.values()
         for index, factor in enumerate(workload.factors)
     ]
+    rows += [
+        (workload.name, capability.name, "", "capability", capability.explanation)
+        for workload in WORKLOADS.values()
+        for capability in workload.capabilities
+    ]
     return _table("workloads", ("workload", "factor", "default", "levels", "meaning"), rows)
 
 

@@ -25,11 +25,13 @@ KINDS: dict[str, Kind] = {"fib": FIB, "fanout": FANOUT, "feed": FEED}
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A workload of a contender and what it does against the contract. `reason`: why it was not checked.
-    `seconds`: how long it took."""
+    """A workload of a contender and what it does against the contract. `not_offered`: the capabilities that
+    its manifest does not name, whose rules were not tested. `reason`: why it was not checked. `seconds`: how
+    long it took."""
 
     workload: str
     findings: tuple[Finding, ...]
+    not_offered: tuple[str, ...] = ()
     reason: str = ""
     seconds: float = 0.0
 
@@ -50,7 +52,7 @@ def check(
         begun = time.monotonic()
         workload = find_workload(name)
         if workload.is_service and name not in KINDS:
-            checked.append(Checked(name, (), f"`check` knows no rules of the server `{name}`"))
+            checked.append(Checked(name, (), reason=f"`check` knows no rules of the server `{name}`"))
             continue
         with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
             place = Path(folder)
@@ -60,5 +62,7 @@ def check(
             else:
                 check_program(subject)
             seconds = time.monotonic() - begun
-            checked.append(Checked(name, tuple(subject.findings), seconds=seconds))
+            known = (capability.name for capability in workload.capabilities)
+            not_offered = tuple(name for name in known if name not in subject.offered)
+            checked.append(Checked(name, tuple(subject.findings), not_offered, seconds=seconds))
     return checked

@@ -13,6 +13,7 @@ from ringside.conformance.sleepers import check_instants
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
 from ringside.model.design import Level
 from ringside.model.results import Outcome
+from ringside.workloads.base import HOLD, REPEATS
 
 # How long a program that should wait is watched.
 _WATCH_S = 0.3
@@ -25,7 +26,10 @@ def check_program(subject: Subject) -> None:
         return
     checks = subject.workload.checks
     required = [_without(_arguments(subject), key) for key in checks.required]
-    bad = [[*_without(_arguments(subject), word.split("=")[0]), word] for word in checks.bad]
+    wrong = [*checks.bad]
+    for capability in subject.workload.capabilities:
+        wrong += capability.bad if capability.name in subject.offered else ()
+    bad = [[*_without(_arguments(subject), word.split("=")[0]), word] for word in wrong]
     check_arguments(subject, required + bad, is_server=False)
     before = len(subject.findings)
     check_evidence(subject, _points(subject), checks.phases)
@@ -92,6 +96,8 @@ def _works(subject: Subject) -> bool:
 
 def _holds(subject: Subject) -> bool:
     """With hold=1 it waits; what it printed before can be read meanwhile, and it goes on after a line."""
+    if HOLD not in subject.offered:
+        return True
     levels = subject.workload.checks.held
     point = subject.point(**{**_levels(subject), **levels})
     (name,) = subject.workload.awaits(point) or ("",)
@@ -137,15 +143,12 @@ def _points(subject: Subject) -> list[tuple[Mapping[str, Level], int]]:
     base = sizes[0][0]
     cores = subject.executor.available_cpus()
     sizes.append(({**base, "cores": cores}, 5))
-    if "capacity" in dict(subject.point().levels):
-        capacities = subject.workload.factor("capacity").choices
-        sizes += [({**base, "capacity": capacity}, 6) for capacity in capacities if capacity != "own"]
     return sizes
 
 
 def _repeats(subject: Subject) -> None:
     """Three times the work in one process."""
-    if "repeats" not in dict(subject.point().levels):
+    if REPEATS.name not in subject.offered:
         return
     arguments = _arguments(subject, repeats=3)
     done, line = subject.run(*arguments), subject.by_hand(*arguments)
@@ -171,6 +174,8 @@ def _pairs(values: Mapping[str, str]) -> str:
 
 def _trace_of_ring(subject: Subject) -> None:
     point = subject.point(nodes=4, messages=5, trace=1)
+    if not subject.can(point):
+        return
     trial, line = subject.trial(point)
     if trial.outcome is not Outcome.OK:
         subject.report(
@@ -221,6 +226,9 @@ def _write(path: Path, text: str) -> None:
 
 def _workers(subject: Subject) -> None:
     """Spans show how many jobs were in progress at one time. A host may stall: three tries."""
+    # The spans show how many are in progress.
+    if "trace" not in subject.offered:
+        return
     levels = {"jobs": 6, "kind": "sleep", "duration_ms": 150, "workers": 2}
     arguments = [*(f"{key}={value}" for key, value in levels.items()), "trace=1"]
     line = subject.by_hand(*arguments)

@@ -139,6 +139,11 @@ class Subject:
 
     # --- by the probe ------------------------------------------------------------------------------
 
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The capabilities that the manifest names."""
+        return self.ready.contender.workloads[self.workload.name].capabilities
+
     def point(self, **levels: Level) -> Point:
         """The workload's defaults with other levels."""
         factors = {factor.name: factor.default for factor in self.workload.factors}
@@ -147,7 +152,7 @@ class Subject:
     def can(self, point: Point) -> bool:
         """Whether the manifest has this point."""
         cores = self.workload.cores(point) <= self.executor.available_cpus()
-        return cores and plan.past_limit(self.ready.contender, self.workload.name, point) is None
+        return cores and plan.past_limit(self.ready.contender, self.workload, point) is None
 
     def trial(self, point: Point, seed: int = 1) -> tuple[Trial, str]:
         """A trial by the probe, and a line for a shell that repeats it."""

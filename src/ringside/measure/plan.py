@@ -101,9 +101,12 @@ def _combinations(wanted: Mapping[str, tuple[Level, ...]], workload: Workload, c
     return points
 
 
-def past_limit(contender: Contender, workload: str, point: Point) -> str | None:
-    """Why the contender does not take this point by its manifest, or None."""
-    entry = contender.workloads[workload]
+def past_limit(contender: Contender, workload: Workload, point: Point, headline: str = "") -> str | None:
+    """Why the contender does not take this point by its manifest, or None. `headline`: the metric that it is
+    measured for."""
+    entry = contender.workloads[workload.name]
+    if reason := workload.missing(entry.capabilities, point, headline):
+        return f"not for this contender: {reason}"
     for factor, most in entry.most.items():
         level = dict(point.levels).get(factor)
         if isinstance(level, int) and level > most:

@@ -39,7 +39,7 @@ from ringside.probe.protocol import (
 )
 from ringside.store import now
 from ringside.text import one_line
-from ringside.workloads.base import Workload
+from ringside.workloads.base import HOLD, Workload
 
 # The longest that a contender is run before the first block.
 _REHEARSAL_S = 60.0
@@ -70,6 +70,12 @@ def request(
     point = cell.point
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
     arguments.setdefault("seed", str(seed))
+    entry, awaits = ready.contender.workloads[workload.name], workload.awaits(point)
+    if awaits and any(capability.name == HOLD for capability in workload.capabilities):
+        if HOLD in entry.capabilities:
+            arguments[HOLD] = "1"
+        else:
+            awaits = ()
     if input:
         arguments["input"] = str(input.path)
     service = workload.service(point, seed)
@@ -77,7 +83,7 @@ def request(
         arguments["host"] = host
         service = msgspec.structs.replace(service, host=host, remote=True)
     return TrialRequest(
-        argv=_argv(ready, ready.contender.workloads[workload.name], point, arguments),
+        argv=_argv(ready, entry, point, arguments),
         cwd=str(ready.contender.folder),
         env=dict(environment),
         limits=Limits(
@@ -93,7 +99,7 @@ def request(
         expect=None if service else workload.evidence(point, seed, input),
         service=service,
         inputs=(InputUse(str(input.path), cached=workload.input_cached(point)),) if input else (),
-        awaits=workload.awaits(point),
+        awaits=awaits,
         reference=reference,
         temporary=True,
     )

@@ -37,14 +37,15 @@ class Runtime:
 @dataclass(frozen=True, slots=True)
 class WorkloadEntry:
     """A contender's part in one workload: its command, its class, the largest levels that it takes, and for
-    some factors the only ones. `host`: its server can listen on an address that it is given. `is_plain`: a
-    server that does not speak contract 1; it gets no `key=value` arguments, and is ready when it listens on
-    `{port}`."""
+    some factors the only ones. `capabilities`: what it offers beyond the core of the contract. `host`: its
+    server can listen on an address that it is given. `is_plain`: a server that does not speak contract 1; it
+    gets no `key=value` arguments, and is ready when it listens on `{port}`."""
 
     command: tuple[str, ...]
     kind: ContenderClass = "idiomatic"
     most: Mapping[str, int] = field(default_factory=dict)
     only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    capabilities: tuple[str, ...] = ()
     host: bool = False
     is_plain: bool = False
 
@@ -98,12 +99,14 @@ class Claim:
 @dataclass(frozen=True, slots=True)
 class KnownWorkload:
     """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
-    and the claims (`source/id`) that it has a test of. `check`: raises UsageError for a level that a factor
-    cannot have on any machine. `is_service`: whether its contenders listen; `title`: its heading."""
+    the claims (`source/id`) that it has a test of, and its capabilities. `check`: raises UsageError for a
+    level that a factor cannot have on any machine. `is_service`: whether its contenders listen; `title`: its
+    heading."""
 
     factors: tuple[str, ...]
     metrics: Mapping[str, str]
     claims: frozenset[str] = frozenset()
+    capabilities: tuple[str, ...] = ()
     check: Callable[[str, Level], object] = lambda factor, level: None
     is_service: bool = False
     title: str = ""

@@ -96,13 +96,17 @@ def _manifest(name: str, language: Language, workloads: Sequence[str], sources: 
         if workload in SERVERS:
             lines.append("host    = true")
         if workload == "ring":
-            lines.append("# The ring's queues have one size; remove this where it can be chosen.")
-            lines.append('only    = { capacity = ["own"] }')
+            lines.append("# The ring's queues have one size; add `capacity` where it can be chosen.")
+            lines.append('capabilities = ["hold", "token", "trace", "repeats"]')
             if language.most_threads:
                 lines.append(f"most    = {{ nodes = {language.most_threads} }}")
         if workload == "batch":
             lines.append("# The queue of answers has one size too.")
-            lines.append('only    = { capacity = ["own"] }')
+            lines.append('capabilities = ["repeats"]')
+        if workload == "jobs":
+            lines.append('capabilities = ["hold", "trace", "repeats"]')
+        if workload == "sleepers":
+            lines.append('capabilities = ["hold"]')
         if workload == "feed" and language.most_threads:
             lines.append("# A thread for each connection.")
             lines.append("most    = { connections = 4000 }")

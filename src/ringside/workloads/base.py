@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ringside.errors import UsageError
@@ -44,6 +44,20 @@ class Factor:
         if not self.least <= number <= self.most:
             raise UsageError(f"{self.name}={number} is out of range: {self.least} to {self.most}")
         return number
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """What a program can offer beyond the core of its workload's contract; its manifest names it.
+
+    Levels of `factor` other than the default ask for it, and so does an experiment whose headline is one of
+    `metrics`. `bad`: arguments that a program which offers it must refuse."""
+
+    name: str
+    explanation: str
+    factor: str = ""
+    metrics: tuple[str, ...] = ()
+    bad: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +101,21 @@ REPEATS = Factor(
     least=1,
     most=150,
 )
+
+
+REPEATED = Capability(
+    REPEATS.name,
+    "does the whole work several times in one process, to show how it warms up",
+    factor=REPEATS.name,
+    bad=("repeats=0", "repeats=151"),
+)
+HOLD = "hold"
+
+
+def hold(explanation: str, *metrics: str) -> Capability:
+    """The capability of waiting, with `hold=1`, until a line arrives on stdin: these metrics are sampled
+    meanwhile."""
+    return Capability(HOLD, explanation, metrics=metrics, bad=("hold=yes",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +321,8 @@ class Workload(Measurement):
     """A concurrency problem with a written contract (docs/PROTOCOL.md)."""
 
     factors: tuple[Factor, ...]
+    # What programs can offer besides the core of the contract.
+    capabilities: tuple[Capability, ...] = ()
     # Tests of what sources concluded, by `source/id` of the files in `published/`.
     claims: Mapping[str, ClaimTest] = {}
     checks = ProgramChecks()
@@ -313,6 +344,22 @@ class Workload(Measurement):
     def check(self, point: Point) -> None:
         """Raise UsageError for a point whose levels do not go together."""
         del point
+
+    def missing(self, offered: Collection[str], point: Point, headline: str) -> str | None:
+        """What a contender lacks to be measured at this point for that metric, of the capabilities that it
+        offers; None where it lacks nothing."""
+        levels = point.as_dict()
+        for capability in self.capabilities:
+            if capability.name in offered:
+                continue
+            factor, reason = capability.factor, ""
+            if factor in levels and levels[factor] != self.factor(factor).default:
+                reason = f"{factor}={levels[factor]}"
+            elif headline in capability.metrics:
+                reason = f"the metric {headline}"
+            if reason:
+                return f"{reason} needs the capability `{capability.name}`, which its manifest does not name"
+        return None
 
     def cores(self, point: Point) -> int:
         """How many CPUs the contender gets at this point."""
@@ -349,7 +396,8 @@ class Workload(Measurement):
         """Arguments of the contender besides the point's levels."""
 
     def awaits(self, point: Point) -> tuple[str, ...]:
-        """The names that the contender waits for by `::await`, each once."""
+        """The names that the contender waits for by `::await`, each once. Where `hold` is a capability, only
+        those that offer it wait, and get `hold=1`."""
         del point
         return ()
 

@@ -8,7 +8,17 @@ from functools import partial
 from ringside.model.design import Input, InputFile, Metric, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import CORES, REPEATS, Factor, ProgramChecks, ScalingLaw, Workload, repeats
+from ringside.workloads.base import (
+    CORES,
+    REPEATED,
+    REPEATS,
+    Capability,
+    Factor,
+    ProgramChecks,
+    ScalingLaw,
+    Workload,
+    repeats,
+)
 from ringside.workloads.batch.claims import CLAIMS
 from ringside.workloads.batch.diagnosis import bottleneck
 from ringside.workloads.batch.evidence import answers_sha256
@@ -101,6 +111,10 @@ class Batch(Workload):
         REPEATS,
         CORES,
     )
+    capabilities = (
+        Capability("capacity", "takes the size of the queue of answers", "capacity"),
+        REPEATED,
+    )
     metrics = (
         WALL_S,
         CPU_S,
@@ -178,12 +192,16 @@ class Batch(Workload):
     checks = ProgramChecks(
         small={"cases": 5, "size": 4},
         required=("input",),
-        bad=("input=/nowhere/at/all", "cores=0", "input=/", "repeats=0"),
+        bad=("input=/nowhere/at/all", "cores=0", "input=/"),
         sizes=(
             ({"cases": 300, "size": 20}, 1),
             ({"cases": 0, "size": 4, "seed": 2}, 2),
             ({"cases": 3, "size": 0, "seed": 3}, 3),
             ({"cases": 4, "size": 5000, "seed": 4}, 4),
+            *(
+                ({"cases": 300, "size": 20, "capacity": capacity}, 6)
+                for capacity in (0, 1, 100, 10_000, "unbounded")
+            ),
         ),
         phases=frozenset({"work", "read", "compute", "write"}),
     )

@@ -14,13 +14,16 @@ from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
     CORES,
     LARGEST_SEED,
+    REPEATED,
     REPEATS,
+    Capability,
     Factor,
     ProgramChecks,
     ScalingLaw,
     Slope,
     SpansView,
     Workload,
+    hold,
     repeats,
 )
 from ringside.workloads.jobs.claims import CLAIMS
@@ -77,6 +80,11 @@ class Jobs(Workload):
         REPEATS,
         Factor("trace", 0, "1: the program reports which unit did which job, and when", choices=(0, 1)),
         CORES,
+    )
+    capabilities = (
+        hold("waits when all jobs that sleep have been handed over", "waiting_pss_bytes"),
+        Capability("trace", "reports which unit did which job, and when", "trace", bad=("trace=2",)),
+        REPEATED,
     )
     metrics = (
         Metric(
@@ -172,7 +180,7 @@ class Jobs(Workload):
         required=("jobs", "kind", "workers"),
         bad=(
             *("jobs=0", "kind=fast", "workers=1025", "jobs=x", "jobs=", "workers=0", "duration_ms=-1"),
-            *("rounds=0", "trace=2", "hold=yes", "seed=-1", "repeats=0", "repeats=151"),
+            *("rounds=0", "seed=-1"),
         ),
         sizes=(
             ({"jobs": 7, "kind": "sleep", "duration_ms": 40, "workers": 3}, 2**31 - 3),
@@ -191,11 +199,10 @@ class Jobs(Workload):
             raise UsageError("trace=1 cannot be combined with repeats: leave out one of them")
 
     def arguments(self, point: Point) -> dict[str, str]:
-        # Jobs of the other kinds may be done before the probe takes its sample.
-        hold = {"hold": "1"} if point["kind"] == "sleep" else {}
-        return {"workers": str(workers(point)), **hold}
+        return {"workers": str(workers(point))}
 
     def awaits(self, point: Point) -> tuple[str, ...]:
+        # Jobs of the other kinds may be done before the probe takes its sample.
         return ("submitted",) if point["kind"] == "sleep" else ()
 
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:

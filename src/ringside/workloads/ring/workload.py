@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import CORES, REPEATS, Factor, ProgramChecks, Slope, Workload, repeats
+from ringside.workloads.base import (
+    CORES,
+    REPEATED,
+    REPEATS,
+    Capability,
+    Factor,
+    ProgramChecks,
+    Slope,
+    Workload,
+    hold,
+    repeats,
+)
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.ring.claims import CLAIMS
 from ringside.workloads.ring.evidence import checksum, order
@@ -39,6 +50,15 @@ class Ring(Workload):
         Factor("trace", 0, "1: every unit prints a line for each message", choices=(0, 1)),
         REPEATS,
         CORES,
+    )
+    capabilities = (
+        hold("waits when all units are alive, so that their memory is measured", "held_pss_bytes"),
+        Capability(
+            "token", "sends the next message when the one before has arrived", "mode", bad=("mode=fast",)
+        ),
+        Capability("capacity", "takes the size of the queues between neighbours", "capacity"),
+        Capability("trace", "prints a line for each message of each unit", "trace", bad=("trace=2",)),
+        REPEATED,
     )
     metrics = (
         Metric(
@@ -97,22 +117,23 @@ class Ring(Workload):
     checks = ProgramChecks(
         small={"nodes": 3, "messages": 3},
         required=("nodes", "messages"),
-        bad=(
-            *("nodes=1", "messages=0", "nodes=abc", "mode=fast", "nodes=", "messages=-3", "trace=2"),
-            *("repeats=0", "repeats=151"),
-        ),
+        bad=("nodes=1", "messages=0", "nodes=abc", "nodes=", "messages=-3"),
         sizes=(
             ({"nodes": 7, "messages": 13}, 1),
             ({"nodes": 2, "messages": 1, "mode": "token"}, 2),
             ({"nodes": 60, "messages": 50, "mode": "token"}, 3),
             ({"nodes": 1000, "messages": 3}, 4),
+            *(
+                ({"nodes": 7, "messages": 13, "capacity": capacity}, 6)
+                for capacity in (0, 1, 30, 1000, "unbounded")
+            ),
         ),
         phases=frozenset({"spawn", "relay"}),
         before_hold="spawn",
     )
 
     def arguments(self, point: Point) -> dict[str, str]:
-        return {"hold": "1"}
+        return {}
 
     def awaits(self, point: Point) -> tuple[str, ...]:
         return ("spawned",)

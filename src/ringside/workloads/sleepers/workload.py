@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import CORES, LARGEST_SEED, Factor, ProgramChecks, ScalingLaw, Slope, Workload
+from ringside.workloads.base import (
+    CORES,
+    LARGEST_SEED,
+    Factor,
+    ProgramChecks,
+    ScalingLaw,
+    Slope,
+    Workload,
+    hold,
+)
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.sleepers.claims import CLAIMS
 from ringside.workloads.sleepers.evidence import (
@@ -43,6 +52,7 @@ class Sleepers(Workload):
         ),
         CORES,
     )
+    capabilities = (hold("waits while all tasks sleep, so that their memory is measured", "held_pss_bytes"),)
     metrics = (
         Metric("held_pss_bytes", "B", "Memory held", "PSS while all tasks sleep"),
         Metric(
@@ -106,7 +116,7 @@ class Sleepers(Workload):
         small={"tasks": 3, "seconds": 2},
         required=("tasks", "seconds"),
         bad=(
-            *("tasks=0", "seconds=1", "tasks=abc", "tasks=", "seconds=", "seed=-1", "hold=yes"),
+            *("tasks=0", "seconds=1", "tasks=abc", "tasks=", "seconds=", "seed=-1"),
             *("tasks=1000001", "seconds=3601", "tasks=-3", "seconds=2.5", "seed=4294967296", "cores=0"),
         ),
         sizes=(
@@ -121,7 +131,7 @@ class Sleepers(Workload):
     )
 
     def arguments(self, point: Point) -> dict[str, str]:
-        return {"hold": "1"}
+        return {}
 
     def awaits(self, point: Point) -> tuple[str, ...]:
         return ("started",)
