@@ -1,5 +1,5 @@
 //! Connections and bytes, by one of two back-ends with the same behaviour: io_uring and epoll.
-//! They know no protocol: bytes go to a [`Handler`], which returns what to do next.
+//! They know no protocol, and nothing of a load: bytes go to a [`Handler`], which returns what to do next.
 
 mod buffers;
 pub mod epoll;
@@ -9,7 +9,6 @@ mod ring;
 pub mod stamp;
 pub mod uring;
 
-use crate::load::error::ErrorKind;
 use rustix::fd::OwnedFd;
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use std::io;
@@ -28,18 +27,6 @@ pub enum Next {
     Close,
 }
 
-/// A part of a reply, where a layer decodes it.
-#[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
-    /// A message, which is a reply or a part of a stream.
-    Message(&'a [u8]),
-    /// Status and `Location` of a response.
-    Head(u16, Option<&'a [u8]>),
-    Body(&'a [u8]),
-    /// The response is complete.
-    End,
-}
-
 /// Why a connection was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
@@ -51,18 +38,6 @@ pub enum CloseReason {
     ReceiveFailed(i32),
     /// Errno of a send.
     SendFailed(i32),
-    /// A layer above the socket found this wrong.
-    Failed(ErrorKind),
-    /// The peer ended the connection, without the end of the layer above the socket.
-    Cut,
-    /// The peer ended what the layer above the socket carries.
-    Ended,
-    /// The peer declares that it has not processed the request.
-    Refused,
-    /// The connection that the slot was to join came to nothing.
-    NotJoined,
-    /// The connection that the slot was to join takes no more: another can be opened.
-    Left,
 }
 
 /// Bytes that wait until the kernel takes them: more are an error of the peer, which does not read what it asks for.
@@ -72,17 +47,6 @@ const MAX_UNSENT_BYTES: usize = 1 << 20;
 fn joined(waiting: &[u8], bytes: &Rc<[u8]>) -> Option<Rc<[u8]>> {
     let max = MAX_UNSENT_BYTES.max(4 * bytes.len());
     (waiting.len() <= max).then(|| [waiting, bytes].concat().into())
-}
-
-/// What a layer above the sockets adds to the record of a load.
-#[derive(Debug, Default)]
-pub struct LayerReport {
-    /// Bytes that came and went, with those of the layer.
-    pub bytes: Option<(u64, u64)>,
-    /// Version and cipher of the first TLS session.
-    pub security: String,
-    /// What was wrong with the first connection that failed in the layer.
-    pub fault: String,
 }
 
 /// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
@@ -109,33 +73,12 @@ pub trait Handler {
     fn woken(&mut self, now_ns: u64);
     /// The connection is closed already.
     fn closed(&mut self, slot: Slot, reason: CloseReason);
-
-    // What follows is from layers above the sockets; a back-end alone has none.
-
-    /// The socket is connected; `connected` follows a handshake.
-    fn handshaking(&mut self, _: Slot) {}
-    /// The request of a slot, which had to wait for it, has got a stream of its connection, which was free at this
-    /// instant, where that is stamped.
-    fn released(&mut self, _: Slot, _at_ns: Option<u64>) {}
-    /// The slot has joined the connection of another. `owns`: it stands for the connection where they are counted.
-    fn joined(&mut self, _: Slot, _owns: bool) -> Next {
-        Next::Wait
-    }
-    /// A layer has decoded a part of a reply.
-    fn parsed(&mut self, _: Slot, _: Part<'_>, _arrived_ns: Option<u64>) -> Next {
-        Next::Wait
-    }
 }
 
 pub trait Io {
     /// Starts to connect a socket, made by [`socket`], as this slot, which must be free. Returns the instant at which
     /// the kernel was asked to.
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64>;
-
-    /// Whether a slot, which must be free, shares a connection that is there already: `Handler::joined` follows.
-    fn join(&mut self, _: Slot) -> bool {
-        false
-    }
 
     /// Sends on a connected slot, after what is still to be sent.
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler);
@@ -146,12 +89,11 @@ pub trait Io {
     /// The socket of a slot that is open.
     fn socket(&self, slot: Slot) -> Option<&OwnedFd>;
 
-    /// Closes a slot with a reset: its port does not stay in TIME_WAIT.
-    fn reset(&mut self, slot: Slot) {
+    /// When it is closed, an open slot is to be reset: its port does not stay in TIME_WAIT.
+    fn reset_when_closed(&self, slot: Slot) {
         if let Some(socket) = self.socket(slot) {
             let _ = net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
         }
-        self.close(slot);
     }
 
     /// Stops reading from an open slot: bytes that arrive stay in the kernel's buffer.
@@ -163,19 +105,14 @@ pub trait Io {
     /// Waits, and hands what has happened to the handler.
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
 
-    /// What a layer above the sockets has to report.
-    fn report(&mut self) -> LayerReport {
-        LayerReport::default()
-    }
-
     /// Whether sockets have to be non-blocking.
     const NONBLOCKING: bool;
 }
 
-/// A TCP socket for a back-end.
-pub fn socket<I: Io>(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+/// A TCP socket for a back-end, non-blocking or not.
+pub fn socket(family: AddressFamily, nonblocking: bool) -> rustix::io::Result<OwnedFd> {
     let mut flags = SocketFlags::CLOEXEC;
-    if I::NONBLOCKING {
+    if nonblocking {
         flags |= SocketFlags::NONBLOCK;
     }
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
@@ -232,7 +169,7 @@ mod tests {
     fn connect_as<I: Io>(slot: Slot, io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = SocketAddrAny::from(listener.local_addr().unwrap());
-        let socket = socket::<I>(address.address_family()).unwrap();
+        let socket = socket(address.address_family(), I::NONBLOCKING).unwrap();
         io.open(slot, socket, &address).unwrap();
         while !notes.connected {
             io.turn(Wait::Event(now_ns() + MS), notes).unwrap();

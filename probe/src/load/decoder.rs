@@ -1,6 +1,7 @@
 //! The replies of a load: decodes them by its protocol, and checks them.
 
 use super::body::{BodyCheck, BodyState};
+use super::client::Part;
 use super::error::ErrorKind;
 use super::framing::Splitter;
 use super::http::{Beginning, Read, ResponseParser};
@@ -8,7 +9,6 @@ use super::plan::{Framing, Plan, Protocol};
 use super::redirect::{is_redirect, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
-use crate::io::Part;
 use crate::text::quoted_bytes;
 use memchr::memchr;
 use std::cell::OnceCell;

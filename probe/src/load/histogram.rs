@@ -79,11 +79,7 @@ impl TryFrom<Buckets> for Histogram {
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram {
-            counts: counts(SIGNIFICANT_DIGITS),
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Histogram::with_digits(SIGNIFICANT_DIGITS)
     }
 }
 
@@ -93,6 +89,19 @@ fn counts(significant_digits: u8) -> Counts<u64> {
 }
 
 impl Histogram {
+    /// With one significant digit, in some kilobytes; to be merged with others of its kind only.
+    pub fn coarse() -> Histogram {
+        Histogram::with_digits(1)
+    }
+
+    fn with_digits(significant_digits: u8) -> Histogram {
+        Histogram {
+            counts: counts(significant_digits),
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+
     /// Adds a time; 0 is counted as 1.
     pub fn add(&mut self, ns: u64) {
         let ns = ns.max(1);

@@ -53,12 +53,15 @@ fn write_progress(
     writer: &mut Writer,
 ) -> Result<(), ReaderGone> {
     let interval = engine.interval();
+    let times = &interval.times;
+    let quantile = |quantile| Some(times.quantile(quantile)).filter(|_| !times.is_empty());
+    let buckets: Vec<_> = times.buckets().collect();
     let line = json!({
         "type": "progress", "t_ns": now - engine.start_ns, "interval_ns": now - last_ns,
         "requests": interval.requests, "errors": interval.errors, "open": interval.open, "in_flight": interval.in_flight,
-        "intended": interval.intended, "p50_ns": interval.quantile_ns(0.5), "p90_ns": interval.quantile_ns(0.9),
-        "p99_ns": interval.quantile_ns(0.99), "max_ns": Some(interval.max_ns).filter(|&ns| ns > 0),
-        "buckets": interval.buckets(),
+        "intended": interval.intended, "p50_ns": quantile(0.5), "p90_ns": quantile(0.9),
+        "p99_ns": quantile(0.99), "max_ns": quantile(1.0),
+        "buckets": buckets,
     });
     writer.send(&line, true)
 }

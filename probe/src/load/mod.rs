@@ -2,6 +2,7 @@
 
 mod body;
 mod chunked;
+mod client;
 mod decoder;
 mod encoder;
 pub mod engine;

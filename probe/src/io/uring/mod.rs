@@ -250,7 +250,7 @@ mod tests {
         };
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = SocketAddrAny::from(listener.local_addr().unwrap());
-        let socket = socket::<Uring>(address.address_family()).unwrap();
+        let socket = socket(address.address_family(), Uring::NONBLOCKING).unwrap();
         uring.open(0, socket, &address).unwrap();
         uring.turn(Wait::No, &mut Counting::default()).unwrap();
         let mut peer = listener.accept().unwrap().0;
@@ -282,7 +282,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = SocketAddrAny::from(listener.local_addr().unwrap());
         for slot in 0..2 {
-            let socket = socket::<Uring>(address.address_family()).unwrap();
+            let socket = socket(address.address_family(), Uring::NONBLOCKING).unwrap();
             uring.open(slot, socket, &address).unwrap();
         }
         uring.turn(Wait::No, &mut Counting::default()).unwrap();
@@ -337,7 +337,7 @@ mod tests {
         let mut handler = Answering::default();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = SocketAddrAny::from(listener.local_addr().unwrap());
-        let socket = socket::<Uring>(address.address_family()).unwrap();
+        let socket = socket(address.address_family(), Uring::NONBLOCKING).unwrap();
         uring.open(0, socket, &address).unwrap();
         uring.turn(Wait::No, &mut handler).unwrap();
         let mut peer = listener.accept().unwrap().0;

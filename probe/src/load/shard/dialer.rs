@@ -2,7 +2,8 @@
 
 use super::config::ShardConfig;
 use crate::clock::now_ns;
-use crate::io::{socket, Io, Slot};
+use crate::io::{socket, Slot};
+use crate::load::client::Transport;
 use crate::load::error::ErrorKind;
 use crate::load::pacer::{Pacer, Pacing};
 use crate::load::source::{bind, shrink_buffers, Sources};
@@ -117,7 +118,7 @@ impl Dialer {
     }
 
     /// Starts the connect of the next connection in the queue.
-    pub fn dial<I: Io>(&mut self, config: &ShardConfig, io: &mut I) -> Option<Dial> {
+    pub fn dial<I: Transport>(&mut self, config: &ShardConfig, io: &mut I) -> Option<Dial> {
         if self.connecting >= self.max_connecting {
             return None;
         }
@@ -137,7 +138,7 @@ impl Dialer {
         let number = config.connection_number(slot);
         let (target, source) = self.sources.addresses(number);
         let target = SocketAddrAny::from(target);
-        let opened = socket::<I>(target.address_family())
+        let opened = socket(target.address_family(), I::NONBLOCKING)
             .map_err(io::Error::from)
             .and_then(|socket| {
                 if config.plan.stream.pauses(id) {

@@ -16,7 +16,7 @@ mod wakeup;
 
 use super::record::Record;
 use crate::clock::{now_ns, thread_cpu_ns};
-use crate::io::Io;
+use crate::load::client::Transport;
 pub use config::ShardConfig;
 use state::Shard;
 use std::io;
@@ -28,7 +28,7 @@ const SWEEP_NS: u64 = 100_000_000;
 const MIN_EVENTS_PER_TURN: usize = 1024;
 
 /// Runs the shard's part of the load. Returns its record, and when it stopped sending.
-pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
+pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     let cpu_before = thread_cpu_ns();
     let mut sweep_ns = config.start_ns + SWEEP_NS;
     let mut waiter = Waiter::new(config.plan.polls_briefly());

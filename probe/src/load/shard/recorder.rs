@@ -88,7 +88,7 @@ impl Recorder {
     #[inline]
     fn show(&mut self, ns: u64) {
         if self.is_live {
-            self.interval.add(ns);
+            self.interval.times.add(ns);
         }
     }
 
@@ -293,7 +293,7 @@ mod tests {
             let mut live = recorder.live.lock().unwrap();
             assert_eq!(live.open, if is_wanted { 3 } else { 0 });
             let taken = live.take();
-            assert_eq!(!taken.buckets().is_empty(), is_wanted);
+            assert_eq!(!taken.times.is_empty(), is_wanted);
             assert_eq!(taken.requests > 0, is_wanted);
         }
     }

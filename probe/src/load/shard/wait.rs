@@ -3,14 +3,15 @@
 use super::brief_poll::BriefPoll;
 use super::wakeup::WakeupLatency;
 use crate::clock::now_ns;
-use crate::io::{Handler, Io, Wait};
+use crate::io::Wait;
+use crate::load::client::{Client, Transport};
 use std::io;
 
 /// A busy-poll that takes longer was preempted: the rest of it does not count as polling.
 const MAX_POLL_NS: u64 = 10_000;
 
 /// A handler that knows when its last event was.
-pub trait Activity: Handler {
+pub trait Activity: Client {
     fn last_event_ns(&self) -> u64;
     /// The next turn of the back-end begins now.
     fn wait_begins(&mut self, now_ns: u64);
@@ -62,7 +63,7 @@ impl Waiter {
     }
 
     /// Waits by turns of the back-end, until an event or the instant.
-    pub fn wait<I: Io, H: Activity>(
+    pub fn wait<I: Transport, H: Activity>(
         &mut self,
         wakeup: Wakeup,
         now_ns: u64,
@@ -121,7 +122,7 @@ impl Waiter {
     }
 
     /// Polls for a moment, if that pays; whether an event came.
-    fn found_briefly<I: Io, H: Activity>(
+    fn found_briefly<I: Transport, H: Activity>(
         &mut self,
         now_ns: u64,
         at_ns: u64,
@@ -148,7 +149,7 @@ impl Waiter {
     }
 
     /// Polls until an instant that is nearer than a sleep is long. It takes a whole CPU, and yet is waiting.
-    fn busy_poll<I: Io, H: Activity>(
+    fn busy_poll<I: Transport, H: Activity>(
         &mut self,
         at_ns: u64,
         defers: bool,

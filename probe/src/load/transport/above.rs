@@ -5,7 +5,8 @@ use super::fault::Fault;
 use super::http2::{Arrived, Http2};
 use super::link::{kept, Links, Number, Session};
 use super::websocket::{Incoming, WebSocket};
-use crate::io::{CloseReason, Handler, Next, Part, Slot};
+use crate::io::{CloseReason, Handler, Next, Slot};
+use crate::load::client::{Client, Ending, Part};
 use crate::load::error::ErrorKind;
 
 pub struct Above<'a, H> {
@@ -26,7 +27,7 @@ impl From<Fault> for End {
     }
 }
 
-impl<H: Handler> Above<'_, H> {
+impl<H: Client> Above<'_, H> {
     /// Bytes from the socket; what the load answers is appended to `out`.
     fn take_in(
         &mut self,
@@ -48,7 +49,7 @@ impl<H: Handler> Above<'_, H> {
         // Many servers wait for the client's end after their own: the socket alone would not tell.
         let link = self.links.get(number).ok_or(End::Closed)?;
         if link.channel.has_ended() {
-            self.end_all(number, CloseReason::Finished, CloseReason::NotJoined);
+            self.end_all(number, Ending::FINISHED, Ending::NotJoined);
             return Err(End::Closed);
         }
         Ok(())
@@ -183,13 +184,13 @@ impl<H: Handler> Above<'_, H> {
                 Arrived::End => self.handler.parsed(slot, Part::End, arrived_ns),
                 Arrived::Refused => {
                     self.links.detach(slot);
-                    self.handler.closed(slot, CloseReason::Refused);
+                    self.handler.ended(slot, Ending::Refused);
                     Next::Wait
                 }
                 Arrived::Failed(fault) => {
                     self.links.detach(slot);
                     self.links.note_fault(&fault);
-                    self.handler.closed(slot, CloseReason::Failed(fault.kind));
+                    self.handler.ended(slot, Ending::Failed(fault.kind));
                     Next::Wait
                 }
             };
@@ -209,7 +210,7 @@ impl<H: Handler> Above<'_, H> {
         session.take_output(out);
         polled?;
         if session.is_over {
-            self.end_all(number, CloseReason::Finished, CloseReason::Left);
+            self.end_all(number, Ending::FINISHED, Ending::Left);
             return Err(End::Closed);
         }
         Ok(())
@@ -270,7 +271,7 @@ impl<H: Handler> Above<'_, H> {
                     self.handler.parsed(slot, Part::Message(&bytes), arrived_ns)
                 }
                 Some(Incoming::End) => {
-                    self.end_all(slot, CloseReason::Ended, CloseReason::NotJoined);
+                    self.end_all(slot, Ending::Ended, Ending::NotJoined);
                     return Err(End::Closed);
                 }
             }
@@ -287,29 +288,25 @@ impl<H: Handler> Above<'_, H> {
     }
 
     /// A connection has ended: its slots are told, and those that waited for it.
-    fn end_all(&mut self, number: Number, reason: CloseReason, waited: CloseReason) {
+    fn end_all(&mut self, number: Number, ending: Ending, waited: Ending) {
         let Some(link) = self.links.take(number) else {
             return;
         };
         if link.attached.is_empty() {
-            self.handler.closed(link.opener, reason);
+            self.handler.ended(link.opener, ending);
         }
         let slots = self.links.slots(number);
         for (slot, _) in slots.zip(link.attached).filter(|(_, attached)| *attached) {
-            self.handler.closed(slot, reason);
+            self.handler.ended(slot, ending);
         }
         for slot in self.links.take_waiting(number) {
-            self.handler.closed(slot, waited);
+            self.handler.ended(slot, waited);
         }
     }
 
     pub fn fail(&mut self, number: Number, fault: &Fault) -> Next {
         self.links.note_fault(fault);
-        self.end_all(
-            number,
-            CloseReason::Failed(fault.kind),
-            CloseReason::NotJoined,
-        );
+        self.end_all(number, Ending::Failed(fault.kind), Ending::NotJoined);
         Next::Close
     }
 
@@ -341,7 +338,7 @@ impl<H: Handler> Above<'_, H> {
     }
 }
 
-impl<H: Handler> Handler for Above<'_, H> {
+impl<H: Client> Handler for Above<'_, H> {
     fn connected(&mut self, number: Slot) -> Next {
         let Some(link) = self.links.get(number) else {
             return Next::Close;
@@ -375,10 +372,10 @@ impl<H: Handler> Handler for Above<'_, H> {
     fn closed(&mut self, number: Slot, reason: CloseReason) {
         let link = self.links.get(number);
         let is_cut = link.is_some_and(|link| link.is_open && link.channel.can_be_cut());
-        let reason = match reason {
-            CloseReason::Finished if is_cut => CloseReason::Cut,
-            reason => reason,
+        let ending = match reason {
+            CloseReason::Finished if is_cut => Ending::Cut,
+            reason => Ending::Socket(reason),
         };
-        self.end_all(number, reason, CloseReason::NotJoined);
+        self.end_all(number, ending, Ending::NotJoined);
     }
 }

@@ -13,7 +13,8 @@ mod upgrade;
 mod verify;
 mod websocket;
 
-use crate::io::{CloseReason, Handler, Io, LayerReport, Next, Slot, Wait};
+use crate::io::{Io, Next, Slot, Wait};
+use crate::load::client::{Client, Ending, LayerReport, Transport};
 use crate::load::shard::ShardConfig;
 use above::{Above, End};
 use http2::Http2;
@@ -41,14 +42,14 @@ impl<I: Io> Layered<I> {
     }
 
     /// Slots join the connections that are open.
-    fn join_waiting(&mut self, handler: &mut impl Handler) {
+    fn join_waiting(&mut self, handler: &mut impl Client) {
         if self.links.waiting.is_empty() {
             return;
         }
         for slot in std::mem::take(&mut self.links.waiting) {
             let number = self.links.number(slot);
             let Some(link) = self.links.get(number) else {
-                handler.closed(slot, CloseReason::NotJoined);
+                handler.ended(slot, Ending::NotJoined);
                 continue;
             };
             match std::mem::take(&mut link.session) {
@@ -66,7 +67,7 @@ impl<I: Io> Layered<I> {
     }
 
     /// Does something with a session of HTTP/2, and sends what comes of it.
-    fn with_streams<H: Handler>(
+    fn with_streams<H: Client>(
         &mut self,
         number: usize,
         mut session: Box<Http2>,
@@ -90,7 +91,7 @@ impl<I: Io> Layered<I> {
         number: usize,
         done: Result<(), End>,
         out: &[u8],
-        handler: &mut impl Handler,
+        handler: &mut impl Client,
     ) {
         let links = &mut self.links;
         let mut above = Above { links, handler };
@@ -102,7 +103,7 @@ impl<I: Io> Layered<I> {
     }
 }
 
-impl<I: Io> Io for Layered<I> {
+impl<I: Io> Transport for Layered<I> {
     const NONBLOCKING: bool = I::NONBLOCKING;
 
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
@@ -131,7 +132,7 @@ impl<I: Io> Io for Layered<I> {
         joins
     }
 
-    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Client) {
         let number = self.links.number(slot);
         let Some(link) = self.links.get(number) else {
             return;
@@ -173,21 +174,21 @@ impl<I: Io> Io for Layered<I> {
         }
     }
 
-    fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
-        self.io.socket(self.links.number(slot))
+    fn reset_when_closed(&self, slot: Slot) {
+        self.io.reset_when_closed(self.links.number(slot));
     }
 
     fn pause(&mut self, slot: Slot) {
         self.io.pause(self.links.number(slot));
     }
 
-    fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
+    fn resume(&mut self, slot: Slot, handler: &mut impl Client) {
         let number = self.links.number(slot);
         let links = &mut self.links;
         self.io.resume(number, &mut Above { links, handler });
     }
 
-    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
+    fn turn(&mut self, wait: Wait, handler: &mut impl Client) -> io::Result<()> {
         self.join_waiting(handler);
         let links = &mut self.links;
         self.io.turn(wait, &mut Above { links, handler })

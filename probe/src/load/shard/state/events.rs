@@ -2,7 +2,8 @@
 
 use super::{Instants, Shard};
 use crate::clock::now_ns;
-use crate::io::{CloseReason, Handler, Next, Part, Slot};
+use crate::io::{CloseReason, Handler, Next, Slot};
+use crate::load::client::{Client, Ending, Part};
 use crate::load::decoder::{Event, Progress};
 use crate::load::error::ErrorKind;
 use crate::load::http::Beginning;
@@ -43,28 +44,9 @@ impl Handler for Shard {
         self.begin(slot, now)
     }
 
-    fn joined(&mut self, slot: Slot, owns: bool) -> Next {
-        self.dialer.connect_ended();
-        if owns {
-            self.own(slot);
-        }
-        self.begin(slot, now_ns())
-    }
-
-    fn handshaking(&mut self, slot: Slot) {
-        self.connect_ended(slot);
-        let connection = &mut self.connections[slot];
-        connection.stage = Stage::Handshaking;
-        connection.opening_ns = now_ns();
-    }
-
     fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         self.recorder.record.bytes_in += bytes.len() as u64;
         self.arrived(slot, Arrival::Bytes(bytes), arrived_ns)
-    }
-
-    fn parsed(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
-        self.arrived(slot, Arrival::Part(part), arrived_ns)
     }
 
     fn sending(&mut self, slot: Slot, now: u64) {
@@ -92,6 +74,36 @@ impl Handler for Shard {
         }
     }
 
+    fn woken(&mut self, now: u64) {
+        self.lookout.woken(now);
+        self.deferral.looked(now);
+    }
+
+    fn closed(&mut self, slot: Slot, reason: CloseReason) {
+        self.ended(slot, Ending::Socket(reason));
+    }
+}
+
+impl Client for Shard {
+    fn joined(&mut self, slot: Slot, owns: bool) -> Next {
+        self.dialer.connect_ended();
+        if owns {
+            self.own(slot);
+        }
+        self.begin(slot, now_ns())
+    }
+
+    fn handshaking(&mut self, slot: Slot) {
+        self.connect_ended(slot);
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Handshaking;
+        connection.opening_ns = now_ns();
+    }
+
+    fn parsed(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
+        self.arrived(slot, Arrival::Part(part), arrived_ns)
+    }
+
     fn released(&mut self, slot: Slot, at_ns: Option<u64>) {
         let now = now_ns();
         let connection = &mut self.connections[slot];
@@ -103,34 +115,29 @@ impl Handler for Shard {
         self.recorder.record.stream_waits += 1;
     }
 
-    fn woken(&mut self, now: u64) {
-        self.lookout.woken(now);
-        self.deferral.looked(now);
-    }
-
-    fn closed(&mut self, slot: Slot, reason: CloseReason) {
+    fn ended(&mut self, slot: Slot, ending: Ending) {
         let now = now_ns();
-        let kind = match reason {
-            CloseReason::NotJoined | CloseReason::Left => {
-                return self.not_joined(slot, now, reason == CloseReason::Left);
+        let kind = match ending {
+            Ending::NotJoined | Ending::Left => {
+                return self.not_joined(slot, now, ending == Ending::Left);
             }
-            CloseReason::Refused if self.connections[slot].stage == Stage::Busy => {
+            Ending::Refused if self.connections[slot].stage == Stage::Busy => {
                 return self.refused(slot, now);
             }
-            CloseReason::Refused => None,
-            CloseReason::NotConnected(errno) => {
+            Ending::Refused => None,
+            Ending::Socket(CloseReason::NotConnected(errno)) => {
                 self.dialer.connect_ended();
                 return self.connect_failed(slot, now, connect_error(errno));
             }
-            CloseReason::Ended if self.streams() => Some(ErrorKind::Ended),
-            CloseReason::Finished | CloseReason::Cut | CloseReason::Ended => None,
-            CloseReason::Failed(kind) => Some(kind),
-            CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE)
-            | CloseReason::ReceiveFailed(_) => Some(ErrorKind::Reset),
-            CloseReason::SendFailed(_) => Some(ErrorKind::Send),
+            Ending::Ended if self.streams() => Some(ErrorKind::Ended),
+            Ending::Socket(CloseReason::Finished) | Ending::Cut | Ending::Ended => None,
+            Ending::Failed(kind) => Some(kind),
+            Ending::Socket(CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE))
+            | Ending::Socket(CloseReason::ReceiveFailed(_)) => Some(ErrorKind::Reset),
+            Ending::Socket(CloseReason::SendFailed(_)) => Some(ErrorKind::Send),
         };
         match (self.connections[slot].stage, kind) {
-            (Stage::Free, Some(kind)) if reason == CloseReason::Failed(kind) => {
+            (Stage::Free, Some(kind)) if ending == Ending::Failed(kind) => {
                 if self.connections[slot].owns {
                     self.recorder.error(now, kind, None);
                 }
@@ -155,7 +162,7 @@ impl Handler for Shard {
                 match self.decoder.decode_eof(reply, &mut on_event) {
                     Progress::Done(result, _) => {
                         // An attacker could have cut it.
-                        let is_cut = reason == CloseReason::Cut;
+                        let is_cut = ending == Ending::Cut;
                         let result = if is_cut {
                             Err(ErrorKind::Truncated)
                         } else {

@@ -10,7 +10,8 @@ mod opening;
 mod redirects;
 
 use crate::clock::now_ns;
-use crate::io::{Io, LayerReport, Next, Slot, Wait};
+use crate::io::{Next, Slot, Wait};
+use crate::load::client::{LayerReport, Transport};
 use crate::load::decoder::{Decoder, ReplyState};
 use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
@@ -106,7 +107,7 @@ impl Shard {
     }
 
     /// Takes in what has happened, without a wait.
-    pub fn look<I: Io>(&mut self, io: &mut I) -> io::Result<()> {
+    pub fn look<I: Transport>(&mut self, io: &mut I) -> io::Result<()> {
         self.lookout.wait_begins(now_ns());
         io.turn(Wait::No, self)
     }
@@ -165,7 +166,7 @@ impl Shard {
     }
 
     /// Open loop: sends the requests that are due on free connections.
-    pub fn dispatch<I: Io>(&mut self, now: u64, io: &mut I) {
+    pub fn dispatch<I: Transport>(&mut self, now: u64, io: &mut I) {
         while self.arrivals.is_due(now) {
             let Some(slot) = self.free.pop_front() else {
                 return;
@@ -194,7 +195,7 @@ impl Shard {
     }
 
     /// Sends what was due before the end on free connections: only this engine was late with it.
-    pub fn dispatch_last<I: Io>(&mut self, now: u64, io: &mut I) {
+    pub fn dispatch_last<I: Transport>(&mut self, now: u64, io: &mut I) {
         if self.arrivals.is_past_end(now) && !self.config.stop_requested() {
             self.arrivals.end_slack();
             self.dispatch(now, io);
@@ -359,7 +360,7 @@ impl Shard {
     }
 
     /// Gives up what has taken longer than the time-out, and samples the requests in flight.
-    pub fn sweep<I: Io>(&mut self, now: u64, io: &mut I) {
+    pub fn sweep<I: Transport>(&mut self, now: u64, io: &mut I) {
         if !self.stopping {
             self.recorder.record.sweeps += 1;
             self.recorder.record.in_flight_sum += self.in_flight;

@@ -2,7 +2,8 @@
 
 use super::Shard;
 use crate::clock::now_ns;
-use crate::io::{Io, Slot};
+use crate::io::Slot;
+use crate::load::client::Transport;
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::{Dial, Dialed};
@@ -10,7 +11,7 @@ use std::io;
 
 impl Shard {
     /// Opens the connections that are due.
-    pub fn open_connections<I: Io>(&mut self, now: u64, io: &mut I) -> io::Result<()> {
+    pub fn open_connections<I: Transport>(&mut self, now: u64, io: &mut I) -> io::Result<()> {
         if self.stopping {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::clock::{now_ns, sleep_until};
 use crate::io::{fakes::FakeIo, CloseReason, Handler};
+use crate::load::client::Client;
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;

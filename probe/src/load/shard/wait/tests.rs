@@ -2,6 +2,20 @@
 
 use super::*;
 use crate::io::fakes::{Counting, FakeIo};
+use crate::io::{Next, Slot};
+use crate::load::client::{Ending, Part};
+
+impl Client for Counting {
+    fn handshaking(&mut self, _: Slot) {}
+    fn joined(&mut self, _: Slot, _: bool) -> Next {
+        Next::Wait
+    }
+    fn released(&mut self, _: Slot, _: Option<u64>) {}
+    fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
+        Next::Wait
+    }
+    fn ended(&mut self, _: Slot, _: Ending) {}
+}
 
 impl Activity for Counting {
     /// Their count in place of a time.
