@@ -34,7 +34,7 @@ from tests.support.started import ports_of
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
-    with started() as cluster, pytest.MonkeyPatch.context() as patch:
+    with started(with_clients=True) as cluster, pytest.MonkeyPatch.context() as patch:
         for name in ("north", "south"):
             cluster.add(name)
         # Drivers on one of its machines need no client server, which takes seconds to start.

@@ -63,7 +63,7 @@ def test_a_head_that_dies_is_one_line_and_the_run_goes_on_elsewhere(
         assert "`ringside run --resume " in last
         assert "--on " in last
     before = stored()
-    with started() as another:
+    with started(with_clients=True) as another:
         add_node(another)
         ringside(*last.partition("`ringside ")[2].partition("`")[0].split()[:3], "--on", another.address)
     counted = [trial for trial in stored() if trial.outcome not in REPEATABLE]

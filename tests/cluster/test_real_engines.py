@@ -35,7 +35,7 @@ def nodes() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def ray(nodes: dict[str, Any]) -> Iterator[RayCluster]:
-    with started() as cluster:
+    with started(with_clients=True) as cluster:
         for name in NODES:
             nodes[name] = add(cluster, name)
         yield cluster
@@ -140,7 +140,7 @@ def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
     levels = (f"kind={kind}", "requests=40", "concurrency=9", "work=1000")
     settings = [word for level in levels for word in ("--set", level)]
     only = ("--only", "python-asyncio,node", "--blocks", "1")
-    ringside("run", "fanout", *only, *settings, "--on", "auto", "--engines", "2", status=None)
+    ringside("run", "fanout", *only, *settings, "--on", ray.address, "--engines", "2", status=None)
     _, trials = stored()
     by_name = {trial.cell.contender: trial for trial in trials}
     assert by_name.keys() == {"python-asyncio", "node"}
@@ -165,7 +165,7 @@ def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
 @pytest.mark.integration
 def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> None:
     only = ("--only", "python-asyncio", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
-    ringside("run", "fanout", *only, "--on", "auto", "--engines", "2")
+    ringside("run", "fanout", *only, "--on", ray.address, "--engines", "2")
     _, (trial,) = stored()
     assert trial.outcome is Outcome.OK, trial.detail
     assert {load.engines for load in trial.loads} == {1, 2}
@@ -279,7 +279,7 @@ def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]
 
 @pytest.mark.integration
 def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayCluster) -> None:
-    process = begun(*FIB, "--blocks", "4", "--on", "auto", "--engines", "2")
+    process = begun(*FIB, "--blocks", "4", "--on", ray.address, "--engines", "2")
     assert is_over(lambda: has_trials(3), 120)
     process.kill()
     process.communicate()

@@ -23,7 +23,7 @@ from tests.support.ray_cluster import RayCluster, started
 
 @pytest.fixture(scope="module")
 def ray() -> Iterator[RayCluster]:
-    with started() as cluster:
+    with started(with_clients=True) as cluster:
         cluster.add("plain", advertises=False)
         yield cluster
 

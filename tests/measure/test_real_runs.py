@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import os
-import random
 import re
 import signal
 from collections.abc import Callable
@@ -14,14 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ringside.analysis.run import analyse
 from ringside.errors import ProbeError, UsageError
-from ringside.measure import plan, stopping
 from ringside.measure.executor import LocalExecutor
 from ringside.measure.loop import blocks
 from ringside.model.results import Outcome
 from ringside.probe.process import Probe
-from ringside.probe.protocol import Phase, TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from tests.support import probes
@@ -29,18 +23,6 @@ from tests.support.fake_contenders import PYTHON
 from tests.support.fake_runs import FakeExecutor, Quiet, Started, argument, conduct, resume, start
 from tests.support.runs import experiment as own_experiment
 from tests.support.runs import make_run
-
-
-class NoisyExecutor(FakeExecutor):
-    """Reports a relay phase whose logarithm has so much noise."""
-
-    def __init__(self, noise: float) -> None:
-        super().__init__()
-        self.generator, self.noise = random.Random(7), noise
-
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        ns = round(1e9 * math.exp(self.generator.gauss(0, self.noise)))
-        return [Phase(1, "relay", ns), *super().trial(request, tick)]
 
 
 @pytest.fixture
@@ -95,21 +77,6 @@ def test_sizes_of_the_environment_vary(started: Started) -> None:
     assert len({len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}) > 3
 
 
-def test_an_interrupted_run_goes_on_where_it_was(started: Started, workplace: Path) -> None:
-    executor = FakeExecutor(interrupt_after=5)
-    prepared, store, run = started(executor)
-    with pytest.raises(KeyboardInterrupt):
-        conduct(run, prepared, store, executor, Quiet())
-    assert [trial.outcome for trial in store.trials(run)] == [Outcome.OK] * 3 + [Outcome.INTERRUPTED]
-    assert store.run(run.id).ended_at is None
-    again = FakeExecutor()
-    prepared = resume(store.run(run.id), workplace)
-    assert conduct(run, prepared, store, again, Quiet())
-    cells = [(trial.block, trial.cell) for trial in store.trials(run) if trial.outcome is Outcome.OK]
-    assert len(cells) == len(set(cells)) == 6
-    assert len(again.requests) == 3 + 2
-
-
 def test_an_interrupt_before_the_first_block_leaves_no_row(started: Started) -> None:
     executor = FakeExecutor(interrupt_after=1)
     prepared, store, run = started(executor)
@@ -124,15 +91,6 @@ def test_a_rehearsal_that_is_interrupted_ends_the_run(started: Started) -> None:
     with pytest.raises(KeyboardInterrupt):
         conduct(run, prepared, store, executor, Quiet())
     assert (store.trials(run), len(executor.requests)) == ([], 1)
-
-
-@pytest.mark.parametrize(("interrupt_after", "whole"), [(2, 0), (3, 0), (4, 1), (5, 1), (6, 2)])
-def test_a_block_that_was_cut_off_is_not_counted(started: Started, interrupt_after: int, whole: int) -> None:
-    executor = FakeExecutor(interrupt_after=interrupt_after)
-    prepared, store, run = started(executor)
-    with pytest.raises(KeyboardInterrupt):
-        conduct(run, prepared, store, executor, Quiet())
-    assert analyse(run, store.trials(run)).blocks_done == whole
 
 
 def test_an_interrupted_trial_is_kept_with_what_the_probe_reported(started: Started, tmp_path: Path) -> None:
@@ -171,14 +129,6 @@ def test_a_probe_that_talks_nonsense_is_two_rows_and_the_end(started: Started, t
     trials = store.trials(run)
     assert [trial.outcome for trial in trials] == [Outcome.PROBE_FAILED] * 2
     assert all("nonsense" in trial.detail for trial in trials)
-
-
-def test_an_unknown_outcome_is_a_failure_of_the_probe(started: Started) -> None:
-    executor = FakeExecutor(dict.fromkeys(("one", "two", "true"), "splendid"))
-    prepared, store, run = started(executor)
-    with pytest.raises(ProbeError, match="2 times in a row, last: .* unknown outcome: splendid"):
-        conduct(run, prepared, store, executor, Quiet())
-    assert [trial.outcome for trial in store.trials(run)] == [Outcome.PROBE_FAILED] * 2
 
 
 def test_contenders_that_make_the_probe_fail_do_not_end_the_run(started: Started) -> None:
@@ -227,24 +177,6 @@ def test_seeds_of_contenders_differ_between_blocks_and_are_equal_inside(started:
     assert seeds == [*(run.seed, run.seed), *(run.seed + block for block in (1, 2, 3) for _ in range(4))]
 
 
-def test_a_cell_that_fails_hopelessly_twice_is_left_out_and_the_others_go_on(started: Started) -> None:
-    executor = FakeExecutor({"one": "timed-out"})
-    prepared, store, run = started(executor)
-    conduct(run, prepared, store, executor, Quiet())
-    by_name: dict[str, list[Outcome]] = {"one": [], "two": []}
-    for trial in store.trials(run):
-        by_name[trial.cell.contender].append(trial.outcome)
-    assert by_name["one"] == [Outcome.TIMED_OUT, Outcome.TIMED_OUT, Outcome.UNAVAILABLE]
-    assert by_name["two"] == [Outcome.OK] * 3
-
-
-def test_wrong_evidence_is_tried_in_every_block(started: Started) -> None:
-    executor = FakeExecutor({"two": "wrong-evidence"})
-    prepared, store, run = started(executor)
-    conduct(run, prepared, store, executor, Quiet())
-    assert [t.outcome for t in store.trials(run) if t.cell.contender == "two"] == [Outcome.WRONG_EVIDENCE] * 3
-
-
 def test_a_missing_toolchain_is_a_row_with_the_way_out(
     started: Started, add_fake: Callable[..., None], workplace: Path
 ) -> None:
@@ -281,38 +213,6 @@ def test_a_bad_factor_stops_before_anything_is_built(started: Started, workplace
         started(FakeExecutor(), colour=["red"])
     assert not (workplace / "b").exists()
     assert not (workplace / "s.sqlite").exists()
-
-
-def test_no_block_begins_after_the_deadline(started: Started) -> None:
-    executor = FakeExecutor()
-    prepared, store, run = started(executor)
-    assert not conduct(run, prepared, store, executor, Quiet(), deadline_s=0)
-    assert store.trials(run) == []
-    assert store.run(run.id).ended_at is None
-
-
-def test_a_run_ends_once_all_is_decided(started: Started) -> None:
-    executor = NoisyExecutor(0.001)
-    prepared, store, run = started(executor)
-    many = plan.with_until(plan.with_blocks(prepared.experiment, 40), "decided")
-    assert conduct(run, dataclasses.replace(prepared, experiment=many), store, executor, Quiet())
-    # All trials take nearly the same time, which seven or nine blocks are enough to show.
-    assert {trial.block for trial in store.trials(run)} in (set(range(1, 8)), set(range(1, 10)))
-    assert store.run(run.id).ended_at
-
-
-@pytest.mark.parametrize(("noise", "least", "most"), [(0.001, 10, 10), (0.02, 11, 40), (1.0, 45, 45)])
-def test_blocks_are_made_until_intervals_are_narrow(
-    started: Started, monkeypatch: pytest.MonkeyPatch, noise: float, least: int, most: int
-) -> None:
-    monkeypatch.setattr(stopping, "MAX_BLOCKS_UNTIL", 45)
-    executor = NoisyExecutor(noise)
-    prepared, store, run = started(executor)
-    wanted = dataclasses.replace(prepared, experiment=plan.with_until(prepared.experiment, 0.03))
-    assert conduct(run, wanted, store, executor, Quiet())
-    made = {trial.block for trial in store.trials(run)}
-    assert least <= len(made) <= most
-    assert made == set(range(1, len(made) + 1))
 
 
 def test_the_machine_is_timed_once_in_each_block(started: Started) -> None:

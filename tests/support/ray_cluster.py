@@ -11,10 +11,12 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import filelock
 
 from ringside.measure.exclusive import VARIABLE
 
@@ -24,6 +26,9 @@ _STARTS = 4
 # Ray takes it.
 _CLIENT_PORTS = range(25_000, 32_000)
 _CLIENT_S = 30.0
+# Every cluster gives its clients servers of their own from port 23,000 on, whatever another one on this
+# machine has taken: a client of the second one would find its server ended. So there is one at a time.
+_CLIENTS_LOCK = Path(tempfile.gettempdir()) / "ringside-tests-ray-clients.lock"
 
 
 def _patiently(start: Callable[[], Any]) -> Any:
@@ -54,8 +59,8 @@ def _wait_for_clients(port: int) -> None:
 
 @dataclass
 class RayCluster:
-    """A head without CPUs, where drivers connect, and nodes. `address`: for clients, `--on`; `own`: for the
-    machines of the cluster, RAY_ADDRESS with `--on auto`, by which a driver starts sooner."""
+    """A head without CPUs, where drivers connect, and nodes. `address`: for clients, `--on`, empty without;
+    `own`: for the machines of the cluster, RAY_ADDRESS with `--on auto`, by which a driver starts sooner."""
 
     cluster: Any
     address: str
@@ -83,8 +88,13 @@ class RayCluster:
 
 
 @contextmanager
-def started() -> Iterator[RayCluster]:
-    """A cluster that has only its head yet."""
+def started(*, with_clients: bool = False) -> Iterator[RayCluster]:
+    """A cluster that has only its head yet. `with_clients`: drivers can connect by `ray://`."""
+    with filelock.FileLock(_CLIENTS_LOCK) if with_clients else nullcontext():
+        yield from _started(with_clients)
+
+
+def _started(with_clients: bool) -> Iterator[RayCluster]:
     names = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": ""}
     # The paths of its sockets are long, and the kernel takes 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="rs-", dir="/tmp"))
@@ -93,25 +103,22 @@ def started() -> Iterator[RayCluster]:
     os.environ.update(names)
     from ray.cluster_utils import Cluster
 
-    def start() -> tuple[Any, int]:
+    def start() -> tuple[Any, str]:
+        head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": _STORE_BYTES}
+        if not with_clients:
+            return Cluster(initialize_head=True, head_node_args=head), ""
         port = random.SystemRandom().choice(_CLIENT_PORTS)
-        head = {
-            "num_cpus": 0,
-            "include_dashboard": False,
-            "object_store_memory": _STORE_BYTES,
-            "ray_client_server_port": port,
-        }
-        cluster = Cluster(initialize_head=True, head_node_args=head)
+        cluster = Cluster(initialize_head=True, head_node_args=head | {"ray_client_server_port": port})
         try:
             _wait_for_clients(port)
         except BaseException:
             cluster.shutdown()
             raise
-        return cluster, port
+        return cluster, f"ray://127.0.0.1:{port}"
 
-    cluster, port = _patiently(start)
+    cluster, address = _patiently(start)
     try:
-        yield RayCluster(cluster, f"ray://127.0.0.1:{port}", cluster.address, folder)
+        yield RayCluster(cluster, address, cluster.address, folder)
     finally:
         cluster.shutdown()
         for name, value in before.items():

@@ -162,7 +162,6 @@ def _selection(options: RunOptions) -> Selection:
 def _carry_out(options: RunOptions, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
     """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
     from ringside.cli import context
-    from ringside.cli.on_cluster import engaged
     from ringside.cli.progress import LiveProgress
     from ringside.measure.campaign import Campaign, LocalMachine
     from ringside.measure.executor import LocalExecutor
@@ -175,6 +174,8 @@ def _carry_out(options: RunOptions, task: Task, catalogue: Catalogue, storage: S
         machines: Machines
         free_cpus: Sequence[int] = ()
         if options.on and not task.is_empty:
+            from ringside.cluster.places import engaged
+
             machines = stack.enter_context(engaged(options.on, task, catalogue, progress, options.engines))
         else:
             executor = LocalExecutor()

@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
+from ringside.cluster import groups
 from ringside.cluster.machines import Machine, Machines
-from ringside.cluster.session import NodeLostError
-from ringside.errors import CatalogueError
+from ringside.cluster.parcel import parcel
+from ringside.cluster.session import NodeLostError, connect
+from ringside.errors import CatalogueError, UsageError
 from ringside.measure.campaign import Observer, Task
 from ringside.measure.places import Places
 from ringside.measure.prepare import Prepared, unreadable
@@ -108,6 +110,46 @@ class Cluster:
     def places(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[Places]:
         yield _ClusterPlaces(self, run, prepared, store)
         self.machines.ask({machine.name: machine.bench.end.remote() for machine in self.machines})
+
+
+class ClusterObserver(Observer, Protocol):
+    """Is told in words what is waited for, too."""
+
+    def say(self, text: str) -> None: ...
+
+
+@contextmanager
+def engaged(
+    on: str,
+    task: Task,
+    catalogue: Catalogue,
+    observer: ClusterObserver,
+    engines: int | tuple[str, ...] | None = None,
+) -> Iterator[Cluster]:
+    """The machines, which are let go at the end. `engines`: of two-sided
+    trials, how many or on which nodes; None: as many as the task has. Raises UsageError, ClusterError,
+    ProbeError."""
+    wanted = _wanted(task, engines)
+    with parcel(contenders_of(task, catalogue)) as (folder, sent), connect(on, folder) as session:
+        machines = Machines(session, observer.say, observer.on_tick, wanted=wanted)
+        try:
+            machines.engage()
+            yield Cluster(catalogue, machines, sent, observer)
+        finally:
+            machines.close()
+
+
+def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> groups.Wanted | None:
+    """The engines of each contender's machine; None of a task whose load comes from its own. Raises
+    UsageError where `engines` are others than those with which a run began."""
+
+    planned = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
+    count = planned[0].engines if planned else 0
+    group = groups.wanted(engines or count)
+    if group.engines != count or any(each.engines != count for each in planned):
+        began = f"with --engines {count}" if count else "without --engines"
+        raise UsageError(f"the run began {began}: go on like that")
+    return group if count else None
 
 
 def _receipt(contender: Ready | Unavailable) -> dict[str, str]:
