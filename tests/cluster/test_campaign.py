@@ -12,7 +12,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cluster.bench import Bench
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.campaign import new_task, resumed_task
-from ringside.measure.suites import Selection
+from ringside.measure.plan import Selection
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
 from tests.support.fake_cluster import Driver, FakeSession, node, pretend

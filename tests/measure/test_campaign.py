@@ -16,7 +16,7 @@ from ringside.errors import UsageError
 from ringside.measure.campaign import Campaign, LocalMachine, Task, new_task, resumed_task
 from ringside.measure.exclusive import VARIABLE
 from ringside.measure.inputs import Inputs
-from ringside.measure.suites import Selection
+from ringside.measure.plan import Selection
 from ringside.measure.toolchain import Toolchain
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial

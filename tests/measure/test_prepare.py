@@ -15,9 +15,9 @@ from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure.campaign import Task
 from ringside.measure.inputs import Inputs
+from ringside.measure.plan import Selection
 from ringside.measure.prepare import Prepared, check
 from ringside.measure.prepare import prepare as build
-from ringside.measure.suites import Selection
 from ringside.measure.toolchain import Toolchain
 from ringside.measure.trials import ContenderTrials
 from ringside.model.catalogue import Contender, Ready, Unavailable

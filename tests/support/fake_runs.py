@@ -12,8 +12,8 @@ from ringside.measure.campaign import Campaign, LocalMachine, Task
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
 from ringside.measure.places import SilentObserver
+from ringside.measure.plan import Selection
 from ringside.measure.prepare import Prepared, check, prepare
-from ringside.measure.suites import Selection
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment

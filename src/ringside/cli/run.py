@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ringside.catalogue.loader import Catalogue
     from ringside.cli.progress import LiveProgress
     from ringside.measure.campaign import Campaign, Machines, Task
-    from ringside.measure.suites import Selection
+    from ringside.measure.plan import Selection
     from ringside.model.design import Goal
     from ringside.model.results import Run
     from ringside.serve.server import Server
@@ -136,7 +136,7 @@ def _check(options: RunOptions) -> None:
 
 def _selection(options: RunOptions) -> Selection:
     """What a new run is of. Raises UsageError."""
-    from ringside.measure.suites import Selection
+    from ringside.measure.plan import Selection
 
     settings = list(options.settings)
     if options.cores:

@@ -17,9 +17,9 @@ from ringside.measure.executor import Capacity, Executor, keep_off_contender_cpu
 from ringside.measure.inputs import Inputs
 from ringside.measure.loop import BlockLoop
 from ringside.measure.places import Places, RunObserver, ThisMachine
+from ringside.measure.plan import Selection, experiments, kept_suite, selection_of
 from ringside.measure.prepare import PreparationObserver, Prepared, check, described, prepare
 from ringside.measure.stopping import rule_of
-from ringside.measure.suites import Selection, experiments, kept_suite, selection_of
 from ringside.measure.toolchain import Toolchain
 from ringside.measure.trials import ContenderTrials
 from ringside.model.catalogue import Ready

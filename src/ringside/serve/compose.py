@@ -12,7 +12,7 @@ from ringside.catalogue import quantities
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import plan
-from ringside.measure.suites import Selection, experiments
+from ringside.measure.plan import Selection, experiments
 from ringside.model.design import Experiment
 from ringside.text import one_line
 from ringside.units import count

@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from ringside.cluster import parts
+from ringside.cluster.bench import TwoSidedExecutor
 from ringside.cluster.engine import Answer, Engine
 from ringside.cluster.engines import Engines
 from ringside.cluster.session import Node
-from ringside.cluster.two_sided import TwoSidedExecutor
 from ringside.errors import ProbeError
 from ringside.measure import trials
 from ringside.model.design import Cell, Level, Limits
