@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ringside.errors import UsageError
 from ringside.load import target
 from ringside.probe.protocol import Templates, WeightedTarget
 from tests.support.command_line import load_document, ringside
@@ -116,6 +117,9 @@ def test_plans_without_placeholders_have_no_templates(tmp_path: Path) -> None:
     http, stream = target.parse("http://h/?a={%22n%22:1}"), target.parse("stream+http://h/{id}")
     assert load_plan(http, body=b'{"a": {}}').templates is None
     assert load_plan(stream).templates is None
+    assert load_plan("ws://h/", line="{n}").templates == Templates()
+    with pytest.raises(UsageError, match="there is no value for {m} in --line; known: "):
+        load_plan("ws://h/", line="{m}")
     assert load_plan(http, headers=(("A", "{random:1:9}"),), seed=3).templates == Templates(seed=3)
     values = tmp_path / "x.csv"
     values.write_text("a,b\n1,ü\n3,4\n", encoding="utf-8")

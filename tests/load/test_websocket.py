@@ -63,6 +63,7 @@ def test_every_message_comes_back(
     servers: tuple[int, int], certificates: Path, workplace: Path, loop: tuple[str, ...], io: str
 ) -> None:
     few = ("--requests", "60", "--connections", "3", "--line", "message {n}: ü", "--io", io, *loop)
+    few += ("--expect-pattern", "message [0-9]+: .+")
     trust = ("--cacert", str(certificates / "own.pem"))
     for target in ((f"ws://127.0.0.1:{servers[0]}/",), (f"wss://localhost:{servers[1]}/", *trust)):
         load = load_document(*target, *few)

@@ -130,9 +130,11 @@ def _texts(
     texts = {"--line": line or ""}
     if protocol != "tcp":
         header_lines = "\n".join(value for _, value in fields)
-        texts = {templates.PATH: " ".join(paths), "--body": body, "--header": header_lines}
+        texts |= {templates.PATH: " ".join(paths), "--body": body, "--header": header_lines}
     values = templates.read_values(settings.values_file) if settings.values_file else None
-    placeholders = templates.check(texts, values, seed, single_line=("--header", "--line"))
+    # A message of a WebSocket may have several lines.
+    single_line = ("--header", "--line") if protocol == "tcp" else ("--header",)
+    placeholders = templates.check(texts, values, seed, single_line)
     if protocol == "tcp":
         return None, line, placeholders
     if not any(name.lower() == "host" for name, _ in fields):

@@ -385,7 +385,7 @@ def _with_values(args: Sequence[str]) -> list[str]:
     """The words with a value for each option that may lack one. Raises UsageError where the next word looks
     like its value."""
     words: list[str] = []
-    args = [part for word in args for part in _apart(word)]
+    args = [part for word in args for part in _single_words(word)]
     for place, word in enumerate(args):
         name, equals, value = word.partition("=")
         name = _SHORT.get(name, name)
@@ -402,7 +402,7 @@ def _with_values(args: Sequence[str]) -> list[str]:
     return words
 
 
-def _apart(word: str) -> list[str]:
+def _single_words(word: str) -> list[str]:
     """`-Si` as `-S`, `-i`; `-Sbash` as `--shell=bash`."""
     if _FLAGS.fullmatch(word):
         return [f"-{letter}" for letter in word[1:]]

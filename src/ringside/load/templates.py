@@ -144,7 +144,7 @@ def _unknown(option: str, name: str, columns: Sequence[str]) -> str:
     known = [*_OWN, "random", *columns]
     near = difflib.get_close_matches(name, known, n=1)
     written = ["{random:1:100}" if each == "random" else "{" + each + "}" for each in (near or known)]
-    hint = f"did you mean {written[0]}?" if near else f"known: {', '.join(written)}"
+    hint = f"did you mean {written[0]}?" if near else f"known: {', '.join(written)}."
     return (
         f"there is no value for {shown} in {option}; {hint} To send the braces, write "
         f"{{{shown}}} or add --literal"
