@@ -22,14 +22,13 @@ from ringside.model.catalogue import Published
 from ringside.model.design import Point
 from ringside.render.heading import heading, machine
 from ringside.render.markdown import escape, table_markdown, warning
-from ringside.render.plots.files import standing_alone
-from ringside.render.plots.overview import overview_panel
+from ringside.render.plots.charts import standing_alone
+from ringside.render.plots.scatters import overview_panel
 from ringside.render.tables import part_tables
-from ringside.render.tables.claims import summary as claims_summary
-from ringside.render.tables.claims import table as claims_table
-from ringside.render.tables.contenders import contender_table
-from ringside.render.tables.overview import table as overview_table
-from ringside.render.tables.published import tables as published_tables
+from ringside.render.tables.contenders import claim_summary as claims_summary
+from ringside.render.tables.contenders import claim_table as claims_table
+from ringside.render.tables.contenders import contender_table, overview_table
+from ringside.render.tables.points import published_tables
 from ringside.store import record
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,13 +13,13 @@ import pytest
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_machines
 from ringside.analysis.run import RunAnalysis, analyse
+from ringside.analysis.suite import Page
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
-from ringside.publish.runs import Page, render_pages
-from ringside.publish.site import write_site
 from ringside.render import documents, markdown
 from ringside.render.heading import machine
 from ringside.render.html import facts
+from ringside.render.site.site import render_pages, write_site
 from ringside.render.tables import tables
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio

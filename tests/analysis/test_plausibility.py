@@ -13,7 +13,7 @@ from ringside.errors import StoreError
 from ringside.model.design import Cell, Level, Metric, Point
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.render.tables import points as tables
+from ringside.render.tables.points import point_table
 from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
 from ringside.workloads.ring import RING
@@ -114,7 +114,7 @@ def test_a_contender_far_below_the_floor_is_marked() -> None:
     assert (found.code, found.subjects) == ("faster-than-floor", ("perl",))
     assert found.values["times"]["perl"] == pytest.approx(10, rel=0.05)
     assert run.implausible == {"perl"}
-    table = tables.point_table(run, HERE)
+    table = point_table(run, HERE)
     assert {row[0].text for row in table.rows} == {"go", "limit", "perl (!)"}
     assert table.notes == ("(!) has figures that no honest program can have: see the warnings.",)
 
@@ -123,7 +123,7 @@ def test_a_contender_far_below_the_floor_is_marked() -> None:
 def test_one_that_is_near_the_floor_is_not(perl: float) -> None:
     run = ring({"go": 200.0, "limit": 100.0, "perl": perl})
     assert flagged(run) == {}
-    table = tables.point_table(run, HERE)
+    table = point_table(run, HERE)
     assert table.notes == ()
     assert "perl" in {row[0].text for row in table.rows}
 

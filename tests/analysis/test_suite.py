@@ -6,8 +6,7 @@ from ringside.analysis.suite import OverviewCell, analyse_suite, overview
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render import markdown
 from ringside.render.tables import part_tables, tables
-from ringside.render.tables.contenders import contender_table
-from ringside.render.tables.overview import table
+from ringside.render.tables.contenders import contender_table, overview_table
 from tests.support.analyses import analysis, near, point, scaled
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
@@ -89,7 +88,7 @@ def test_where_all_have_failed_none_is_ahead() -> None:
 
 
 def test_the_table() -> None:
-    data = table(overview([RING, SERVICE]))
+    data = overview_table(overview([RING, SERVICE]))
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in data.rows}
     assert rows["limit"] == ["1 [1]", ""]
     assert rows["go"] == ["15.0 [2]", "1 [1]"]

@@ -10,10 +10,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from ringside.analysis.suite import page_of
 from ringside.model.design import Experiment
-from ringside.publish.runs import page_of, render_pages
-from ringside.publish.site import write_site
 from ringside.render.plots.charts import missing
+from ringside.render.site.site import render_pages, write_site
 from ringside.store import Store
 from tests.support.browsers import launched, wait_until_drawn, watched
 from tests.support.live_pages import serving

@@ -7,7 +7,7 @@ import pytest
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Point
-from ringside.render.answers import answers, leaders
+from ringside.render.sentences import answers, leaders
 from tests.support.analyses import Exact, analyse, analysis, planned, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)

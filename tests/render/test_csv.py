@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from ringside.render import csv
+from ringside.render import exports
 from tests.support.analyses import analysis, point, scaled
 
 
@@ -13,7 +13,7 @@ def test_a_row_for_each_metric_of_each_cell() -> None:
     place = point(nodes=10, trace=0)
     values = {("go", place): {"hop_ns": scaled(200.0), "cpu_s": scaled(3.0)}}
     run = analysis(values, failed=[("erlang", place)], baseline="go")
-    header, *rows = reader.reader(io.StringIO(csv.render(run)))
+    header, *rows = reader.reader(io.StringIO(exports.as_csv(run)))
     assert header == [
         *("contender", "nodes", "trace", "metric", "unit", "median", "low", "high", "n"),
         *("trials", "ok", "reason", "stderr", "repeat"),
@@ -27,8 +27,8 @@ def test_a_row_for_each_metric_of_each_cell() -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
 def test_no_text_is_a_formula(text: str) -> None:
-    assert csv.harmless(text) == f"'{text}"
+    assert exports.harmless(text) == f"'{text}"
 
 
 def test_other_text_is_left_as_it_is() -> None:
-    assert csv.harmless("exit status 1 - why") == "exit status 1 - why"
+    assert exports.harmless("exit status 1 - why") == "exit status 1 - why"

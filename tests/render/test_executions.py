@@ -16,8 +16,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
-from ringside.render import executions, paired
-from ringside.render.exports import hyperfine
+from ringside.render import executions, hyperfine, paired
 from ringside.render.plots.charts import charts
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads.command import COMMAND

@@ -9,7 +9,7 @@ import pytest
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.render import exports
-from ringside.render.exports import bencher, github_action, parquet, pyperf
+from ringside.render.exports import bencher, github_action, pyperf, write_parquet
 from tests.support.analyses import HOSTILE, NOISE, Exact, analysis, point, scaled
 
 P = point(nodes=10)
@@ -39,7 +39,7 @@ def test_all_texts_are_json(run: RunAnalysis) -> None:
 
 
 def test_bencher_has_times_in_nanoseconds_and_their_intervals(run: RunAnalysis) -> None:
-    document = json.loads(bencher.render(run))
+    document = json.loads(bencher(run))
     assert document.keys() == {"go nodes=10"}
     measures = document["go nodes=10"]
     assert measures == {
@@ -60,11 +60,11 @@ def test_bencher_has_times_in_nanoseconds_and_their_intervals(run: RunAnalysis) 
 
 def test_bencher_has_no_interval_of_few_blocks() -> None:
     run = analysis({("go", P): {"hop_ns": [1.0, 3.0]}})
-    assert json.loads(bencher.render(run)) == {"go nodes=10": {"hop-ns": {"value": 2.0}}}
+    assert json.loads(bencher(run)) == {"go nodes=10": {"hop-ns": {"value": 2.0}}}
 
 
 def test_github_action_benchmark_has_metrics_of_one_direction(run: RunAnalysis) -> None:
-    entries = json.loads(github_action.render(run))
+    entries = json.loads(github_action(run))
     assert [entry["name"] for entry in entries] == [
         f"ring go nodes=10 {metric}" for metric in ("hop_ns", "cpu_s", "memory_bytes")
     ]
@@ -75,12 +75,12 @@ def test_github_action_benchmark_has_metrics_of_one_direction(run: RunAnalysis) 
         "range": "194–208",
         "extra": "time of one delivery; 7 blocks, run run-1",
     }
-    (rate,) = json.loads(github_action.render(run, smaller_is_better=False))
+    (rate,) = json.loads(github_action(run, smaller_is_better=False))
     assert (rate["unit"], rate["value"], rate["range"]) == ("/s", 5000.0, "4,850–5,200")
 
 
 def test_pyperf_has_a_run_for_each_block(run: RunAnalysis) -> None:
-    document = json.loads(pyperf.render(run))
+    document = json.loads(pyperf(run))
     assert document["version"] == "1.0"
     assert document["metadata"]["cpu_model_name"] == "Example CPU 3000"
     by_name = {entry["metadata"]["name"]: entry for entry in document["benchmarks"]}
@@ -95,7 +95,7 @@ def test_pyperf_has_a_run_for_each_block(run: RunAnalysis) -> None:
 def test_pyperf_reads_what_is_written_for_it(run: RunAnalysis, tmp_path: Path) -> None:
     module = pytest.importorskip("pyperf")
     file = tmp_path / "run.json"
-    file.write_text(pyperf.render(run), encoding="utf-8")
+    file.write_text(pyperf(run), encoding="utf-8")
     suite = module.BenchmarkSuite.load(str(file))
     benchmark = suite.get_benchmark("ring go nodes=10 cpu_s")
     assert benchmark.get_nvalue() == 7
@@ -109,7 +109,7 @@ class Rates(Exact):
 def test_pyperf_knows_times_and_sizes_only() -> None:
     run = analysis({("go", P): {"rate": NOISE}}, measurement=Rates())
     with pytest.raises(UsageError, match="no time or size"):
-        pyperf.render(run)
+        pyperf(run)
 
 
 def test_parquet_has_a_row_for_each_figure_of_each_trial(run: RunAnalysis, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_parquet_has_a_row_for_each_figure_of_each_trial(run: RunAnalysis, tmp_p
     from pyarrow import parquet as reader
 
     file = tmp_path / "run.parquet"
-    parquet.write(run, file)
+    write_parquet(run, file)
     rows = reader.read_table(file).to_pylist()
     assert len(rows) == 4 * 7
     assert rows[1] == {
@@ -130,7 +130,7 @@ def test_parquet_has_a_row_for_each_figure_of_each_trial(run: RunAnalysis, tmp_p
         "value": pytest.approx(196.0),
     }
     with pytest.raises(UsageError, match="cannot be written"):
-        parquet.write(run, tmp_path / "no-folder" / "run.parquet")
+        write_parquet(run, tmp_path / "no-folder" / "run.parquet")
 
 
 def test_parquet_without_its_package(
@@ -138,4 +138,4 @@ def test_parquet_without_its_package(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"ringside\[parquet\]"):
-        parquet.write(run, tmp_path / "run.parquet")
+        write_parquet(run, tmp_path / "run.parquet")

@@ -5,8 +5,7 @@ from typing import Any
 
 from ringside.analysis.history import Cause, HistoryRun, history, of_analysis
 from ringside.model.results import Interval
-from ringside.render.plots.history import chart
-from ringside.render.tables.history import change_table, run_table
+from ringside.render.history import change_table, history_chart, run_table
 from tests.support.analyses import HOP, HOST, analysis, point, scaled
 
 P, Q = point(nodes=10), point(nodes=20)
@@ -85,7 +84,7 @@ def test_the_tables_and_the_plot_say_it() -> None:
     assert texts[-1] == "go: 1.22 → 1.23"
     assert row[5].kind == "faster"
     assert [cell.text for cell in run_table(made).rows[5]][-1] == "go: 1.22 → 1.23"
-    [panel] = chart(made).panels
+    [panel] = history_chart(made).panels
     assert [mark["when"][:10] for mark in panel.spec["datasets"]["marks"]] == ["2030-01-09"]
     assert len(panel.spec["datasets"]["rows"]) == 28
 

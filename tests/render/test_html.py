@@ -15,12 +15,13 @@ from unittest import mock
 import pytest
 
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import Page
 from ringside.model.results import Diagnostic
 from ringside.probe.protocol import TrialOutcome
-from ringside.publish.runs import Page, render_pages
-from ringside.render.html import page, scripts
+from ringside.render.html import page, templates
 from ringside.render.plots import charts
 from ringside.render.plots.spec import Chart, Panel
+from ringside.render.site.site import render_pages
 from ringside.store.plans import PlannedContender
 from tests.render.test_plots import everything
 from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled
@@ -44,7 +45,9 @@ class Proved(Exact):
 @pytest.fixture
 def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
     # The library is kept once made, so what makes it is not the place.
-    monkeypatch.setattr(page, "_library", lambda: page._Library(scripts.script(STUB), scripts.packed(STUB)))
+    monkeypatch.setattr(
+        page, "_library", lambda: page._Library(templates.script(STUB), templates.packed(STUB))
+    )
 
 
 class Reader(HTMLParser):
@@ -307,12 +310,12 @@ def test_vega_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(vl_convert, "javascript_bundle", bundle)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = scripts.vega()
-    assert scripts.vega() == first == cached.read_text(encoding="utf-8")
+    first = templates.vega()
+    assert templates.vega() == first == cached.read_text(encoding="utf-8")
     assert len(calls) == 1
     assert [file.name for file in cached.parent.iterdir()] == [cached.name]
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
-    assert scripts.vega() == first
+    assert templates.vega() == first
 
 
 def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from ringside.analysis.suite import page_of
 from ringside.model.results import Run
-from ringside.publish.runs import page_of, render_pages
-from ringside.render.html import page, scripts
+from ringside.render.html import page, templates
+from ringside.render.site.site import render_pages
 from ringside.store import Store
 from tests.render.test_html import STUB, Reader
 from tests.support.runs import experiment, make_run
@@ -19,7 +20,9 @@ SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages
 
 @pytest.fixture(autouse=True)
 def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "_library", lambda: page._Library(scripts.script(STUB), scripts.packed(STUB)))
+    monkeypatch.setattr(
+        page, "_library", lambda: page._Library(templates.script(STUB), templates.packed(STUB))
+    )
 
 
 @pytest.fixture

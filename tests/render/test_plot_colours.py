@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ringside.render.plots.colours import BUNDLED, COLOURS, FLOOR, of_contender
+from ringside.render.plots.spec import BUNDLED, COLOURS, FLOOR, contender_colour
 from tests.support import ROOT
 
 # numpy comes without types here.
@@ -76,6 +76,6 @@ def test_every_colour_stands_out_from_the_paper(theme: str) -> None:
 
 
 def test_every_bundled_contender_has_a_colour_of_its_own() -> None:
-    assert len({of_contender(name) for name in BUNDLED}) == len(BUNDLED) == COLOURS
-    assert of_contender("go", floor="go") == FLOOR
-    assert of_contender("multitask@pypy") == of_contender("multitask")
+    assert len({contender_colour(name) for name in BUNDLED}) == len(BUNDLED) == COLOURS
+    assert contender_colour("go", floor="go") == FLOOR
+    assert contender_colour("multitask@pypy") == contender_colour("multitask")

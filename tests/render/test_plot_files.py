@@ -6,7 +6,7 @@ import io
 import pytest
 
 from ringside.errors import ReportError
-from ringside.render.plots import charts, files
+from ringside.render.plots import charts
 from tests.render.test_plots import everything
 from tests.support.analyses import analysis, point, scaled
 
@@ -20,7 +20,7 @@ def read(text: str) -> list[dict[str, str]]:
 
 
 def test_each_plot_as_svg_png_and_csv() -> None:
-    figures = list(files.figures([RUN]))
+    figures = list(charts.figures([RUN]))
     assert [figure.stem for figure in figures] == [
         "01-per-hop-nodes-10",
         "02-per-hop-nodes-20",
@@ -37,21 +37,21 @@ def test_each_plot_as_svg_png_and_csv() -> None:
 
 
 def test_files_of_several_runs_have_the_experiment_in_their_names() -> None:
-    assert next(files.figures([RUN, RUN])).stem == "ring-01-per-hop-nodes-10"
+    assert next(charts.figures([RUN, RUN])).stem == "ring-01-per-hop-nodes-10"
 
 
 def test_a_table_has_all_series_and_not_what_only_draws() -> None:
     panels = list(everything())
     for panel in panels:
-        series = {name: rows for name, rows in panel.spec["datasets"].items() if name not in files.MARKS}
-        rows = read(files.table(panel.spec))
+        series = {name: rows for name, rows in panel.spec["datasets"].items() if name not in charts.MARKS}
+        rows = read(charts.figures_as_csv(panel.spec))
         assert len(rows) == sum(map(len, series.values()))
         assert ("series" in rows[0]) == (len([name for name, each in series.items() if each]) > 1)
     [feed, *_] = [panel for panel in panels if "cpu" in panel.spec["datasets"]]
-    assert {row["series"] for row in read(files.table(feed.spec))} == {"open", "cpu", "memory"}
+    assert {row["series"] for row in read(charts.figures_as_csv(feed.spec))} == {"open", "cpu", "memory"}
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "missing", lambda: "vl-convert-python")
+    monkeypatch.setattr(charts, "missing", lambda: "vl-convert-python")
     with pytest.raises(ReportError, match="need vl-convert-python: .* extra `report`"):
-        list(files.figures([RUN]))
+        list(charts.figures([RUN]))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ringside.analysis.run import RunAnalysis, analyse
-from ringside.render.plots import percentiles
+from ringside.render.plots import curves
 from ringside.render.plots.charts import charts
 from ringside.render.plots.spec import Chart, Panel
 from ringside.store import Store
@@ -58,8 +58,8 @@ def test_percentiles_are_on_an_axis_of_nines_and_end_where_requests_do(tmp_path:
 
 def test_the_last_tick_is_where_the_lines_end() -> None:
     for level in (0.99, 0.999, 0.9999, 0.99999):
-        axis = percentiles._x(1, percentiles._across(level))
-        assert axis["axis"]["values"][-1] == axis["scale"]["domain"][1] == percentiles._across(level)
+        axis = curves._percentile_axis(1, curves._across(level))
+        assert axis["axis"]["values"][-1] == axis["scale"]["domain"][1] == curves._across(level)
 
 
 def test_latency_against_rate_where_the_rate_is_a_factor(tmp_path: Path) -> None:

@@ -22,10 +22,9 @@ from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Series, Span, Timeline
-from ringside.render.html.style import read
-from ringside.render.plots import colours, forest, layout, spec, trials
-from ringside.render.plots.charts import charts, missing
-from ringside.render.plots.files import standing_alone
+from ringside.render.html.templates import read_file
+from ringside.render.plots import rows, scatters, spec
+from ringside.render.plots.charts import charts, missing, standing_alone
 from ringside.render.plots.spec import Chart, Panel
 from ringside.workloads.base import OTHER_THREADS, Curve, ScalingLaw, Slope, SpansView, TimelineView
 from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analysis, point, scaled
@@ -338,21 +337,21 @@ def test_all_of_them_can_be_drawn() -> None:
 def test_a_contender_has_the_same_colour_in_every_run() -> None:
     found = {name: spec.colour(at(P), name) for name in HOPS}
     assert found == {"erlang": "var(--c1)", "go": "var(--c0)", "limit": "var(--limit)"}
-    assert colours.of_contender("go@1.27") == colours.of_contender("go")
-    assert colours.of_contender("mine") == colours.of_contender("mine", "limit")
-    numbers = {int(re.sub(r"\D", "", colours.of_contender(f"mine-{number}"))) for number in range(500)}
-    assert numbers == set(range(colours.COLOURS))
+    assert spec.contender_colour("go@1.27") == spec.contender_colour("go")
+    assert spec.contender_colour("mine") == spec.contender_colour("mine", "limit")
+    numbers = {int(re.sub(r"\D", "", spec.contender_colour(f"mine-{number}"))) for number in range(500)}
+    assert numbers == set(range(spec.COLOURS))
 
 
 def test_bundled_contenders_differ_in_colour() -> None:
     bundled = {name.split("@")[0] for name in context.catalogue().contender_names()} - {"limit"}
-    assert bundled <= set(colours.BUNDLED)
-    assert len(set(colours.BUNDLED)) == colours.COLOURS
+    assert bundled <= set(spec.BUNDLED)
+    assert len(set(spec.BUNDLED)) == spec.COLOURS
 
 
 def test_ratios_to_the_baseline() -> None:
     run = at(P)
-    chart = forest.chart(run)
+    chart = rows.forest_chart(run)
     [panel] = chart.panels
     data = panel.spec["datasets"]
     assert [row["contender"] for row in data["rows"]] == ["limit", "go"]
@@ -366,18 +365,18 @@ def test_ratios_to_the_baseline() -> None:
 
 
 def test_every_trial_has_a_dot_in_its_block() -> None:
-    [panel] = trials.chart(at(P)).panels
+    [panel] = scatters.trial_chart(at(P)).panels
     rows = panel.spec["datasets"]["rows"]
     assert len(rows) == len(HOPS) * 7
     assert sorted({row["x"] for row in rows}) == [1, 2, 3, 4, 5, 6, 7]
     assert {row["shown"] for row in rows if row["contender"] == "go"} >= {"1.50 µs"}
-    assert trials.chart(analysis({("go", P): {"hop_ns": [1.0, 2.0]}})).panels == ()
+    assert scatters.trial_chart(analysis({("go", P): {"hop_ns": [1.0, 2.0]}})).panels == ()
 
 
 def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
-    for theme in read("page.css").split("prefers-color-scheme: dark")[:2]:
+    for theme in read_file("page.css").split("prefers-color-scheme: dark")[:2]:
         defined = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
-        assert defined.keys() == {"limit", *(f"c{number}" for number in range(colours.COLOURS))}
+        assert defined.keys() == {"limit", *(f"c{number}" for number in range(spec.COLOURS))}
         assert len(set(defined.values())) == len(defined)
 
 
@@ -392,19 +391,19 @@ def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
     ],
 )
 def test_ticks_are_round(low: float, high: float, ticks: list[float]) -> None:
-    assert layout.log_ticks(low, high) == ticks
+    assert spec.log_ticks(low, high) == ticks
 
 
 @given(st.floats(1e-6, 1e9), st.floats(1.05, 1e9))
 def test_logarithmic_ticks_are_few_and_inside(low: float, times: float) -> None:
-    ticks = layout.log_ticks(low, low * times)
+    ticks = spec.log_ticks(low, low * times)
     assert 2 <= len(ticks) <= 8
     assert all(low <= tick <= low * times for tick in ticks)
     assert ticks == sorted(ticks)
 
 
 def test_of_more_labels_than_lines_as_many_as_fit_are_kept() -> None:
-    rows = layout.label_rows({f"contender-{number}": number * 1.4 for number in range(200)}, 280)
+    rows = spec.label_rows({f"contender-{number}": number * 1.4 for number in range(200)}, 280)
     places = [float(str(row["y"])) for row in rows]
     assert len(rows) == 20
     assert min(places) >= 0
@@ -416,7 +415,7 @@ def test_of_more_labels_than_lines_as_many_as_fit_are_kept() -> None:
 
 @given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=12))
 def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> None:
-    placed = layout.spread(wanted, 280)
+    placed = spec.spread(wanted, 280)
     assert placed.keys() == wanted.keys()
     places = [placed[name] for name in sorted(wanted, key=lambda name: wanted[name])]
     assert all(lower - upper > 13.99 for upper, lower in itertools.pairwise(places))
@@ -424,5 +423,5 @@ def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> 
 
 
 def test_heights_on_both_kinds_of_axes() -> None:
-    assert layout.height_of(10.0, 1.0, 100.0, 280, log=True) == pytest.approx(140)
-    assert layout.height_of(25.0, 0.0, 100.0, 280, log=False) == pytest.approx(210)
+    assert spec.height_of(10.0, 1.0, 100.0, 280, log=True) == pytest.approx(140)
+    assert spec.height_of(25.0, 0.0, 100.0, 280, log=False) == pytest.approx(210)

@@ -12,16 +12,14 @@ from pathlib import Path
 import pytest
 
 from ringside.analysis.run import analysis_of
+from ringside.analysis.suite import Page
 from ringside.errors import ReportError
 from ringside.model.results import Run
-from ringside.publish import whole
-from ringside.publish.badge import badge
-from ringside.publish.figures import write_figures
-from ringside.publish.folder import MANIFEST, Folder
-from ringside.publish.post import write_post
-from ringside.publish.runs import Page
-from ringside.publish.site import write_site
 from ringside.render.plots import charts
+from ringside.render.site import folder
+from ringside.render.site.folder import MANIFEST, Folder, write_figures
+from ringside.render.site.post import badge, write_post
+from ringside.render.site.site import write_site
 from ringside.store import Store
 from ringside.units import quantity
 from tests.support.command_line import ringside
@@ -112,8 +110,8 @@ def test_the_feeds_have_the_latest_run_first(store: Store, runs: list[Run], tmp_
 def test_hostile_text_stays_text(store: Store, runs: list[Run], tmp_path: Path) -> None:
     write_site(tmp_path / "site", [page(store, runs[2])])
     write_post(tmp_path / "post", [analysis_of(store, runs[2])])
-    for folder in ("site", "post"):
-        for name, data in contents(tmp_path / folder).items():
+    for kind in ("site", "post"):
+        for name, data in contents(tmp_path / kind).items():
             if name.endswith((".html", ".md", ".svg", ".atom")):
                 assert HOSTILE.encode() not in data, name
                 assert b"\x1b" not in data, name
@@ -232,7 +230,7 @@ def test_a_file_of_another_is_not_overwritten(
 ) -> None:
     path = tmp_path / name
     words = ["report", runs[0].id, "--store", store.where, option, str(path)]
-    marks = whole.PAGE_MARKS if option == "-o" else whole.BADGE_MARKS
+    marks = folder.PAGE_MARKS if option == "-o" else folder.BADGE_MARKS
     path.write_bytes(marks[0])
     ringside(*words)
     assert marks[0] in path.read_bytes()[:2000]
@@ -246,8 +244,8 @@ def test_a_file_of_another_is_not_overwritten(
 def test_a_page_of_an_earlier_version_is_ours(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("<footer>Made by ringside 0.1.0.")
     (tmp_path / "empty.html").touch()
-    whole.refuse_others(tmp_path / "empty.html", whole.PAGE_MARKS, "-o")
-    whole.refuse_others(tmp_path / "report.html", whole.PAGE_MARKS, "-o")
+    folder.refuse_others(tmp_path / "empty.html", folder.PAGE_MARKS, "-o")
+    folder.refuse_others(tmp_path / "report.html", folder.PAGE_MARKS, "-o")
 
 
 @pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Download, Page, ViewportSize, expect
 
-from ringside.publish.runs import page_of, render_pages
-from ringside.render.plots.charts import missing
-from ringside.render.plots.files import figures
+from ringside.analysis.suite import page_of
+from ringside.render.plots.charts import figures, missing
+from ringside.render.site.site import render_pages
 from ringside.store import Store
 from tests.support.browsers import PATIENCE_MS, launched, wait_until_drawn, watched
 from tests.support.runs import experiment, make_run

@@ -7,7 +7,7 @@ import dataclasses
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import diff
 from ringside.probe.protocol import TrialOutcome
-from ringside.render.tables import run_diff
+from ringside.render import run_diff
 from tests.support.analyses import analysis, point, scaled
 from tests.support.tables import column, texts
 
@@ -25,7 +25,7 @@ def run_of(
 def test_two_runs() -> None:
     first, second = run_of(200.0), run_of(300.0)
     second = dataclasses.replace(second, run=dataclasses.replace(second.run, id="run-2"))
-    table = run_diff.table(diff(first, second))
+    table = run_diff.diff_table(diff(first, second))
     assert table.title == "run-2 over run-1"
     assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
     assert texts(table)[1][:4] == ["go", "nodes=10", "200 ns", "300 ns"]
@@ -40,7 +40,7 @@ def test_two_runs() -> None:
 
 def test_both_reference_computations_of_two_runs() -> None:
     first = run_of(200.0, 1000, 2000)
-    table = run_diff.table(diff(first, run_of(200.0, 1100, 1600)))
+    table = run_diff.diff_table(diff(first, run_of(200.0, 1100, 1600)))
     assert table.notes == (
         "The machine: reference computations took as long in the second run: in registers 1.10 (1.10–1.10), "
         "waiting for memory 0.800 (0.800–0.800) times.",
@@ -56,13 +56,13 @@ def test_the_words_of_two_runs_suit_the_metric() -> None:
         values = {("go", P): {"memory_bytes": scaled(memory)}}
         return analysis(values, reports={"go": report}, metrics=["memory_bytes"])
 
-    table = run_diff.table(diff(run(100.0), run(50.0)))
+    table = run_diff.diff_table(diff(run(100.0), run(50.0)))
     assert column(table, "verdict") == ["less"]
     assert [row[-1].kind for row in table.rows] == ["faster"]
 
 
 def test_two_runs_without_a_reference_have_no_verdict() -> None:
-    table = run_diff.table(diff(run_of(200.0, None), run_of(300.0)))
+    table = run_diff.diff_table(diff(run_of(200.0, None), run_of(300.0)))
     assert texts(table)[1][4:] == ["1.50", "inconclusive"]
     assert not table.notes
 

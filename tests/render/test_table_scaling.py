@@ -28,7 +28,7 @@ def over_cores(*levels: int, host: dict[str, object] | None = None) -> RunAnalys
 
 
 def test_efficiency_is_the_speed_up_over_the_cores() -> None:
-    (table,) = scaling.tables(over_cores(1, 2, host={"cpus_usable": [0, 1]}))
+    (table,) = scaling.scaling_tables(over_cores(1, 2, host={"cpus_usable": [0, 1]}))
     assert table.title == "Scaling over cores"
     assert table.columns == ("contender", "speed-up on 2", "efficiency")
     assert texts(table) == [["half", "1.50 (1.50–1.50)", "75 %"], ["none", "1.00 (1.00–1.00)", "50 %"]]
@@ -41,12 +41,12 @@ def test_efficiency_is_the_speed_up_over_the_cores() -> None:
 
 
 def test_a_larger_machine_has_the_levels_that_lack() -> None:
-    (table,) = scaling.tables(over_cores(1, 2, host={"cpus_usable": list(range(8))}))
+    (table,) = scaling.scaling_tables(over_cores(1, 2, host={"cpus_usable": list(range(8))}))
     assert table.notes[0].endswith("or gets slower. Use --cores all.")
 
 
 def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
-    (table,) = scaling.tables(over_cores(1, 2, 4))
+    (table,) = scaling.scaling_tables(over_cores(1, 2, 4))
     assert table.columns[3:] == ("efficiency", "contention", "coherency", "best cores", "by the law")
     assert column(table, "efficiency") == ["62 %", "25 %"]
     assert column(table, "by the law")[1] == "gains almost nothing from more cores"
@@ -99,6 +99,6 @@ def test_growth_has_an_exponent_for_each_contender() -> None:
         for name, power in (("quadratic", 2), ("linear", 1))
         for cases in (10, 100, 1000)
     }
-    (table,) = scaling.tables(analysis(values, measurement=Scaled()))
+    (table,) = scaling.scaling_tables(analysis(values, measurement=Scaled()))
     assert table.title == "CPU: growth with cases"
     assert texts(table) == [["linear", "1.00 (1.00–1.00)"], ["quadratic", "2.00 (2.00–2.00)"]]

@@ -14,7 +14,7 @@ from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
 from ringside.render import sentences
 from ringside.render.table import TableData
-from ringside.render.tables import breakdown, contenders, points, published, tables, warmup
+from ringside.render.tables import contenders, points, tables
 from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Slope
@@ -212,7 +212,7 @@ def test_where_the_time_went() -> None:
         ("go", P): {"cpu_s": scaled(2)},
         ("erlang", P): {"cpu_s": scaled(3), "memory_bytes": scaled(MIB)},
     }
-    table = breakdown.table(analysis(values, measurement=Parts()))
+    table = points.breakdown_table(analysis(values, measurement=Parts()))
     assert table is not None
     assert table.columns == ("contender", "CPU", "Memory")
     assert texts(table) == [["go", "2.00 s", "–"], ["erlang", "3.00 s", "1.00 MiB"]]
@@ -220,7 +220,9 @@ def test_where_the_time_went() -> None:
 
 
 def test_where_the_time_went_at_several_points() -> None:
-    table = breakdown.table(analysis({("go", p): {"cpu_s": NOISE} for p in (P, Q)}, measurement=Parts()))
+    table = points.breakdown_table(
+        analysis({("go", p): {"cpu_s": NOISE} for p in (P, Q)}, measurement=Parts())
+    )
     assert table is not None
     assert texts(table) == [["go", "nodes=10", "1.00 s", "–"], ["go", "nodes=20", "1.00 s", "–"]]
     assert table.notes[1] == "nodes=20: go waits for the disk."
@@ -239,7 +241,7 @@ def warm_up(name: str, *, steady: float | None, kinds: dict[SeriesKind, int], re
 def repeated(*warm_ups: WarmUp) -> TableData:
     values = {(name, P): {"hop_ns": NOISE} for name in ("erlang", "go")}
     run = dataclasses.replace(analysis(values, measurement=Repeated()), warm_ups=warm_ups)
-    table = warmup.table(run)
+    table = points.warm_up_table(run)
     assert table is not None
     return table
 
@@ -265,7 +267,7 @@ def test_of_too_few_repeats_first_figures_stay() -> None:
 
 
 def test_nothing_repeated_has_no_table(ring: RunAnalysis) -> None:
-    assert warmup.table(ring) is None
+    assert points.warm_up_table(ring) is None
 
 
 NOW = Interval(25.0, 20.0, 30.0, 7)
@@ -279,7 +281,7 @@ def both(metric: Metric, *, now: Interval | None = NOW) -> ThenAndNow:
 
 
 def test_then_and_now(ring: RunAnalysis) -> None:
-    figures, ratios = published.tables(dataclasses.replace(ring, then_and_now=(both(HOP),)))
+    figures, ratios = points.published_tables(dataclasses.replace(ring, then_and_now=(both(HOP),)))
     assert figures.columns == ("point", "contender", "then", "now")
     assert texts(figures) == [["nodes=10", "go", "50.0 ns", "25.0 ns (20.0–30.0)"]]
     assert figures.subtitle == "Per hop: time of one delivery"
@@ -292,11 +294,11 @@ def test_then_and_now(ring: RunAnalysis) -> None:
 
 def test_then_and_now_of_two_metrics(ring: RunAnalysis) -> None:
     two = dataclasses.replace(ring, then_and_now=(both(HOP), both(CPU, now=None)))
-    assert texts(published.tables(two)[0]) == [
+    assert texts(points.published_tables(two)[0]) == [
         ["nodes=10", "go", "Per hop", "50.0 ns", "25.0 ns (20.0–30.0)"],
         ["nodes=10", "go", "CPU", "50.0 s", "–"],
     ]
-    assert published.tables(ring) == []
+    assert points.published_tables(ring) == []
 
 
 def test_contenders_show_the_columns_in_which_somebody_has_text(ring: RunAnalysis) -> None:

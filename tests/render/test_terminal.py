@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
-from ringside.render import answers, terminal
+from ringside.render import sentences, terminal
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import answer_table
@@ -37,7 +37,7 @@ def printed(run: RunAnalysis, width: int) -> str:
 
 def answer_of(run: RunAnalysis) -> str:
     """The beginning of its answer, which is in one line on any screen."""
-    return answers.text(run)[:20]
+    return sentences.answer_text(run)[:20]
 
 
 @pytest.mark.parametrize("points", [1, 4, 5])

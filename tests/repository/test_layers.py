@@ -25,7 +25,7 @@ LAYERS: list[set[str]] = [
     {"measure"},
     {"cluster"},
     {"render"},
-    {"publish"},
+    {"render.site"},
     {"load", "serve", "conformance", "scaffold"},
     {"cli"},
 ]

@@ -23,6 +23,7 @@ from rich.console import Console
 
 from ringside.analysis.run import analysis_of
 from ringside.analysis.run_diff import diff
+from ringside.analysis.suite import page_of
 from ringside.catalogue.experiments import read_experiment, read_suite
 from ringside.catalogue.manifests import read_contender
 from ringside.catalogue.published import read_published
@@ -34,10 +35,10 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe import protocol
 from ringside.probe.protocol import engine_message, trial_message
-from ringside.publish import data as site_data
-from ringside.publish.runs import page_of, render_pages
-from ringside.render import csv, documents, markdown, terminal
+from ringside.render import documents, exports, markdown, terminal
 from ringside.render.exports import TEXT_FORMATS
+from ringside.render.site import post
+from ringside.render.site.site import render_pages
 from ringside.store import Store, record
 from ringside.workloads import workload as find_workload
 from tests.support import ROOT
@@ -301,7 +302,7 @@ def read_everything(store: Store) -> None:
     for run in store.runs():
         analysis = analysis_of(store, run)
         json.loads(documents.as_json(documents.document(analysis)))
-        csv.render(analysis).encode()
+        exports.as_csv(analysis).encode()
         markdown.render(analysis).encode()
         for render in TEXT_FORMATS.values():
             # Some have no place for such a run.
@@ -309,7 +310,7 @@ def read_everything(store: Store) -> None:
                 json.loads(render(analysis))
         terminal.show(analysis, Console(file=io.StringIO(), width=90))
         render_pages([page_of(store, run)])
-        json.loads(site_data.as_bytes(site_data.published(analysis)))
+        json.loads(post.as_bytes(post.published_data(analysis)))
         diff(analysis, analysis)
 
 

@@ -3,15 +3,16 @@ and what holds for all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.diagnostics import MACHINE_CODES
-from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.model.catalogue import Claim, Published
 from ringside.model.claims import Finding
 from ringside.model.design import Point
-from ringside.model.results import Diagnostic, Outcome
+from ringside.model.results import Diagnostic, Outcome, Run
+from ringside.store import Store
 from ringside.workloads import WORKLOADS
 from ringside.workloads.claims import AnalysedRun, not_tested
 
@@ -152,3 +153,18 @@ def analyse_suite(runs: Sequence[RunAnalysis]) -> SuiteAnalysis:
     return SuiteAnalysis(
         tuple(runs), overview(runs), tuple(of_machine.values()), examine(sources_of(runs), runs)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A run's part of a report. `sources`: texts by hash, to which the plan's `files` refer."""
+
+    analysis: RunAnalysis
+    sources: Mapping[str, str]
+
+
+def page_of(store: Store, run: Run) -> Page:
+    """A run's part of a report."""
+    analysis = analysis_of(store, run)
+    hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
+    return Page(analysis, store.sources(sorted(hashes)))

@@ -25,7 +25,7 @@ def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = 
     from ringside.analysis.suite import examine
     from ringside.cli import context
     from ringside.render import documents, markdown, terminal
-    from ringside.render.tables.claims import table
+    from ringside.render.tables.contenders import claim_table
     from ringside.store.runs import runs_of
 
     storage = context.open_store(store, create=False)
@@ -36,7 +36,7 @@ def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = 
     if form == "json":
         sys.stdout.write(documents.as_json(documents.claims_document(examined)))
     elif form == "markdown":
-        sys.stdout.write(markdown.table_markdown(table(examined)) + "\n")
+        sys.stdout.write(markdown.table_markdown(claim_table(examined)) + "\n")
     else:
-        terminal.render(table(examined), context.out())
+        terminal.render(claim_table(examined), context.out())
     return 0

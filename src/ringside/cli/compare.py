@@ -51,8 +51,7 @@ def compare(
     from ringside.analysis.run_diff import diff
     from ringside.cli import context
     from ringside.model.results import Obstacle, Verdict
-    from ringside.render import documents, markdown, terminal
-    from ringside.render.tables import run_diff
+    from ringside.render import documents, markdown, run_diff, terminal
     from ringside.store.runs import single_run
     from ringside.units import verdict_word
 
@@ -67,7 +66,7 @@ def compare(
         sys.stdout.write(markdown.render_diff(difference))
     else:
         console = context.out()
-        terminal.render(run_diff.table(difference), console)
+        terminal.render(run_diff.diff_table(difference), console)
         terminal.diagnose(difference.diagnostics, console)
     undecidable = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS)
     if gates and all(change.obstacle in undecidable for change in difference.changes):

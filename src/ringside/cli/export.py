@@ -30,7 +30,7 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
     """
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
-    from ringside.render.exports import TEXT_FORMATS, parquet
+    from ringside.render.exports import TEXT_FORMATS, write_parquet
     from ringside.store import record
     from ringside.store.runs import runs_of, single_run
 
@@ -44,7 +44,7 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
     if form == "parquet":
         if output is None:
             raise UsageError("Parquet is a binary format: name a file with -o run.parquet")
-        parquet.write(analysis, output)
+        write_parquet(analysis, output)
     else:
         text = TEXT_FORMATS[form](analysis)
         if output is None:

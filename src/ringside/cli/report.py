@@ -13,8 +13,8 @@ from ringside.cli import params
 from ringside.errors import ReportError
 
 if TYPE_CHECKING:
+    from ringside.analysis.suite import Page
     from ringside.model.results import Run
-    from ringside.publish.runs import Page
     from ringside.store import Store
 
 
@@ -51,10 +51,10 @@ def report(
     store: str | None = None,
 ) -> int:
     """Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."""
+    from ringside.analysis.suite import page_of
     from ringside.cli import context
-    from ringside.publish import figures, post, site, whole
-    from ringside.publish.badge import badge
-    from ringside.publish.runs import page_of
+    from ringside.render.site import folder, post, site
+    from ringside.render.site.post import badge
     from ringside.store.runs import runs_of
 
     instead = site_to or post_to or badge_to
@@ -63,7 +63,7 @@ def report(
     if output:
         check_page(output, "-o")
     if badge_to:
-        whole.refuse_others(badge_to, whole.BADGE_MARKS, "--badge")
+        folder.refuse_others(badge_to, folder.BADGE_MARKS, "--badge")
     context.leave_garbage()
     storage = context.open_store(store, create=False)
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
@@ -71,7 +71,7 @@ def report(
     if output:
         _write(output, pages, "-o")
     if figures_to is not None:
-        written = figures.write_figures(figures_to, [page.analysis for page in pages])
+        written = folder.write_figures(figures_to, [page.analysis for page in pages])
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)
     if site_to is not None:
         paths = site.write_site(site_to, pages, site_url)
@@ -80,7 +80,7 @@ def report(
         paths = post.write_post(post_to, [page.analysis for page in pages])
         print(f"{post_to / 'post.md'}, and {len(paths) - 1} files more", file=sys.stderr)
     if badge_to is not None:
-        whole.write_whole(badge_to, badge(pages[0].analysis), "--badge")
+        folder.write_file(badge_to, badge(pages[0].analysis), "--badge")
         print(badge_to, file=sys.stderr)
     if output:
         _announce(output)
@@ -90,28 +90,28 @@ def report(
 def check_page(path: Path, option: str) -> None:
     """Raises ReportError where a page may not be written: the file there is none of Ringside's, or there is
     no such folder."""
-    from ringside.publish import whole
+    from ringside.render.site import folder
 
     if not path.parent.is_dir():
         raise ReportError(
             f"{path} cannot be written: {path.parent} is no folder; choose another with {option}"
         )
-    whole.refuse_others(path, whole.PAGE_MARKS, option)
+    folder.refuse_others(path, folder.PAGE_MARKS, option)
 
 
 def write_page(storage: Store, runs: Sequence[Run], path: Path, option: str) -> None:
     """Write one page of runs, and print its path. Raises ReportError where it cannot be written."""
-    from ringside.publish.runs import page_of
+    from ringside.analysis.suite import page_of
 
     _write(path, [page_of(storage, run) for run in runs], option)
     _announce(path)
 
 
 def _write(path: Path, pages: Sequence[Page], option: str) -> None:
-    from ringside.publish import whole
-    from ringside.publish.runs import render_pages
+    from ringside.render.site import folder
+    from ringside.render.site.site import render_pages
 
-    whole.write_whole(path, render_pages(pages), option)
+    folder.write_file(path, render_pages(pages), option)
 
 
 def _announce(path: Path) -> None:

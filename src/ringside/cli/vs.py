@@ -356,7 +356,7 @@ def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
 
 def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form) -> None:
     """Write each export to its file."""
-    from ringside.render.exports import hyperfine
+    from ringside.render import hyperfine
 
     for kind, path in files.items():
         with time_unit(form.unit):

@@ -1,4 +1,5 @@
-"""The commands by which runs can be made again, as a user would write them."""
+"""Commands by which runs and trials can be made again, as a user would write them, and what shows why trials
+failed."""
 
 from __future__ import annotations
 
@@ -7,9 +8,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Level
+from ringside.model.results import Outcome
 from ringside.store.plans import KeptSelection
+from ringside.text import LOG_LINES, last_lines
 from ringside.workloads.base import Workload
 from ringside.workloads.target import TARGET
 
@@ -86,3 +90,27 @@ def _words(selection: KeptSelection) -> list[str]:
     if engines := selection.get("engines"):
         words += ["--on", "auto", "--engines", str(engines)]
     return [*words, *with_options(selection)]
+
+
+def command_to_repeat(analysis: RunAnalysis, cell: CellAnalysis) -> str:
+    """The command that repeats a trial of a cell that failed; empty where none can."""
+    outcomes = set(cell.outcomes) - {Outcome.UNAVAILABLE}
+    failed = outcomes - {Outcome.OK} or (outcomes and cell.missing)
+    if not failed or not isinstance(analysis.measurement, Workload):
+        return ""
+    levels = {factor: cell.cell.point[factor] for factor in analysis.varying}
+    return repeat_command(analysis, cell.cell.contender, levels)
+
+
+def failure_notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:
+    """Lines below a table: the end of what the program wrote to stderr, or of what its build printed, and how
+    to repeat the trial."""
+    name = cell.cell.contender
+    lines: list[str] = []
+    if stderr := last_lines(cell.stderr):
+        lines += [f"{name} wrote to stderr:", *(f"  | {line}" for line in stderr)]
+    elif log := last_lines(analysis.contenders[name].log, LOG_LINES):
+        lines += [f"the build of {name} printed:", *(f"  | {line}" for line in log)]
+    if again := command_to_repeat(analysis, cell):
+        lines.append(f"{name} again, with all that it writes: {again}")
+    return tuple(lines)

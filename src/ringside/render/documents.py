@@ -13,9 +13,9 @@ from ringside.analysis.run_diff import RunDiff
 from ringside.analysis.suite import ExaminedClaim
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
-from ringside.render import diagnostics, failures
-from ringside.render.answers import answers
-from ringside.render.tables.run_diff import contender_changes
+from ringside.render import command, diagnostics
+from ringside.render.run_diff import contender_changes
+from ringside.render.sentences import answers
 from ringside.store.plans import PlannedContender
 from ringside.text import LOG_LINES, last_lines
 from ringside.units import verdict_word
@@ -199,7 +199,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "reason": cell.reason,
         "missing": dict(cell.missing),
         "stderr": last_lines(cell.stderr),
-        "repeat": failures.to_repeat(analysis, cell) or None,
+        "repeat": command.command_to_repeat(analysis, cell) or None,
         "metrics": {
             name: {"unit": analysis.measurement.metric(name).unit, **interval(value)}
             for name, value in cell.metrics.items()

@@ -9,12 +9,11 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import answers, diagnostics
+from ringside.render import diagnostics, run_diff, sentences
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableData, column_kinds
-from ringside.render.tables import part_tables, run_diff, tables
-from ringside.render.tables.contenders import contender_table
-from ringside.render.tables.overview import table as overview_table
+from ringside.render.tables import part_tables, tables
+from ringside.render.tables.contenders import contender_table, overview_table
 from ringside.text import one_line
 
 
@@ -24,7 +23,7 @@ def render(analysis: RunAnalysis) -> str:
         f"# {escape(analysis.experiment.title)}",
         escape(heading(analysis)),
         escape(machine(analysis.run.host)),
-        f"**{escape(answers.text(analysis))}**",
+        f"**{escape(sentences.answer_text(analysis))}**",
     ]
     parts += map(table_markdown, tables(analysis))
     return "\n\n".join([*parts, *_warnings(analysis.diagnostics)]) + "\n"
@@ -35,7 +34,7 @@ def render_suite(suite: SuiteAnalysis) -> str:
     parts = [table_markdown(overview_table(suite.overview))]
     for analysis in suite.runs:
         parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
-        parts.append(f"**{escape(answers.text(analysis))}**")
+        parts.append(f"**{escape(sentences.answer_text(analysis))}**")
         parts += map(table_markdown, part_tables(analysis))
         parts += _warnings(analysis.own_diagnostics)
     parts += [table_markdown(contender_table(*suite.runs)), escape(machine(suite.runs[-1].run.host))]
@@ -44,7 +43,7 @@ def render_suite(suite: SuiteAnalysis) -> str:
 
 def render_diff(diff: RunDiff) -> str:
     """Two runs of one workload."""
-    return "\n\n".join([table_markdown(run_diff.table(diff)), *_warnings(diff.diagnostics)]) + "\n"
+    return "\n\n".join([table_markdown(run_diff.diff_table(diff)), *_warnings(diff.diagnostics)]) + "\n"
 
 
 def table_markdown(table: TableData, level: int = 2) -> str:

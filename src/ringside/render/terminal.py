@@ -15,14 +15,13 @@ from rich.text import Text
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import answers, diagnostics
+from ringside.render import diagnostics, sentences
 from ringside.render.bars import bar
 from ringside.render.heading import heading, machine
 from ringside.render.sentences import Sentence
 from ringside.render.table import TableCell, TableData, column_kinds
 from ringside.render.tables import answer_table, part_tables, tables
-from ringside.render.tables.contenders import contender_table
-from ringside.render.tables.overview import table as overview_table
+from ringside.render.tables.contenders import contender_table, overview_table
 from ringside.text import one_line
 
 # Narrower screens have lists in place of tables.
@@ -63,7 +62,7 @@ def show_overview(suite: SuiteAnalysis, console: Console) -> None:
     """Print the answer of each problem of a suite, and how the contenders compare in all of them."""
     console.print()
     for column in suite.overview.columns:
-        answer = one_line(answers.text(column.analysis), most=1000)
+        answer = one_line(sentences.answer_text(column.analysis), most=1000)
         console.print(Text.assemble((f"{one_line(column.label)}: ", "bold"), answer))
     console.print()
     render(overview_table(suite.overview), console)
@@ -80,7 +79,7 @@ def show_rest(suite: SuiteAnalysis, console: Console) -> None:
 
 def _answer(analysis: RunAnalysis, table: TableData, console: Console) -> None:
     console.print()
-    console.print(Text(one_line(answers.text(analysis), most=1000), style="bold"))
+    console.print(Text(one_line(sentences.answer_text(analysis), most=1000), style="bold"))
     console.print()
     render(table, console)
 

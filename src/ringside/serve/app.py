@@ -18,11 +18,9 @@ from ringside.analysis.run_diff import diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.results import RunState
-from ringside.render import csv, diagnostics, documents, sentences
+from ringside.render import diagnostics, documents, exports, run_diff, sentences
+from ringside.render.history import drawing
 from ringside.render.html import facts
-from ringside.render.html.history import drawing
-from ringside.render.plots import run_diff as run_diff_plot
-from ringside.render.tables import run_diff
 from ringside.serve import compose, pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
@@ -127,7 +125,7 @@ class Pages:
 
     async def figures(self, request: Request) -> Response:
         def answer(store: Store) -> Response:
-            text = csv.render(
+            text = exports.as_csv(
                 analysis_of(store, single_run(store, request.path_params["run"]), for_plots=False)
             )
             return Response(text, media_type="text/csv; charset=utf-8")
@@ -153,8 +151,8 @@ class Pages:
                 names=names,
                 trouble="",
                 diff={
-                    "table": run_diff.table(difference),
-                    "plots": (plots := run_diff_plot.chart(difference)),
+                    "table": run_diff.diff_table(difference),
+                    "plots": (plots := run_diff.diff_chart(difference)),
                     "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
                     "diagnostics": diagnostics.for_pages(difference.diagnostics),
                     "metrics": both[0].metrics,

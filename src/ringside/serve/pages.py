@@ -16,12 +16,11 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import diagnostics, heading, sentences
-from ringside.render.answers import answers
-from ringside.render.html import facts, style
-from ringside.render.html.scripts import vega
-from ringside.render.html.templates import environment
+from ringside.render.html import facts
+from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
+from ringside.render.sentences import answers
 from ringside.render.tables import tables
 
 _FOLDER = Path(__file__).parent
@@ -47,7 +46,7 @@ def file(name: str) -> tuple[bytes, str] | None:
     if name == "vega.js":
         return (vega().encode(), _TYPES[".js"]) if missing() is None else None
     if name == "ringside.css":
-        return (style.read("page.css") + _read("serve.css")).encode(), _TYPES[".css"]
+        return (read_file("page.css") + _read("serve.css")).encode(), _TYPES[".css"]
     if name not in {path.name for path in (_FOLDER / "static").iterdir()} or name.endswith(".css"):
         return None
     return _read(name).encode(), _TYPES[Path(name).suffix]

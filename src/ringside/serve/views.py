@@ -13,11 +13,12 @@ from urllib.parse import quote
 from ringside import units
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import analysis_of
+from ringside.analysis.suite import page_of
 from ringside.errors import RingsideError, UsageError
 from ringside.model.design import Metric
 from ringside.model.results import RunState
-from ringside.publish.runs import page_of, render_pages
-from ringside.render.html.history import view
+from ringside.render.history import history_view
+from ringside.render.site.site import render_pages
 from ringside.serve.guard import POLICY
 from ringside.store import RunSummary, Store
 from ringside.store.runs import runs_of
@@ -167,7 +168,7 @@ class Histories:
         }
         return {
             "title": f"{title}: history",
-            "view": view(history(experiment, title, metric, alike), links),
+            "view": history_view(history(experiment, title, metric, alike), links),
             "notes": [f"Left out: {units.count(n, 'run')} {why}." for why, n in left_out.items() if n],
         }
 

@@ -9,8 +9,8 @@ from typing import Any
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
-from ringside.render import failures
-from ringside.render.html import facts, sources
+from ringside.render import command
+from ringside.render.html import facts, templates
 from ringside.render.table import TableCell, TableData
 from ringside.store.plans import PlannedContender
 
@@ -30,7 +30,7 @@ class SourceTexts:
         """A file as the template lists it."""
         text = self.text(digest)
         if digest not in self.highlighted:
-            self.highlighted[digest] = sources.highlighted(path, text)
+            self.highlighted[digest] = templates.highlighted(path, text)
         lines = units.count(text.rstrip("\n").count("\n") + 1, "line")
         return {"path": path, "digest": digest, "lines": lines}
 
@@ -55,7 +55,7 @@ def _contender(name: str, number: int, analyses: Sequence[RunAnalysis], texts: S
         "logs": list(dict.fromkeys(each.log for each in planned if each.log)),
         "unavailable": _unavailable(mine, planned),
         "commands": _commands(mine, planned),
-        "readme": sources.markdown(readme) if readme else None,
+        "readme": templates.markdown(readme) if readme else None,
         "files": [
             texts.add(path, digest)
             for path, digest in sorted(files, key=_by_interest)
@@ -89,7 +89,7 @@ def _failures(analysis: RunAnalysis, name: str) -> list[dict[str, Any]]:
         {
             "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
             "stderr": analysed.stderr,
-            "repeat": failures.to_repeat(analysis, analysed),
+            "repeat": command.command_to_repeat(analysis, analysed),
         }
         for cell, analysed in analysis.cells.items()
         if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)

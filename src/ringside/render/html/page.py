@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jinja2
@@ -24,20 +24,54 @@ from ringside.render import sentences
 from ringside.render.command import own_command
 from ringside.render.diagnostics import for_pages
 from ringside.render.documents import FORMAT, document
-from ringside.render.html import appendix, sources, style
+from ringside.render.html import appendix, templates
 from ringside.render.html.front import front
-from ringside.render.html.scripts import Script, json_element, packed, policy, script, vega
-from ringside.render.html.templates import environment
-from ringside.render.html.warnings import SharedWarning, shared_warnings
-from ringside.render.plots import files
-from ringside.render.plots.charts import charts, config, missing
+from ringside.render.html.templates import Script, environment, json_element, packed, policy, script, vega
+from ringside.render.plots.charts import MARKS, charts, config, file_stem, missing
 from ringside.render.plots.spec import Json, colour
 from ringside.render.table import TableData
 from ringside.render.tables import part_tables
-from ringside.render.tables.claims import summary as claim_summary
-from ringside.render.tables.claims import table as claim_table
-from ringside.render.tables.contenders import contender_table
+from ringside.render.tables.contenders import claim_summary, claim_table, contender_table
 from ringside.text import minute
+
+
+@dataclass(frozen=True, slots=True)
+class WarningOfRun:
+    """What a warning says of one run. `anchor`: of the run's section; `remedy`: empty where all have the
+    same."""
+
+    experiment: str
+    anchor: str
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedWarning:
+    """A warning of at least two runs. `remedy`: that of all of them; empty where they differ."""
+
+    code: str
+    remedy: str
+    of_runs: tuple[WarningOfRun, ...]
+
+
+def shared_warnings(analyses: Sequence[RunAnalysis]) -> list[SharedWarning]:
+    """The warnings of more than one run, in the order in which they first occur."""
+    by_code: dict[str, list[WarningOfRun]] = {}
+    for number, analysis in enumerate(analyses, 1):
+        for each in for_pages(analysis.own_diagnostics):
+            row = WarningOfRun(analysis.experiment.name, f"run-{number}", each["text"], each["remedy"])
+            by_code.setdefault(each["code"], []).append(row)
+    return [_shared(code, rows) for code, rows in by_code.items() if len({each.anchor for each in rows}) > 1]
+
+
+def _shared(code: str, rows: Sequence[WarningOfRun]) -> SharedWarning:
+    remedies = {each.remedy for each in rows}
+    if len(remedies) > 1:
+        return SharedWarning(code, "", tuple(rows))
+    of_runs = (WarningOfRun(each.experiment, each.anchor, each.text, "") for each in rows)
+    return SharedWarning(code, remedies.pop(), tuple(of_runs))
+
 
 # Verdicts at more points than this are folded away below the summary of all.
 _OPEN_POINTS = 6
@@ -57,7 +91,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     texts = appendix.SourceTexts(source_texts)
     contenders = appendix.contenders(analyses, texts)
     library = _library() if specs else None
-    behaviour = script(style.read("page.js"))
+    behaviour = script(templates.read_file("page.js"))
     top = front(suite)
     return _template().render(
         title=top["title"],
@@ -79,7 +113,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         library=library.packed if library else "",
         charts=_packed_charts(specs) if specs else "",
         texts=packed(json.dumps(texts.highlighted)) if texts.highlighted else "",
-        style=Markup(style.read("page.css") + sources.highlighting_css()),
+        style=Markup(templates.read_file("page.css") + templates.highlighting_css()),
         data=json_element({"format": FORMAT, "runs": [_data(analysis) for analysis in analyses]}),
     )
 
@@ -90,7 +124,7 @@ def _template() -> jinja2.Template:
 
 
 def _packed_charts(specs: Sequence[Json]) -> str:
-    return packed(json.dumps({"config": config(), "specs": specs, "marks": files.MARKS}))
+    return packed(json.dumps({"config": config(), "specs": specs, "marks": MARKS}))
 
 
 class _Library(NamedTuple):
@@ -169,7 +203,7 @@ def _charts(analysis: RunAnalysis, specs: list[Json], *, several: bool) -> list[
         panels = []
         for panel in chart.panels:
             number += 1
-            name = files.stem(analysis, number, chart, panel, several=several)
+            name = file_stem(analysis, number, chart, panel, several=several)
             panels.append({"panel": panel, "number": len(specs), "file": name})
             specs.append(panel.spec)
         numbered.append({"title": chart.title, "caption": chart.caption, "panels": panels})

@@ -1,30 +1,181 @@
-"""How templates of pages are read, here and in packages above: all text is escaped, its control and direction
-characters are made visible, and a name that is not known is an error."""
+"""What pages are put together from: their own files, untrusted texts, scripts with the policy that lets only
+these run, templates. All text is escaped, its control and direction characters are made visible, and a name
+that is not known is an error."""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import functools
+import gzip
+import hashlib
+import importlib
+import importlib.metadata
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from ringside import __version__
-from ringside.render.html import sources, style
-from ringside.render.plots.colours import of_contender
+from ringside.files import cache_folder, whole_file
+from ringside.render.plots.spec import contender_colour
 from ringside.render.table import column_kinds
+from ringside.text import one_line
+
+FOLDER = Path(__file__).parent
+
+
+def read_file(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def light_colours() -> dict[str, str]:
+    """The page's colours in the light, by the names of its variables."""
+    first = read_file("page.css").split("}", 1)[0]
+    return dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", first))
+
+
+# Longer sources are shown without colours: highlighting is slow.
+_MAX_HIGHLIGHTED_CHARACTERS = 64 * 1024
+_LIGHT_STYLE, _DARK_STYLE = "xcode", "github-dark"
+
+
+def clean(text: str) -> str:
+    """Lines of untrusted text with invisible characters made visible, tabs as spaces."""
+    lines = text.expandtabs(4).replace("\r\n", "\n").split("\n")
+    return "\n".join(line if line.isprintable() else one_line(line, len(line) + 1) for line in lines)
+
+
+def visible(value: Any) -> Any:
+    """What the template puts out: text is cleaned, markup and other values are left as they are."""
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def code(text: str) -> Markup:
+    """A sentence of ours with what stands in backquotes as code."""
+    parts = clean(text).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>" if number % 2 else "{}").format(part) for number, part in enumerate(parts)
+    )
+
+
+def markdown(text: str) -> Markup:
+    """Markdown without HTML and pictures: a picture would have to be fetched."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    reader.disable("image")
+    return Markup(reader.render(clean(text)))
+
+
+def highlighted(path: str, text: str) -> Markup:
+    """A source with colours by the language that its path tells."""
+    text = clean(text)
+    if len(text) > _MAX_HIGHLIGHTED_CHARACTERS:
+        return Markup("{}").format(text)
+    from pygments import formatters, highlight  # type: ignore[import-untyped]
+
+    name, suffix = Path(path).name, Path(path).suffix
+    # What such a file holds, its whole name may tell.
+    lexer = _lexer(name if suffix in ("", ".txt") else f"source{suffix}")
+    return Markup(highlight(text, lexer, formatters.HtmlFormatter(nowrap=True)))
+
+
+def highlighting_css() -> str:
+    """The colours of `highlighted`, in light and in dark."""
+    from pygments import formatters
+
+    def rules(style: str) -> str:
+        lines = formatters.HtmlFormatter(style=style).get_style_defs(".code").splitlines()
+        return "\n".join(line for line in lines if line.startswith(".code ."))
+
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{rules(_DARK_STYLE)}\n}}"
+    return f"{rules(_LIGHT_STYLE)}\n{dark}\n"
+
+
+@functools.cache
+def _lexer(name: str) -> Any:
+    # Kept, as it goes through some five hundred languages' patterns each time.
+    from pygments import lexers, util
+
+    try:
+        return lexers.get_lexer_for_filename(name)
+    except util.ClassNotFound:
+        return lexers.TextLexer()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script as it stands in the page, and the hash by which the policy knows it."""
+
+    text: Markup
+    digest: str
+
+
+def script(text: str) -> Script:
+    """A script that cannot end its own element."""
+    safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return Script(Markup(safe), base64.b64encode(hashlib.sha256(safe.encode()).digest()).decode())
+
+
+def policy(scripts: Sequence[Script]) -> str:
+    """The page's Content-Security-Policy: these scripts, without eval, and no network."""
+    hashes = " ".join(f"'sha256-{each.digest}'" for each in scripts) or "'none'"
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def packed(text: str) -> str:
+    """A text as the page keeps it until it is needed: compressed, in base64. The same text gives the same."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def json_element(value: Any) -> Markup:
+    """JSON that can stand inside a script element: no character of it begins a tag or a comment."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def vega() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, from vl-convert. To bundle them takes it seconds, so
+    the result is kept in the user's cache, by vl-convert's version."""
+    version = importlib.metadata.version("vl-convert-python")
+    cached = cache_folder() / f"vega-{version}.js"
+    with contextlib.suppress(OSError):
+        return cached.read_text(encoding="utf-8")
+    # By name, as its stub demands an argument that it does without.
+    bundle: str = importlib.import_module("vl_convert").javascript_bundle()
+    # Names at its top level stay its own.
+    text = f"(() => {{{bundle}\n}})();"
+    # A page can be made without a cache, so its errors do not count.
+    with contextlib.suppress(OSError):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(cached) as partial:
+            partial.write_text(text, encoding="utf-8")
+    return text
 
 
 def environment(*folders: Path) -> jinja2.Environment:
     """The environment of the templates in these folders, with the macros of ours behind them."""
     templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([*folders, style.FOLDER]),
+        loader=jinja2.FileSystemLoader([*folders, FOLDER]),
         autoescape=True,
-        finalize=sources.visible,
+        finalize=visible,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["code"] = sources.code
+    templates.filters["code"] = code
     templates.filters["kinds"] = column_kinds
     templates.globals["version"] = __version__
-    templates.globals["colours"] = of_contender
+    templates.globals["colours"] = contender_colour
     return templates

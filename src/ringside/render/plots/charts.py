@@ -1,27 +1,24 @@
-"""All plots of a run, and what they have in common."""
+"""All plots of a run, as specifications with what they have in common, and as files: SVG and PNG in the
+page's light colours, the figures as CSV. The page's downloads have the same names, and the same columns."""
 
 from __future__ import annotations
 
+import csv
+import importlib
 import importlib.util
-from collections.abc import Iterator
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from ringside.analysis.run import RunAnalysis
-from ringside.render.plots import (
-    forest,
-    percentiles,
-    published,
-    rates,
-    scatters,
-    slopes,
-    spans,
-    speedups,
-    sweeps,
-    timelines,
-    trials,
-    warmups,
-)
-from ringside.render.plots.dots import dots
-from ringside.render.plots.spec import Chart, Json, described
+from ringside.errors import ReportError
+from ringside.render.html.templates import light_colours
+from ringside.render.plots import curves, lines, rows, scatters, timelines
+from ringside.render.plots.rows import dots
+from ringside.render.plots.spec import Chart, Json, Panel, described
 
 
 def missing() -> str | None:
@@ -68,18 +65,108 @@ def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
             # Their plots over the rate are the one of latency against rate.
             continue
         if analysis.swept:
-            yield sweeps.sweep(analysis, metric, analysis.swept)
+            yield lines.sweep(analysis, metric, analysis.swept)
         else:
             yield dots(analysis, metric)
-    yield forest.chart(analysis)
-    yield from warmups.charts(analysis)
-    yield from speedups.charts(analysis)
-    yield from spans.charts(analysis)
-    yield from scatters.charts(analysis)
-    yield from rates.charts(analysis)
-    yield from sweeps.curves(analysis)
-    yield from percentiles.charts(analysis)
-    yield from timelines.charts(analysis)
-    yield from slopes.charts(analysis)
-    yield from published.charts(analysis)
-    yield trials.chart(analysis)
+    yield rows.forest_chart(analysis)
+    yield from curves.warm_up_charts(analysis)
+    yield from curves.speed_up_charts(analysis)
+    yield from timelines.span_charts(analysis)
+    yield from scatters.scatter_charts(analysis)
+    yield from lines.rate_charts(analysis)
+    yield from lines.curve_charts(analysis)
+    yield from curves.percentile_charts(analysis)
+    yield from timelines.timeline_charts(analysis)
+    yield from rows.slope_charts(analysis)
+    yield from rows.published_charts(analysis)
+    yield scatters.trial_chart(analysis)
+
+
+# Data that only draw: where names stand at the edge, and lines at fixed values or at the floor of the rows.
+MARKS = ("labels", "floor", "limits", "one", "equal", "marker")
+# Pixels of a panel, whose page would have given it its own; and how many of a PNG stand for one of them.
+_WIDTH = 640
+_SCALE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A panel of a chart as files, by name: `stem.svg`, `stem.png`, `stem.csv`."""
+
+    chart: Chart
+    panel: Panel
+    stem: str
+    files: Mapping[str, bytes]
+
+
+def figures(analyses: Sequence[RunAnalysis]) -> Iterator[Figure]:
+    """Each panel of each run as `NN-chart-panel`, with the experiment before it where there are several runs.
+    Raises ReportError where a package is missing."""
+    if absent := missing():
+        raise ReportError(f"figures need {absent}: install ringside with its extra `report`")
+    convert = importlib.import_module("vl_convert")
+    for analysis in analyses:
+        number = 0
+        for chart in charts(analysis):
+            for panel in chart.panels:
+                number += 1
+                name = file_stem(analysis, number, chart, panel, several=len(analyses) > 1)
+                title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
+                svg = convert.vegalite_to_svg(standing_alone(panel, title))
+                files = {
+                    f"{name}.svg": svg.encode(),
+                    f"{name}.png": convert.svg_to_png(svg, scale=_SCALE),
+                    f"{name}.csv": figures_as_csv(panel.spec).encode(),
+                }
+                yield Figure(chart, panel, name, files)
+
+
+def file_stem(analysis: RunAnalysis, number: int, chart: Chart, panel: Panel, *, several: bool) -> str:
+    """The name of a panel's files; `number`: the panel's place among those of its run."""
+    parts = [analysis.experiment.name] if several else []
+    parts += [f"{number:02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
+    return "-".join(_slug(part) for part in parts)
+
+
+def figures_as_csv(spec: Json) -> str:
+    """The figures that a panel draws, as CSV; of several series all, with a column that names them."""
+    series = {name: rows for name, rows in spec.get("datasets", {}).items() if name not in MARKS and rows}
+    several = len(series) > 1
+    rows: list[Mapping[str, Any]] = [
+        {"series": name, **row} if several else row for name, rows in series.items() for row in rows
+    ]
+    text = io.StringIO()
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows([_field(row.get(column)) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def standing_alone(panel: Panel, title: str) -> str:
+    """A panel's specification as JSON with a width, a title, and colours in place of the page's variables."""
+    spec = {
+        **panel.spec,
+        "width": _WIDTH,
+        "config": {**config(), "background": "white"},
+        "title": {
+            "text": title,
+            "anchor": "start",
+            "fontSize": 13,
+            "limit": _WIDTH,
+            "color": "var(--ink)",
+        },
+    }
+    colours = light_colours()
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda match: colours[match[1]], json.dumps(spec))
+
+
+def _field(value: Any) -> Any:
+    """A value as a script of the page writes it: whole numbers without a point, truth in small letters."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"

@@ -1,27 +1,35 @@
-"""Lines over a factor, a percentile or time, each contender's named at its end."""
+"""Lines over a factor, a percentile, a rate or time, each contender's named at its end."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Metric
-from ringside.render.plots.layout import height_of, label_rows, log_ticks
-from ringside.render.plots.marks import Mark, rows
+from ringside.model.design import Metric, Point
 from ringside.render.plots.spec import (
+    Chart,
     Json,
+    Mark,
+    Panel,
     axis_title,
     by_contender,
     end_labels,
+    height_of,
     hue,
+    label_rows,
     layer,
     layered,
+    log_ticks,
     quantitative,
+    rows,
+    sentence,
     tooltip,
 )
+from ringside.workloads.base import Curve, OverRate
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _HEIGHT = 280
@@ -112,3 +120,127 @@ def _x(title: str, marks: Sequence[Mark], *, log: bool, places: Sequence[tuple[f
         scale={"type": "log" if log else "linear", "domain": [across[0], across[-1]], "nice": False},
         axis={"grid": False, "labelFlush": False, **ticks},
     )
+
+
+def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> Chart:
+    """Lines over a factor, a pair of panels for each setting of the others; one pair where the others follow
+    it, as in an experiment that lists its points."""
+    others = following(analysis, factor)
+    apart = (factor, *others)
+    panels: list[Panel] = []
+    for setting in dict.fromkeys(point.without(*apart) for point in analysis.points):
+        points = [point for point in analysis.points if point.without(*apart) == setting]
+        panels += both_scales(analysis, metric, factor, points)
+    together = f" Other levels with each level of {factor}: {', '.join(others)}." if others else ""
+    return Chart(
+        f"{metric.title} over {factor}",
+        f"{sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each twice, on "
+        f"linear and on logarithmic axes.{together}",
+        tuple(panels),
+    )
+
+
+def following(analysis: RunAnalysis, factor: str) -> tuple[str, ...]:
+    """The factors that vary with this one, where each of its levels is that of one point."""
+    if len({point[factor] for point in analysis.points}) < len(analysis.points):
+        return ()
+    return tuple(name for name in analysis.varying if name != factor)
+
+
+def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, points: Sequence[Point]) -> list[Panel]:
+    """A metric over a factor at points with different levels of it, on linear and on logarithmic axes."""
+    marks = [
+        Mark(name, value, float(point[factor]))
+        for name in analysis.names
+        for point in points
+        if (value := analysis.cell(name, point).metrics.get(metric.name))
+    ]
+    if not marks:
+        return []
+    fixed = (name for name in analysis.varying if len({point[name] for point in points}) == 1)
+    setting = " ".join(f"{name}={points[0][name]}" for name in fixed if name != factor)
+    panels = []
+    for log, kind in ((False, "linear"), (True, "logarithmic")):
+        if log and min(*(mark.x for mark in marks), *(mark.low for mark in marks)) <= 0:
+            continue
+        title = f"{setting}, {kind}" if setting else kind.capitalize()
+        panels.append(Panel(title, lines(analysis, metric, factor, marks, log=log)))
+    return panels
+
+
+def curve_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """The curves of the workload: each contender's metrics in their places. Those of one title are panels of
+    one plot."""
+    for title in dict.fromkeys(curve.title for curve in analysis.measurement.curves):
+        together = [curve for curve in analysis.measurement.curves if curve.title == title]
+        drawn = (
+            (curve, point, _curve_marks(analysis, curve, point))
+            for point in analysis.points
+            for curve in together
+            if curve.applies(point)
+        )
+        panels = [
+            _curve_panel(analysis, curve, point, marks)
+            for curve, point, marks in drawn
+            if len({mark.x for mark in marks}) > 1
+        ]
+        caption = f"{sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
+        yield Chart(title, caption, tuple(panels))
+
+
+def _curve_panel(analysis: RunAnalysis, curve: Curve, point: Point, marks: Sequence[Mark]) -> Panel:
+    title = ", ".join(filter(None, (analysis.label(point), curve.panel)))
+    return Panel(title, _curve_lines(analysis, curve, marks))
+
+
+def _curve_marks(analysis: RunAnalysis, curve: Curve, point: Point) -> list[Mark]:
+    return [
+        Mark(name, value, place)
+        for name in analysis.names
+        for place, _, metric in curve.steps
+        if (value := analysis.cell(name, point).metrics.get(metric)) and value.estimate > 0
+    ]
+
+
+def _curve_lines(analysis: RunAnalysis, curve: Curve, marks: Sequence[Mark]) -> dict[str, object]:
+    # All metrics of a curve have one unit.
+    first = analysis.measurement.metric(curve.steps[0][2])
+    metric = dataclasses.replace(first, title=curve.y_title, explanation=curve.explanation)
+    places = () if curve.logarithmic else [(place, label) for place, label, _ in curve.steps]
+    return lines(analysis, metric, curve.x_title, marks, log=True, log_x=curve.logarithmic, places=places)
+
+
+def rate_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """A panel for each metric and each setting of the other factors, where there are two rates or more."""
+    view = analysis.measurement.over_rate
+    if view is None or view.factor not in analysis.varying:
+        return
+    settings = dict.fromkeys(point.without(view.factor) for point in analysis.points)
+    panels = [panel for setting in settings for panel in _rate_panels(analysis, view, setting)]
+    yield Chart(
+        "Latency against rate",
+        "Medians over blocks at each rate, their 95 % intervals as bands; both axes are logarithmic.",
+        tuple(panels),
+    )
+
+
+def _rate_panels(analysis: RunAnalysis, view: OverRate, setting: Point) -> Iterator[Panel]:
+    for metric in map(analysis.measurement.metric, view.metrics):
+        marks = _rate_marks(analysis, view, setting, metric)
+        if len({mark.x for mark in marks}) > 1:
+            where = analysis.setting(setting)
+            title = f"{where}, {metric.noun}" if where else metric.title
+            yield Panel(title, lines(analysis, metric, "requests per second", marks, log=True))
+
+
+def _rate_marks(analysis: RunAnalysis, view: OverRate, setting: Point, metric: Metric) -> list[Mark]:
+    return [
+        Mark(name, value, float(point[view.factor]))
+        for name in analysis.names
+        for point in analysis.points
+        if point.without(view.factor) == setting
+        # 0 is a closed loop, which has no rate of its own.
+        and int(point[view.factor]) > 0
+        and (value := analysis.cell(name, point).metrics.get(metric.name))
+        and value.estimate > 0
+    ]

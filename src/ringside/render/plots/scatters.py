@@ -1,32 +1,37 @@
-"""All contenders of a point by two metrics."""
+"""Points: contenders by two metrics, every trial over the blocks, and problems × contenders."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import Overview
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
-from ringside.render.plots.layout import log_ticks
 from ringside.render.plots.spec import (
     Chart,
     Json,
     Panel,
     axis_title,
+    end_labels,
+    height_of,
     hue,
+    label_rows,
     layer,
     layered,
+    log_ticks,
     nominal,
     quantitative,
     sentence,
     tooltip,
 )
 
-_HEIGHT = 320
+_SCATTER_HEIGHT = 320
 
 
-def charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def scatter_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """For each pair of metrics of the workload a panel for each point with two contenders or more."""
     for names in analysis.measurement.scatters:
         x_metric, y_metric = (analysis.measurement.metric(name) for name in names)
@@ -94,7 +99,7 @@ def _scatter(
             encoding={**at, "text": nominal("contender")},
         ),
     ]
-    return layered(layers, _HEIGHT, {"rows": data})
+    return layered(layers, _SCATTER_HEIGHT, {"rows": data})
 
 
 def _axis(metric: Metric, values: Sequence[Interval]) -> tuple[float, Json]:
@@ -115,3 +120,133 @@ def _ends(name: str, value: Interval, unit: float) -> dict[str, float | None]:
         f"{name}_low": None if value.low is None else value.low / unit,
         f"{name}_high": None if value.high is None else value.high / unit,
     }
+
+
+_TRIALS_HEIGHT = 260
+# Fewer show no course.
+_MIN_BLOCKS = 3
+
+
+def trial_chart(analysis: RunAnalysis) -> Chart:
+    """A panel for each point; a line for each contender."""
+    drawn = ((point, _trials(analysis, point)) for point in analysis.points)
+    return Chart(
+        f"{analysis.headline.title} of every trial",
+        "One dot per trial, in the order of blocks. A slope that all share is the machine; two levels of one "
+        "contender are two modes of its own.",
+        tuple(Panel(analysis.label(point), spec) for point, spec in drawn if spec),
+    )
+
+
+def _trials(analysis: RunAnalysis, point: Point) -> Json | None:
+    metric = analysis.headline
+    values = {
+        name: by_block
+        for name in analysis.names
+        if (by_block := analysis.cell(name, point).by_block.get(metric.name))
+    }
+    every = [value for by_block in values.values() for value in by_block.values()]
+    if not every or max(map(len, values.values())) < _MIN_BLOCKS:
+        return None
+    log = min(every) > 0
+    middle = (min(every) * max(every)) ** 0.5 if log else max(every, key=abs)
+    unit, unit_name = units.scale(middle, metric.unit)
+    low = min(every) / unit / 1.15 if log else min(0.0, *every) / unit
+    high = max(every) / unit * 1.15 or 1.0
+    y = {
+        "title": axis_title(metric, unit_name),
+        "scale": {"type": "log" if log else "linear", "domain": [low, high], "nice": False},
+        "axis": {"format": ",~r", **({"values": log_ticks(low, high)} if log else {"tickCount": 6})},
+    }
+    blocks = [block for by_block in values.values() for block in by_block]
+    across = {
+        "title": "block",
+        "scale": {"domain": [min(blocks), max(blocks)], "nice": False},
+        "axis": {"format": "d", "tickMinStep": 1, "grid": False},
+    }
+    rows = [
+        {"contender": name, "x": block, "y": value / unit, "shown": units.quantity(value, metric.unit)}
+        for name, by_block in values.items()
+        for block, value in by_block.items()
+    ]
+    colours = hue(analysis, values)
+    at = {"x": quantitative("x", **across), "y": quantitative("y", **y), "color": colours}
+    tips = tooltip(contender="contender", shown=metric.title)
+    layers = [
+        layer("rows", "line", strokeWidth=1, opacity=0.4, encoding=at),
+        layer(
+            "rows",
+            "point",
+            filled=True,
+            size=36,
+            opacity=1,
+            encoding={**at, "tooltip": [tips[0], quantitative("x", title="block"), *tips[1:]]},
+        ),
+        end_labels(colours),
+    ]
+    wanted = {
+        name: height_of(by_block[max(by_block)] / unit, low, high, _TRIALS_HEIGHT, log=log)
+        for name, by_block in values.items()
+    }
+    return layered(layers, _TRIALS_HEIGHT, {"rows": rows, "labels": label_rows(wanted, _TRIALS_HEIGHT)})
+
+
+_ROW = 26
+# Everything this many times behind the best, and more, has the darkest colour.
+_WORST = 100.0
+# What is ahead of the best by more has two digits, which fit.
+_AHEAD = 0.995
+_LEVEL = 8
+
+
+def overview_panel(overview: Overview) -> Panel:
+    """A field for each contender that took part in a problem, with its ratio to the best."""
+    rows = [
+        {
+            "problem": column.label,
+            "contender": name,
+            # The floor is ahead of the best.
+            "behind": math.log10(min(max(ratio, 1.0), _WORST)),
+            "shown": units.significant(ratio) if ratio >= _AHEAD else f"{ratio:.2g}",
+            "dark": ratio > _WORST**0.5,
+        }
+        for column in overview.columns
+        for name in overview.names
+        if (ratio := column.behind(name)) is not None
+    ]
+    # Names of many experiments have no room side by side.
+    slanted = (
+        {"labelAngle": -35, "labelAlign": "left"} if len(overview.columns) > _LEVEL else {"labelAngle": 0}
+    )
+    x = nominal("problem", sort=None, axis={"title": None, "orient": "top", "labelOverlap": False, **slanted})
+    y = nominal("contender", sort=None, axis={"title": None})
+    fields = layer(
+        "rows",
+        "rect",
+        encoding={
+            "x": x,
+            "y": y,
+            "color": quantitative(
+                "behind",
+                scale={"domain": [0, math.log10(_WORST)], "scheme": "viridis", "reverse": True},
+                legend=None,
+            ),
+            "tooltip": tooltip(contender="contender", problem="problem", shown="times the best"),
+        },
+        stroke="var(--paper)",
+    )
+    texts = layer(
+        "rows",
+        "text",
+        encoding={
+            "x": x,
+            "y": y,
+            "text": nominal("shown"),
+            "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#000000"},
+        },
+        fontSize=12 if len(overview.columns) <= _LEVEL else 10,
+    )
+    names = {row["contender"] for row in rows}
+    return Panel(
+        "Times the best of each problem", layered([fields, texts], _ROW * len(names), {"rows": rows})
+    )

@@ -1,25 +1,35 @@
-"""A trial over time: the CPU of its threads as stacked areas, its memory as lines above them."""
+"""One trial over time: the CPU of its threads as stacked areas with its memory as lines, and which unit was
+busy when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Timeline
-from ringside.render.plots.colours import COLOURS
-from ringside.render.plots.layout import log_ticks
+from ringside.model.results import Interval, Span, Timeline
 from ringside.render.plots.lines import lines
-from ringside.render.plots.marks import Mark
-from ringside.render.plots.spec import Chart, Json, Panel, layer, layered, nominal, quantitative
-from ringside.workloads.base import OTHER_THREADS, TimelineView
+from ringside.render.plots.spec import (
+    COLOURS,
+    Chart,
+    Json,
+    Mark,
+    Panel,
+    colour,
+    layer,
+    layered,
+    log_ticks,
+    nominal,
+    quantitative,
+)
+from ringside.workloads.base import OTHER_THREADS, SpansView, TimelineView
 
 _HEIGHT = 230
 _MEMORY, _KERNEL = "memory (PSS)", "kernel, grown"
 
 
-def charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """CPU and memory over time of one trial of each cell, then the latest message of each second."""
     view = analysis.measurement.timeline_view
     if view is None:
@@ -32,7 +42,7 @@ def charts(analysis: RunAnalysis) -> Iterator[Chart]:
         }
         where = f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
-        pictures = {name: _picture(timeline, view) for name, timeline in timelines.items()}
+        pictures = {name: _timeline(timeline, view) for name, timeline in timelines.items()}
         yield Chart(
             f"Time line{where}",
             f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
@@ -57,7 +67,7 @@ def _latest(
         yield Chart(f"{view.latest_title}{where}", caption, (panel,))
 
 
-def _picture(timeline: Timeline, view: TimelineView) -> Json | None:
+def _timeline(timeline: Timeline, view: TimelineView) -> Json | None:
     """None where there is nothing to draw."""
     if not timeline.cpu or not timeline.pss_bytes.values:
         return None
@@ -194,3 +204,56 @@ def _memory(timeline: Timeline, first: float) -> tuple[list[Json], str, float]:
         for t, value in zip(series.times, series.values, strict=True)
     ]
     return rows, unit_name, highest / unit
+
+
+_ROW, _MIN_HEIGHT = 18, 60
+
+
+def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """A chart for each point, a panel for each contender that was traced."""
+    view = analysis.measurement.spans_view
+    if view is None:
+        return
+    for point in analysis.points:
+        where = f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
+        yield Chart(
+            f"{view.title}{where}",
+            f"{view.caption} One trial of each, with the median headline.",
+            tuple(
+                Panel(name, _span_bars(spans, view, colour(analysis, name)))
+                for name in analysis.names
+                if (spans := analysis.spans.get(Cell(name, point)))
+            ),
+        )
+
+
+def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> Json:
+    """Units are numbered from 1 in the order of their own names."""
+    unit_s, unit_name = units.scale(max(span.end_s for span in spans), "s")
+    numbers = {unit: number for number, unit in enumerate(sorted({span.unit for span in spans}), 1)}
+    rows = [
+        {
+            "job": job,
+            "unit": numbers[span.unit],
+            "begin": span.begin_s / unit_s,
+            "end": span.end_s / unit_s,
+            "took": units.quantity(span.end_s - span.begin_s, "s"),
+        }
+        for job, span in enumerate(spans, 1)
+    ]
+    x_title = f"{unit_name} since {view.origin}"
+    bars = layer(
+        "rows",
+        "bar",
+        color=tint,
+        stroke="var(--paper)",
+        strokeWidth=0.5,
+        height={"band": 0.8},
+        encoding={
+            "x": quantitative("begin", title=x_title, axis={"grid": True, "tickCount": 6}),
+            "x2": {"field": "end"},
+            "y": {"field": "unit", "type": "ordinal", "title": "unit", "axis": {"grid": False}},
+            "tooltip": [quantitative("job"), nominal("took")],
+        },
+    )
+    return layered([bars], max(_MIN_HEIGHT, _ROW * len(numbers)), {"rows": rows})

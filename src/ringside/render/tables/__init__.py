@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringside.analysis.run import RunAnalysis
 from ringside.render.table import TableData
-from ringside.render.tables import breakdown, contenders, machines, points, published, scaling, slopes, warmup
+from ringside.render.tables import contenders, points, scaling
 
 # Up to so many points each has a table of its own; beyond, one table has a row for each point.
 _POINT_TABLES = 4
@@ -43,14 +43,18 @@ def figures(analysis: RunAnalysis) -> list[TableData]:
             for metric in analysis.metrics
             for table in (points.metric_table(analysis, metric), points.ratio_table(analysis, metric))
         ]
-    optional = (machines.table(analysis), warmup.table(analysis), breakdown.table(analysis))
+    optional = (
+        points.machine_table(analysis),
+        points.warm_up_table(analysis),
+        points.breakdown_table(analysis),
+    )
     by_machine, warm_up, where_time_went = ([table] if table else [] for table in optional)
     return [
         *of_points,
         *by_machine,
         *warm_up,
-        *slopes.tables(analysis),
-        *scaling.tables(analysis),
+        *scaling.slope_tables(analysis),
+        *scaling.scaling_tables(analysis),
         *where_time_went,
-        *published.tables(analysis),
+        *points.published_tables(analysis),
     ]

@@ -1,14 +1,19 @@
-"""Tables of contenders: what they are, and why some have no figures."""
+"""Tables of contenders, problems × contenders, and claims with their answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
+from ringside import units
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import ExaminedClaim, Overview, OverviewColumn
+from ringside.model.claims import Answer, Finding
 from ringside.model.design import Cell
 from ringside.model.results import Outcome
-from ringside.render import failures
-from ringside.render.table import TableData
+from ringside.render import command
+from ringside.render.heading import headline
+from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 from ringside.store.plans import PlannedContender
 from ringside.text import one_line
@@ -72,7 +77,7 @@ def failure_table(analysis: RunAnalysis) -> TableData | None:
                 if not failed:
                     counts = "figures missing" if cell.missing else "none measured"
                 rows.append(tuple(map(cells.text, (name, analysis.label(point), counts, cell.reason))))
-                if name not in notes and (lines := failures.notes(analysis, cell)):
+                if name not in notes and (lines := command.failure_notes(analysis, cell)):
                     notes[name] = lines
     if not rows:
         return None
@@ -82,3 +87,84 @@ def failure_table(analysis: RunAnalysis) -> TableData | None:
         tuple(rows),
         notes=tuple(line for lines in notes.values() for line in lines),
     )
+
+
+def overview_table(overview: Overview) -> TableData:
+    """A row for each contender, a column for each problem: times the best one's headline, and the rank."""
+    return TableData(
+        "Overview",
+        ("contender", *(column.label for column in overview.columns)),
+        tuple(
+            (cells.text(name), *(_overview_cell(column, name) for column in overview.columns))
+            for name in overview.names
+        ),
+        subtitle="how many times worse than the best of each problem, and in brackets the ranks it can have; "
+        "a contender of another class than the baseline has its class there",
+        notes=tuple(_explanation(column) for column in overview.columns),
+    )
+
+
+def _overview_cell(column: OverviewColumn, name: str) -> TableCell:
+    cell = column.cell(name)
+    if cell is None:
+        return TableCell("", "quiet")
+    if cell.ratio is None:
+        return TableCell(str(cell.outcome), "failed") if cell.outcome else cells.ABSENT
+    if cell.other_class:
+        return TableCell(f"{units.significant(cell.ratio)} [{cell.other_class}]", "number")
+    rank = f" [{units.rank_interval(cell.ranks)}]" if cell.ranks else ""
+    if cell.is_best:
+        return TableCell(f"1{rank}", "faster")
+    kind = "faster" if cell.ranks and cell.ranks[0] == 1 else "number"
+    return TableCell(f"{units.significant(cell.ratio)}{rank}", kind)
+
+
+def _explanation(column: OverviewColumn) -> str:
+    analysis = column.analysis
+    best = analysis.rankings[analysis.headline.name, column.point].order[0]
+    value = analysis.cell(best, column.point).metrics.get(analysis.headline.name)
+    amount = f"; best: {best}, {units.metric_estimate(value, analysis.headline)}" if value else ""
+    return f"{column.label}: {headline(column)}{amount}"
+
+
+_ANSWER_KINDS = {
+    Answer.CONFIRMED: "faster",
+    Answer.REFUTED: "slower",
+    Answer.INCONCLUSIVE: "even",
+    Answer.NOT_TESTED: "quiet",
+}
+
+
+def claim_table(examined: Sequence[ExaminedClaim]) -> TableData:
+    """A row for each claim: who made it, its answer, the figure that decides, and what was measured."""
+    return TableData(
+        "Claims",
+        ("source", "claim", "answer", "figure", "measured", "command"),
+        tuple(
+            (
+                cells.text(each.source.name),
+                cells.text(each.claim.text),
+                TableCell(str(each.finding.answer), _ANSWER_KINDS[each.finding.answer]),
+                _claim_figure(each.finding),
+                cells.text(each.finding.sentence),
+                cells.text(each.command),
+            )
+            for each in examined
+        ),
+        subtitle=claim_summary(examined),
+        narrow=("command", "source"),
+    )
+
+
+def claim_summary(examined: Sequence[ExaminedClaim]) -> str:
+    """`3 confirmed, 4 refuted, 1 not tested here`."""
+    counts = Counter(each.finding.answer for each in examined)
+    return ", ".join(f"{counts[answer]} {answer}" for answer in Answer if counts[answer]) or "no claims"
+
+
+def _claim_figure(finding: Finding) -> TableCell:
+    if finding.figure is None:
+        return cells.ABSENT
+    if finding.unit:
+        return TableCell(units.with_interval(finding.figure, finding.unit))
+    return TableCell(units.ratio(finding.figure))

@@ -1,15 +1,21 @@
-"""Tables of points: all contenders at one point, or one metric over all points."""
+"""Tables of figures: all contenders at one point, one metric over all points, machines, where the time went,
+repeats, and what a source reported."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ringside import units
 from ringside.analysis.comparisons import Ranking
+from ringside.analysis.distributions import REPEATS_FOR_STEADY_STATE, WarmUp
+from ringside.analysis.published import ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Metric, Point
+from ringside.analysis.scaling import BreakdownRow
+from ringside.model.design import Cell, Metric, Point
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
+from ringside.text import one_line
 
 _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see the warnings."
 
@@ -121,3 +127,190 @@ def _over_floor(analysis: RunAnalysis, name: str, point: Point) -> TableCell:
         return TableCell("1", "quiet")
     ratio = analysis.floor_ratios[analysis.headline.name, point].get(name)
     return TableCell(units.significant(ratio.estimate)) if ratio else cells.ABSENT
+
+
+def machine_table(analysis: RunAnalysis) -> TableData | None:
+    """Every contender at every point on each machine; None of a run on one."""
+    if (machines := analysis.machines) is None:
+        return None
+    headline, baseline = analysis.headline, analysis.experiment.baseline
+    has_ratios = len(analysis.names) > 1
+    names = {machine: one_line(machine) for machine in machines.names}
+    columns = ["contender"]
+    for machine in machines.names:
+        columns += [names[machine], *([f"× {baseline}, {names[machine]}"] if has_ratios else [])]
+    columns += [f"× {baseline}, all", "spread"] if has_ratios else []
+    rows = []
+    for row in machines.rows:
+        name, point = row.cell.contender, row.cell.point
+        label = f" {analysis.label(point)}" if len(analysis.points) > 1 else ""
+        fields = [cells.text(f"{name}{label}")]
+        for machine in machines.names:
+            fields.append(cells.interval(row.figures.get(machine), headline.unit))
+            if has_ratios:
+                ratio = row.ratios.get(machine)
+                is_baseline = name == baseline and machine in row.figures
+                fields.append(
+                    TableCell("1", "quiet")
+                    if is_baseline
+                    else TableCell(units.ratio(ratio))
+                    if ratio
+                    else cells.ABSENT
+                )
+        if has_ratios:
+            comparison = analysis.comparison(headline, name, baseline, point)
+            fields.append(cells.ratio(comparison, headline, is_baseline=name == baseline))
+            fields.append(
+                cells.ABSENT if row.spread is None else TableCell(f"×/÷ {units.significant(row.spread)}")
+            )
+        rows.append(tuple(fields))
+    blocks = ", ".join(
+        f"{names[name]} {units.count(number, 'block')}" for name, number in machines.blocks.items()
+    )
+    return TableData(
+        "Machines",
+        tuple(columns),
+        tuple(rows),
+        subtitle=f"{headline.title} by machine: {blocks}. All pairs are of one machine.",
+        notes=(
+            ("Spread: the factor by which the ratios of two machines typically differ, beyond chance.",)
+            if has_ratios
+            else ()
+        ),
+    )
+
+
+def breakdown_table(analysis: RunAnalysis) -> TableData | None:
+    """The metrics of the workload's breakdown, and below what they show in words; None without any."""
+    if not analysis.breakdown:
+        return None
+    metrics = [analysis.measurement.metric(name) for name in analysis.measurement.breakdown]
+    several = len({row.cell.point for row in analysis.breakdown}) > 1
+    notes = []
+    for row in analysis.breakdown:
+        if row.diagnosis:
+            where = f"{analysis.label(row.cell.point)}: " if several else ""
+            notes.append(f"{where}{row.diagnosis}.")
+    return TableData(
+        "Where the time went",
+        ("contender", *(("point",) if several else ()), *(metric.title for metric in metrics)),
+        tuple(
+            (
+                cells.text(row.cell.contender),
+                *((cells.text(analysis.label(row.cell.point)),) if several else ()),
+                *(_breakdown_figure(row, metric) for metric in metrics),
+            )
+            for row in analysis.breakdown
+        ),
+        subtitle="medians over blocks; times are sums over all units of a kind",
+        notes=tuple(notes),
+        narrow=tuple(metric.title for metric in reversed(metrics)),
+    )
+
+
+def _breakdown_figure(row: BreakdownRow, metric: Metric) -> TableCell:
+    value = row.figures.get(metric.name)
+    return TableCell(units.metric_estimate(value, metric)) if value else cells.ABSENT
+
+
+def warm_up_table(analysis: RunAnalysis) -> TableData | None:
+    """A row for each cell whose work was repeated; None where none was."""
+    name = analysis.measurement.repeated_metric
+    if not analysis.warm_ups or name is None:
+        return None
+    metric = analysis.measurement.metric(name)
+    by_cell = {warm_up.cell: warm_up for warm_up in analysis.warm_ups}
+    ordered = (Cell(contender, point) for point in analysis.points for contender in analysis.names)
+    several = len(analysis.points) > 1
+    return TableData(
+        f"{metric.title}: first and steady, inside one process",
+        (
+            *("contender", *(("point",) if several else ())),
+            *("first", "steady", "first / steady", "steady from", "course"),
+        ),
+        tuple(
+            (
+                cells.text(cell.contender),
+                *((cells.text(analysis.label(cell.point)),) if several else ()),
+                *_warm_up_figures(by_cell[cell], metric),
+                cells.text(_course(by_cell[cell])),
+            )
+            for cell in ordered
+            if cell in by_cell
+        ),
+        subtitle="medians over blocks; `steady from`: the number of the repeat; blocks are counted where "
+        "they differ",
+        notes=()
+        if all(warm_up.is_long_enough for warm_up in analysis.warm_ups)
+        else (f"With fewer than {REPEATS_FOR_STEADY_STATE} repeats no steady state can be detected.",),
+        narrow=("steady from",),
+    )
+
+
+def _warm_up_figures(warm_up: WarmUp, metric: Metric) -> tuple[TableCell, ...]:
+    first = TableCell(units.quantity(warm_up.first, metric.unit))
+    if warm_up.steady is None or warm_up.first_over_steady is None:
+        return first, cells.ABSENT, cells.ABSENT, cells.ABSENT
+    return (
+        first,
+        TableCell(units.quantity(warm_up.steady, metric.unit)),
+        TableCell(units.significant(warm_up.first_over_steady)),
+        TableCell(str(warm_up.since)),
+    )
+
+
+def _course(warm_up: WarmUp) -> str:
+    """`warming up`, or `5 × steady, 2 × warming up` where blocks differ."""
+    counts = sorted(warm_up.kinds.items(), key=lambda item: -item[1])
+    if len(counts) == 1:
+        return str(counts[0][0])
+    return ", ".join(f"{n} × {kind}" for kind, n in counts)
+
+
+# A row, the metric that it is of, and its unit: none for a ratio.
+_Row = tuple[Metric, ThenAndNowRow, str]
+
+
+def published_tables(analysis: RunAnalysis) -> list[TableData]:
+    """Figures of contenders then and now, and ratios of pairs; none without a source."""
+    if not analysis.then_and_now:
+        return []
+    figures = [(both.metric, row, both.metric.unit) for both in analysis.then_and_now for row in both.figures]
+    ratios = [(both.metric, row, "") for both in analysis.then_and_now for row in both.ratios]
+    figure_table = _published_table(analysis, "Then and now", "contender", figures)
+    if not ratios:
+        return [figure_table]
+    return [figure_table, _published_table(analysis, "Ratios then and now", "pair", ratios)]
+
+
+def _published_table(analysis: RunAnalysis, title: str, column: str, rows: Sequence[_Row]) -> TableData:
+    source, metric = analysis.then_and_now[0].source, analysis.then_and_now[0].metric
+    several = len(analysis.then_and_now) > 1
+    has_notes = any(row.note for _, row, _ in rows)
+    return TableData(
+        title,
+        (
+            "point",
+            column,
+            *(("metric",) if several else ()),
+            "then",
+            *(("as it was then",) if has_notes else ()),
+            "now",
+        ),
+        tuple(
+            (
+                cells.text(analysis.label(row.point)),
+                cells.text(row.label),
+                *((cells.text(metric.title),) if several else ()),
+                TableCell(units.quantity(row.then, unit) if unit else units.significant(row.then)),
+                *((cells.text(row.note),) if has_notes else ()),
+                cells.interval(row.now, unit),
+            )
+            for metric, row, unit in rows
+        ),
+        subtitle="" if several else f"{metric.title}: {metric.explanation}",
+        notes=(
+            f"Then: {source.title} ({source.date}); hardware: {source.hardware}.",
+            *([f"The source's figures: {source.metric_note}."] if source.metric_note else []),
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Tables of scaling: speed-up over cores, and growth with the size of the work."""
+"""Tables of scaling: speed-up over cores, growth with the size of the work, slopes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNLIMITED_CORES = 10_000
 _PARAMETERS = 3
 
 
-def tables(analysis: RunAnalysis) -> list[TableData]:
+def scaling_tables(analysis: RunAnalysis) -> list[TableData]:
     """A table for each law over cores and setting of the other factors, and for each law over a size."""
     return [
         *(_cores_table(analysis, scaling) for scaling in analysis.cores_scaling),
@@ -128,3 +128,26 @@ def _growth_table(analysis: RunAnalysis, growth: Growth) -> TableData:
         rows,
         subtitle=f"the power of {factor} with which it grows: 1 is in proportion; with 95 % intervals",
     )
+
+
+def slope_tables(analysis: RunAnalysis) -> list[TableData]:
+    """A table for each slope of the workload: a row for each contender, the smallest first, and a column for
+    each setting of the other factors."""
+    tables = []
+    for slope in analysis.measurement.slopes:
+        slopes = [row for row in analysis.slopes if row.slope.name == slope.name]
+        settings = list(dict.fromkeys(row.fixed for row in slopes))
+        values = {(row.contender, row.fixed): row.value for row in slopes}
+        order = dict.fromkeys(row.contender for row in sorted(slopes, key=lambda row: row.value.estimate))
+        if not settings:
+            continue
+        rows = tuple(
+            (
+                cells.text(name),
+                *(cells.interval(values.get((name, fixed)), slope.unit) for fixed in settings),
+            )
+            for name in order
+        )
+        columns = tuple(str(fixed) if len(settings) > 1 else slope.title for fixed in settings)
+        tables.append(TableData(slope.title, ("contender", *columns), rows, subtitle=slope.explanation))
+    return tables

@@ -1,22 +1,25 @@
-"""A folder that Ringside writes and later writes again. It holds a list of its own files with their hashes:
-what is not in that list, or was changed since, is not Ringside's and is never overwritten."""
+"""Folders and single files that Ringside writes and later writes again. What is not its own, or was changed
+since, is never overwritten: a folder holds a list of its files with their hashes, and pages and badges say in
+themselves who made them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
 from ringside.files import PARTIAL, whole_file
+from ringside.render.plots.charts import figures
 from ringside.text import one_line
 
 MANIFEST = "ringside.json"
-FORMAT = 1
+FOLDER_FORMAT = 1
 # What hosts and version control keep beside a site; never read and never written.
 _OTHERS = {"CNAME"}
 _MAX_BYTES = 64 << 20
@@ -95,10 +98,10 @@ class Folder:
             about = dict(values["about"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ReportError(f"{path} is no list of Ringside's: name another folder") from error
-        if kind != self.kind or version != FORMAT:
+        if kind != self.kind or version != FOLDER_FORMAT:
             raise ReportError(
                 f"{self.path} is a {one_line(str(kind), 20)} of format {one_line(str(version), 20)}: name "
-                f"another folder for a {self.kind} of format {FORMAT}"
+                f"another folder for a {self.kind} of format {FOLDER_FORMAT}"
             )
         self.files, self.about = files, about
 
@@ -119,7 +122,7 @@ class Folder:
     def _write_manifest(self, about: Mapping[str, Any]) -> None:
         values = {
             "ringside": self.kind,
-            "format": FORMAT,
+            "format": FOLDER_FORMAT,
             "files": {name: sorted(hashes) for name, hashes in sorted(self.files.items())},
             "about": about,
         }
@@ -134,3 +137,44 @@ def _write_whole(path: Path, data: bytes) -> None:
 
 def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+# In each page, the second in pages of earlier versions; and in each badge.
+PAGE_MARKS = (b'<meta name="generator" content="ringside ', b"<footer>Made by ringside ")
+BADGE_MARKS = (b'data-generator="ringside"',)
+
+
+def refuse_others(path: Path, marks: tuple[bytes, ...], option: str) -> None:
+    """Raises ReportError where a file of another stands at the path; an empty file is nobody's."""
+    try:
+        if not path.is_file() or not path.stat().st_size:
+            return
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read: {error.strerror}; choose another with {option}") from error
+    if not any(mark in data for mark in marks):
+        raise ReportError(
+            f"{path} was not written by ringside: it stays as it is; move it away, or choose another with "
+            f"{option}"
+        )
+
+
+def write_file(path: Path, text: str, option: str) -> None:
+    """Write a file, or leave what was there."""
+    try:
+        with whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ReportError(
+            f"{path} cannot be written: {error.strerror}; choose another with {option}"
+        ) from error
+
+
+def write_figures(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
+    """Write each plot as SVG, PNG and CSV into a folder, which is made; the names of the files. Files of
+    others may be in the folder. Raises ReportError, before anything is written where one of them has a name
+    of ours."""
+    folder = Folder.open(path, "figures", beside_others=True)
+    files = {name: data for figure in figures(analyses) for name, data in figure.files.items()}
+    folder.write(files, {})
+    return sorted(files)

@@ -1,28 +1,119 @@
-"""A site: a folder for any static host, with a page for each run, a history for each experiment, the data and
-a feed. Each call adds runs, or brings those that are there up to date."""
+"""The page of some runs, and a site: a folder for any static host, with a page for each run, a history for
+each experiment, the data, and a feed (Atom, RFC 4287, and JSON Feed 1.1). Each call adds runs, or brings
+those that are there up to date."""
 
 from __future__ import annotations
 
+import functools
 import json
+import uuid
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import jinja2
+from markupsafe import Markup
+
 from ringside.analysis.history import History, HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import Page, analyse_suite
 from ringside.model.design import Metric
-from ringside.publish import feeds
-from ringside.publish.badge import badge
-from ringside.publish.data import as_bytes, file_name, history_run, published
-from ringside.publish.folder import Folder
-from ringside.publish.pages import page
-from ringside.publish.runs import Page, render_pages
-from ringside.render import csv
-from ringside.render.answers import answers
+from ringside.render import exports
+from ringside.render.history import history_view
 from ringside.render.html import facts
-from ringside.render.html.history import view
-from ringside.text import minute
+from ringside.render.html.page import render
+from ringside.render.html.templates import environment, read_file
+from ringside.render.sentences import answers
+from ringside.render.site.folder import Folder
+from ringside.render.site.post import as_bytes, badge, file_name, history_run, published_data
+from ringside.text import minute, one_line
+
+_ATOM = "http://www.w3.org/2005/Atom"
+_MAX_ENTRIES = 50
+_MAX_LENGTH = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """A run as an entry. `path`: that of its page in the site; times in ISO 8601."""
+
+    run: str
+    title: str
+    updated: str
+    summary: str
+    path: str
+
+    @property
+    def id(self) -> str:
+        """The same wherever the site lies."""
+        return f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:run:{self.run}')}"
+
+
+def atom(title: str, entries: Sequence[FeedEntry], base: str) -> bytes:
+    """The latest entries, which come first. `base`: the address of the site, with its last slash; empty where
+    it is not known."""
+    ElementTree.register_namespace("", _ATOM)
+    feed = ElementTree.Element(f"{{{_ATOM}}}feed")
+    latest = entries[0].updated if entries else "1970-01-01T00:00:00+00:00"
+
+    def add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> ElementTree.Element:
+        element = ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}", attributes)
+        element.text = one_line(text, _MAX_LENGTH) or None
+        return element
+
+    add(feed, "title", title)
+    add(feed, "id", f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:site:{base or title}')}")
+    add(feed, "updated", latest)
+    add(add(feed, "author"), "name", "Ringside")
+    add(feed, "link", rel="self", href=f"{base}feed.atom")
+    add(feed, "link", href=f"{base}index.html")
+    for each in entries[:_MAX_ENTRIES]:
+        entry = add(feed, "entry")
+        add(entry, "id", each.id)
+        add(entry, "title", each.title)
+        add(entry, "updated", each.updated)
+        add(entry, "link", href=f"{base}{each.path}")
+        add(entry, "summary", each.summary)
+    text: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def json_feed(title: str, entries: Sequence[FeedEntry], base: str) -> bytes:
+    """The same as JSON."""
+    values: dict[str, Any] = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": one_line(title, _MAX_LENGTH),
+        **({"home_page_url": base, "feed_url": f"{base}feed.json"} if base else {}),
+        "items": [
+            {
+                "id": each.id,
+                "url": f"{base}{each.path}",
+                "title": one_line(each.title, _MAX_LENGTH),
+                "content_text": one_line(each.summary, _MAX_LENGTH),
+                "date_published": each.updated,
+            }
+            for each in entries[:_MAX_ENTRIES]
+        ],
+    }
+    return (json.dumps(values, indent=1) + "\n").encode()
+
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    templates = environment(_TEMPLATES)
+    templates.globals["style"] = Markup(read_file("page.css") + (_TEMPLATES / "site.css").read_text("utf-8"))
+    return templates
+
+
+def page(template: str, **values: Any) -> bytes:
+    """A whole page. `root`: the way from the page's folder to the site's."""
+    return _environment().get_template(template).render(**values).encode()
+
 
 _TITLE = "Runs of Ringside"
 
@@ -46,6 +137,12 @@ class SiteRun:
         return minute(self.started_at)
 
 
+def render_pages(pages: Sequence[Page], *, home: str = "") -> str:
+    """The page of some runs; `home`: the address of the list of runs that it is one of."""
+    sources = {digest: text for each in pages for digest, text in each.sources.items()}
+    return render(analyse_suite([each.analysis for each in pages]), sources, home=home)
+
+
 def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
     """Write or extend a site; the paths of what was written. `base`: its address, for the feed. Raises
     ReportError, before anything is written where the folder holds files of others."""
@@ -58,8 +155,8 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
         run = _of_analysis(each.analysis)
         known[run.id] = run
         files[f"runs/{run.name}.html"] = render_pages([each], home="../index.html").encode()
-        files[f"data/{run.name}.json"] = as_bytes(published(each.analysis))
-        files[f"data/{run.name}.csv"] = csv.render(each.analysis).encode()
+        files[f"data/{run.name}.json"] = as_bytes(published_data(each.analysis))
+        files[f"data/{run.name}.csv"] = exports.as_csv(each.analysis).encode()
     runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)
     analyses = {each.analysis.run.id: each.analysis for each in pages}
     for experiment in dict.fromkeys(each.analysis.experiment.name for each in pages):
@@ -80,8 +177,8 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
         experiments=[(name, file_name(name), each) for name, each in by_experiment.items()],
     )
     entries = [_entry(run) for run in runs]
-    files["feed.atom"] = feeds.atom(_TITLE, entries, base)
-    files["feed.json"] = feeds.json_feed(_TITLE, entries, base)
+    files["feed.atom"] = atom(_TITLE, entries, base)
+    files["feed.json"] = json_feed(_TITLE, entries, base)
     folder.write(files, {"base": base, "runs": [asdict(run) for run in runs]})
     return sorted(files)
 
@@ -139,12 +236,12 @@ def _earlier(folder: Folder, run: SiteRun, metric: Metric) -> HistoryRun | None:
 
 def _history_page(of: History, runs: Sequence[SiteRun]) -> bytes:
     links = {run.id: f"../runs/{run.name}.html" for run in runs}
-    return page("history.html.j2", root="../", title=f"{of.title}: history", view=view(of, links))
+    return page("history.html.j2", root="../", title=f"{of.title}: history", view=history_view(of, links))
 
 
-def _entry(run: SiteRun) -> feeds.Entry:
+def _entry(run: SiteRun) -> FeedEntry:
     updated = run.ended_at or run.started_at
-    return feeds.Entry(
+    return FeedEntry(
         run.id,
         f"{run.title} ({run.started})",
         updated,

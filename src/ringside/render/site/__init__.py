@@ -1,0 +1,1 @@
+"""Pages of runs, sites, posts and badges: folders to publish."""
