@@ -423,7 +423,10 @@ def outside(catalogue: Catalogue, workplace: Path) -> Callable[..., Catalogue]:
         for name, of in workloads.items():
             write_fake(workplace / "outside" / name)
             manifest = workplace / "outside" / name / "contender.toml"
-            manifest.write_text(manifest.read_text().replace("[workload.ring]", f"[workload.{of}]"))
+            lines = manifest.read_text().replace("[workload.ring]", f"[workload.{of}]").splitlines()
+            # Capabilities are those of the ring.
+            kept = [line for line in lines if of == "ring" or not line.startswith("capabilities")]
+            manifest.write_text("\n".join(kept))
             words.append(f"outside/{name}")
         return Catalogue(workloads=known_workloads(), outside=words)
 
