@@ -51,6 +51,7 @@ print("::phase name=spawn ns=1000\\n::phase name=relay ns=%d" % (nodes * message
 print(f"::result checksum={{total}} order={{order}}", flush=True)
 """
 _MANIFEST = """title = "A sleeper"
+family = "threads"
 model = "sleeps"
 queue = "none"
 [runtime.python]

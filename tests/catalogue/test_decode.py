@@ -15,6 +15,7 @@ from ringside.errors import CatalogueError
 
 MANIFEST = """
 title = "A thing"
+family = "threads"
 model = "things"
 queue = "1"
 [runtime.one]
@@ -102,16 +103,16 @@ def test_an_unknown_key_comes_with_the_nearest_and_all_known(tmp_path: Path) -> 
             "[runtime.two]",
             "colour = 1\n[runtime.two]",
             "manifest",
-            "a.toml:8: unknown key `runtime.one.colour`",
+            "a.toml:9: unknown key `runtime.one.colour`",
         ),
         (
             "[workload.fib]",
             "colour = 1\n[workload.fib]",
             "manifest",
-            "a.toml:18: unknown key `workload.ring.col",
+            "a.toml:19: unknown key `workload.ring.col",
         ),
-        ('["make", "install"]', "[]", "manifest", "a.toml:15: `build.command` must be a list with something"),
-        ('command = ["make"]', 'command = ["make"]\nx = 1', "manifest", "a.toml:14: unknown key `build.x`"),
+        ('["make", "install"]', "[]", "manifest", "a.toml:16: `build.command` must be a list with something"),
+        ('command = ["make"]', 'command = ["make"]\nx = 1', "manifest", "a.toml:15: unknown key `build.x`"),
         ("contenders =", "[show]\nx = 1\n[y]\ncontenders =", "experiment", "a.toml:5: unknown key `show.x`"),
         ("value = 0.5", "value = 0.5\nx = 1", "published", "a.toml:10: unknown key `figure.x`"),
         ("text =", "x = 1\ntext =", "published", "a.toml:16: unknown key `claim.x`"),
@@ -134,18 +135,19 @@ def test_each_table_knows_its_keys(tmp_path: Path, before: str, after: str, shap
     [
         ("title =", "titel =", "a.toml:2: `title` is missing; is `titel` meant to be `title`?"),
         ('title = "A thing"', "", "a.toml:1: `title` is missing"),
+        ('family = "threads"', "", "a.toml:1: `family` is missing"),
         (
             '[workload.ring]\ncommand = ["{runtime}"]',
             "[workload.ring]\nmost = {}",
-            "a.toml:16: `workload.ring.command` is missing from [workload.ring]",
+            "a.toml:17: `workload.ring.command` is missing from [workload.ring]",
         ),
         (
             'executable = ["two"]',
             'executables = ["two"]',
-            "a.toml:9: `runtime.two.executable` is missing from [runtime.two]; "
+            "a.toml:10: `runtime.two.executable` is missing from [runtime.two]; "
             "is `executables` meant to be `executable`?",
         ),
-        ('command = ["make"]', "", "a.toml:12: `build.command` is missing from [[build]]"),
+        ('command = ["make"]', "", "a.toml:13: `build.command` is missing from [[build]]"),
     ],
 )
 def test_a_missing_key_names_its_table(tmp_path: Path, before: str, after: str, message: str) -> None:
@@ -160,6 +162,11 @@ def test_a_missing_key_names_its_table(tmp_path: Path, before: str, after: str, 
         ('parallel = "yes"', '`parallel` must be true or false, not "yes"'),
         ("parallel = 1", "`parallel` must be true or false, not 1"),
         ('class = "flor"', '`class` must be bare, floor or idiomatic, not "flor"'),
+        (
+            'family = "actor"',
+            "`family` must be actors, channels, event-loop, generators, green-threads, processes, tasks or "
+            'threads, not "actor"; did you mean "actors"?',
+        ),
         ("runtime = 3", "`runtime` must be a table, not 3"),
         ("[runtime]\none = 3", "`runtime.one` must be a table, not 3"),
         (

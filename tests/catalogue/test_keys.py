@@ -126,6 +126,7 @@ def test_a_mistake_in_an_experiment_has_its_line(workplace: Path, before: str, a
 
 MANIFEST = """\
 title = "T"
+family = "threads"
 model = "M"
 queue = "Q"
 [runtime.python]
@@ -139,48 +140,48 @@ command = ["{runtime}", "ring.py"]
 @pytest.mark.parametrize(
     ("before", "after", "line"),
     [
-        ("[workload.ring]", "[workload.rings]", "contender.toml:7: there is no workload `rings`; did you"),
+        ("[workload.ring]", "[workload.rings]", "contender.toml:8: there is no workload `rings`; did you"),
         (
             '["{runtime}", "ring',
             '["{runtme}", "ring',
-            "contender.toml:8: unknown placeholder `{runtme}`; did",
+            "contender.toml:9: unknown placeholder `{runtme}`; did",
         ),
         ("title", "titel", "contender.toml:1: `title` is missing; is `titel` meant to be `title`?"),
         (
             "[runtime.python]",
             "[runtimes.python]",
-            "contender.toml:4: unknown key `runtimes`; did you mean `ru",
+            "contender.toml:5: unknown key `runtimes`; did you mean `ru",
         ),
-        ('queue = "Q"', "queue = 1", "contender.toml:3: `queue` must be text of up to 60 characters, not 1"),
+        ('queue = "Q"', "queue = 1", "contender.toml:4: `queue` must be text of up to 60 characters, not 1"),
         (
             'queue = "Q"',
             'queue = "Q"\nclass = "flor"',
-            "contender.toml:4: `class` must be bare, floor or idi",
+            "contender.toml:5: `class` must be bare, floor or idi",
         ),
         (
             "command",
             "comand",
-            "contender.toml:8: `workload.ring.command` is missing from [workload.ring]; is",
+            "contender.toml:9: `workload.ring.command` is missing from [workload.ring]; is",
         ),
         (
             "[workload.ring]\ncommand",
             "[other]\ncommand",
-            "contender.toml:7: unknown key `other`; known here: ",
+            "contender.toml:8: unknown key `other`; known here: ",
         ),
         (
             'command = ["{runtime}", "ring.py"]',
             'command = ["r"]\n[worklod.fib]\ncommand = ["f"]',
-            "contender.toml:9: unknown key `worklod`; did you mean `workload`?",
+            "contender.toml:10: unknown key `worklod`; did you mean `workload`?",
         ),
         (
             'command = ["{runtime}", "ring.py"]',
             'command = ["r"]\nonly = { capacity = ["ownn"] }',
-            "contender.toml:9: capacity=ownn is none of own, 0, 1, 30, 1000, unbounded",
+            "contender.toml:10: capacity=ownn is none of own, 0, 1, 30, 1000, unbounded",
         ),
         (
             'command = ["{runtime}", "ring.py"]',
             'command = ["r"]\ncapabilities = [\n    "hold",\n    "tokne",\n]',
-            "contender.toml:9: the workload `ring` has no capability `tokne`; it has: hold, token, cap",
+            "contender.toml:10: the workload `ring` has no capability `tokne`; it has: hold, token, cap",
         ),
     ],
 )

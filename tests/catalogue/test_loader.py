@@ -15,6 +15,7 @@ from ringside.model.catalogue import Claim, Figure, KnownWorkload
 
 MANIFEST = """
 title = "A thing"
+family = "threads"
 model = "things"
 queue = "1"
 [runtime.one]
@@ -112,6 +113,7 @@ def test_the_class_of_a_contender(tmp_path: Path) -> None:
 def test_all_that_a_manifest_says_is_taken(tmp_path: Path) -> None:
     text = """
 title = "T"
+family = "threads"
 model = "M"
 queue = "Q"
 language = "L"
@@ -136,7 +138,7 @@ most = { nodes = 10 }
 only = { messages = ["few", 7], cores = 1 }
 """
     contender = read_contender(manifest(tmp_path, text), KNOWN)["thing"]
-    assert (contender.title, contender.model, contender.queue) == ("T", "M", "Q")
+    assert (contender.title, contender.family, contender.model, contender.queue) == ("T", "threads", "M", "Q")
     assert (contender.language, contender.scheduler, contender.parallel) == ("L", "S", True)
     assert contender.kind == "bare"
     assert contender.folder == (tmp_path / "contenders" / "thing").resolve()
@@ -156,23 +158,23 @@ only = { messages = ["few", 7], cores = 1 }
         (("title =", "titel ="), r"contender\.toml:2: `title` is missing; is `titel` meant to be `title`\?"),
         (
             ('queue = "1"', 'queue = "1"\ncolour = 1'),
-            r"contender\.toml:5: unknown key `colour`; known here: ",
+            r"contender\.toml:6: unknown key `colour`; known here: ",
         ),
-        (("command =", "kommand ="), r"contender\.toml:12: `workload\.ring\.command` is missing"),
+        (("command =", "kommand ="), r"contender\.toml:13: `workload\.ring\.command` is missing"),
         (
             ('["{runtime}", "ring"]', '"ring"'),
-            r"contender\.toml:12: `workload\.ring\.command` must be a list",
+            r"contender\.toml:13: `workload\.ring\.command` must be a list",
         ),
-        (("most = { nodes = 10 }", 'most = { nodes = "x" }'), "toml:13: .* must be a whole number"),
-        (("[workload.ring]", "[workload.ring"), r"contender\.toml:11: broken TOML"),
-        (("[runtime.two]", '[runtime."a b"]'), r"contender\.toml:8: the runtime's name `a b` may hold a-z"),
+        (("most = { nodes = 10 }", 'most = { nodes = "x" }'), "toml:14: .* must be a whole number"),
+        (("[workload.ring]", "[workload.ring"), r"contender\.toml:12: broken TOML"),
+        (("[runtime.two]", '[runtime."a b"]'), r"contender\.toml:9: the runtime's name `a b` may hold a-z"),
         (
             ('["two"]', '["two"]\nminimum = "newest"'),
-            r"contender\.toml:10: `runtime\.two\.minimum` must be a version like 1\.19, not newest",
+            r"contender\.toml:11: `runtime\.two\.minimum` must be a version like 1\.19, not newest",
         ),
         (
             ("most = { nodes = 10 }", "only = { nodes = [1, 2, 1] }"),
-            r"contender\.toml:13: a level of `nodes` is given twice",
+            r"contender\.toml:14: a level of `nodes` is given twice",
         ),
     ],
 )
@@ -188,32 +190,32 @@ def test_a_bad_manifest_names_file_and_reason(tmp_path: Path, change: tuple[str,
     [
         (
             ('version = ["{runtime}", "--version"]\n[runtime.two]', 'version = ["{runtme}"]\n[runtime.two]'),
-            r"toml:7: unknown placeholder `{runtme}`; did you mean `{runtime}`\? known here: `{runtime}`",
+            r"toml:8: unknown placeholder `{runtme}`; did you mean `{runtime}`\? known here: `{runtime}`",
         ),
         (
             ("[runtime.two]", 'locate = ["{build}/x"]\n[runtime.two]'),
-            r"toml:8: unknown placeholder `{build}`; known here: `{runtime}`",
+            r"toml:9: unknown placeholder `{build}`; known here: `{runtime}`",
         ),
         (
             ("[workload.ring]", '[[build]]\ncommand = ["cc", "-o{out}"]\n[workload.ring]'),
-            r"toml:12: unknown placeholder `{out}`; known here: `{runtime}`, `{build}`",
+            r"toml:13: unknown placeholder `{out}`; known here: `{runtime}`, `{build}`",
         ),
         (
             ('"ring"]', '"{nods}"]'),
-            r"toml:12: unknown placeholder `{nods}`; did you mean `{nodes}`\? known here: `{runtime}`, "
+            r"toml:13: unknown placeholder `{nods}`; did you mean `{nodes}`\? known here: `{runtime}`, "
             r"`{build}`, `{nodes}`, `{messages}`, `{cores}`",
         ),
         (
             ("[workload.ring]", "[workload.rings]"),
-            r"toml:11: there is no workload `rings`; did you mean ring\?",
+            r"toml:12: there is no workload `rings`; did you mean ring\?",
         ),
         (
             ("{ nodes = 10 }", "{ nods = 10 }"),
-            r"toml:13: there is no factor of `ring` called `nods`; did you mean nodes\?",
+            r"toml:14: there is no factor of `ring` called `nods`; did you mean nodes\?",
         ),
         (
             ("most = { nodes = 10 }", "only = { colour = 10 }"),
-            r"toml:13: there is no factor of `ring` called `colour`; known: cores, messages, nodes",
+            r"toml:14: there is no factor of `ring` called `colour`; known: cores, messages, nodes",
         ),
     ],
 )
@@ -232,7 +234,7 @@ def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) ->
 
 
 def test_a_manifest_without_runtime_or_workload(tmp_path: Path) -> None:
-    head = 'title = "A"\nmodel = "b"\nqueue = "c"\n'
+    head = 'title = "A"\nfamily = "threads"\nmodel = "b"\nqueue = "c"\n'
     with pytest.raises(CatalogueError, match=r"\[runtime\.NAME\]` is missing"):
         read_contender(manifest(tmp_path, head, "a"))
     runtime = '[runtime.one]\nexecutable = ["one"]\nversion = ["one"]\n'

@@ -50,6 +50,7 @@ print("at one time")
 """
 MANIFEST = """
 title = "Some"
+family = "threads"
 model = "a loop"
 queue = "none"
 [runtime.here]

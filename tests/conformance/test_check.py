@@ -276,7 +276,8 @@ def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: 
 
 def test_a_contender_that_cannot_be_built(workplace: Path) -> None:
     (workplace / "mine").mkdir()
-    manifest = 'title = "x"\nmodel = "x"\nqueue = "none"\n[runtime.x]\nexecutable = ["no-such-runtime"]\n'
+    manifest = 'title = "x"\nfamily = "threads"\nmodel = "x"\nqueue = "none"\n'
+    manifest += '[runtime.x]\nexecutable = ["no-such-runtime"]\n'
     manifest += 'version = ["{runtime}"]\n[workload.ring]\ncommand = ["{runtime}"]\n'
     (workplace / "mine" / "contender.toml").write_text(manifest, encoding="utf-8")
     done = ringside("check", "./mine", status=1)

@@ -13,6 +13,7 @@ from ringside.errors import CatalogueError
 
 MANIFEST = """
 title = "Some"
+family = "threads"
 model = "a loop"
 queue = "none"
 language = "L"

@@ -34,13 +34,7 @@ def contender(entry: WorkloadEntry) -> Contender:
         name="a",
         folder=Path(),
         title="",
-        model="",
-        queue="",
-        language="",
-        scheduler="",
-        parallel=False,
         runtime=Runtime("r", ("r",), ("r",)),
-        builds=(),
         workloads={"ring": entry},
     )
 

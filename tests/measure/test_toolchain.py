@@ -31,7 +31,7 @@ def contender(folder: Path, one: Runtime, *builds: tuple[str, ...]) -> Contender
     folder.mkdir(exist_ok=True)
     (folder / "main.txt").write_text("source", encoding="utf-8")
     entry = WorkloadEntry(("{build}/thing",))
-    return Contender("thing", folder, "T", "m", "q", "l", "s", False, one, builds, {"ring": entry})
+    return Contender("thing", folder, "T", one, {"ring": entry}, builds=builds)
 
 
 def test_the_first_executable_that_is_new_enough_is_taken(tmp_path: Path) -> None:

@@ -42,13 +42,8 @@ CONTENDER = Contender(
     name="a",
     folder=Path("/folder"),
     title="",
-    model="",
-    queue="",
-    language="",
-    scheduler="",
     parallel=True,
     runtime=Runtime("r", ("r",), ("r",)),
-    builds=(),
     workloads={
         workload.name: WorkloadEntry(COMMAND, capabilities=("hold",))
         for workload in (RING, BATCH, FANOUT, FEED, JOBS, SLEEPERS)

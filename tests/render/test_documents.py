@@ -33,6 +33,7 @@ def test_a_run() -> None:
     contenders = {
         "erlang": PlannedContender(
             "Erlang",
+            family="actors",
             model="actors",
             language="Erlang",
             queue="unbounded",
@@ -70,6 +71,7 @@ def test_a_run() -> None:
         "contenders": {
             "erlang": {
                 "title": "Erlang",
+                "family": "actors",
                 "model": "actors",
                 "language": "Erlang",
                 "class": "idiomatic",
@@ -86,6 +88,7 @@ def test_a_run() -> None:
             },
             "go": {
                 "title": "Go",
+                "family": "",
                 "model": "",
                 "language": "",
                 "class": "idiomatic",

@@ -111,10 +111,10 @@ def test_long_texts_of_a_manifest_are_refused_and_leave_lists_readable(
     text = manifest.read_text()
     manifest.write_text(text.replace('"A fake"', f'"{"a" * 80}"').replace('"none"', f'"{"q" * 60}"'))
     listed = ringside("list", "contenders", COLUMNS="160").stdout
-    assert re.search(r"^one +a{35}… +idiomatic +q{19}… ", listed, re.MULTILINE)
+    assert re.search(r"^one +a{35}… +idiomatic +threads +q{19}… ", listed, re.MULTILINE)
     manifest.write_text(re.sub(r"model .*", f'model = "{"m" * 10_000}"', text))
     line = complaint("setup", "one")
-    assert "contender.toml:2: `model` must be text of up to 200 characters, not " in line
+    assert "contender.toml:3: `model` must be text of up to 200 characters, not " in line
     assert len(line) < 400
 
 

@@ -44,6 +44,7 @@ EXPERIMENT = Experiment(
 CONTENDERS = {
     "a": PlannedContender(
         title="t",
+        family="actors",
         model="m",
         language="l",
         queue="q",

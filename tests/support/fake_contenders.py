@@ -33,7 +33,7 @@ def write_server(folder: Path, *words: str) -> None:
     (folder / "README.md").write_text(f"# {folder.name}\n", encoding="utf-8")
     arguments = ", ".join(f'"{word}"' for word in words)
     (folder / "contender.toml").write_text(
-        'title = "A fake"\nmodel = "none"\nqueue = "none"\n[runtime.python]\n'
+        'title = "A fake"\nfamily = "threads"\nmodel = "none"\nqueue = "none"\n[runtime.python]\n'
         f'executable = ["{PYTHON}"]\nversion = ["{{runtime}}", "-c", "print(1)"]\n'
         f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", {arguments}]\n',
         encoding="utf-8",

@@ -163,6 +163,7 @@ def _described(
         sources[files[path]] = text
     planned = PlannedContender(
         title=f"{name.capitalize()} {HOSTILE}" if hostile else name.capitalize(),
+        family={"erlang": "actors", "go": "channels"}.get(name, ""),
         model=f"{model} {HOSTILE}" if hostile else model,
         language="Erlang" if name == "erlang" else "Python",
         queue=queue,

@@ -223,7 +223,7 @@ def command_line(workplace: Path) -> Callable[..., subprocess.CompletedProcess[s
         (folder / "countdown.py").write_text(CONTENDER, encoding="utf-8")
         (folder / "README.md").write_text(f"# {name}\n", encoding="utf-8")
         (folder / "contender.toml").write_text(
-            f'title = "{name}"\nmodel = "a loop"\nlanguage = "Python"\nparallel = false\nqueue = "none"\n'
+            f'title = "{name}"\nfamily = "threads"\nmodel = "a loop"\nlanguage = "Python"\nqueue = "none"\n'
             f'scheduler = "none"\n[runtime.python]\nexecutable = ["{PYTHON}"]\n'
             'version = ["{runtime}", "--version"]\n[workload.countdown]\n'
             f'command = ["{{runtime}}", "countdown.py", "step={step_ns}"]\n',

@@ -61,6 +61,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
             name=folder.name if index == 0 else f"{folder.name}@{name}",
             folder=folder.resolve(),
             title=manifest.title,
+            family=manifest.family,
             model=manifest.model,
             queue=manifest.queue,
             language=manifest.language,

@@ -87,13 +87,8 @@ def _server(name: str, line: str, known: Workloads | None) -> Contender:
         name=name,
         folder=Path.cwd(),
         title=name,
-        model="",
-        queue="",
-        language="",
-        scheduler="",
         parallel=True,
         runtime=Runtime(name="command", executable=(program,), version=()),
-        builds=(),
         workloads=dict.fromkeys(servers, entry),
         has_sources=False,
     )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ringside.model.catalogue import ContenderClass
+from ringside.model.catalogue import ContenderClass, ContenderFamily
 from ringside.model.design import Level
 
 
@@ -159,6 +159,13 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
     least."""
 
     title: Annotated[str, _at_most(80), _about("Its name in tables.")]
+    family: Annotated[
+        ContenderFamily,
+        _about(
+            "The family of its concurrency model. A program that does one thing at a time belongs to "
+            "`threads`."
+        ),
+    ]
     model: Annotated[str, _at_most(200), _about("Its concurrency model, in a few words.")]
     queue: Annotated[str, _at_most(60), _about("The bound of its queues, such as `none` or `1`.")]
     language: Annotated[str, _at_most(40), _about("The language, for tables and reports.")] = ""

@@ -105,13 +105,14 @@ def _contenders(outside: Sequence[str]) -> TableData:
             contender.name,
             one_line(contender.title, _TITLE),
             contender.kind,
+            contender.family,
             one_line(contender.queue, _WORDS),
             one_line(contender.scheduler, _WORDS),
             " ".join(contender.workloads),
         )
         for contender in contenders
     ]
-    columns = ("contender", "title", "class", "queue", "scheduler", "workloads")
+    columns = ("contender", "title", "class", "family", "queue", "scheduler", "workloads")
     return _table("contenders", columns, rows, errors)
 
 

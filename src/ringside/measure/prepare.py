@@ -106,13 +106,7 @@ def unreadable(name: str, workload: Workload, error: CatalogueError) -> Unavaila
         name=name,
         folder=Path(os.devnull),
         title=name,
-        model="",
-        queue="",
-        language="",
-        scheduler="",
-        parallel=False,
         runtime=nothing,
-        builds=(),
         workloads={workload.name: WorkloadEntry(())},
     )
     return Unavailable(contender, str(error))
@@ -160,6 +154,7 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
             sources[files[path]] = text
     description = PlannedContender(
         title=contender.title,
+        family=contender.family,
         model=contender.model,
         language=contender.language,
         queue=contender.queue,

@@ -11,6 +11,9 @@ from typing import Literal
 from ringside.model.design import Level
 
 ContenderClass = Literal["idiomatic", "bare", "floor"]
+ContenderFamily = Literal[
+    "actors", "channels", "green-threads", "tasks", "event-loop", "generators", "threads", "processes"
+]
 
 # What is replaced in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -52,7 +55,8 @@ class WorkloadEntry:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime. `kind` is
+    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime. `family`
+    is one of `ContenderFamily`, and empty where there is no manifest. `kind` is
     the manifest's `class`: `idiomatic`, written as the library's community writes it; `bare`, by hand on the
     runtime's sockets; `floor`, by hand down to the system calls: what the others are compared with.
     `without`: why it takes no part in other workloads, by their names.
@@ -61,14 +65,15 @@ class Contender:
     name: str
     folder: Path
     title: str
-    model: str
-    queue: str
-    language: str
-    scheduler: str
-    parallel: bool
     runtime: Runtime
-    builds: tuple[tuple[str, ...], ...]
     workloads: Mapping[str, WorkloadEntry]
+    family: str = ""
+    model: str = ""
+    queue: str = ""
+    language: str = ""
+    scheduler: str = ""
+    parallel: bool = False
+    builds: tuple[tuple[str, ...], ...] = ()
     kind: ContenderClass = "idiomatic"
     without: Mapping[str, str] = field(default_factory=dict)
     has_sources: bool = True

@@ -210,6 +210,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
 def _contender(contender: PlannedContender) -> dict[str, Any]:
     values: dict[str, Any] = {
         "title": contender.title,
+        "family": contender.family,
         "model": contender.model,
         "language": contender.language,
         "class": contender.kind,

@@ -80,6 +80,7 @@ def _manifest(name: str, language: Language, workloads: Sequence[str], sources: 
     parts = [
         "# What Ringside knows of this contender. docs/KEYS.md of Ringside lists all keys.\n"
         f'title     = "{language.title}, {name}"\n'
+        f'family    = "{language.family}"\n'
         f'model     = "{model}"\n'
         f'language  = "{language.title.split(" on ")[0]}"\n'
         f"parallel  = {json.dumps(language.parallel or computes)}\n"

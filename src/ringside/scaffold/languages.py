@@ -41,6 +41,7 @@ class Language:
     parallel: bool = False
     most_threads: int | None = None
     computing: str = ""
+    family: str = "threads"
 
 
 _THREADS = "a thread of the kernel for each unit and each connection"
@@ -68,6 +69,7 @@ install    = { debian = ["python3"] }
     ),
     Language(
         name="go",
+        family="channels",
         title="Go",
         model="a goroutine for each unit and each connection, channels between units",
         queue="0 (rendezvous)",
@@ -137,6 +139,7 @@ install    = { debian = ["gcc", "libc6-dev"] }
     ),
     Language(
         name="javascript",
+        family="event-loop",
         title="JavaScript on Node.js",
         model="async functions on one event loop",
         queue="unbounded",
@@ -211,6 +214,7 @@ install    = { debian = ["default-jdk-headless"] }
     ),
     Language(
         name="erlang",
+        family="actors",
         title="Erlang",
         model="a process for each unit and each connection, with a mailbox",
         queue="unbounded",
@@ -235,6 +239,7 @@ install    = { debian = ["erlang-base", "erlang-inets"] }
     ),
     Language(
         name="elixir",
+        family="actors",
         title="Elixir",
         model="a process for each unit and each connection, with a mailbox",
         queue="unbounded",

@@ -26,11 +26,12 @@ _MAX_BLOCKS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlannedContender:
-    """A contender as it was when the run began. `files`: hashes of its sources by path. Where it could not be
-    measured, `unavailable` says why, and `content` is None; so are `version`, `receipt` and `executable`,
-    unless only its build failed."""
+    """A contender as it was when the run began. `family`: empty in plans of earlier versions. `files`:
+    hashes of its sources by path. Where it could not be measured, `unavailable` says why, and `content` is
+    None; so are `version`, `receipt` and `executable`, unless only its build failed."""
 
     title: str
+    family: str = ""
     model: str = ""
     language: str = ""
     queue: str = ""

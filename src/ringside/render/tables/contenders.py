@@ -31,6 +31,7 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
     # Commands and URLs have no manifest.
     "what": lambda contender: "" if runs_on(contender) else contender.title,
     "class": lambda contender: contender.kind if runs_on(contender) else "",
+    "family": lambda contender: contender.family,
     "model": lambda contender: contender.model,
     "queue": lambda contender: contender.queue,
     "scheduler": lambda contender: contender.scheduler,
