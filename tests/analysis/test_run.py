@@ -376,6 +376,12 @@ def test_of_trials_that_were_carried_out_again_the_last_counts() -> None:
     assert (result.trial_count, result.blocks_done) == (4, 2)
 
 
+def test_an_interruption_does_not_take_the_place_of_a_trial_that_counts() -> None:
+    """As a Ctrl-C at the wrong moment once left it: the resume does not carry it out again."""
+    whole = ok(1, "go", P, hop_ns=10)
+    assert counted([whole, dataclasses.replace(whole, outcome=Outcome.INTERRUPTED)]) == [whole]
+
+
 @pytest.mark.parametrize(
     ("last", "done"),
     [

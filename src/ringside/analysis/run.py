@@ -215,7 +215,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
     laws = _laws(measurement, points, varying)
     comparisons = _comparisons(examination, experiment, points)
     rankings = _rankings(examination, plan, cells)
-    floor, floor_ratios = _floor_ratios(examination, plan, cells, confidence)
+    floor_ratios = _floor_ratios(examination, plan, cells, confidence)
     slopes = analyse_slopes(measurement, names, points, cells)
     headline = examination.metrics[0]
     medians = median_trials(headline.name, cells, by_cell)
@@ -227,7 +227,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         points=points,
         names=names,
         contenders=plan.contenders,
-        floor=floor,
+        floor=_floor(plan),
         metrics=examination.metrics,
         confirmatory=len(examination.confirmatory),
         cells=cells,
@@ -235,12 +235,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         comparisons=comparisons,
         rankings=rankings,
         floor_ratios=floor_ratios,
-        behind_best={
-            point: behind_best(
-                headline, rankings[headline.name, point], partial(examination.comparison, headline, point)
-            )
-            for point in points
-        },
+        behind_best=_behind_best(examination, rankings, points),
         machines=analyse_machines(trials, cells, headline, experiment.baseline, points, names, confidence),
         executions=analyse_executions(headline.name, names, points, cells, confidence),
         load_totals=load_totals(trials),
@@ -254,27 +249,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         then_and_now=_then_and_now(plan, measurement, cells, confidence),
         timelines={cell: line for cell, trial in medians.items() if (line := measurement.timeline_of(trial))},
         spans={cell: spans for cell, trial in medians.items() if (spans := measurement.spans_of(trial))},
-        diagnostics=(
-            *plausibility.implausible(
-                headline,
-                floor,
-                {point: floor_ratios[headline.name, point] for point in points},
-                cells.values(),
-                slopes,
-                measurement,
-                trials,
-                margin=experiment.margin,
-            ),
-            *diagnose(
-                run,
-                experiment,
-                measurement,
-                trials,
-                cells,
-                [comparison for at in comparisons.values() for comparison in at.values()],
-                blocks_done=examination.blocks,
-            ),
-        ),
+        diagnostics=_diagnostics(run, plan, examination, trials, cells, comparisons, floor_ratios, slopes),
         references_ns=references(trials),
         varying=varying,
         swept=_swept(experiment, points, varying),
@@ -327,13 +302,65 @@ def _rankings(
     }
 
 
+def _behind_best(
+    examination: RunExamination, rankings: Mapping[tuple[str, Point], Ranking], points: Sequence[Point]
+) -> dict[Point, dict[str, Interval]]:
+    headline = examination.metrics[0]
+    return {
+        point: behind_best(
+            headline, rankings[headline.name, point], partial(examination.comparison, headline, point)
+        )
+        for point in points
+    }
+
+
+def _diagnostics(
+    run: Run,
+    plan: RunPlan,
+    examination: RunExamination,
+    trials: Sequence[Trial],
+    cells: Mapping[Cell, CellAnalysis],
+    comparisons: Mapping[tuple[str, Point], Comparisons],
+    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]],
+    slopes: Sequence[SlopeAnalysis],
+) -> tuple[Diagnostic, ...]:
+    """What no honest program can have first, then the weak points of figures."""
+    experiment, headline = plan.experiment, examination.metrics[0]
+    measurement = find_measurement(experiment.workload)
+    return (
+        *plausibility.implausible(
+            headline,
+            _floor(plan),
+            {point: floor_ratios[headline.name, point] for point in plan.points},
+            cells.values(),
+            slopes,
+            measurement,
+            trials,
+            margin=experiment.margin,
+        ),
+        *diagnose(
+            run,
+            experiment,
+            measurement,
+            trials,
+            cells,
+            [comparison for at in comparisons.values() for comparison in at.values()],
+            blocks_done=examination.blocks,
+        ),
+    )
+
+
+def _floor(plan: RunPlan) -> str | None:
+    names = plan.experiment.contenders
+    return next((name for name in names if plan.contenders[name].kind == "floor"), None)
+
+
 def _floor_ratios(
     examination: RunExamination, plan: RunPlan, cells: Mapping[Cell, CellAnalysis], confidence: float
-) -> tuple[str | None, dict[tuple[str, Point], dict[str, Interval]]]:
-    """The floor, and by metric and point each contender over it."""
-    names = plan.experiment.contenders
-    floor = next((name for name in names if plan.contenders[name].kind == "floor"), None)
-    return floor, {
+) -> dict[tuple[str, Point], dict[str, Interval]]:
+    """By metric and point, each contender over the floor."""
+    names, floor = plan.experiment.contenders, _floor(plan)
+    return {
         (metric.name, point): over_floor(metric, point, names, floor, cells, confidence)
         for metric in examination.metrics
         for point in plan.points
