@@ -80,10 +80,9 @@ pub fn run(
 /// The plan with a body that follows it.
 fn with_body(plan: &Arc<Plan>, requests: &mut Requests) -> Result<Arc<Plan>, String> {
     let mut plan = Arc::clone(plan);
-    let request = plan.request.as_ref();
-    if let Some(count) = request.and_then(|request| request.body_bytes) {
-        let body = requests.bytes(count)?;
-        if let Some(request) = &mut Arc::make_mut(&mut plan).request {
+    if let Some(request) = &mut Arc::make_mut(&mut plan).request {
+        if let Some(count) = request.body_bytes.take() {
+            let body = requests.bytes(count)?;
             request.body = body.into_iter().map(char::from).collect();
         }
     }

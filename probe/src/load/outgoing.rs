@@ -26,11 +26,15 @@ impl Outgoing {
     /// The error: the plan is invalid.
     pub fn new(plan: &Plan) -> Result<Outgoing, String> {
         let templates = plan.templates.as_ref();
+        let request = plan.request.as_ref();
+        if request.is_some_and(|request| request.body_bytes.is_some()) {
+            return Err("load: request: body_bytes: nothing follows this request".into());
+        }
         let message = match &plan.request {
             Some(request) if !plan.is_websocket() => Message::Http(request.template(templates)?),
             _ => Message::Line(line(plan)?),
         };
-        let order = plan.request.as_ref().map(RequestPlan::order);
+        let order = request.map(RequestPlan::order);
         let mut outgoing = Outgoing {
             message,
             constant: Vec::new(),
@@ -160,6 +164,14 @@ mod tests {
         assert!(bytes.starts_with(b"GET /4 "));
         let line = outgoing(r#""line": "x""#);
         assert_eq!(line.constant()[0].as_deref(), Some(&b"x\n"[..]));
+    }
+
+    #[test]
+    fn a_body_that_was_not_read_is_an_error() {
+        let plan =
+            r#"{"protocol": "http", "request": {"body_bytes": 3, "headers": [["Host", "h"]]}}"#;
+        let error = Outgoing::new(&serde_json::from_str(plan).unwrap()).err();
+        assert!(error.is_some_and(|error| error.contains("body_bytes")));
     }
 
     #[test]
