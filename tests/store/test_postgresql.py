@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -225,19 +224,3 @@ def test_all_that_reads_reads_it(url: str, workplace: Path, add_fake: Add, add_e
     assert second in Path("report.html").read_text(encoding="utf-8")
     ringside("export", second, "--format", "record", "-o", "record.json.xz", "--store", url)
     assert ringside("show", "--store", "record.json.xz").stdout == ringside("show", "--store", url).stdout
-
-
-def test_the_live_page_reads_it(url: str, workplace: Path) -> None:
-    store = Store(url)
-    run = begin(store)
-    store.add_trial(run, trial())
-    command = [*RINGSIDE, "serve", "--port", "0", "--store", url]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout
-        line = process.stdout.readline()
-        try:
-            place = next(word for word in line.split() if word.startswith("http"))
-            with urllib.request.urlopen(place, timeout=30) as page:
-                assert run.id in page.read().decode()
-        finally:
-            process.terminate()

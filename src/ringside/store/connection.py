@@ -263,7 +263,7 @@ def _sqlite(path: Path, *, create: bool, read_only: bool) -> sa.Engine:
     engine = sa.create_engine(
         "sqlite://",
         creator=lambda: sqlite3.connect(uri, uri=True, check_same_thread=False),
-        poolclass=sa.pool.NullPool,
+        poolclass=sa.pool.NullPool if read_only else sa.pool.QueuePool,
     )
     sa.event.listen(engine, "connect", _tune_sqlite)
     return engine
