@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -91,6 +92,27 @@ def test_a_site_is_extended_and_all_of_its_links_lead_somewhere(
     assert all(f"../runs/{run.id}.html" in history for run in runs[:2])
     document = json.loads(second[f"data/{runs[0].id}.json"])
     assert (document["run"], document["headline"]["name"]) == (runs[0].id, "hop_ns")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_the_history_is_that_of_the_newest_run_whatever_is_named_last(
+    store: Store, runs: list[Run], tmp_path: Path, together: bool
+) -> None:
+    """An older run, of another headline than the experiment has now, is written after a newer one."""
+    old = dataclasses.replace(runs[0], started_at="2020-01-01T00:00:00+00:00")
+    analysis = analysis_of(store, old)
+    earlier = dataclasses.replace(
+        analysis,
+        experiment=dataclasses.replace(analysis.experiment, title="The title of then"),
+        metrics=(analysis.measurement.metric("cpu_s"),),
+    )
+    pages = [page(store, runs[1]), Page(earlier, {})]
+    for some in [pages] if together else [[each] for each in pages]:
+        write_site(tmp_path / "site", some)
+    text = contents(tmp_path / "site")["history/showdown-ring.html"].decode()
+    assert "The title of then" not in text
+    assert "time per hop" in text
+    assert f"../runs/{runs[1].id}.html" in text
 
 
 def test_the_feeds_have_the_latest_run_first(store: Store, runs: list[Run], tmp_path: Path) -> None:

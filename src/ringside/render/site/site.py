@@ -160,10 +160,9 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
     runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)
     analyses = {each.analysis.run.id: each.analysis for each in pages}
     for experiment in dict.fromkeys(each.analysis.experiment.name for each in pages):
-        newest = [each.analysis for each in pages if each.analysis.experiment.name == experiment][-1]
         mine = [run for run in runs if run.experiment == experiment]
         name = file_name(experiment)
-        files[f"history/{name}.html"] = _history_page(_history(folder, newest, mine, analyses), mine)
+        files[f"history/{name}.html"] = _history_page(_history(folder, mine, analyses), mine)
         if mine[0].id in analyses:
             files[f"badges/{name}.svg"] = badge(analyses[mine[0].id]).encode()
     by_experiment: dict[str, list[SiteRun]] = {}
@@ -207,31 +206,29 @@ def _site_run(values: Any) -> SiteRun | None:
         return None
 
 
-def _history(
-    folder: Folder, newest: RunAnalysis, runs: Sequence[SiteRun], analyses: Mapping[str, RunAnalysis]
-) -> History:
-    """The runs of an experiment: those of this call, and those whose data the site has, as far as they have
-    the same headline."""
-    metric = newest.headline
-    kept: list[HistoryRun] = []
-    for run in runs:
-        if run.id in analyses:
-            if analyses[run.id].headline.name == metric.name:
-                kept.append(of_analysis(analyses[run.id]))
-        elif earlier := _earlier(folder, run, metric):
-            kept.append(earlier)
-    return history(newest.experiment.name, newest.experiment.title, metric, kept)
+def _history(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str, RunAnalysis]) -> History:
+    """The history of an experiment's runs, the newest first: those of this call, and those whose data the site
+    has. Runs of another headline than the newest's are left out."""
+    known = [
+        (of_analysis(analyses[run.id]), analyses[run.id].headline)
+        if run.id in analyses
+        else _earlier(folder, run)
+        for run in runs
+    ]
+    kept = [each for each in known if each]
+    metric = kept[0][1]
+    alike = [run for run, headline in kept if headline.name == metric.name]
+    return history(runs[0].experiment, runs[0].title, metric, alike)
 
 
-def _earlier(folder: Folder, run: SiteRun, metric: Metric) -> HistoryRun | None:
+def _earlier(folder: Folder, run: SiteRun) -> tuple[HistoryRun, Metric] | None:
     data = folder.read(f"data/{run.name}.json")
     if data is None:
         return None
     try:
-        earlier, its_metric = history_run(json.loads(data))
+        return history_run(json.loads(data))
     except ValueError:
         return None
-    return earlier if its_metric.name == metric.name else None
 
 
 def _history_page(of: History, runs: Sequence[SiteRun]) -> bytes:
