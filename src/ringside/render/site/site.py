@@ -207,8 +207,8 @@ def _site_run(values: Any) -> SiteRun | None:
 
 
 def _history(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str, RunAnalysis]) -> History:
-    """The history of an experiment's runs, the newest first: those of this call, and those whose data the site
-    has. Runs of another headline than the newest's are left out."""
+    """The history of an experiment's runs, which come newest first: those of this call, and those whose data
+    the site has. Runs of another headline than the newest's are left out."""
     known = [
         (of_analysis(analyses[run.id]), analyses[run.id].headline)
         if run.id in analyses
