@@ -147,8 +147,8 @@ def complaint(workplace: Path) -> Callable[..., str]:
 
     def complain(*words: str, **environment: str) -> str:
         ended = in_process(*words, status=2, **environment)
-        assert not ended.out
-        (line,) = ended.err.strip().splitlines()
+        assert not ended.stdout
+        (line,) = ended.stderr.strip().splitlines()
         assert line.startswith("ringside: ")
         return line
 

@@ -88,12 +88,12 @@ def test_at_least_and_at_most_so_many(vs: Vs) -> None:
 )
 def test_runs_that_contradict(vs: Vs, words: Sequence[str], hint: str) -> None:
     ended = vs(*words, "true")
-    assert (ended.status, ended.out) == (2, "")
-    assert hint in ended.err
+    assert (ended.status, ended.stdout) == (2, "")
+    assert hint in ended.stderr
 
 
 def test_without_a_margin_nothing_is_equivalent(vs: Vs) -> None:
-    document = json.loads(vs("--runs=1", "--margin=0%", "true", "true", "--json").out)
+    document = json.loads(vs("--runs=1", "--margin=0%", "true", "true", "--json").stdout)
     assert document["margin"] == 0
 
 
@@ -104,26 +104,26 @@ def test_without_a_margin_nothing_is_equivalent(vs: Vs) -> None:
 def test_without_a_shell(vs: Vs, no_shell: str) -> None:
     ended = vs("--runs=1", "--show-output", no_shell, "echo 'hello world' argument2")
     assert ended.status == 0
-    assert "hello world argument2\n" in ended.out
+    assert "hello world argument2\n" in ended.stdout
 
 
 def test_another_shell(vs: Vs) -> None:
     shell = "--shell=echo 'custom_shell' '--shell-arg'"
     ended = vs("--runs=1", "--show-output", shell, "echo benchmark")
-    assert "custom_shell --shell-arg -c echo benchmark\n" in ended.out
+    assert "custom_shell --shell-arg -c echo benchmark\n" in ended.stdout
 
 
 @pytest.mark.parametrize("words", [("-S",), ("--shell",), ("--shell=bash",), ("-iS",), ("--shell=default",)])
 def test_a_shell_is_no_command(vs: Vs, words: Sequence[str]) -> None:
     """hyperfine's `-S` takes the next word; here only `=` gives a value."""
     ended = vs(*words, "echo a && true", "echo b", "--runs=1", "--json")
-    assert [each["command"] for each in json.loads(ended.out)["commands"]] == ["echo a && true", "echo b"]
+    assert [each["command"] for each in json.loads(ended.stdout)["commands"]] == ["echo a && true", "echo b"]
 
 
 def test_too_many_names(vs: Vs) -> None:
     ended = vs("--command-name=a", "--command-name=b", "echo a")
     assert ended.status == 2
-    assert "2 names for 1 command:" in ended.err
+    assert "2 names for 1 command:" in ended.stderr
 
 
 @pytest.mark.parametrize("option", ["--prepare", "--conclude", "--output"])
@@ -135,7 +135,7 @@ def test_once_for_all_commands_or_once_for_each(vs: Vs, option: str) -> None:
     for words in (("echo a", "echo b", "echo c"), ("--reference=echo r", "echo a", "echo b")):
         ended = vs("--runs=1", *both, *words)
         assert ended.status == 2
-        assert f"give {option} once for all commands, or once for each of the 3" in ended.err
+        assert f"give {option} once for all commands, or once for each of the 3" in ended.stderr
 
 
 # --- failures ---
@@ -145,23 +145,23 @@ def test_a_program_that_is_not_there(vs: Vs) -> None:
     """It is wrong use, and known before anything is executed; a shell finds out when it is executed."""
     ended = vs("--runs=1", NO_PROGRAM)
     assert ended.status == 2
-    assert f"there is no program {NO_PROGRAM}" in ended.err
+    assert f"there is no program {NO_PROGRAM}" in ended.stderr
     ended = vs("-S", "--runs=1", NO_PROGRAM)
     assert ended.status == 1
-    assert "exit status 127" in ended.err
+    assert "exit status 127" in ended.stderr
 
 
 @pytest.mark.parametrize("option", ["--setup", "--prepare", "--conclude", "--cleanup"])
 def test_what_surrounds_a_command_may_not_fail(vs: Vs, option: str) -> None:
     ended = vs("--runs=1", f"{option}=false", "echo test", "--export-json", "out.json")
     assert ended.status == 1
-    (line,) = ended.err.strip().splitlines()
+    (line,) = ended.stderr.strip().splitlines()
     assert f"{option} false failed with exit status 1" in line
     assert "--ignore-failure" not in line
     # All is measured when something fails that only cleans up.
-    assert (option == "--cleanup") == ("echo test" in ended.out)
+    assert (option == "--cleanup") == ("echo test" in ended.stdout)
     missing = vs("--runs=1", f"{option}={NO_PROGRAM}", "echo test")
-    assert f"{option} {NO_PROGRAM}: No such file" in missing.err
+    assert f"{option} {NO_PROGRAM}: No such file" in missing.stderr
     assert missing.status == (1 if option == "--cleanup" else 2)
 
 
@@ -184,13 +184,13 @@ def test_failures_that_are_ignored(vs: Vs, ignored: Sequence[str], status: int, 
     if is_fine:
         assert exported()[0]["exit_codes"] == [status]
     else:
-        assert f"exit status {status}" in ended.err
+        assert f"exit status {status}" in ended.stderr
 
 
 def test_exit_statuses_are_numbers(vs: Vs) -> None:
     ended = vs("--ignore-failure=some", "false")
     assert ended.status == 2
-    assert "write exit statuses as 1 or 1,2" in ended.err
+    assert "write exit statuses as 1 or 1,2" in ended.stderr
 
 
 def test_a_failure_leaves_what_was_measured_before_it(vs: Vs) -> None:
@@ -207,17 +207,17 @@ def test_a_failure_leaves_what_was_measured_before_it(vs: Vs) -> None:
 
 def test_output_is_shown_once_for_each_execution(vs: Vs) -> None:
     ended = vs("--runs=2", "--command-name=dummy", "--show-output", "sh -c 'echo 4fd47015; echo oops >&2'")
-    assert ended.out.count("4fd47015\n") == 2
-    assert ended.err.count("oops\n") == 2
+    assert ended.stdout.count("4fd47015\n") == 2
+    assert ended.stderr.count("oops\n") == 2
 
 
 def test_output_goes_where_it_is_told(vs: Vs) -> None:
     words = ("--runs=2", "--output=null", "--output=./b.txt", "echo a", "echo b", "--json")
-    document = json.loads(vs(*words).out)
+    document = json.loads(vs(*words).stdout)
     # A file is written anew by each execution.
     assert Path("b.txt").read_text(encoding="utf-8") == "b\n"
     assert "unequal-output" not in [warning["code"] for warning in document["warnings"]]
-    compared = json.loads(vs("--runs=2", "echo a", "echo b", "--output=pipe", "--json").out)
+    compared = json.loads(vs("--runs=2", "echo a", "echo b", "--output=pipe", "--json").stdout)
     assert "unequal-output" in [warning["code"] for warning in compared["warnings"]]
 
 
@@ -236,14 +236,14 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
 )
 def test_wrong_use_is_known_before_anything_is_executed(vs: Vs, words: Sequence[str], hint: str) -> None:
     ended = vs(*words, "sh -c 'echo >> made'")
-    assert (ended.status, ended.out) == (2, "")
-    assert hint in ended.err
+    assert (ended.status, ended.stdout) == (2, "")
+    assert hint in ended.stderr
     assert not Path("made").exists()
 
 
 def test_input_of_a_file(vs: Vs) -> None:
     Path("in.txt").write_text("part of a file\n", encoding="utf-8")
-    assert "part of a file\n" in vs("--runs=1", "--input=in.txt", "--show-output", "cat").out
+    assert "part of a file\n" in vs("--runs=1", "--input=in.txt", "--show-output", "cat").stdout
     assert vs("--runs=1", "--input=null", "cat").status == 0
 
 
@@ -256,8 +256,8 @@ def test_input_of_a_file(vs: Vs) -> None:
 )
 def test_times_in_one_unit(vs: Vs, unit: str, pattern: str) -> None:
     ended = vs("--runs=2", f"--time-unit={unit}", "sleep 0.03", "--export-markdown", "out.md")
-    assert re.search(rf"mean ± σ +{pattern} ± ", ended.out)
-    shown = ended.out.partition("Warning")[0]
+    assert re.search(rf"mean ± σ +{pattern} ± ", ended.stdout)
+    shown = ended.stdout.partition("Warning")[0]
     units = {match[1] for match in re.finditer(r"[0-9] (s|ms|µs)\b", shown)}
     assert units == {unit.replace("second", "s").replace("millis", "ms").replace("micros", "µs")}
     assert f"Mean [{units.pop()}]" in Path("out.md").read_text(encoding="utf-8")
@@ -266,20 +266,20 @@ def test_times_in_one_unit(vs: Vs, unit: str, pattern: str) -> None:
 def test_a_command_alone(vs: Vs) -> None:
     ended = vs("--runs=8", "sleep 0.01")
     assert re.search(
-        r"Wall +[0-9.]+ ms \([0-9.]+–[0-9.]+\) +median with its 95 % interval, 8 executions", ended.out
+        r"Wall +[0-9.]+ ms \([0-9.]+–[0-9.]+\) +median with its 95 % interval, 8 executions", ended.stdout
     )
     for label in ("mean ± σ", "min … max", "outliers"):
-        assert label in ended.out
-    bars = [line for line in ended.out.splitlines() if "█" in line]
+        assert label in ended.stdout
+    bars = [line for line in ended.stdout.splitlines() if "█" in line]
     assert sum(int(line.split()[-1]) for line in bars) >= 4
 
 
 def test_ratios_are_over_the_first_command_or_the_reference(vs: Vs) -> None:
     """hyperfine without a reference divides by the fastest."""
-    text = " ".join(vs("--runs=2", "sleep 0.06", "sleep 0.01").out.split())
+    text = " ".join(vs("--runs=2", "sleep 0.06", "sleep 0.01").stdout.split())
     assert re.match(r"B took [0-9.]+× A's wall time", text)
     words = ("--reference=sleep 0.03", "--reference-name=refabc123", "sleep 0.01", "sleep 0.09")
-    text = vs("--runs=2", *words, "--sort=command").out
+    text = vs("--runs=2", *words, "--sort=command").stdout
     pairs = re.findall(r"^(\w+) took [0-9.]+× (\w+)'s wall time", text, re.MULTILINE)
     assert pairs == [("A", "refabc123"), ("B", "refabc123")]
 
@@ -288,7 +288,7 @@ def test_ratios_are_over_the_first_command_or_the_reference(vs: Vs) -> None:
 def test_the_order_of_rows(vs: Vs, order: str, first: str) -> None:
     """In exports `auto` is the order of the commands."""
     ended = vs("--runs=2", f"--sort={order}", "sleep 0.3", "true", "--export-csv", "out.csv")
-    rows = [line for line in ended.out.splitlines() if re.match(r"[AB]  ", line)]
+    rows = [line for line in ended.stdout.splitlines() if re.match(r"[AB]  ", line)]
     assert rows[0][0] == first
     with Path("out.csv").open(encoding="utf-8") as file:
         commands = [row["command"] for row in csv.DictReader(file)]
@@ -297,10 +297,10 @@ def test_the_order_of_rows(vs: Vs, order: str, first: str) -> None:
 
 def test_an_export_to_stdout_is_alone_there(vs: Vs) -> None:
     ended = vs("--style=none", "--runs=1", "--export-markdown", "-", "echo 1", "echo 2")
-    lines = ended.out.splitlines()
+    lines = ended.stdout.splitlines()
     assert lines[0].startswith("| Command | Mean [")
     assert [line.split("|")[1].strip() for line in lines[2:]] == ["`echo 1`", "`echo 2`"]
-    assert vs("--style=none", "--runs=1", "echo 1").out == ""
+    assert vs("--style=none", "--runs=1", "echo 1").stdout == ""
 
 
 # --- parameters ---
@@ -317,7 +317,7 @@ def test_a_reference_beside_a_scan(vs: Vs) -> None:
     """hyperfine executes it once for all levels; here it stands beside each of them."""
     words = ("--reference=echo 25", "-P", "time", "30", "40", "-D", "10", "echo {time}")
     ended = vs("--runs=1", *words, "--json")
-    document = json.loads(ended.out)
+    document = json.loads(ended.stdout)
     levels = [(each["name"], each["point"]["time"]) for each in document["commands"]]
     assert levels == [("reference", 30), ("A", 30), ("reference", 40), ("A", 40)]
     assert [each["point"] for each in document["comparisons"] if each["metric"] == "wall_s"] == [
@@ -328,7 +328,7 @@ def test_a_reference_beside_a_scan(vs: Vs) -> None:
 
 def test_lists_of_levels_are_combined(vs: Vs) -> None:
     words = ("-L", "a", "x,y\\,z", "-L", "b", "1,2", "echo {a} {b} {c}", "--show-output")
-    out = vs("--runs=1", *words).out
+    out = vs("--runs=1", *words).stdout
     assert {f"{a} {b} {{c}}" for a in ("x", "y,z") for b in "12"} <= set(out.splitlines())
 
 
@@ -337,7 +337,7 @@ def test_the_command_for_the_same_again_has_the_same_levels(vs: Vs) -> None:
     assert vs("--runs=1", "-L", "a", r"x,y\,z,p\\,q\\\,r", "echo '{a}'").status == 0
     store = context.open_store(None, create=False, anywhere=True)
     again = command(analysis_of(store, single_run(store, "latest"), for_plots=False))
-    document = json.loads(vs("--json", "--runs=1", *shlex.split(again)[2:]).out)
+    document = json.loads(vs("--json", "--runs=1", *shlex.split(again)[2:]).stdout)
     levels = {each["point"]["a"] for each in document["commands"]}
     assert levels == {"x", "y,z", "p\\", "q\\,r"}
 
@@ -355,13 +355,13 @@ def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:
     table = Path("out.md").read_text(encoding="utf-8")
     for branch in ("master", "feature"):
         assert f"`echo test (branch = {branch})`" in table
-        assert re.search(rf"^{branch} +[0-9.]+ ", ended.out, re.MULTILINE)
+        assert re.search(rf"^{branch} +[0-9.]+ ", ended.stdout, re.MULTILINE)
     assert Path("set-up").read_text(encoding="utf-8").split() == ["master", "feature"]
 
 
 def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
-    assert "{m} occurs in no command" in vs("--runs=1", "-L", "m", "1,2", "echo {n}").err
-    assert vs("--runs=1", "-L", "m", "1,2", "echo {m}").err == ""
+    assert "{m} occurs in no command" in vs("--runs=1", "-L", "m", "1,2", "echo {n}").stderr
+    assert vs("--runs=1", "-L", "m", "1,2", "echo {m}").stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -384,8 +384,8 @@ def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
 )
 def test_parameters_that_are_not_possible(vs: Vs, words: Sequence[str], hint: str) -> None:
     ended = vs(*words, "echo test")
-    assert (ended.status, ended.out) == (2, "")
-    assert hint in ended.err
+    assert (ended.status, ended.stdout) == (2, "")
+    assert hint in ended.stderr
 
 
 # --- the order of execution ---
@@ -421,10 +421,10 @@ def test_a_server_in_the_background_is_started_and_stopped_by_hooks(vs: Vs) -> N
     start = "--prepare=sh -c 'sleep 600 & echo $! > server'"
     stop = "--conclude=sh -c 'kill $(cat server) && rm server'"
     ended = vs("--runs=2", start, stop, "test -e server", warmup=1)
-    assert (ended.status, ended.err) == (0, "")
+    assert (ended.status, ended.stderr) == (0, "")
     assert not Path("server").exists()
     failed = vs("--runs=1", "--prepare=sh -c 'sleep 600 & echo $! > server; echo why >&2; exit 3'", "true")
-    assert "failed with exit status 3: why" in failed.err
+    assert "failed with exit status 3: why" in failed.stderr
     os.kill(int(Path("server").read_text(encoding="utf-8")), signal.SIGKILL)
 
 
@@ -432,7 +432,7 @@ def test_a_failure_concludes_and_cleans_up(vs: Vs) -> None:
     hooks = [f"--{hook}=sh -c 'echo {hook} >> log'" for hook in ("prepare", "conclude", "cleanup")]
     ended = vs("--runs=4", *hooks, "false")
     assert ended.status == 1
-    assert "--ignore-failure includes failed runs" in ended.err
+    assert "--ignore-failure includes failed runs" in ended.stderr
     assert Path("log").read_text(encoding="utf-8").split() == ["prepare", "conclude", "cleanup"]
 
 
@@ -440,7 +440,7 @@ def test_a_failure_concludes_and_cleans_up(vs: Vs) -> None:
 
 
 def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
-    known = vs("--help", "all").out
+    known = vs("--help", "all").stdout
     assert "-n, --command-name" in known
     from ringside.cli.vs import vs as vs_command
 
@@ -452,17 +452,17 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
             if flag.answer:
                 ended = vs(word, "true")
                 assert ended.status == 2
-                (line,) = ended.err.strip().splitlines()
+                (line,) = ended.stderr.strip().splitlines()
                 assert flag.answer in line
             else:
                 assert word in ours, word
 
 
 def test_the_common_options_fit_one_screen(vs: Vs) -> None:
-    short = vs("--help").out.splitlines()
+    short = vs("--help").stdout.splitlines()
     assert len(short) < 24
     assert max(map(len, short)) <= 80
-    every = vs("--help", "all").out.splitlines()
+    every = vs("--help", "all").stdout.splitlines()
     assert max(map(len, every)) <= 80
     for word in ("Parameters:", "How often:", "--export-orgmode", "--cleanup"):
         assert any(word in line for line in every)

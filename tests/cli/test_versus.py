@@ -51,7 +51,7 @@ def test_output_that_looks_like_the_protocol_is_only_output(workplace: Path) -> 
     script = Path("talk.sh")
     script.write_text("echo '::result x'; echo ::nonsense; printf 'no newline'\n", encoding="utf-8")
     words = ("vs", "sh talk.sh", "sh talk.sh", "--blocks", "1", "--json")
-    document = json.loads(in_process(*words).out)
+    document = json.loads(in_process(*words).stdout)
     assert [execution["exit_status"] for execution in document["times"]] == [0, 0]
     assert "unequal-output" not in [warning["code"] for warning in document["warnings"]]
     assert {(each["verdict"], each["obstacle"]) for each in document["comparisons"]} == {
@@ -60,7 +60,7 @@ def test_output_that_looks_like_the_protocol_is_only_output(workplace: Path) -> 
 
 
 def test_without_options_it_ends_once_all_is_decided(workplace: Path) -> None:
-    document = json.loads(in_process("vs", "sleep 0.01", "sleep 0.06", "--json").out)
+    document = json.loads(in_process("vs", "sleep 0.01", "sleep 0.06", "--json").stdout)
     assert (document["until"], document["time_s"], document["blocks"]) == ("decided", 30.0, None)
     assert document["margin"] == 0.05
     # A difference as large as this is clear at the first look.
@@ -73,7 +73,7 @@ def test_without_options_it_ends_once_all_is_decided(workplace: Path) -> None:
 
 def test_a_margin_makes_more_equivalent(workplace: Path) -> None:
     words = ("vs", "sleep 0.05", "sleep 0.05", "--margin", "50%", "--json")
-    document = json.loads(in_process(*words).out)
+    document = json.loads(in_process(*words).stdout)
     (wall,) = (each for each in document["comparisons"] if each["metric"] == "wall_s")
     assert document["margin"] == 0.5
     # Unless a busy machine shows a difference, which is a verdict as well.
@@ -82,7 +82,7 @@ def test_a_margin_makes_more_equivalent(workplace: Path) -> None:
 
 
 def test_narrow_intervals_are_another_goal(workplace: Path) -> None:
-    document = json.loads(in_process("vs", "sleep 0.01", "sleep 0.01", "--until", "100%", "--json").out)
+    document = json.loads(in_process("vs", "sleep 0.01", "sleep 0.01", "--until", "100%", "--json").stdout)
     # The first look is after ten blocks.
     assert document["blocks_done"] >= 10
     assert (document["until"], document["time_s"]) == (1.0, 30.0)
@@ -94,7 +94,7 @@ def test_the_end_is_that_of_the_blocks_or_of_the_time(
     workplace: Path, words: tuple[str, ...], blocks: int
 ) -> None:
     """However clear it is before; and a time leaves seven blocks."""
-    made = in_process("vs", "sleep 0.01", "sleep 0.05", "--until", "end", *words, "--json").out
+    made = in_process("vs", "sleep 0.01", "sleep 0.05", "--until", "end", *words, "--json").stdout
     document = json.loads(made)
     assert (document["until"], document["blocks_done"]) == ("end", blocks)
     assert document["comparisons"][0]["verdict"] == "slower"
@@ -102,13 +102,13 @@ def test_the_end_is_that_of_the_blocks_or_of_the_time(
 
 def test_blocks_are_the_most(workplace: Path) -> None:
     words = ("vs", "sleep 0.01", "sleep 0.05", "--blocks", "12", "--time", "1m", "--json")
-    document = json.loads(in_process(*words).out)
+    document = json.loads(in_process(*words).stdout)
     assert (document["blocks"], document["blocks_done"], document["time_s"]) == (12, 7, 60.0)
 
 
 def test_six_blocks_have_intervals(workplace: Path) -> None:
     """No look comes before the seventh, so the interval is one of 95 %."""
-    text = in_process("vs", "sleep 0.01", "sleep 0.05", "--blocks", "6").out
+    text = in_process("vs", "sleep 0.01", "sleep 0.05", "--blocks", "6").stdout
     assert re.match(r"B took [0-9.]+× A's wall time \(\S+\): slower", " ".join(text.split()))
 
 
@@ -116,33 +116,33 @@ def test_six_blocks_have_intervals(workplace: Path) -> None:
 def test_one_block_decides_nothing_and_says_so(workplace: Path, form: tuple[str, ...]) -> None:
     done = in_process("vs", "true", "sleep 0.01", "--blocks", "1", *form)
     for word in ("faster", "equivalent"):
-        assert word not in done.out
-    assert "inconclusive" in done.out
-    assert "too few blocks" in done.out.replace("-", " ")
+        assert word not in done.stdout
+    assert "inconclusive" in done.stdout
+    assert "too few blocks" in done.stdout.replace("-", " ")
 
 
 def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -> None:
     done = in_process("vs", "true", "sh -c 'echo broken >&2; exit 3'", "--blocks", "2", status=1)
-    assert done.out == ""
-    (line,) = done.err.strip().splitlines()
+    assert done.stdout == ""
+    (line,) = done.stderr.strip().splitlines()
     assert "B (sh -c" in line
     assert "exit status 3: broken" in line
     assert "--ignore-failure" in line
     ignored = in_process("vs", "true", "false", "--blocks", "2", "-i", "--json")
-    codes = [warning["code"] for warning in json.loads(ignored.out)["warnings"]]
+    codes = [warning["code"] for warning in json.loads(ignored.stdout)["warnings"]]
     assert "failures" in codes
     prepared = in_process("vs", "true", "true", "--prepare", "false", "--blocks", "2", status=1)
-    assert "--prepare false failed with exit status 1" in prepared.err
+    assert "--prepare false failed with exit status 1" in prepared.stderr
 
 
 def test_text_and_markdown_on_a_narrow_screen(workplace: Path) -> None:
     words = ("vs", "sleep 0.01", "sleep 0.01", "--blocks", "2")
-    text = in_process(*words, COLUMNS="50").out
+    text = in_process(*words, COLUMNS="50").stdout
     assert re.match(
         r"B took [0-9.]+× A's wall time: inconclusive, too few blocks \(2 of 6\)", " ".join(text.split())
     )
     assert "A = sleep 0.01" in text
-    markdown = in_process(*words, "--markdown").out
+    markdown = in_process(*words, "--markdown").stdout
     assert re.match(r"- B took [0-9.]+× A's wall time: inconclusive, too few blocks \(2 of 6\)\n", markdown)
     assert "| Wall |" in markdown
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import load_document, ringside
+from tests.support.command_line import in_process, load_document
 from tests.support.started import ports_of
 
 SERVER = r"""
@@ -168,10 +168,10 @@ def test_both_versions_compared(servers: tuple[int, int], certificates: Path, wo
     pair = (f"https://{target}", "--vs", f"h2s://{target}")
     compared = load_document(*pair, *few, *trust)
     assert {(run["name"], run["requests"]) for run in compared["runs"]} == {("A", 12), ("B", 12)}
-    shown = " ".join(ringside("load", *pair, *few, *trust).stdout.split())
+    shown = " ".join(in_process("load", *pair, *few, *trust).stdout.split())
     assert "A: HTTP/1.1, B: HTTP/2 with 3 streams on each connection" in shown
     same = (f"h2s://{target}", "--vs", f"h2://localhost:{servers[0]}/y")
-    shown = " ".join(ringside("load", *same, *few, *trust).stdout.split())
+    shown = " ".join(in_process("load", *same, *few, *trust).stdout.split())
     assert "HTTP/2 with 3 streams on each connection, uring each" in shown
     assert "HTTP/1.1" not in shown
 

@@ -25,7 +25,7 @@ LOAD = [*RINGSIDE, "load"]
 
 
 def load(*arguments: str, status: int = 0) -> str:
-    return in_process("load", *arguments, status=status).out
+    return in_process("load", *arguments, status=status).stdout
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ringside.measure.plain_server import free_port
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, in_process
 
 NOWHERE = "http://127.0.0.1:1/"
 
@@ -27,13 +27,13 @@ def in_bash(script: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_target_where_nobody_listens_ends_the_load_at_once(workplace: Path) -> None:
     # With this duration the test would not end.
-    done = ringside("load", NOWHERE, "--duration", "5h", status=1)
+    done = in_process("load", NOWHERE, "--duration", "5h", status=1)
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith(
         "ringside: connections are refused: no server listens at 127.0.0.1:1; start the server"
     )
-    done = ringside("load", NOWHERE, "--duration", "5h", "--rate", "5", "--json", status=1)
+    done = in_process("load", NOWHERE, "--duration", "5h", "--rate", "5", "--json", status=1)
     document = json.loads(done.stdout)
     assert document["outcome"] == "load-failed"
     assert set(document["errors"]) == {"connect-refused"}
@@ -50,15 +50,15 @@ def test_waiting_for_a_server(workplace: Path) -> None:
     late = subprocess.Popen([sys.executable, "-c", serve], stderr=subprocess.DEVNULL)
     try:
         arguments = ("--requests", "5", "--connections", "1", "--json")
-        document = json.loads(ringside("load", target, *arguments, "--wait-ready", "100s").stdout)
+        document = json.loads(in_process("load", target, *arguments, "--wait-ready", "100s").stdout)
     finally:
         late.kill()
         late.wait()
     assert document["requests"] == 5
-    done = ringside("load", target, "--wait-ready", "200ms", status=1)
+    done = in_process("load", target, "--wait-ready", "200ms", status=1)
     assert done.stdout == ""
     assert f"{target} accepted no connection within 0.2 s (--wait-ready)" in done.stderr
-    done = ringside("load", "http://nobody.invalid/", "--wait-ready", "200ms", status=2)
+    done = in_process("load", "http://nobody.invalid/", "--wait-ready", "200ms", status=2)
     assert "the host nobody.invalid has no address" in done.stderr
 
 
@@ -78,26 +78,26 @@ def test_a_reader_that_goes_away_changes_neither_status_nor_file(
 
 def test_a_plain_server_has_no_streams(http: str) -> None:
     target = http.replace("http", "stream+http", 1)
-    done = ringside("load", f"{target}/", "--duration", "500ms", "--connections", "3", "--json", status=1)
+    done = in_process("load", f"{target}/", "--duration", "500ms", "--connections", "3", "--json", status=1)
     document = json.loads(done.stdout)
     assert document["outcome"] == "load-failed"
     assert document["detail"].startswith("the server held no response open")
     assert document["errors"] == {"ended": document["statuses"]["200"]}
-    shown = ringside("load", f"{target}/", "--duration", "500ms", "--connections", "3", status=1).stdout
+    shown = in_process("load", f"{target}/", "--duration", "500ms", "--connections", "3", status=1).stdout
     assert "name ordinary replies as http://" in shown
 
 
 def test_the_rate_of_bursts_is_the_one_that_was_asked_for(http: str) -> None:
     arguments = ("--rate", "50", "--burst", "100", "--duration", "1s")
-    document = json.loads(ringside("load", f"{http}/", *arguments, "--json").stdout)
+    document = json.loads(in_process("load", f"{http}/", *arguments, "--json").stdout)
     assert (document["intended"], document["intended_rate"]) == (100, 50)
     assert "uneven-bursts" in {warning["code"] for warning in document["warnings"]}
-    assert "of 50.0 intended" in ringside("load", f"{http}/", *arguments).stdout
+    assert "of 50.0 intended" in in_process("load", f"{http}/", *arguments).stdout
 
 
 def test_slack_sends_all_requests_and_shows_its_error(http: str) -> None:
     arguments = ("--rate", "200", "--slack", "100ms", "--duration", "1s", "--json")
-    document = json.loads(ringside("load", f"{http}/", *arguments).stdout)
+    document = json.loads(in_process("load", f"{http}/", *arguments).stdout)
     assert (document["intended"], document["slack_ms"]) == (200, 100)
     answered = document["requests"] + document["late_requests"] + document["unfinished"]
     assert answered + sum(document["errors"].values()) == 200
@@ -113,7 +113,7 @@ def test_two_forms_of_output_exclude_each_other(complaint: Callable[..., str], c
 
 
 def test_the_help_begins_with_the_common_options_on_one_screen() -> None:
-    lines = ringside("load", "--help", COLUMNS="80", LINES="24").stdout.splitlines()
+    lines = in_process("load", "--help", COLUMNS="80", LINES="24").stdout.splitlines()
     assert max(map(len, lines)) <= 80
     screen = lines[:24]
     for option in ("--connections", "--rate", "--duration", "--requests", "--header", "--body", "--fail-if"):

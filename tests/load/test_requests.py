@@ -11,7 +11,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.load import target
 from ringside.probe.protocol import Templates, WeightedTarget
-from tests.support.command_line import load_document, ringside
+from tests.support.command_line import in_process, load_document
 from tests.support.loads import load_plan
 
 FEW = ("--requests", "12", "--connections", "2")
@@ -145,11 +145,11 @@ def test_several_targets_have_a_result_each(http: str) -> None:
     assert first["latency_ms"]["max"] <= load["latency_ms"]["max"]
     assert (second["requests"], second["errors"], second["statuses"]) == (0, {"status": 4}, {"404": 4})
     assert second["latency_ms"] is None
-    shown = ringside("load", *mix, "--time-unit", "us").stdout
+    shown = in_process("load", *mix, "--time-unit", "us").stdout
     assert "Targets, latency in microseconds" in shown
     assert "Times in microseconds" in shown
     assert f"{http}/missing" in shown
-    rows = list(csv.DictReader(ringside("load", *mix, "--csv", "--time-unit", "s").stdout.splitlines()))
+    rows = list(csv.DictReader(in_process("load", *mix, "--csv", "--time-unit", "s").stdout.splitlines()))
     assert [row["target"] for row in rows] == [f"{http}/a", f"{http}/missing", "total"]
     assert [row["weight"] for row in rows] == ["2", "1", "3"]
     assert [row["requests"] for row in rows] == ["8", "0", "8"]
@@ -159,7 +159,7 @@ def test_several_targets_have_a_result_each(http: str) -> None:
 
 
 def test_one_target_as_csv(http: str) -> None:
-    (row,) = csv.DictReader(ringside("load", f"{http}/", *FEW, "--csv").stdout.splitlines())
+    (row,) = csv.DictReader(in_process("load", f"{http}/", *FEW, "--csv").stdout.splitlines())
     assert (row["target"], row["outcome"], row["requests"]) == (f"{http}/", "ok", "12")
     assert float(row["latency_p99_9_ms"]) > 0
     assert row["intended_rate_per_s"] == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
-from tests.support.command_line import load_document, ringside
+from tests.support.command_line import in_process, load_document
 from tests.support.started import ports_of
 
 
@@ -46,10 +46,10 @@ def test_a_stream(port: int, workplace: Path) -> None:
 
 def test_tables_and_thresholds(port: int, workplace: Path) -> None:
     target = (f"https://127.0.0.1:{port}/", "--insecure", "--requests", "40", "--connections", "2")
-    shown = ringside("load", *target).stdout
+    shown = in_process("load", *target).stdout
     assert "security     TLSv1.3 TLS13_" in shown
     assert "\nhandshake " in shown
-    refused = ringside("load", *target, "--fail-if", "p50>1ns", status=1)
+    refused = in_process("load", *target, "--fail-if", "p50>1ns", status=1)
     assert "p50" in refused.stderr
 
 
@@ -61,7 +61,7 @@ def test_tls_and_plain_http_compared(port: int, http: str, workplace: Path) -> N
 
 
 def test_a_certificate_that_nobody_trusts_gets_one_line(port: int, workplace: Path) -> None:
-    done = ringside("load", f"https://localhost:{port}/", status=1)
+    done = in_process("load", f"https://localhost:{port}/", status=1)
     assert done.stdout == ""
     assert "the server's certificate is not accepted: it is self-signed" in done.stderr
     assert "--cacert FILE" in done.stderr

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from ringside.load import thresholds
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 from tests.support.loads import MS, OPEN, histogram, load_result
 
 
@@ -115,12 +115,12 @@ def test_sentences() -> None:
 
 def test_a_load_that_crosses_thresholds(http: str) -> None:
     arguments = (f"{http}/", "--requests", "20", "--connections", "2")
-    done = ringside("load", *arguments, "--fail-if", "p99>1ns", "--fail-if", "rate<0.001", status=1)
+    done = in_process("load", *arguments, "--fail-if", "p99>1ns", "--fail-if", "rate<0.001", status=1)
     (line,) = done.stderr.splitlines()
     assert line.startswith("ringside: p99 is ")
     assert "above 1.00 ns (--fail-if 'p99>1ns')" in line
     assert "Times in milliseconds" in done.stdout
-    fine = ringside("load", *arguments, "--fail-if", "max>1000s", "--fail-if", "errors>0", "--json")
+    fine = in_process("load", *arguments, "--fail-if", "max>1000s", "--fail-if", "errors>0", "--json")
     checks = json.loads(fine.stdout)["thresholds"]
     assert [(check["figure"], check["unit"], check["crossed"]) for check in checks] == [
         ("max", "ms", False),
@@ -132,7 +132,7 @@ def test_a_load_that_crosses_thresholds(http: str) -> None:
 
 def test_thresholds_of_a_load_that_fails(http: str) -> None:
     arguments = (f"{http}/missing", "--requests", "20", "--connections", "2", "--json")
-    done = ringside("load", *arguments, "--fail-if", "p99.99>1000s", "--fail-if", "errors>50%", status=1)
+    done = in_process("load", *arguments, "--fail-if", "p99.99>1000s", "--fail-if", "errors>50%", status=1)
     assert [check["value"] for check in json.loads(done.stdout)["thresholds"]] == [None, 100]
     assert "p99.99 was not measured, since nothing was answered" in done.stderr
     assert "errors are 100 %, above 50 %" in done.stderr

@@ -39,8 +39,8 @@ class Ended(NamedTuple):
     """How a command line ended, and what it printed."""
 
     status: int
-    out: str
-    err: str
+    stdout: str
+    stderr: str
 
 
 def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended:
@@ -69,6 +69,6 @@ def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended
 
 def load_document(*arguments: str, status: int = 0) -> dict[str, Any]:
     """The document of `ringside load --json` with these arguments."""
-    parsed: dict[str, Any] = json.loads(in_process("load", *arguments, "--json", status=status).out)
+    parsed: dict[str, Any] = json.loads(in_process("load", *arguments, "--json", status=status).stdout)
     assert parsed["format"] == (2 if "--vs" in arguments else 1)
     return parsed
