@@ -43,7 +43,7 @@ class Pictures(Exact):
         return Timeline(trial.block, (0.0, 1.0), {}, series, series, series)
 
     def spans_of(self, trial: Trial) -> tuple[Span, ...]:
-        return (Span(trial.block, 0.0, 1.0),)
+        return (Span(trial.block, 0, 1),)
 
 
 def test_the_trial_in_the_middle_is_shown_over_time() -> None:
@@ -55,7 +55,7 @@ def test_the_trial_in_the_middle_is_shown_over_time() -> None:
         Pictures(),
     )
     assert [(cell, line.block) for cell, line in result.timelines.items()] == [(Cell("go", P), 2)]
-    assert result.spans == {Cell("go", P): (Span(2, 0.0, 1.0),)}
+    assert result.spans == {Cell("go", P): (Span(2, 0, 1),)}
 
 
 # --- what a workload wants besides -----------------------------------------------------------------

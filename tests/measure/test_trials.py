@@ -212,7 +212,7 @@ def test_messages_become_a_trial() -> None:
     assert list(trial.marks) == ["spawned"]
     assert trial.marks["spawned"].pss_bytes == 4
     assert [sample.t_ns for sample in trial.samples] == [2, 3]
-    assert trial.spans == (Span(7, 1.0, 2.5),)
+    assert trial.spans == (Span(7, 1_000_000_000, 2_500_000_000),)
     assert trial.load("measured").requests == 6
     assert trial.load("measured", "long").requests == 8
     assert trial.load("warm-up") is None

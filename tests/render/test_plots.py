@@ -249,7 +249,7 @@ def test_a_timeline_without_cpu_is_left_out() -> None:
 
 
 def test_spans() -> None:
-    spans = (Span(90, 0.0, 0.1), Span(91, 0.05, 0.2), Span(90, 0.1, 0.3))
+    spans = (Span(90, 0, 100_000_000), Span(91, 50_000_000, 200_000_000), Span(90, 100_000_000, 300_000_000))
     run = dataclasses.replace(at(P), spans={Cell("go", P): spans})
     chart = named(run, "Who did what when")
     assert chart.caption == "A bar for each job. One trial of each, with the median headline."
@@ -306,7 +306,7 @@ def everything() -> list[Panel]:
         dataclasses.replace(
             at(P, failed=[("pony", P)]),
             timelines=timelines,
-            spans={Cell("go", P): (Span(90, 0.0, 0.1), Span(91, 0.05, 0.2))},
+            spans={Cell("go", P): (Span(90, 0, 100_000_000), Span(91, 50_000_000, 200_000_000))},
             warm_ups=(WarmUp(Cell("go", P), series, series[0], 5000.0, None, None, {}),),
             then_and_now=(then_and_now(),),
         ),

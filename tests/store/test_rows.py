@@ -26,7 +26,7 @@ TRIAL = Trial(
     phases={"relay": (7, 8), "spawn": (3,)},
     marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
     loads=(LoadMessage(step="s", name="n", requests=6),),
-    spans=(Span(1, 0.5, 0.75),),
+    spans=(Span(1, 500_000_000, 750_000_000),),
     missing=("x",),
     memory_limit_bytes=11,
     input_bytes=12,

@@ -57,7 +57,7 @@ def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Tri
         marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
         samples=(Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),))),
         loads=(LoadMessage(step="s", name="n", histograms={"latency": LatencySummary(count=1, p50_ns=2)}),),
-        spans=(Span(1, 0.5, 0.75),),
+        spans=(Span(1, 500_000_000, 750_000_000),),
         missing=("x",),
         memory_limit_bytes=11,
         input_bytes=12,

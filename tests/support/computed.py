@@ -68,9 +68,9 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
 
 def _spans(wall_s: float, jobs: int, workers: int) -> tuple[Span, ...]:
     """Each worker does its share of the jobs one after the other, with a pause of a tenth between them."""
-    job_s = wall_s * workers / jobs
+    job_ns = wall_s * 1e9 * workers / jobs
     return tuple(
-        Span(90_000 + job % workers, job // workers * job_s, (job // workers + 0.9) * job_s)
+        Span(90_000 + job % workers, round(job // workers * job_ns), round((job // workers + 0.9) * job_ns))
         for job in range(jobs)
     )
 

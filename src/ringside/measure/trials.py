@@ -157,7 +157,7 @@ def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: 
             case LoadMessage():
                 loads.append(message)
             case SpanMessage():
-                spans.append(Span(message.unit, message.begin_ns / 1e9, message.end_ns / 1e9))
+                spans.append(Span(message.unit, message.begin_ns, message.end_ns))
             case Started():
                 missing = message.missing
             case TrialOutcome():

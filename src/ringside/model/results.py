@@ -90,11 +90,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A unit of a program was busy with one piece of work, in seconds of the program's own clock."""
+    """A unit of a program was busy with one piece of work, by the program's own clock."""
 
     unit: int
-    begin_s: float
-    end_s: float
+    begin_ns: int
+    end_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Outcome, Run, Span, Trial
 from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, SecondOfLoad, TrialOutcome, plain
 
-_NS = 1e9
-
 
 def trial_values(trial: Trial) -> dict[str, Any]:
     """The columns of a trial's row, without its run."""
@@ -99,7 +97,7 @@ def trial_of(row: Any, *, seconds: bool = True) -> Trial:
         loads=tuple(
             _without_seconds(load) if isinstance(load, _WithoutSeconds) else load for load in ours.loads
         ),
-        spans=tuple(Span(unit, begin_ns / _NS, end_ns / _NS) for unit, begin_ns, end_ns in ours.spans),
+        spans=tuple(Span(*span) for span in ours.spans),
         missing=_shared_json(row.missing, tuple[str, ...]),
         memory_limit_bytes=ours.memory_limit_bytes,
         input_bytes=ours.input_bytes,
@@ -211,9 +209,7 @@ def _outcome_values(trial: Trial) -> dict[str, Any]:
     if trial.loads:
         values["loads"] = [_without_type(plain(load)) for load in trial.loads]
     if trial.spans:
-        values["spans"] = [
-            (span.unit, round(span.begin_s * _NS), round(span.end_s * _NS)) for span in trial.spans
-        ]
+        values["spans"] = [(span.unit, span.begin_ns, span.end_ns) for span in trial.spans]
     if repeats := {name: each for name, each in trial.phases.items() if len(each) > 1}:
         values["repeats"] = repeats
     for name in ("memory_limit_bytes", "input_bytes"):

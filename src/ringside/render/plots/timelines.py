@@ -229,15 +229,15 @@ def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
 
 def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> Json:
     """Units are numbered from 1 in the order of their own names."""
-    unit_s, unit_name = units.scale(max(span.end_s for span in spans), "s")
+    unit_ns, unit_name = units.scale(max(span.end_ns for span in spans), "ns")
     numbers = {unit: number for number, unit in enumerate(sorted({span.unit for span in spans}), 1)}
     rows = [
         {
             "job": job,
             "unit": numbers[span.unit],
-            "begin": span.begin_s / unit_s,
-            "end": span.end_s / unit_s,
-            "took": units.quantity(span.end_s - span.begin_s, "s"),
+            "begin": span.begin_ns / unit_ns,
+            "end": span.end_ns / unit_ns,
+            "took": units.quantity(span.end_ns - span.begin_ns, "ns"),
         }
         for job, span in enumerate(spans, 1)
     ]
