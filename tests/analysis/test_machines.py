@@ -16,9 +16,8 @@ from ringside.analysis.run import RunAnalysis, analyse
 from ringside.analysis.suite import Page
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
-from ringside.render import documents, markdown
+from ringside.render import documents, heading, markdown
 from ringside.render.heading import machine
-from ringside.render.html import facts
 from ringside.render.site.site import render_pages, write_site
 from ringside.render.tables import tables
 from ringside.stats.interval import median_interval
@@ -85,16 +84,16 @@ def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
 
 # --- the machine in all outputs ---
 
-FAST = "fast: Example CPU 3000 @ 2.50GHz · 4 CPUs · Linux 6.1.0-18-amd64"
-SLOW = "slow: Example CPU 3000 @ 2.50GHz · 4 CPUs · Linux 6.6.6"
+FAST = "fast: Example CPU 3000 @ 2.50GHz, 4 CPUs, 24 GiB, Linux 6.1.0-18-amd64"
+SLOW = "slow: Example CPU 3000 @ 2.50GHz, 4 CPUs, 24 GiB, Linux 6.6.6"
 
 
 def test_machines_in_one_line() -> None:
     alike = {**HOST, "machines": {"a": HOST, "b": HOST}}
-    assert facts.machine(alike) == f"a, b: {facts.machine(HOST)}"
-    assert facts.machine({**HOST, "machines": {"a": HOST}}) == facts.machine(HOST)
+    assert heading.machine(alike) == f"a, b: {heading.machine(HOST)}"
+    assert heading.machine({**HOST, "machines": {"a": HOST}}) == heading.machine(HOST)
     engines = {**alike, "engines": 2}
-    assert facts.machine(engines) == f"a, b: {facts.machine(HOST)} · load from 2 engines on other machines"
+    assert heading.machine(engines) == f"a, b: {heading.machine(HOST)}; load from 2 engines on other machines"
 
 
 def test_markdown_has_the_machines(tmp_path: Path) -> None:

@@ -159,4 +159,6 @@ def test_the_machine() -> None:
         f"{machine(host)}; load from east, west: {machine(host)}"
     )
     several = {"a ← b": {**host, "engines": {"b": host}}, "c ← d": {**host, "engines": {"d": host}}}
-    assert machine({**host, "engines": 1, "machines": several}) == f"a ← b, c ← d: {machine(host)}"
+    assert machine({**host, "engines": 1, "machines": several}) == (
+        f"a ← b, c ← d: {machine(host)}; load from 1 engine on other machines"
+    )

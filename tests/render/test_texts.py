@@ -62,7 +62,6 @@ REPLACED = {
     "a statement about that ratio and not": "a statement about that ratio, not about medians",
     "two runs of one experiment": "Compare two runs of one workload, OTHER over ONE",
     "as a store that is only read": "reads such a file in place of a store",
-    "once in so long": "together, once per tick",
 }
 PLACES = ("src", "README.md", "CONTRIBUTING.md", "docs", "experiments/README.md")
 

@@ -33,26 +33,32 @@ def headline(column: OverviewColumn) -> str:
 
 
 def machine(host: Mapping[str, Any]) -> str:
-    """The machine: CPU, memory, kernel; of several, those that are alike together."""
-    machines = host.get("machines")
+    """The machine: CPU, memory, kernel; of several, those that are alike together; and where the load came
+    from, if from others."""
+    machines, engines = host.get("machines"), host.get("engines")
+    elsewhere = ""
+    if isinstance(engines, int) and engines:
+        elsewhere = f"; load from {units.count(engines, 'engine')} on other machines"
     if isinstance(machines, Mapping) and len(machines) > 1:
         by_text: dict[str, list[str]] = {}
         for name, facts in machines.items():
-            own = machine({**facts, "machines": None})
+            own = machine({**facts, "machines": None, "engines": None})
             by_text.setdefault(own, []).append(one_line(str(name)))
-        return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
-    if isinstance(machines, Mapping) and len(machines) == 1 and host.get("engines"):
+        return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items()) + elsewhere
+    if isinstance(machines, Mapping) and len(machines) == 1 and engines:
         (only,) = machines.values()
-        return f"{machine({**host, 'machines': None})}; {load_from(only)}"
-    memory = host.get("memory_bytes")
+        if known := load_from(only):
+            return f"{machine({**host, 'machines': None, 'engines': None})}; {known}"
+    memory, cpus = host.get("memory_bytes"), host.get("cpus", "?")
+    usable = len(host.get("cpus_usable") or ())
     parts = [
         one_line(str(host.get("cpu_model", "unknown CPU"))),
-        f"{host.get('cpus', '?')} CPUs",
+        f"{cpus} CPUs" if usable in (0, cpus) else f"{cpus} CPUs, {usable} usable",
         f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
         f"Linux {host.get('kernel', '?')}",
         f"virtual ({host['hypervisor']})" if host.get("hypervisor") else "",
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(part for part in parts if part) + elsewhere
 
 
 def load_from(facts: Mapping[str, Any]) -> str:

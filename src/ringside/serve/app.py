@@ -18,9 +18,8 @@ from ringside.analysis.run_diff import diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.results import RunState
-from ringside.render import diagnostics, documents, exports, run_diff, sentences
+from ringside.render import diagnostics, documents, exports, heading, run_diff, sentences
 from ringside.render.history import drawing
-from ringside.render.html import facts
 from ringside.serve import compose, pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
@@ -160,7 +159,7 @@ class Pages:
                     "sides": [
                         {
                             "analysis": analysis,
-                            "machine": facts.machine(analysis.run.host),
+                            "machine": heading.machine(analysis.run.host),
                             "started": minute(analysis.run.started_at),
                             "is_over": analysis.run.ended_at is not None,
                             "points": [

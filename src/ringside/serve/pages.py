@@ -16,7 +16,6 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import diagnostics, heading, sentences
-from ringside.render.html import facts
 from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
@@ -89,7 +88,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
                 "part_facts.html.j2",
                 analysis=analysis,
                 heading=heading.heading(analysis),
-                machine=facts.machine(analysis.run.host),
+                machine=heading.machine(analysis.run.host),
                 latest=_latest(analysis),
                 count=units.count(analysis.trial_count, "trial"),
             ),

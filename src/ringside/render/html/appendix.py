@@ -10,9 +10,76 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import command
-from ringside.render.html import facts, templates
+from ringside.render.html import templates
 from ringside.render.table import TableCell, TableData
 from ringside.store.plans import PlannedContender
+
+# What the machine did when a run began, and what looked at it: they differ between runs of one machine.
+_MOMENTARY = {
+    "load_average": "load average",
+    "pressure_cpu": "CPU pressure (PSI)",
+    "memory_available_bytes": "memory available",
+}
+_OF_RINGSIDE = ("ringside", "revision", "python")
+
+
+def machine_facts(host: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The facts of the machine that are the same in all of its runs: what, how much."""
+    facts = []
+    for key, value in host.items():
+        if key in _MOMENTARY or key in _OF_RINGSIDE:
+            continue
+        if key in ("machines", "engines") and isinstance(value, Mapping):
+            # Receipts have a table of their own.
+            kind = "engine " if key == "engines" else ""
+            facts += [
+                (f"{kind}{name}: {what}", text)
+                for name, own in value.items()
+                for what, text in machine_facts(
+                    {fact: item for fact, item in own.items() if fact != "contenders"}
+                )
+            ]
+            continue
+        pairs = value.items() if isinstance(value, Mapping) else [("", value)]
+        for inside, item in pairs:
+            name = " ".join(filter(None, (key, inside))).replace("_bytes", "").replace("_", " ")
+            facts.append((name, _text(key, item)))
+    return facts
+
+
+def momentary_facts(host: Mapping[str, Any], name: str = "") -> list[dict[str, str]]:
+    """What each machine of a run did when the run began, by the headings of a table."""
+    machines = {each: host[each] for each in ("machines", "engines") if isinstance(host.get(each), Mapping)}
+    own = {title: _moment(key, host[key]) for key, title in _MOMENTARY.items() if host.get(key) is not None}
+    of_ringside = {key: str(host[key]) for key in _OF_RINGSIDE if host.get(key) is not None}
+    machine_facts = [({"machine": name} if name else {}) | own | of_ringside] if own or of_ringside else []
+    for kind, each in machines.items():
+        for inner, facts in each.items():
+            shown = f"engine {inner}" if kind == "engines" else str(inner)
+            if isinstance(facts, Mapping):
+                machine_facts += momentary_facts(facts, ": ".join(filter(None, (name, shown))))
+    return machine_facts
+
+
+def _moment(key: str, value: Any) -> str:
+    """A value of a moment, rounded to what it can mean."""
+    if key == "load_average" and isinstance(value, list | tuple):
+        return ", ".join(f"{each:.2f}" if isinstance(each, float) else str(each) for each in value)
+    if key == "pressure_cpu" and isinstance(value, int | float):
+        return f"{value:.1f} %"
+    return _text(key, value)
+
+
+def _text(key: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if key.endswith("_bytes") and isinstance(value, int):
+        return units.quantity(value, "B")
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 class SourceTexts:
@@ -106,7 +173,7 @@ def machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
     """The facts of each machine once: runs stand together that agree in all that lasts longer than a run."""
     together: dict[str, dict[str, Any]] = {}
     for analysis in analyses:
-        rows = facts.rows(analysis.run.host)
+        rows = machine_facts(analysis.run.host)
         entry = together.setdefault(json.dumps(rows), {"rows": rows, "runs": []})
         entry["runs"].append(analysis.run.id)
     return list(together.values())
@@ -114,7 +181,7 @@ def machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
 
 def moments(analyses: Sequence[RunAnalysis]) -> TableData:
     """What the machines did when each run began, and the version that ran it."""
-    by_run = [(analysis.run.id, facts.moments(analysis.run.host)) for analysis in analyses]
+    by_run = [(analysis.run.id, momentary_facts(analysis.run.host)) for analysis in analyses]
     columns = tuple(dict.fromkeys(column for _, rows in by_run for row in rows for column in row))
     return TableData(
         "When each run began" if len(by_run) > 1 else "When the run began",

@@ -9,9 +9,9 @@ from typing import Any
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Overview, OverviewColumn, SuiteAnalysis
+from ringside.render import heading
 from ringside.render.command import command, own_command
 from ringside.render.heading import headline
-from ringside.render.html import facts
 from ringside.render.sentences import answers
 from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
@@ -38,7 +38,7 @@ def front(suite: SuiteAnalysis) -> dict[str, Any]:
             for number, analysis in enumerate(analyses, 1)
         ],
         "overview": None if single else _overview(suite.overview),
-        "machines": list(dict.fromkeys(facts.machine(analysis.run.host) for analysis in analyses)),
+        "machines": list(dict.fromkeys(heading.machine(analysis.run.host) for analysis in analyses)),
         "commands": commands(analyses),
         "begun": minute(begun),
         "trials": sum(analysis.trial_count for analysis in analyses),

@@ -20,9 +20,8 @@ from ringside.analysis.history import History, HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page, analyse_suite
 from ringside.model.design import Metric
-from ringside.render import exports
+from ringside.render import exports, heading
 from ringside.render.history import history_view
-from ringside.render.html import facts
 from ringside.render.html.page import render
 from ringside.render.html.templates import environment, read_file
 from ringside.render.sentences import answers
@@ -191,7 +190,7 @@ def _of_analysis(analysis: RunAnalysis) -> SiteRun:
         title=analysis.experiment.title,
         started_at=run.started_at,
         ended_at=run.ended_at,
-        machine=facts.machine(run.host),
+        machine=heading.machine(run.host),
         trials=analysis.trial_count,
         answers=tuple(sentence.text for sentence in answers(analysis)),
     )
