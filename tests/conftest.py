@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ringside.conformance.upstreams import Answer, Upstream
+from ringside.workloads.fanout.check import Answer, Upstream
 from tests.support import postgresql as postgresql_server
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake

@@ -13,12 +13,17 @@ from typing import Any
 
 import pytest
 
+from ringside.conformance.kit import rules_of
 from ringside.conformance.lines import parse
-from ringside.conformance.rules import RULES
+from ringside.conformance.rules import RULES as SHARED
+from ringside.workloads import WORKLOADS
 from tests.support import ROOT
 from tests.support.command_line import ringside
 
 ORIGINAL = "python-threads"
+RULES = dict(SHARED)
+for each in WORKLOADS.values():
+    RULES |= rules_of(each).rules
 
 # For each rule: the workload, the file, a text in it, and what takes its place.
 WRONG: dict[str, tuple[str, str, str, str]] = {

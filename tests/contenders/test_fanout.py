@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import pytest
 
-from ringside.conformance.upstreams import nothing, says, whole
+from ringside.workloads.fanout.check import nothing, says, whole
 from tests.support.gateways import CONTENDERS, PATIENCE_S, every_contender, get, io_of, on_a_good_day, serving
 from tests.support.upstreams import Make, chunked, closed_port, garbage
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from ringside.conformance.upstreams import nothing, read_head, whole
+from ringside.workloads.fanout.check import nothing, read_head, whole
 from ringside.measure.plain_server import free_port
 from tests.support import servers
 from tests.support.gateways import every_contender, get, io_of, serving

@@ -217,6 +217,17 @@ def test_programs_run_in_a_sandbox(
     assert outside.argv[0] != "/bin/bwrap"
 
 
+@pytest.mark.parametrize(("seed", "block", "seed_of_block"), [(7, 3, 10), (2**32 - 1, 1, 0), (2**62, 2, 2)])
+@pytest.mark.usefixtures("pair")
+def test_seeds_of_contenders_stay_within_the_contracts(
+    prepare: Prepare, seed: int, block: int, seed_of_block: int
+) -> None:
+    prepared = prepare("pair")
+    maker = ContenderTrials(seed, prepared, FakeExecutor())
+    request = maker.request(block, 0, Cell("one", prepared.points[0]), first=False)
+    assert f"seed={seed_of_block}" in request.argv
+
+
 # --- manifests that are broken ---
 
 

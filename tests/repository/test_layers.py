@@ -27,6 +27,8 @@ LAYERS: list[set[str]] = [
     {"render"},
     {"render.site"},
     {"load", "serve", "conformance", "scaffold"},
+    # A workload's own rules of `check`, which imports them by their names.
+    {"workloads.check"},
     {"cli"},
 ]
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -40,6 +42,8 @@ def package(module: str) -> str:
     """`ringside.stats.ratio` → `stats`; `ringside` for the package's own `__init__`. A module or package that
     stands in another layer than the rest of its package is named in LAYERS by itself."""
     parts = module.removeprefix("ringside.").split(".")
+    if parts[0] == "workloads" and parts[-1] == "check":
+        return "workloads.check"
     names = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
     return next((name for name in names if any(name in layer for layer in LAYERS)), parts[0])
 

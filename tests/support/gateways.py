@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ringside.conformance.upstreams import Upstream
+from ringside.workloads.fanout.check import Upstream
 from tests.support import servers
 
 CONTENDERS = servers.having("fanout")

@@ -1,4 +1,4 @@
-"""Answers of upstreams to gateways under test, beside those of `ringside.conformance.upstreams`."""
+"""Answers of upstreams to gateways under test, beside those of `ringside.workloads.fanout.check`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import socket
 import time
 from collections.abc import Callable
 
-from ringside.conformance.upstreams import Upstream, nothing
 from ringside.measure.plain_server import free_port
+from ringside.workloads.fanout.check import Upstream, nothing
 
 
 def chunked(connection: socket.socket) -> bool:

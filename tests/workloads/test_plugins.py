@@ -272,3 +272,95 @@ def test_an_installed_workload_from_its_run_to_its_report(
     page = (workplace / "page.html").read_text(encoding="utf-8")
     assert "Every trial had to print N lines and their sum." in page
     assert "time per step" in page
+
+
+SERVER = """
+from ringside.model.design import Metric
+from ringside.probe.protocol import ClosedLoop, ExpectedReply, LoadPlan
+from ringside.workloads.base import CORES
+from ringside.workloads.serving import RATE, Serving, server_figures, service, step
+
+
+class Echo(Serving):
+    name = "echo"
+    title = "An echo"
+    factors = (CORES,)
+    metrics = (RATE,)
+    compared = (RATE.name,)
+
+    def service(self, point, seed):
+        plan = LoadPlan(protocol="tcp", line="hello", requests=5, pacing=ClosedLoop(), timeout_s=9.0,
+                        expect=ExpectedReply(equals="hello"))
+        return service([step("measured", all=plan)])
+
+    def work(self, point):
+        return 1
+
+    def figures(self, trial):
+        return server_figures(trial, "measured")
+"""
+ECHO = """
+import signal, socketserver, sys, threading, os
+
+arguments = dict(word.split("=", 1) for word in sys.argv[1:])
+if not arguments["port"].isdigit() or int(arguments["port"]) > 65535 or arguments["cores"] == "0":
+    print("echo: a bad value", file=sys.stderr)
+    sys.exit(2)
+
+
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        try:
+            for line in self.rfile:
+                self.wfile.write(line)
+        except OSError:
+            pass
+
+
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    request_queue_size = 1024
+
+
+server = Server(("127.0.0.1", int(arguments["port"])), Handler)
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print("::ready port=%d" % server.server_address[1], flush=True)
+while sys.stdin.readline():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rules"),
+    [
+        ("", "", []),
+        ("self.wfile.write(line)", 'self.wfile.write(b"no" + line)', ["evidence"]),
+        ('"127.0.0.1"', '"0.0.0.0"', ["loopback"]),
+        ("while sys.stdin.readline():\n    pass", "signal.pause()", ["stdin-end"]),
+        ("os._exit(0)", "os._exit(3)", ["sigterm"]),
+    ],
+)
+def test_a_server_of_an_installed_workload_is_checked(
+    command_line: Callable[..., subprocess.CompletedProcess[str]],
+    workplace: Path,
+    old: str,
+    new: str,
+    rules: list[str],
+) -> None:
+    assert old in ECHO
+    site = workplace / "site"
+    (site / "ringside_countdown.py").write_text(COUNTDOWN + SERVER, encoding="utf-8")
+    info = site / "ringside_countdown-1.0.dist-info" / "entry_points.txt"
+    info.write_text(f"[{GROUP}]\necho = ringside_countdown:Echo\n", encoding="utf-8")
+    mine = workplace / "mine"
+    mine.mkdir()
+    (mine / "echo.py").write_text(ECHO.replace(old, new) if old else ECHO, encoding="utf-8")
+    manifest = (workplace / "contenders" / "quick" / "contender.toml").read_text(encoding="utf-8")
+    manifest = manifest.partition("[workload.")[0]
+    manifest += '[workload.echo]\ncommand = ["{runtime}", "echo.py"]\n'
+    (mine / "contender.toml").write_text(manifest, encoding="utf-8")
+    done = command_line("check", "./mine", "--quick", "--json")
+    (workload,) = json.loads(done.stdout)["contenders"][0]["workloads"]
+    assert [finding["rule"] for finding in workload["findings"]] == rules, done
+    assert done.returncode == (1 if rules else 0)

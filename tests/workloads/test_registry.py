@@ -12,7 +12,7 @@ from tests.support import ROOT
 from tests.support.points import ok_trial, point
 
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
-OWN = ("ring", "batch", "jobs", "fib", "feed", "fanout", "sleepers")
+OWN = ("batch", "fanout", "feed", "fib", "jobs", "ring", "sleepers")
 MEASUREMENTS = tuple(measurement(name) for name in (*OWN, "command", "target"))
 
 
@@ -21,7 +21,9 @@ def test_workloads_by_name() -> None:
     for name in OWN:
         assert workload(name) is WORKLOADS[name] is measurement(name)
         assert workload(name).name == name
-    with pytest.raises(UsageError, match="there is no workload `rings`; known: ring, batch, jobs, fib, feed"):
+    with pytest.raises(
+        UsageError, match="there is no workload `rings`; known: batch, fanout, feed, fib, jobs"
+    ):
         workload("rings")
     # These have no contract, so that no contender can take part in them.
     assert (measurement("command").name, measurement("target").name) == ("command", "target")
@@ -81,5 +83,5 @@ def test_only_feed_keeps_time_lines_and_only_jobs_has_spans() -> None:
     workloads: list[Workload] = list(map(workload, OWN))
     assert [workload.name for workload in workloads if workload.timeline_view] == ["feed"]
     assert [workload.name for workload in workloads if workload.spans_view] == ["jobs"]
-    assert [workload.name for workload in workloads if workload.repeated_metric] == ["ring", "batch", "jobs"]
+    assert [workload.name for workload in workloads if workload.repeated_metric] == ["batch", "jobs", "ring"]
     assert [workload.name for workload in workloads if workload.descriptors(point(workload))[0]] == ["feed"]

@@ -142,16 +142,10 @@ def _print(document: dict[str, Any]) -> None:
         print(f"{document['contender']}: {workload['workload']}: {state.replace('1 rules', '1 rule')}")
         for finding in findings:
             print(f"  {finding['rule']} (docs/PROTOCOL.md#rule-{finding['rule']})")
-            print(f"    rule:     {_rule(finding['rule'])}")
+            print(f"    rule:     {finding['meaning']}")
             print(f"    expected: {one_line(finding['expected'], 600)}")
             print(f"    came:     {one_line(finding['came'], 600)}")
             print(f"    by hand:  {one_line(finding['command'], 4000)}")
-
-
-def _rule(name: str) -> str:
-    from ringside.conformance.rules import RULES
-
-    return RULES[name]
 
 
 def _say(text: str) -> None:

@@ -1,26 +1,36 @@
-"""All rules for all workloads of a contender."""
+"""All rules for all workloads of a contender.
+
+python -m ringside.conformance.kit N W PORT    so many clients of workload W at one time
+"""
 
 from __future__ import annotations
 
+import importlib
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringside.conformance.fib import FIB
-from ringside.conformance.http import FANOUT, FEED
-from ringside.conformance.programs import check_program
+from ringside.conformance.programs import OwnRules, check_program
 from ringside.conformance.rules import Finding
-from ringside.conformance.servers import Kind, check_server
+from ringside.conformance.servers import Kind, answered, check_server, plain_kind
 from ringside.conformance.subject import Subject
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
 from ringside.model.catalogue import Ready
 from ringside.workloads import workload as find_workload
+from ringside.workloads.base import Workload
 
-# The workloads of servers.
-KINDS: dict[str, Kind] = {"fib": FIB, "fanout": FANOUT, "feed": FEED}
+
+def rules_of(workload: Workload) -> Kind | OwnRules:
+    """What `check` knows of a workload besides the rules that all share."""
+    if workload.check_module:
+        rules = importlib.import_module(workload.check_module).CHECKS
+        assert isinstance(rules, Kind if workload.is_service else OwnRules)
+        return rules
+    return plain_kind(workload) if workload.is_service else OwnRules({}, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +61,29 @@ def check(
         on_workload(name)
         begun = time.monotonic()
         workload = find_workload(name)
-        if workload.is_service and name not in KINDS:
-            checked.append(Checked(name, (), reason=f"`check` knows no rules of the server `{name}`"))
-            continue
+        own = rules_of(workload)
         with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
             place = Path(folder)
-            subject = Subject(ready, workload, executor, Inputs(place / "inputs"), place, quick)
-            if name in KINDS:
-                check_server(subject, KINDS[name])
+            subject = Subject(
+                ready, workload, executor, Inputs(place / "inputs"), place, quick, dict(own.rules)
+            )
+            if isinstance(own, Kind):
+                check_server(subject, own)
             else:
-                check_program(subject)
+                check_program(subject, own.checks)
             seconds = time.monotonic() - begun
             known = (capability.name for capability in workload.capabilities)
             not_offered = tuple(name for name in known if name not in subject.offered)
             checked.append(Checked(name, tuple(subject.findings), not_offered, seconds=seconds))
     return checked
+
+
+def main(count: str, name: str, port: str) -> None:
+    """Clients that no usual command can play, for the line that repeats a finding."""
+    kind = rules_of(find_workload(name))
+    assert isinstance(kind, Kind)
+    print(f"{answered(kind, int(port), int(count))} of {count} clients at one time got an answer")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

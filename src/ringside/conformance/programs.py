@@ -5,23 +5,29 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 from ringside.conformance.common import check_arguments, check_evidence, side_by_side
 from ringside.conformance.lines import Lines, parse
-from ringside.conformance.sleepers import check_instants
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
 from ringside.model.design import Level
-from ringside.model.results import Outcome
 from ringside.workloads.base import HOLD, REPEATS
 
 # How long a program that should wait is watched.
 _WATCH_S = 0.3
 
 
-def check_program(subject: Subject) -> None:
+@dataclass(frozen=True, slots=True)
+class OwnRules:
+    """The rules that only one workload of programs has, by their ids, and what tests them."""
+
+    rules: Mapping[str, str]
+    checks: Sequence[Callable[[Subject], None]]
+
+
+def check_program(subject: Subject, own: Sequence[Callable[[Subject], None]] = ()) -> None:
     """Add what a program of this workload does against the contract. Where it does not work at all, nothing
-    else is checked."""
+    else is checked. `own`: the workload's own checks."""
     if not _begins(subject):
         return
     checks = subject.workload.checks
@@ -36,7 +42,7 @@ def check_program(subject: Subject) -> None:
     # Where that is wrong, what follows would only say it again.
     if len(subject.findings) == before:
         _repeats(subject)
-        for check in _OWN.get(subject.workload.name, ()):
+        for check in own:
             check(subject)
 
 
@@ -170,97 +176,3 @@ def _has(lines: Lines, expected: Mapping[str, str]) -> bool:
 
 def _pairs(values: Mapping[str, str]) -> str:
     return " ".join(f"{key}={value}" for key, value in values.items())
-
-
-def _trace_of_ring(subject: Subject) -> None:
-    point = subject.point(nodes=4, messages=5, trace=1)
-    if not subject.can(point):
-        return
-    trial, line = subject.trial(point)
-    if trial.outcome is not Outcome.OK:
-        subject.report(
-            "ring-trace", "20 lines, of which 12 begin with `:` and 3 with `*`", trial.detail, line
-        )
-
-
-# The good input, and what may be wrong with one. Each is a text that the good one has, and what takes its
-# place.
-_GOOD_INPUT = "3\n2\n1 2\n3 4\n1\n5\n6\n2\n7 8\n9 10\n"
-_BROKEN_INPUTS: Sequence[tuple[str, str, str]] = (
-    ("cut off between two cases", "1\n5\n6\n2\n7 8\n9 10\n", ""),
-    ("a letter for a number", "8", "x"),
-    ("a case more than declared", "3\n2", "2\n2"),
-    ("cut off in a number", "10\n", "1"),
-    ("a case fewer than declared", "3\n2", "4\n2"),
-    ("a number too few", "7 8\n", "7\n"),
-    ("a number too many", "7 8\n", "7 8 9\n"),
-    ("a negative size", "1\n5", "-1\n5"),
-    ("a number out of range", "8", "100001"),
-    ("a number beyond 64 bits", "8", "9223372036854775808"),
-    ("a count beyond 64 bits", "3\n2", "9" * 30 + "\n2"),
-    ("a large size", "1\n5", "1000000\n5"),
-    ("a fraction", "8", "8.5"),
-    ("empty", _GOOD_INPUT, ""),
-)
-
-
-def _broken_input(subject: Subject) -> None:
-    path = subject.folder / "input.txt"
-    for what, old, new in _BROKEN_INPUTS[: 3 if subject.quick else None]:
-        text = _GOOD_INPUT.replace(old, new, 1)
-        _write(path, text)
-        done = subject.run(f"input={path}", "cores=1")
-        if done.status != 2 or len(done.complaint) != 1 or parse(done.stdout).result is not None:
-            line = subject.by_hand("input=/dev/stdin", "cores=1")
-            escaped = text.replace("\n", "\\n")
-            before = f"printf '{escaped}' | "
-            line = line.replace(" && ", f" && {before}", 1)
-            expected = f"status 2 and one line on stderr for an input with {what}"
-            subject.report("batch-input", expected, done, line)
-            return
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="latin-1")
-
-
-def _workers(subject: Subject) -> None:
-    """Spans show how many jobs were in progress at one time. A host may stall: three tries."""
-    # The spans show how many are in progress.
-    if "trace" not in subject.offered:
-        return
-    levels = {"jobs": 6, "kind": "sleep", "duration_ms": 150, "workers": 2}
-    arguments = [*(f"{key}={value}" for key, value in levels.items()), "trace=1"]
-    line = subject.by_hand(*arguments)
-    most = 0
-    for _ in range(3):
-        lines = parse(subject.run(*arguments).stdout)
-        if len(lines.spans) != 6 or any(begin > end for _, begin, end in lines.spans):
-            subject.report("jobs-trace", "6 lines ::span that begin before they end", lines.spans, line)
-            return
-        most = _most_at_one_time(lines.spans)
-        if most > 2:
-            break
-        if most == 2:
-            beats = int((lines.result or {}).get("beats", "0"))
-            if beats == 0:
-                subject.report("jobs-beats", "beats=B, about 45 of them", f"beats={beats}", line)
-            return
-    subject.report("jobs-workers", "2 jobs at most at one time, and 2 at some time", f"{most}", line)
-
-
-def _most_at_one_time(spans: Sequence[tuple[int, int, int]]) -> int:
-    edges = sorted([(end, -1) for _, _, end in spans] + [(begin, 1) for _, begin, _ in spans])
-    now = most = 0
-    for _, step in edges:
-        now += step
-        most = max(most, now)
-    return most
-
-
-_OWN: Mapping[str, Sequence[Callable[[Subject], None]]] = {
-    "ring": (_trace_of_ring,),
-    "batch": (_broken_input,),
-    "jobs": (_workers,),
-    "sleepers": (check_instants,),
-}

@@ -11,10 +11,10 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ringside.conformance.common import check_arguments, check_evidence, in_time, reason
-from ringside.conformance.shown import PORT, clients
+from ringside.conformance.shown import PORT, by_hand
 from ringside.conformance.subject import (
     PATIENCE_S,
     Subject,
@@ -23,8 +23,11 @@ from ringside.conformance.subject import (
     listeners,
 )
 from ringside.measure.plain_server import free_port
-from ringside.model.design import Level
+from ringside.model.design import Level, Point
+from ringside.workloads.base import Workload
 
+# It plays so many clients.
+_BY_HAND = "ringside.conformance.kit"
 _READY_S = 60.0
 _END_S = 2.0
 # A host may stall: what takes longer than the contract allows is looked at until here.
@@ -64,7 +67,8 @@ class Server:
 class Kind:
     """What is particular to a workload of servers: its arguments, wrong uses, points and checks. `answers`:
     raises OSError or ValueError where the server does not answer as it should. `ask`: a client for a shell.
-    `nonsense`: what a client may send that is no request."""
+    `nonsense`: what a client may send that is no request. `factor`: the one that is a number of connections.
+    `rules`: those of the workload alone, by their ids."""
 
     arguments: tuple[str, ...]
     bad: Sequence[Sequence[str]]
@@ -74,8 +78,28 @@ class Kind:
     nonsense: Sequence[bytes]
     request: bytes
     factor: str
+    rules: Mapping[str, str] = field(default_factory=dict)
     checks: Sequence[Callable[[Subject, Server], None]] = ()
     further: Sequence[Callable[[Subject], None]] = ()
+
+
+def plain_kind(workload: Workload) -> Kind:
+    """For a workload that declares none: a server that accepts connections, whatever is said on them, and
+    answers the loads of its trials."""
+    factors = {factor.name: factor.default for factor in workload.factors}
+    point = Point(tuple(factors.items()))
+    words = {**factors, **workload.arguments(point)}
+    wrong = [{**words, "port": port} for port in ("abc", "65536", "", "-1")]
+    return Kind(
+        arguments=tuple(f"{key}={value}" for key, value in words.items()),
+        bad=[[f"{key}={value}" for key, value in each.items()] for each in wrong],
+        points=(({}, 1), ({}, 2)),
+        answers=lambda connection: None,
+        ask=f"nc -z 127.0.0.1 {PORT}",
+        nonsense=(b"", b"\0\xff" * 40),
+        request=b"",
+        factor="",
+    )
 
 
 def check_server(subject: Subject, kind: Kind) -> None:
@@ -298,7 +322,9 @@ def _connections(subject: Subject, kind: Kind) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if count < most:
-        line = subject.served_by_hand(kind.arguments, clients(most, subject.workload.name))
+        line = subject.served_by_hand(
+            kind.arguments, by_hand(_BY_HAND, str(most), subject.workload.name, str(PORT))
+        )
         subject.report("connections", f"{most} clients at one time get an answer", f"{count} did", line)
 
 

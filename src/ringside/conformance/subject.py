@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ringside.conformance.rules import Finding
+from ringside.conformance.rules import RULES, Finding
 from ringside.conformance.shown import PORT
 from ringside.measure import host, plan, trials
 from ringside.measure.executor import Executor, LocalExecutor
@@ -57,7 +57,7 @@ class Done:
 
 @dataclass
 class Subject:
-    """The program of a workload. `folder`: a temporary one."""
+    """The program of a workload. `folder`: a temporary one. `rules`: those that only this workload has."""
 
     ready: Ready
     workload: Workload
@@ -65,6 +65,7 @@ class Subject:
     inputs: Inputs
     folder: Path
     quick: bool = False
+    rules: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -83,7 +84,8 @@ class Subject:
         if any(finding.rule == rule for finding in self.findings):
             return
         text = one_line(str(came), 2 * _SHOWN)
-        self.findings.append(Finding(rule, self.workload.name, expected, text, command))
+        meaning = (RULES | self.rules)[rule]
+        self.findings.append(Finding(rule, meaning, self.workload.name, expected, text, command))
 
     # --- without the probe -------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ from ringside.probe.protocol import (
 )
 from ringside.store import now
 from ringside.text import one_line
-from ringside.workloads.base import HOLD, Workload
+from ringside.workloads.base import HOLD, LARGEST_SEED, Workload
 
 # The longest that a contender is run before the first block.
 _REHEARSAL_S = 60.0
@@ -287,7 +287,7 @@ class ContenderTrials:
 
     def _seed_of(self, block: int) -> int:
         """The same for all contenders of a block, another in the next."""
-        return self._seed + block
+        return (self._seed + block) % (LARGEST_SEED + 1)
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
         ready = self._prepared.contenders[cell.contender]

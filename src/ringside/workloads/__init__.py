@@ -3,21 +3,29 @@ of `vs` and `load --vs`, which have no contract."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
 from ringside.workloads.base import Measurement, Workload
-from ringside.workloads.batch import BATCH
 from ringside.workloads.command import COMMAND
-from ringside.workloads.fanout import FANOUT
-from ringside.workloads.feed import FEED
-from ringside.workloads.fib import FIB
-from ringside.workloads.jobs import JOBS
 from ringside.workloads.registry import Registry
-from ringside.workloads.ring import RING
-from ringside.workloads.sleepers import SLEEPERS
 from ringside.workloads.target import TARGET
 
 _MEASUREMENTS: dict[str, Measurement] = {measurement.name: measurement for measurement in (COMMAND, TARGET)}
+
+
+def _own() -> Iterator[Workload]:
+    """Those of the packages here: each has its workload under its name in capitals."""
+    for module in pkgutil.iter_modules(__path__):
+        if module.ispkg and module.name not in _MEASUREMENTS:
+            package = importlib.import_module(f"{__name__}.{module.name}")
+            workload: Workload = getattr(package, module.name.upper())
+            yield workload
+
+
 # By their names. Those of other distributions are loaded when they are asked for.
-WORKLOADS = Registry((RING, BATCH, JOBS, FIB, FEED, FANOUT, SLEEPERS), reserved=_MEASUREMENTS)
+WORKLOADS = Registry(tuple(_own()), reserved=_MEASUREMENTS)
 
 
 def workload(name: str) -> Workload:

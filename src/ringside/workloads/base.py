@@ -15,7 +15,7 @@ from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.units import count
 from ringside.workloads.claims import ClaimTest
 
-# Where a contract has a range of seeds, it begins with 0 and ends here.
+# Seeds that contenders get are from 0 up to this.
 LARGEST_SEED = 4_294_967_295
 
 
@@ -326,6 +326,9 @@ class Workload(Measurement):
     # Tests of what sources concluded, by `source/id` of the files in `published/`.
     claims: Mapping[str, ClaimTest] = {}
     checks = ProgramChecks()
+    # The module whose CHECKS are what `ringside check` tests besides: an OwnRules, of a server a Kind
+    # (`ringside.conformance`). It is imported for that alone.
+    check_module = ""
 
     def factor(self, name: str) -> Factor:
         """The factor of that name. Raises UsageError for an unknown one."""

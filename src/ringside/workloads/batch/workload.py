@@ -164,6 +164,7 @@ class Batch(Workload):
     )
     compared = ("wall_s", "cpu_s")
     claims = CLAIMS
+    check_module = "ringside.workloads.batch.check"
     plotted = (CPU_S.name,)
     repeated_metric = "work_s"
     secondary = ("cases_per_s", "read_share", "busy_share", "peak_pss_bytes")

@@ -121,6 +121,7 @@ class Fanout(Serving):
     )
     compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
     claims = CLAIMS
+    check_module = "ringside.workloads.fanout.check"
     secondary = (
         "overhead_ms.p50",
         CPU.name,

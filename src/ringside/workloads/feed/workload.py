@@ -162,6 +162,7 @@ class Feed(Serving):
     )
     compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_ms.p99")
     claims = CLAIMS
+    check_module = "ringside.workloads.feed.check"
     secondary = (
         "late_ms.p50",
         "late_ms.p99_9",

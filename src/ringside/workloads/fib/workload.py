@@ -137,6 +137,7 @@ class Fib(Serving):
     )
     compared = (RATE.name, "latency_s", CPU.name)
     claims = CLAIMS
+    check_module = "ringside.workloads.fib.check"
     secondary = (CPU.name, IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
     curves = (
         *(

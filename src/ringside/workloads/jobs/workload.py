@@ -144,6 +144,7 @@ class Jobs(Workload):
     )
     compared = ("makespan_s", "cpu_s")
     claims = CLAIMS
+    check_module = "ringside.workloads.jobs.check"
     plotted = (CPU_S.name,)
     secondary = ("over_ideal", "gap_s", "jobs_per_s", "peak_pss_bytes")
     repeated_metric = "makespan_s"

@@ -93,6 +93,7 @@ class Ring(Workload):
     )
     compared = ("hop_ns", "cpu_s")
     claims = CLAIMS
+    check_module = "ringside.workloads.ring.check"
     repeated_metric = "hop_ns"
     phase_of: Mapping[str, str] = {"hop_ns": "relay", "spawn_ns": "spawn"}
     evidence_note = (

@@ -91,6 +91,7 @@ class Sleepers(Workload):
     )
     compared = ("held_pss_bytes", "late_ms.p99", "start_ns", CPU_S.name)
     claims = CLAIMS
+    check_module = "ringside.workloads.sleepers.check"
     secondary = ("late_ms.p50", "late_ms.max", "end_late_ms", PEAK.name, THREADS.name)
     phase_of: Mapping[str, str] = {"start_ns": "start", "end_late_ms": "wake"}
     scaling_laws = (ScalingLaw("tasks", "start_s", regardless_of=("seconds",)),)

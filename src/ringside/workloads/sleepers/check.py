@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from ringside.conformance.common import in_time
+from ringside.conformance.programs import OwnRules
 from ringside.conformance.subject import Subject
 from ringside.workloads.sleepers.evidence import instant_ns, numbers
 
+RULES = {
+    "sleepers-instants": "each task hands over its number at its own instant, by the probe's clock",
+}
 # With so few tasks each wake has a line of its own.
 _TASKS, _SECONDS, _SEED = 10, 2, 20_241_127
 # How far from its instant a number may come: timers of a millisecond, and a line that the probe reads late.
@@ -39,3 +43,6 @@ def check_instants(subject: Subject) -> None:
 
     if problem := in_time(attempt):
         subject.report("sleepers-instants", "each number at its task's own instant", problem, line)
+
+
+CHECKS = OwnRules(RULES, (check_instants,))

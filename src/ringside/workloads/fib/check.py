@@ -10,6 +10,13 @@ from ringside.conformance.servers import Kind, Server
 from ringside.conformance.shown import PORT
 from ringside.conformance.subject import Subject
 
+RULES = {
+    "fib-errors": "a line that is no request is answered with one line that begins with `error: `, and the "
+    "connection stays open",
+    "fib-long-line": "a hundred bytes without a newline are answered with such a line, and the connection is "
+    "closed",
+    "fib-stream": "requests that arrive together, or in pieces, are answered in order",
+}
 _ARGUMENTS = ("port=0", "cores=1", "seed=1")
 _NO_REQUESTS = (
     *(b"0", b"91", b"", b"abc", b"+5", b"-1", b" 5", b"5 ", b"5\r", b"5x", b"1.5", b"0x10", b"1_0"),
@@ -118,7 +125,8 @@ def _nc_words() -> str:
     return f"printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {PORT}"
 
 
-FIB = Kind(
+CHECKS = Kind(
+    rules=RULES,
     arguments=_ARGUMENTS,
     bad=[("cores=1", bad) for bad in ("port=abc", "port=65536", "port=", "port=-1")]
     + [("port=0", "cores=0")],

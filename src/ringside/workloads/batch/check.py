@@ -1,0 +1,59 @@
+"""The rules of `batch` that only it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ringside.conformance.lines import parse
+from ringside.conformance.programs import OwnRules
+from ringside.conformance.subject import Subject
+
+RULES = {
+    "batch-input": "for an input that breaks the rules a program exits with status 2 and prints one line on "
+    "stderr",
+}
+
+
+# The good input, and what may be wrong with one. Each is a text that the good one has, and what takes its
+# place.
+_GOOD_INPUT = "3\n2\n1 2\n3 4\n1\n5\n6\n2\n7 8\n9 10\n"
+_BROKEN_INPUTS: Sequence[tuple[str, str, str]] = (
+    ("cut off between two cases", "1\n5\n6\n2\n7 8\n9 10\n", ""),
+    ("a letter for a number", "8", "x"),
+    ("a case more than declared", "3\n2", "2\n2"),
+    ("cut off in a number", "10\n", "1"),
+    ("a case fewer than declared", "3\n2", "4\n2"),
+    ("a number too few", "7 8\n", "7\n"),
+    ("a number too many", "7 8\n", "7 8 9\n"),
+    ("a negative size", "1\n5", "-1\n5"),
+    ("a number out of range", "8", "100001"),
+    ("a number beyond 64 bits", "8", "9223372036854775808"),
+    ("a count beyond 64 bits", "3\n2", "9" * 30 + "\n2"),
+    ("a large size", "1\n5", "1000000\n5"),
+    ("a fraction", "8", "8.5"),
+    ("empty", _GOOD_INPUT, ""),
+)
+
+
+def _broken_input(subject: Subject) -> None:
+    path = subject.folder / "input.txt"
+    for what, old, new in _BROKEN_INPUTS[: 3 if subject.quick else None]:
+        text = _GOOD_INPUT.replace(old, new, 1)
+        _write(path, text)
+        done = subject.run(f"input={path}", "cores=1")
+        if done.status != 2 or len(done.complaint) != 1 or parse(done.stdout).result is not None:
+            line = subject.by_hand("input=/dev/stdin", "cores=1")
+            escaped = text.replace("\n", "\\n")
+            before = f"printf '{escaped}' | "
+            line = line.replace(" && ", f" && {before}", 1)
+            expected = f"status 2 and one line on stderr for an input with {what}"
+            subject.report("batch-input", expected, done, line)
+            return
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="latin-1")
+
+
+CHECKS = OwnRules(RULES, (_broken_input,))
