@@ -13,7 +13,7 @@ from tests.support import ROOT
 # What takes long comes last, so that a host that gives little of its CPUs gets to all others. First what one
 # worker does alone; the contenders, of which there are many, then keep all workers busy to the end.
 LAST = (
-    *("test_plots", "test_process", "test_executor", "test_runner", "test_load", "test_versus"),
+    *("test_plots", "test_process", "test_executor", "test_prepare", "test_load", "test_versus"),
     *("test_own_tests", "test_suites", "test_old_store", "test_html", "test_kills", "test_faults"),
     *("test_accessibility", "test_serve_browser", "test_cli", "test_wheel", "test_hostile_run"),
 )
