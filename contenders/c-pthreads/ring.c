@@ -112,13 +112,14 @@ static void once(struct ring *ring, bool hold)
         if (ring->token)
             sem_wait(&ring->arrived);
     }
-    for (int64_t i = 0; i < ring->nodes; i++)
+    pthread_join(ring->units[ring->nodes - 1].thread, NULL);
+    report("::phase name=relay ns=%" PRId64, ring->end_ns - start);
+    for (int64_t i = 0; i + 1 < ring->nodes; i++)
         pthread_join(ring->units[i].thread, NULL);
     for (int64_t i = 0; i < ring->nodes; i++)
         queue_destroy(&ring->units[i].inbox);
     free(ring->units);
     sem_destroy(&ring->arrived);
-    report("::phase name=relay ns=%" PRId64, ring->end_ns - start);
 }
 
 int main(int count, char **arguments)

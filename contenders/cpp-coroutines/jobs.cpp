@@ -94,6 +94,7 @@ void in_background(Jobs& jobs, bool hold)
     for (std::int64_t number = 0; number < jobs.count; ++number)
         answers.push_back(asio::co_spawn(pool, job(jobs, number, places), asio::use_future));
     const auto submitted = Clock::now();
+    report("::phase name=submit ns=", nanoseconds(submitted - start));
     Heart heart(submitted);
     if (hold) {
         report("::await name=submitted");
@@ -105,11 +106,10 @@ void in_background(Jobs& jobs, bool hold)
     for (const auto& answer : answers)
         heart.beat_until(answer);
     const auto end = Clock::now();
+    report("::phase name=makespan ns=", nanoseconds(end - start));
     heart.look_back(end);
     pool.join();
 
-    report("::phase name=submit ns=", nanoseconds(submitted - start));
-    report("::phase name=makespan ns=", nanoseconds(end - start));
     report("::phase name=gap ns=", nanoseconds(heart.gap));
     jobs.beats += heart.beats;
     for (auto& future : answers) {

@@ -59,6 +59,7 @@ defmodule Jobs do
       end)
 
     submitted = clock()
+    phase("submit", submitted - start)
     heart = spawn_link(fn -> heart(main, submitted, 0, 0) end)
 
     if hold do
@@ -68,6 +69,7 @@ defmodule Jobs do
 
     answers = Task.await(gathering, :infinity)
     stop = clock()
+    phase("makespan", stop - start)
     send(heart, {:stop, stop})
 
     {made, gap} =
@@ -76,8 +78,6 @@ defmodule Jobs do
       end
 
     Supervisor.stop(supervisor)
-    phase("submit", submitted - start)
-    phase("makespan", stop - start)
     phase("gap", gap)
 
     order =

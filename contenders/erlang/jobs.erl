@@ -40,16 +40,16 @@ once(Jobs, Seed, Work, Workers, Hold, Trace, {OrderBefore, BeatsBefore}) ->
     % Linked: an error in one ends the program.
     Pids = [spawn_link(fun() -> job(Work, first(Seed, I), Places, Self) end) || I <- lists:seq(0, Jobs - 1)],
     Submitted = now_ns(),
+    output:phase("jobs", "submit", Submitted - Start),
     Heart = spawn_link(fun() -> heart(Submitted, 0, 0) end),
     hold(Hold),
     {Order, Spans} = gather(Pids, Trace, OrderBefore, []),
     End = now_ns(),
+    output:phase("jobs", "makespan", End - Start),
     Heart ! {stop, Self, End},
     {Beats, Gap} = receive {beats, Heart, Evidence} -> Evidence end,
     Places ! stop,
 
-    output:phase("jobs", "submit", Submitted - Start),
-    output:phase("jobs", "makespan", End - Start),
     output:phase("jobs", "gap", Gap),
     [say("::span unit=~w begin=~w end=~w~n", [Place, Began - Start, Ended - Start]) || {Place, Began, Ended} <- Spans],
     {Order, BeatsBefore + Beats}.

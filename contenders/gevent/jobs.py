@@ -55,10 +55,10 @@ def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, bea
             ThreadPool(1).apply(sys.stdin.readline)
     answers = list(results)
     end = clock()
+    report(f"::phase name=makespan ns={end - begin}")
     heart.look_back(end)
     beating.kill()
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for value, (place, began, ended) in answers:
         order = (31 * order + value) % MODULUS

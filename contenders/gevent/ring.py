@@ -44,8 +44,8 @@ def ring(nodes, messages, new_queue, token, trace, hold, checksum, order):
         if arrived:
             arrived.acquire()
     end, checksum, order = last.get()
-    gevent.joinall(units)
     report(f"::phase name=relay ns={end - start}")
+    gevent.joinall(units)
     return checksum, order
 
 

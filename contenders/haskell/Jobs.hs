@@ -71,16 +71,16 @@ inBackground jobs hold (orderBefore, beatsBefore) = do
     atomically (writeTQueue queue (firstValue jobs number, answer))
     pure answer
   submitted <- clock
+  report ("::phase name=submit ns=" ++ show (submitted - start))
   heart <- newIORef (Heart submitted 0 0)
   beating <- forkIO (beat heart (submitted + beatNs))
   when hold (holdFor "submitted")
   results <- mapM takeMVar answers
   end <- clock
+  report ("::phase name=makespan ns=" ++ show (end - start))
   killThread beating
   mapM_ killThread threads
   Heart lastBeat longest beats <- readIORef heart
-  report ("::phase name=submit ns=" ++ show (submitted - start))
-  report ("::phase name=makespan ns=" ++ show (end - start))
   -- The last beat may have come after the last answer, before its thread was ended.
   report ("::phase name=gap ns=" ++ show (max longest (end - min end lastBeat)))
   when (traced jobs) $ forM_ results $ \answer ->

@@ -55,7 +55,6 @@ final class Jobs {
         var places = new Places(workers);
         var answers = new ArrayList<Answer>(count);
         Heart heart;
-        long submitted;
         long end;
         try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
             var futures = new ArrayList<Future<Answer>>(count);
@@ -63,7 +62,8 @@ final class Jobs {
                 var number = i;
                 futures.add(executor.submit(() -> places.use(() -> work(number))));
             }
-            submitted = System.nanoTime();
+            var submitted = System.nanoTime();
+            Output.report("::phase name=submit ns=%d", submitted - start);
             heart = new Heart(submitted);
             if (hold) {
                 Output.report("::await name=submitted");
@@ -73,12 +73,11 @@ final class Jobs {
                 answers.add(heart.beatUntil(future));
             }
             end = System.nanoTime();
+            Output.report("::phase name=makespan ns=%d", end - start);
         }
         heart.lookBack(end);
         beats += heart.beats();
 
-        Output.report("::phase name=submit ns=%d", submitted - start);
-        Output.report("::phase name=makespan ns=%d", end - start);
         Output.report("::phase name=gap ns=%d", heart.gapNs());
         for (var answer : answers) {
             order = (31 * order + answer.value) % MODULUS;

@@ -56,10 +56,10 @@ def in_background(manager, count, sleep_s, rounds, workers, hold, trace, seed, o
         if trace:
             spans.append(span)
     end = clock()
+    report(f"::phase name=makespan ns={end - begin}")
     heart.look_back(end)
     yield over.put(None)
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for place, began, ended in spans:
         report(f"::span unit={place} begin={began - begin} end={ended - begin}")

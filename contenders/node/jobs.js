@@ -50,10 +50,10 @@ async function inBackground({ kind, count, workers, cores, rounds, durationMs, s
     answers.push(await one);
   }
   const end = clock();
+  report(`::phase name=makespan ns=${end - start}`);
   heart.stop(end);
   await pool?.end();
 
-  report(`::phase name=makespan ns=${end - start}`);
   report(`::phase name=gap ns=${heart.gap}`);
   for (const answer of answers) {
     evidence.order = (31 * evidence.order + answer.value) % MODULUS;

@@ -55,9 +55,9 @@ async function ring({ nodes, messages, capacity, token, trace }, hold, evidence)
     }
   }
   const end = await last;
+  report(`::phase name=relay ns=${end - start}`);
   await Promise.all(units);
   flush();
-  report(`::phase name=relay ns=${end - start}`);
 }
 
 // Unit i, one of 1 … N-1. It runs up to its first receive when it is called.

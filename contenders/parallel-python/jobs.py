@@ -44,12 +44,12 @@ def in_background(workers, count, processes, sleep_s, rounds, hold, trace, seed,
         wait_for_line()
     answers = [answer() for answer in under_way]
     end = clock()
+    report(f"::phase name=makespan ns={end - begin}")
     over.set()
     beating.join()
     heart.look_back(end)
     workers.end()
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for value, span in answers:
         order = (31 * order + value) % 2147483647

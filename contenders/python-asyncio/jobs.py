@@ -39,10 +39,10 @@ async def in_background(count, sleep_s, rounds, workers, hold, trace, seed, orde
         await wait_for_line()
     answers = [await task for task in tasks]
     end = clock()
+    report(f"::phase name=makespan ns={end - begin}")
     heart.look_back(end)
     beating.cancel()
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for value, (place, began, ended) in answers:
         order = (31 * order + value) % MODULUS

@@ -41,8 +41,8 @@ async def ring(nodes, messages, capacity, token, trace, hold, checksum, order):
         if arrived:
             await arrived.acquire()
     end, checksum, order = await last
-    await asyncio.gather(*tasks)
     report(f"::phase name=relay ns={end - start}")
+    await asyncio.gather(*tasks)
     return checksum, order
 
 

@@ -49,11 +49,11 @@ def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, bea
         wait_for_line(heart)
     answers = [answer_of(results, heart, children) for _ in range(count)]
     end = clock()
+    report(f"::phase name=makespan ns={end - begin}")
     heart.look_back(end)
     pool.close()
     pool.join()
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for value, span in answers:
         order = (31 * order + value) % MODULUS

@@ -41,10 +41,10 @@ def ring(nodes, messages, token, trace, hold, checksum, order):
         if token:
             arrived.get()
     end, checksum, order = done.get()
+    report(f"::phase name=relay ns={end - start}")
     # What an interpreter has put into a queue ends with it: so none before the last message has come.
     for unit in units:
         unit.end()
-    report(f"::phase name=relay ns={end - start}")
     return checksum, order
 
 

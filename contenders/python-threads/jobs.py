@@ -42,10 +42,10 @@ def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, bea
         wait_for_line(heart)
     answers = [answer_of(future, heart) for future in futures]
     end = clock()
+    report(f"::phase name=makespan ns={end - begin}")
     heart.look_back(end)
     pool.shutdown()
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for value, span in answers:
         order = (31 * order + value) % MODULUS

@@ -42,9 +42,9 @@ def ring(nodes, messages, capacity, token, trace, hold, checksum, order):
         if arrived:
             arrived.acquire()
     end, checksum, order = done.get()
+    report(f"::phase name=relay ns={end - start}")
     for unit in units:
         unit.join()
-    report(f"::phase name=relay ns={end - start}")
     return checksum, order
 
 

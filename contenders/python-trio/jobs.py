@@ -46,10 +46,10 @@ async def in_background(count, sleep_s, rounds, workers, hold, trace, seed, orde
                 await trio.to_thread.run_sync(wait_for_line)
         # A nursery ends when the last of its tasks has ended.
         end = clock()
+        report(f"::phase name=makespan ns={end - begin}")
         heart.look_back(end)
         beating.cancel_scope.cancel()
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for value, (place, began, ended) in answers:
         order = (31 * order + value) % MODULUS

@@ -42,8 +42,8 @@ class Ring
       arrived&.dequeue
     end
     stop = last.wait
-    units.each(&:wait)
     Settings.report("::phase name=relay ns=#{stop - start}")
+    units.each(&:wait)
   end
 
   private

@@ -147,6 +147,7 @@ class Jobs
     pool = @kind == "cpu" ? RactorPool.new([@workers, @cores].min, @rounds) : ThreadPool.new(@workers, @duration_s, @kind)
     @count.times { |number| pool.submit(number, Work.first(@seed, number)) }
     submitted = Settings.clock
+    Settings.report("::phase name=submit ns=#{submitted - start}")
     heart = Heart.new(submitted)
     if hold
       Settings.report("::await name=submitted")
@@ -161,16 +162,15 @@ class Jobs
       end
     end
     stop = Settings.clock
+    Settings.report("::phase name=makespan ns=#{stop - start}")
     heart.stop(stop)
     pool.stop
-    report(start, submitted, stop, heart, answers)
+    report(start, heart, answers)
   end
 
   private
 
-  def report(start, submitted, stop, heart, answers)
-    Settings.report("::phase name=submit ns=#{submitted - start}")
-    Settings.report("::phase name=makespan ns=#{stop - start}")
+  def report(start, heart, answers)
     Settings.report("::phase name=gap ns=#{heart.gap}")
     answers.each do |value, place, begin_ns, end_ns|
       @order = (31 * @order + value) % Work::MODULUS

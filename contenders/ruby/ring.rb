@@ -39,8 +39,8 @@ class Ring
       arrived&.pop
     end
     stop = last.value
-    units.each(&:join)
     Settings.report("::phase name=relay ns=#{stop - start}")
+    units.each(&:join)
   end
 
   private

@@ -62,9 +62,9 @@ def in_background(count, sleep_s, rounds, workers, hold, trace, seed, order, bea
         if trace:
             spans.append(span)
     end = clock()
+    report(f"::phase name=makespan ns={end - begin}")
     heart.stop(end)
 
-    report(f"::phase name=makespan ns={end - begin}")
     report(f"::phase name=gap ns={heart.gap_ns}")
     for place, began, ended in spans:
         report(f"::span unit={place} begin={began - begin} end={ended - begin}")

@@ -3,7 +3,7 @@
 use crate::cause::Cause;
 use crate::clock::now_ns;
 use crate::load::engine::{Engine, Outcome, Prepared};
-use crate::load::error::ErrorKind;
+use crate::load::error::{ErrorKind, Judgement};
 use crate::load::histogram::Histogram;
 use crate::load::plan::{Plan, Protocol};
 use crate::load::record::Record;
@@ -307,22 +307,22 @@ fn place(step: &str, name: &str) -> String {
     }
 }
 
+/// The number of errors of these kinds.
+fn errors(record: &Record, judgement: Judgement) -> u64 {
+    let kinds = ErrorKind::ALL.iter().zip(record.replies.errors);
+    kinds
+        .filter(|(kind, _)| kind.judgement() == judgement)
+        .map(|(_, count)| count)
+        .sum()
+}
+
 /// The cause to end the trial where replies were wrong.
 fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
-    let wrong = [
-        ErrorKind::Content,
-        ErrorKind::Status,
-        ErrorKind::Unsolicited,
-        ErrorKind::Protocol,
-    ];
-    let wrong: u64 = wrong
-        .iter()
-        .map(|&kind| record.replies.errors[kind as usize])
-        .sum();
+    let wrong = errors(record, Judgement::WrongAnswer);
     let all = record.replies.requests + record.replies.late_requests + wrong;
     (wrong > 0).then(|| {
         let first = match record.first_wrong.as_str() {
-            "" => String::new(),
+            "" => format!("; errors: {}", named_errors(record)),
             first => format!("; the first: {first}"),
         };
         Cause::WrongEvidence(format!(
@@ -332,47 +332,42 @@ fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
     })
 }
 
-/// Requests whose connection the server ended in place of an answer. Their times are in no figure.
-fn lost(record: &Record) -> u64 {
-    let kinds = [
-        ErrorKind::Send,
-        ErrorKind::Reset,
-        ErrorKind::ClosedEarly,
-        ErrorKind::Truncated,
-    ];
-    kinds
-        .iter()
-        .map(|&kind| record.replies.errors[kind as usize])
-        .sum()
-}
-
 fn too_many_lost(record: &Record) -> bool {
-    lost(record) as f64 > MAX_LOST_SHARE * (record.replies.requests + lost(record)) as f64
+    let lost = errors(record, Judgement::Lost);
+    lost as f64 > MAX_LOST_SHARE * (record.replies.requests + lost) as f64
 }
 
-/// The cause to end the trial where the server dropped requests: perhaps those that would have been slow.
+/// The cause to end the trial where requests were lost: perhaps those that would have been slow.
 fn judge_lost(step: &str, name: &str, record: &Record) -> Option<Cause> {
     too_many_lost(record).then(|| {
+        let lost = errors(record, Judgement::Lost);
         Cause::LoadFailed(format!(
-            "{}: {} requests of {} lost their connection before the answer",
+            "{}: {lost} of {} requests were lost before the answer; errors: {}",
             place(step, name),
-            lost(record),
-            record.replies.requests + lost(record)
+            record.replies.requests + lost,
+            named_errors(record)
         ))
     })
 }
 
+/// Each kind of error with its count.
+fn named_errors(record: &Record) -> String {
+    named(ErrorKind::NAMES.iter().copied().zip(record.replies.errors))
+}
+
+/// Names with their counts, without those that are 0.
+fn named<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> String {
+    let counted = counts.into_iter().filter(|(_, count)| *count > 0);
+    let texts: Vec<_> = counted
+        .map(|(kind, count)| format!("{kind} {count}"))
+        .collect();
+    texts.join(", ")
+}
+
 /// The cause to end the trial where streams that were to be held open were not, with counts of all errors.
 fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> {
-    let named = |counts: &[(&str, u64)]| {
-        let counted = counts.iter().filter(|(_, count)| *count > 0);
-        let texts: Vec<_> = counted
-            .map(|(kind, count)| format!("{kind} {count}"))
-            .collect();
-        texts.join(", ")
-    };
     let place = place(step, name);
-    let sequence = named(&record.sequence.named());
+    let sequence = named(record.sequence.named());
     let fed = format!(
         "{} of {} connections were fed",
         record.fed, plan.connections
@@ -382,15 +377,10 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
         let why = format!("{place}: {sequence}, in {chunks} chunks; {fed}");
         return Some(Cause::WrongEvidence(why));
     }
-    let errors: Vec<_> = ErrorKind::NAMES
-        .iter()
-        .copied()
-        .zip(record.replies.errors)
-        .collect();
     // A failed connect is retried: it does not matter when all were fed in the end.
-    let lost = &errors[ErrorKind::Send as usize..];
-    if record.fed < plan.connections as u64 || lost.iter().any(|(_, count)| *count > 0) {
-        let errors = named(&errors);
+    let lost = &record.replies.errors[ErrorKind::Send as usize..];
+    if record.fed < plan.connections as u64 || lost.iter().any(|count| *count > 0) {
+        let errors = named_errors(record);
         let why = match errors.is_empty() {
             true => format!("{place}: {fed}; the others got nothing until the end"),
             false => format!("{place}: {fed}; errors: {errors}"),

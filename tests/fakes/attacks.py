@@ -290,6 +290,7 @@ BEFORE = {
     "takes-all-cpus-in-a-thread": take_all_cpus_in_a_thread,
 }
 WORKING = {
+    "works": lambda: sum(number % 7 for number in range(1_000_000)),
     "hides-memory": hide_memory,
     "dawdles": lambda: time.sleep(0.4),
     "hangs-while-working": hang,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ringside.measure.trials import examined
 from ringside.model.results import Outcome, Trial
-from ringside.probe.protocol import ExpectedLines, Sample, TrialOutcome
+from ringside.probe.protocol import ExpectedLines, Phase, Sample, TrialOutcome
 from ringside.workloads.sleepers import SLEEPERS
 from ringside.workloads.sleepers.evidence import (
     MODULUS,
@@ -84,10 +84,16 @@ def trial(**changes: Any) -> Trial:
         name: tuple(values[name]) for name in ("start", "wake") if values[name]
     }
     read = {name: tuple(ns + 51_000_000 for ns in each) for name, each in phases.items()}
+    read |= values["read"] or {}
+    lines = tuple(
+        Phase(t_ns, name, ns)
+        for name, each in phases.items()
+        for t_ns, ns in zip(read[name], each, strict=True)
+    )
     report = TrialOutcome("ok", result=values["result"])
     return ok_trial(
         SLEEPERS,
-        {"phases": phases, "phases_read_ns": read | (values["read"] or {}), "report": report},
+        {"phases": phases, "phase_lines": lines, "report": report},
         tasks=TASKS,
         seconds=SECONDS,
     )
@@ -124,7 +130,7 @@ def test_a_tenth_that_comes_too_early_by_either_clock(place: int) -> None:
 
 def test_times_that_no_clock_shows() -> None:
     wakes = trial().phases["wake"]
-    ahead = (*wakes[:-1], wakes[-1] + 60_000_000)
+    ahead = (*wakes[:-1], wakes[-1] + 200_000_000)
     read = {"wake": tuple(ns + 51_000_000 for ns in wakes)}
     assert "and the program had run for" in refusal(wake=ahead, read=read)
 

@@ -66,6 +66,7 @@ func (j jobs) once(e *evidence, hold bool, out *bufio.Writer) {
 		answers[i] = places.start(j.do, first(j.seed, i))
 	}
 	submitted := time.Now()
+	report(out, "::phase name=submit ns=%d\n", submitted.Sub(start).Nanoseconds())
 	heart := newHeart(submitted)
 	if hold {
 		report(out, "::await name=submitted\n")
@@ -81,11 +82,10 @@ func (j jobs) once(e *evidence, hold bool, out *bufio.Writer) {
 		}
 	}
 	end := time.Now()
+	report(out, "::phase name=makespan ns=%d\n", end.Sub(start).Nanoseconds())
 	heart.stop(end)
 	e.beats += heart.beats
 
-	report(out, "::phase name=submit ns=%d\n", submitted.Sub(start).Nanoseconds())
-	report(out, "::phase name=makespan ns=%d\n", end.Sub(start).Nanoseconds())
 	report(out, "::phase name=gap ns=%d\n", heart.gap.Nanoseconds())
 	for _, answer := range traced {
 		begin, end := answer.begin.Sub(start), answer.end.Sub(start)

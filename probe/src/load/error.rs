@@ -43,7 +43,63 @@ pub enum ErrorKind {
     GoAway,
 }
 
+/// What an error is to a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// The server answered something else than it was asked for.
+    WrongAnswer,
+    /// A request without an answer: its time is in no figure.
+    Lost,
+}
+
 impl ErrorKind {
+    /// All kinds, in the order of the variants.
+    pub const ALL: [ErrorKind; 27] = {
+        use ErrorKind::*;
+        [
+            ConnectRefused,
+            ConnectTimeout,
+            ConnectFailed,
+            PortsExhausted,
+            DescriptorsExhausted,
+            Send,
+            Reset,
+            ClosedEarly,
+            Ended,
+            Truncated,
+            Timeout,
+            Protocol,
+            Tls,
+            Http2,
+            TooLarge,
+            Unsolicited,
+            Status,
+            Content,
+            RedirectElsewhere,
+            RedirectLimit,
+            RedirectInvalid,
+            Certificate,
+            HandshakeTimeout,
+            NoHttp2,
+            Upgrade,
+            StreamReset,
+            GoAway,
+        ]
+    };
+
+    pub fn judgement(self) -> Judgement {
+        use ErrorKind::*;
+        match self {
+            Protocol | Tls | Http2 | TooLarge | Unsolicited | Status | Content
+            | RedirectElsewhere | RedirectLimit | RedirectInvalid | NoHttp2 | Upgrade => {
+                Judgement::WrongAnswer
+            }
+            ConnectRefused | ConnectTimeout | ConnectFailed | PortsExhausted
+            | DescriptorsExhausted | Send | Reset | ClosedEarly | Ended | Truncated | Timeout
+            | Certificate | HandshakeTimeout | StreamReset | GoAway => Judgement::Lost,
+        }
+    }
+
     /// The names in messages, in the order of the variants.
     pub const NAMES: [&'static str; 27] = [
         "connect-refused",
@@ -82,15 +138,9 @@ mod tests {
 
     #[test]
     fn names_are_in_the_order_of_the_variants() {
-        for (kind, name) in [
-            (ErrorKind::ConnectRefused, "connect-refused"),
-            (ErrorKind::Ended, "ended"),
-            (ErrorKind::Timeout, "timeout"),
-            (ErrorKind::Content, "content"),
-            (ErrorKind::RedirectInvalid, "redirect-invalid"),
-            (ErrorKind::GoAway, "goaway"),
-        ] {
-            assert_eq!(ErrorKind::NAMES[kind as usize], name);
+        for (place, (kind, name)) in ErrorKind::ALL.iter().zip(ErrorKind::NAMES).enumerate() {
+            assert_eq!(*kind as usize, place);
+            assert_eq!(format!("{kind:?}").to_lowercase(), name.replace('-', ""));
         }
     }
 }

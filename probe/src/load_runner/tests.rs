@@ -106,3 +106,29 @@ fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
         assert_eq!(joined(engines), here, "{engines} engines");
     }
 }
+
+#[test]
+fn every_kind_of_error_is_judged() {
+    for (place, kind) in ErrorKind::ALL.into_iter().enumerate() {
+        let mut record = Record::default();
+        record.replies.requests = 1000;
+        record.replies.errors[place] = 2;
+        let name = ErrorKind::NAMES[place];
+        let wrong = judge_replies("measured", "all", &record);
+        let lost = judge_lost("measured", "all", &record);
+        match kind.judgement() {
+            Judgement::WrongAnswer => assert!(
+                matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)),
+                "{name}"
+            ),
+            Judgement::Lost => assert!(
+                wrong.is_none()
+                    && matches!(&lost, Some(Cause::LoadFailed(why)) if why.contains(name)),
+                "{name}"
+            ),
+        }
+        // One lost request of a thousand is none that hides slow ones.
+        record.replies.errors[place] = 1;
+        assert!(judge_lost("measured", "all", &record).is_none(), "{name}");
+    }
+}

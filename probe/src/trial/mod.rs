@@ -326,8 +326,10 @@ impl Trial<'_, '_> {
                 self.read_notices(now)?;
             }
             if ready.stdout {
-                for event in self.output.read_stdout(now).0 {
-                    self.handle(event, now, true)?;
+                let start = self.start;
+                let clock = || start.elapsed().as_nanos() as u64;
+                for (t_ns, event) in self.output.read_stdout(&clock).0 {
+                    self.handle(event, t_ns, true)?;
                 }
             }
             if ready.stderr {

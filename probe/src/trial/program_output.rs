@@ -28,12 +28,14 @@ impl ProgramOutput {
         }
     }
 
-    /// Reads and parses stdout. Returns the protocol lines, and whether there may be more at once.
-    pub fn read_stdout(&mut self, now_ns: u64) -> (Vec<Parsed>, bool) {
+    /// Reads and parses stdout; `clock`: nanoseconds of the trial. Returns the protocol lines, each with the time at
+    /// which its end had been read, and whether there may be more at once.
+    pub fn read_stdout(&mut self, clock: &dyn Fn() -> u64) -> (Vec<(u64, Parsed)>, bool) {
         let mut lines = Vec::new();
         let parser = &mut self.parser;
-        let more = self.stdout.read(now_ns, &mut |piece| {
-            parser.feed(piece, &mut |line| lines.push(line));
+        let more = self.stdout.read(clock(), &mut |piece| {
+            let t_ns = clock();
+            parser.feed(piece, &mut |line| lines.push((t_ns, line)));
         });
         (lines, more)
     }
@@ -48,8 +50,8 @@ impl ProgramOutput {
         let mut lines = Vec::new();
         let mut more = true;
         while more && self.stdout.bytes() <= self.max_bytes {
-            let (read, more_left) = self.read_stdout(now_ns);
-            lines.extend(read);
+            let (read, more_left) = self.read_stdout(&|| now_ns);
+            lines.extend(read.into_iter().map(|(_, line)| line));
             more = more_left;
         }
         more = true;

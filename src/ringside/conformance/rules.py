@@ -17,7 +17,7 @@ RULES = {
     "exit": "a program exits with status 0 after its `::result`",
     "evidence": "the evidence is right at every size, for every seed, on any number of cores",
     "cores": "a program uses the CPUs that it is given, and no others",
-    "phases": "a program reports the phases of its workload",
+    "phases": "a program reports the phases of its workload, each when it ends",
     "hold": "with `hold=1`, and only then, a program prints `::await` and waits for one line on stdin",
     "repeats": "`repeats=R` does the work R times, with the phases of each, and one `::result`",
     "left-behind": "a program leaves no processes behind",

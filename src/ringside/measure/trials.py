@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -40,6 +41,7 @@ from ringside.probe.protocol import (
 from ringside.store import now
 from ringside.text import one_line
 from ringside.workloads.base import HOLD, LARGEST_SEED, Workload
+from ringside.workloads.phases import Pause, phase_contradictions
 
 # The longest that a contender is run before the first block.
 _REHEARSAL_S = 60.0
@@ -142,7 +144,7 @@ def environment(base: Mapping[str, str], build: Path, seed: int, block: int, pos
 def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: str | None = None) -> Trial:
     """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
     ProbeError where the outcome is missing or unknown."""
-    phases: dict[str, list[Phase]] = {}
+    phases: list[Phase] = []
     samples: list[Sample] = []
     loads: list[LoadMessage] = []
     spans: list[Span] = []
@@ -151,7 +153,7 @@ def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: 
     for message in messages:
         match message:
             case Phase():
-                phases.setdefault(message.name, []).append(message)
+                phases.append(message)
             case Sample():
                 samples.append(message)
             case LoadMessage():
@@ -171,8 +173,11 @@ def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: 
         outcome=outcome_of(report),
         detail=report.detail,
         report=report,
-        phases={name: tuple(phase.ns for phase in each) for name, each in phases.items()},
-        phases_read_ns={name: tuple(phase.t_ns for phase in each) for name, each in phases.items()},
+        phases={
+            name: tuple(phase.ns for phase in phases if phase.name == name)
+            for name in dict.fromkeys(phase.name for phase in phases)
+        },
+        phase_lines=tuple(phases),
         marks={sample.mark: sample for sample in samples if sample.mark},
         samples=tuple(samples),
         loads=tuple(loads),
@@ -185,10 +190,20 @@ def examined(trial: Trial, workload: Workload, seed: int) -> Trial:
     """The trial, or `wrong-evidence` where what an `ok` one reported cannot be true."""
     if trial.outcome is not Outcome.OK:
         return trial
-    contradiction = workload.contradiction(trial, seed)
+    contradiction = _phase_contradiction(trial, workload) or workload.contradiction(trial, seed)
     if contradiction is None:
         return trial
     return replace(trial, outcome=Outcome.WRONG_EVIDENCE, detail=one_line(contradiction))
+
+
+def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
+    report = trial.report or TrialOutcome("ok")
+    awaited = [trial.marks[name] for name in workload.awaits(trial.cell.point) if name in trial.marks]
+    pauses = [Pause(mark.t_ns, report.paused_ns or 0) for mark in awaited[:1]]
+    # The kernel's figure is a mean over the CPUs that are busy.
+    pressure_ns = report.pressure.cpu_ns if report.pressure else None
+    waited_ns = None if pressure_ns is None else pressure_ns * (os.cpu_count() or 1)
+    return next(phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns), None)
 
 
 def outcome_of(report: TrialOutcome | LoadOutcome) -> Outcome:

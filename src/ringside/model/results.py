@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ringside.model.design import Cell, Point
-from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad, TrialOutcome
+from ringside.probe.protocol import LoadMessage, Phase, Sample, SecondOfLoad, TrialOutcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -198,8 +198,8 @@ class KeptSamples(Sequence[Sample]):
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
-    phase took, in nanoseconds; `phases_read_ns`: when the probe read the line of each, since the program's
-    start, which the store does not keep. `report` is None where no probe ran or it did not say how the trial
+    phase took, in nanoseconds; `phase_lines`: their lines as the probe read them, which the store does not
+    keep. `report` is None where no probe ran or it did not say how the trial
     ended. `machine`: the one of several that carried it out, by its name; empty in a run on one machine."""
 
     block: int
@@ -211,7 +211,7 @@ class Trial:
     started_at: str = ""
     report: TrialOutcome | None = None
     phases: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    phases_read_ns: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    phase_lines: tuple[Phase, ...] = ()
     marks: Mapping[str, Sample] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     loads: tuple[LoadMessage, ...] = ()
@@ -234,6 +234,10 @@ class Trial:
     def load(self, step: str, name: str = "all") -> LoadMessage | None:
         """The load of that name in that step."""
         return next((load for load in self.loads if (load.step, load.name) == (step, name)), None)
+
+    def phases_read_ns(self, phase: str) -> tuple[int, ...]:
+        """When the probe read the line of each occurrence of a phase, since the program's start."""
+        return tuple(line.t_ns for line in self.phase_lines if line.name == phase)
 
     def phase_ns(self, phase: str) -> float | None:
         """How long a phase took, in nanoseconds: of several occurrences the median of the later half, so that

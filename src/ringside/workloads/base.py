@@ -14,6 +14,7 @@ from ringside.model.results import Diagnostic, Interval, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.units import count
 from ringside.workloads.claims import ClaimTest
+from ringside.workloads.phases import PhaseRule
 
 # Seeds that contenders get are from 0 up to this.
 LARGEST_SEED = 4_294_967_295
@@ -329,6 +330,8 @@ class Workload(Measurement):
     # The module whose CHECKS are what `ringside check` tests besides: an OwnRules, of a server a Kind
     # (`ringside.conformance`). It is imported for that alone.
     check_module = ""
+    # Where phases lie in a trial, as far as the probe can see that.
+    phase_rules: Mapping[str, PhaseRule] = {}
 
     def factor(self, name: str) -> Factor:
         """The factor of that name. Raises UsageError for an unknown one."""

@@ -98,6 +98,10 @@ async fn in_background(settings: Settings, hold: bool, evidence: &mut Evidence) 
         })
         .collect();
     let submitted = Instant::now();
+    report(format_args!(
+        "::phase name=submit ns={}",
+        (submitted - start).as_nanos()
+    ));
     let mut heart = Heart::new(submitted);
     if hold {
         report(format_args!("::await name=submitted"));
@@ -108,17 +112,13 @@ async fn in_background(settings: Settings, hold: bool, evidence: &mut Evidence) 
         answers.push(heart.beat_until(job).await.expect("a job does not panic"));
     }
     let end = Instant::now();
-    heart.look_back(end);
-    evidence.beats += heart.beats;
-
-    report(format_args!(
-        "::phase name=submit ns={}",
-        (submitted - start).as_nanos()
-    ));
     report(format_args!(
         "::phase name=makespan ns={}",
         (end - start).as_nanos()
     ));
+    heart.look_back(end);
+    evidence.beats += heart.beats;
+
     report(format_args!("::phase name=gap ns={}", heart.gap.as_nanos()));
     for answer in &answers {
         evidence.order = (31 * evidence.order + answer.value) % MODULUS;

@@ -82,16 +82,16 @@ impl Ring {
             }
         }
         let (end, evidence) = last.await.expect("unit N does not panic");
+        report(format_args!(
+            "::phase name=relay ns={}",
+            end.duration_since(start).as_nanos()
+        ));
         if let Some(trace) = &self.trace {
             trace.lock().unwrap().flush().unwrap_or_else(|error| {
                 eprintln!("cannot write to stdout: {error}");
                 std::process::exit(1);
             });
         }
-        report(format_args!(
-            "::phase name=relay ns={}",
-            end.duration_since(start).as_nanos()
-        ));
         evidence
     }
 

@@ -23,6 +23,7 @@ from ringside.workloads.batch.claims import CLAIMS
 from ringside.workloads.batch.diagnosis import bottleneck
 from ringside.workloads.batch.evidence import answers_sha256
 from ringside.workloads.batch.input import max_bytes, pieces
+from ringside.workloads.phases import PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
     BUSY,
@@ -190,6 +191,10 @@ class Batch(Workload):
         "output had to be that of the right answers."
     )
 
+    phase_rules: Mapping[str, PhaseRule] = {
+        "compute": PhaseRule(summed=True),
+        "wait_full": PhaseRule(summed=True),
+    }
     checks = ProgramChecks(
         small={"cases": 5, "size": 4},
         required=("input",),

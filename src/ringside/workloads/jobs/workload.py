@@ -28,6 +28,7 @@ from ringside.workloads.base import (
 )
 from ringside.workloads.jobs.claims import CLAIMS
 from ringside.workloads.jobs.evidence import order
+from ringside.workloads.phases import PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
     BUSY,
@@ -176,6 +177,10 @@ class Jobs(Workload):
         "with other lines among its output it has no figure."
     )
 
+    phase_rules: Mapping[str, PhaseRule] = {
+        "alone": PhaseRule(exact=True),
+        "makespan": PhaseRule(since="submit"),
+    }
     checks = ProgramChecks(
         small={"jobs": 3, "kind": "noop", "workers": 2},
         required=("jobs", "kind", "workers"),
@@ -223,6 +228,20 @@ class Jobs(Workload):
         if point["kind"] == "sleep":
             return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) * 100_000 + jobs
         return jobs * (int(point["rounds"]) if point["kind"] == "cpu" else 1)
+
+    def contradiction(self, trial: Trial, seed: int) -> str | None:
+        """The beats of a heart divide the time in which it beats: the longest gap is not below their mean."""
+        result = (trial.report and trial.report.result) or {}
+        beats, gaps = result.get("beats", ""), trial.phases.get("gap", ())
+        if not (beats.isascii() and beats.isdigit() and len(beats) < 19 and gaps):
+            return None
+        beaten_ns = sum(trial.phases.get("makespan", ())) - sum(trial.phases.get("submit", ()))
+        if (int(beats) + len(gaps)) * max(gaps) >= 0.98 * beaten_ns:
+            return None
+        return (
+            f"::phase name=gap: {max(gaps) / 1e6:,.3f} ms at most, and {int(beats):,} beats in "
+            f"{beaten_ns / 1e6:,.3f} ms"
+        )
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point

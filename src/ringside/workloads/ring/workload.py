@@ -19,6 +19,7 @@ from ringside.workloads.base import (
     hold,
     repeats,
 )
+from ringside.workloads.phases import PhaseRule
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.ring.claims import CLAIMS
 from ringside.workloads.ring.evidence import checksum, order
@@ -115,6 +116,10 @@ class Ring(Workload):
         ),
     )
 
+    phase_rules: Mapping[str, PhaseRule] = {
+        "spawn": PhaseRule(after="relay"),
+        "relay": PhaseRule(after="spawn", exact=True),
+    }
     checks = ProgramChecks(
         small={"nodes": 3, "messages": 3},
         required=("nodes", "messages"),

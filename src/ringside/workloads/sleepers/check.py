@@ -24,17 +24,12 @@ def check_instants(subject: Subject) -> None:
     def attempt() -> str:
         nonlocal line
         trial, line = subject.trial(point, _SEED)
-        read = trial.phases_read_ns
-        if "start" not in read or len(read.get("wake", ())) != _TASKS:
+        wakes_read = trial.phases_read_ns("wake")
+        if "start" not in trial.phases or len(wakes_read) != _TASKS:
             return f"{trial.outcome}: {trial.detail}"
         # A line is read some time after its clock was: the first may take a runtime long to write.
-        phases = trial.phases
-        begin_ns = min(
-            came_ns - ns
-            for name in ("start", "wake")
-            for came_ns, ns in zip(read[name], phases[name], strict=True)
-        )
-        for number, came_ns in zip(numbers(_TASKS, _SEED), read["wake"], strict=True):
+        begin_ns = min(line.t_ns - line.ns for line in trial.phase_lines)
+        for number, came_ns in zip(numbers(_TASKS, _SEED), wakes_read, strict=True):
             off_ns = came_ns - begin_ns - instant_ns(number, _SECONDS)
             if not -_EARLY_NS <= off_ns <= _LATE_NS:
                 how = "before" if off_ns < 0 else "after"

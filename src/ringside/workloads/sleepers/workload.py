@@ -17,6 +17,7 @@ from ringside.workloads.base import (
     Workload,
     hold,
 )
+from ringside.workloads.phases import PhaseRule
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.sleepers.claims import CLAIMS
 from ringside.workloads.sleepers.evidence import (
@@ -113,6 +114,7 @@ class Sleepers(Workload):
         "numbers before, by the probe's clock, so many tasks were due."
     )
 
+    phase_rules: Mapping[str, PhaseRule] = {"wake": PhaseRule(since="start")}
     checks = ProgramChecks(
         small={"tasks": 3, "seconds": 2},
         required=("tasks", "seconds"),
@@ -143,12 +145,11 @@ class Sleepers(Workload):
         return Evidence(result, ExpectedLines(total=0))
 
     def contradiction(self, trial: Trial, seed: int) -> str | None:
-        point, read = trial.cell.point, trial.phases_read_ns
+        point = trial.cell.point
         observed = Observed(
             starts=trial.phases.get("start", ()),
-            starts_read=read.get("start", ()),
             wakes=trial.phases.get("wake", ()),
-            wakes_read=read.get("wake", ()),
+            wakes_read=trial.phases_read_ns("wake"),
             result=(trial.report.result if trial.report else None) or {},
         )
         return next(contradictions(observed, int(point["tasks"]), int(point["seconds"]), seed), None)

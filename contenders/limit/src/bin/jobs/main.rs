@@ -97,16 +97,16 @@ fn once(
         settings.trace,
     )?;
     let submitted = Instant::now();
+    phase("submit", submitted - begun)?;
     if hold {
         report::line("::await name=submitted")?;
         io::stdin().read_line(&mut String::new())?;
     }
     let (ended, gap) = foreground::gather(&background, submitted, evidence);
+    phase("makespan", ended - begun)?;
     // The compiler could leave out a job whose answer nobody looks at.
     assert!(alone.is_none() || alone == background.answer(0));
 
-    phase("submit", submitted - begun)?;
-    phase("makespan", ended - begun)?;
     phase("gap", gap)?;
     // Waits until the threads are gone.
     for (unit, span) in background.spans() {

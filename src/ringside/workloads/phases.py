@@ -1,0 +1,85 @@
+"""Whether the phases that a program reports can be true, by the clock of the probe that read their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ringside.probe.protocol import Phase
+from ringside.text import one_line
+
+# By how much a phase may differ from what the probe saw: clocks differ, and a line needs some time.
+_SHARE, _SLACK_NS = 0.02, 1_000_000
+# The first use of input and output takes some runtimes milliseconds, before a phase begins or after it has
+# ended: it can be shorter than the time between its lines. Where a runtime writes a line late, the next phase
+# is longer than the time since that line.
+_SHORTER_NS, _LONGER_NS, _BETWEEN_ENDS_NS = 10_000_000, 50_000_000, 50_000_000
+# What threads that wait for a CPU explain at most: however busy the host is, half of the time must be there.
+_WAITED_NS, _WAITED_SHARE = 50_000_000, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRule:
+    """Where a phase lies in its trial. Each phase is printed when it ends.
+
+    `after`: it does not begin before the line of this phase, by default the one before of its own name;
+    `exact`: it begins there. `since`: it begins with this phase, whose line is printed first. `summed`: over
+    units that work at the same time: it can be longer than the trial."""
+
+    after: str = ""
+    exact: bool = False
+    since: str = ""
+    summed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """An `::await`, during which the program's clock of a phase stands still."""
+
+    t_ns: int
+    paused_ns: int
+
+
+def phase_contradictions(
+    lines: Sequence[Phase],
+    rules: Mapping[str, PhaseRule],
+    pauses: Sequence[Pause] = (),
+    waited_ns: int | None = None,
+) -> Iterator[str]:
+    """What of the program's phases cannot be true. `lines`: in the order in which they were read;
+    `waited_ns`: how long threads waited for a CPU in the whole trial, None where nobody knows."""
+    seen: dict[str, Phase] = {}
+    for line in lines:
+        rule = rules.get(line.name, PhaseRule())
+        name = f"::phase name={one_line(line.name, 100)}"
+        anchor = seen.get(rule.since or rule.after or line.name)
+        seen[line.name] = line
+        if rule.summed:
+            continue
+        if line.ns > line.t_ns * (1 + _SHARE) + _SLACK_NS:
+            yield f"{name}: {_ms(line.ns)}, and the program had run for {_ms(line.t_ns)}"
+            continue
+        if anchor is None:
+            continue
+        passed_ns = line.t_ns - anchor.t_ns
+        if rule.since:
+            reported_ns, shorter_ns = line.ns - anchor.ns, _BETWEEN_ENDS_NS
+            what = f"{_ms(reported_ns)} more than {rule.since}"
+        else:
+            reported_ns, shorter_ns, what = line.ns, _SHORTER_NS, _ms(line.ns)
+            passed_ns -= sum(pause.paused_ns for pause in pauses if anchor.t_ns <= pause.t_ns <= line.t_ns)
+        slack_ns = max(_WAITED_NS, _WAITED_SHARE * passed_ns)
+        slack_ns = min(slack_ns, waited_ns if waited_ns is not None else slack_ns) + _SHARE * max(
+            0, passed_ns
+        )
+        is_too_long = reported_ns - passed_ns > slack_ns + _LONGER_NS and not rule.since
+        is_too_short = passed_ns - reported_ns > slack_ns + shorter_ns
+        if is_too_long or (is_too_short and (rule.exact or rule.since)):
+            yield (
+                f"{name}: {what} by the program's clock, and {_ms(passed_ns)} by the probe's since "
+                f"the line of {one_line(anchor.name, 100)}: a phase is printed when it ends, in nanoseconds"
+            )
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:,.3f} ms"
