@@ -6,7 +6,7 @@ help:
 	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (minutes)"
 	@echo "make setup         only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test          all tests but those of `integration` and `soak`"
-	@echo "make integration   every contender and scaffold by \`ringside check\`, the wheel, clusters"
+	@echo "make integration   every contender and copy by \`ringside check\`, the wheel, clusters"
 	@echo "make fuzz          parsers and readers, a minute each"
 	@echo "make soak          hours: every rule for every server, longer fuzzing, mutation tests, fresh systems (as root)"
 	@echo "make lint          format, types, and what the compilers warn of"

@@ -91,7 +91,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and item.originalname not in EVIDENCE:
             values = item.callspec.params if hasattr(item, "callspec") else {}
-            # Languages of scaffolds have names of contenders too.
+            # Languages have names of contenders too.
             if any(value in SAMPLED for name, value in values.items() if name != "language"):
                 item.add_marker(pytest.mark.soak)
     items.sort(key=lambda item: rank(item.path.stem))

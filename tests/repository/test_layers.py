@@ -26,7 +26,7 @@ LAYERS: list[set[str]] = [
     {"cluster"},
     {"render"},
     {"render.site"},
-    {"load", "serve", "conformance", "scaffold"},
+    {"load", "serve", "conformance"},
     # A workload's own rules of `check`, which imports them by their names.
     {"workloads.check"},
     {"cli"},

@@ -38,7 +38,6 @@ def test_the_catalogue_travels_in_the_wheel(wheel: Path) -> None:
             ["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.splitlines():
             assert f"ringside/bundled/{file}" in names, file
-    assert "ringside/scaffold/templates/go/go.mod.tmpl" in names
     for name in ("page.html.j2", "page.css", "page.js"):
         assert f"ringside/render/html/{name}" in names, name
 

@@ -72,6 +72,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
             workloads=workloads,
             kind=manifest.kind,
             without=manifest.without,
+            teaches=manifest.teaches,
         )
         for index, (name, runtime) in enumerate(runtimes.items())
     ]
@@ -121,6 +122,9 @@ def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -
         for factor, levels in table.only.items():
             check_levels(file, factor, levels, workload, (*keys, "only", factor))
         check_placeholders(file, table.command, ("runtime", "build", *workload.factors), (*keys, "command"))
+    for index, name in enumerate(manifest.teaches):
+        if name not in manifest.workload:
+            raise file.error(f"`{name}` has no command, so nothing teaches it", ("teaches", index))
     for name, reason in manifest.without.items():
         known_workload(file, name, known, ("without", name))
         if name in manifest.workload:

@@ -178,6 +178,13 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
             "the others are compared."
         ),
     ] = msgspec.field(name="class", default="idiomatic")
+    teaches: Annotated[
+        Texts,
+        _about(
+            "The workloads that `ringside new contender` copies from it where none is named. Of the "
+            "contenders of a language, one that has this key is copied first."
+        ),
+    ] = ()
     runtime: dict[str, RuntimeTable] = {}
     build: tuple[BuildTable, ...] = ()
     workload: dict[str, WorkloadTable] = {}

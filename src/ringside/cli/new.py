@@ -41,15 +41,15 @@ def _check_kind(_context: click.Context, _parameter: click.Parameter, kind: str)
     help="Where its folder is made [default: here].",
 )
 def new(kind: str, name: str, *, language: str, workloads: Sequence[str] = (), folder: Path = Path()) -> int:
-    """Write a contender to begin with: a folder NAME with programs that keep the contract.
+    """Write a contender to begin with: a folder NAME with a copy of a bundled one, which keeps the contract.
 
     Nothing is overwritten.
     """
-    from ringside.scaffold.contender import contender_files, write
-    from ringside.scaffold.languages import WORKLOADS
+    from ringside.catalogue.copying import copied_files, write
+    from ringside.cli import context
 
     del kind
-    made = contender_files(name, language, workloads or WORKLOADS)
+    made = copied_files(name, language, workloads, context.known_workloads())
     place = folder / name
     write(place, made)
     for path in sorted(made):

@@ -59,6 +59,7 @@ class Contender:
     is one of `ContenderFamily`, and empty where there is no manifest. `kind` is
     the manifest's `class`: `idiomatic`, written as the library's community writes it; `bare`, by hand on the
     runtime's sockets; `floor`, by hand down to the system calls: what the others are compared with.
+    `teaches`: the workloads that a copy of it has at first.
     `without`: why it takes no part in other workloads, by their names.
     `has_sources`: the folder is the contender's own, not just where its command was given."""
 
@@ -76,6 +77,7 @@ class Contender:
     builds: tuple[tuple[str, ...], ...] = ()
     kind: ContenderClass = "idiomatic"
     without: Mapping[str, str] = field(default_factory=dict)
+    teaches: tuple[str, ...] = ()
     has_sources: bool = True
 
 

@@ -1,0 +1,182 @@
+"""`ringside new contender`: a bundled contender, copied under another name without the workloads that are not
+asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePosixPath
+
+from ringside.catalogue import tomlfile
+from ringside.catalogue.loader import Catalogue, own_folder
+from ringside.catalogue.manifests import NAME, NAME_RULE
+from ringside.catalogue.names import Workloads, unknown
+from ringside.errors import UsageError
+from ringside.model.catalogue import Contender
+
+# Other names that people use.
+ALIASES = {
+    **{"js": "javascript", "node": "javascript", "c++": "cpp"},
+    **{"golang": "go", "py": "python", "rb": "ruby"},
+}
+_MANIFEST = "contender.toml"
+_README = """# {name}
+A contender of Ringside that began as a copy of `{origin}`: {title}.
+
+```
+ringside check .
+```
+
+builds it and tells whether it keeps the contract (docs/PROTOCOL.md of Ringside), and {runs} measures it. To
+make it yours, change the parts of the programs that your concurrency model is about, then `title`, `family`,
+`model`, `queue` and `scheduler` in `contender.toml` (docs/KEYS.md of Ringside lists all keys). Say here which
+idiom of which community it is, what was chosen, and what is unequal: the bound of queues, preemption, cores.
+What follows is what `{origin}` says of its programs.
+"""
+
+
+def languages(known: Workloads | None = None) -> dict[str, list[Contender]]:
+    """The bundled contenders that can be copied by the name of their language, those that teach first."""
+    by_language: dict[str, list[Contender]] = {}
+    catalogue = Catalogue([own_folder()], known)
+    for folder in catalogue.contender_names():
+        contender = catalogue.contender(folder)
+        if contender.kind != "floor":
+            name = contender.language.lower()
+            by_language.setdefault(ALIASES.get(name, name), []).append(contender)
+    for contenders in by_language.values():
+        contenders.sort(key=lambda each: (not each.teaches, -len(each.workloads)))
+    return by_language
+
+
+def copied_files(
+    name: str, language: str, workloads: Sequence[str], known: Workloads | None = None
+) -> dict[PurePosixPath, str]:
+    """The files of a new contender by their path in its folder. `workloads`: those that it has; where none is
+    named, those that the copied manifest teaches. Raises UsageError for a name that no contender can have, an
+    unknown language, and workloads that no contender of the language has; CatalogueError where the one to
+    copy is broken."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"the name `{name}` {NAME_RULE}")
+    there_are = languages(known)
+    chosen = ALIASES.get(language.lower(), language.lower())
+    if chosen not in there_are:
+        way_out = (
+            "CONTRIBUTING.md of Ringside shows how to write a contender in another one: begin with a copy"
+        )
+        raise unknown("language", language, there_are, way_out)
+    origin = _origin(there_are[chosen], language, workloads)
+    kept = tuple(dict.fromkeys(workloads)) or origin.teaches or tuple(origin.workloads)
+    left_out = origin.workloads.keys() - set(kept)
+    _check_sources(origin)
+    files = {}
+    for path in sorted(origin.folder.rglob("*")):
+        relative = PurePosixPath(path.relative_to(origin.folder))
+        is_source = path.is_file() and not any(
+            part.startswith((".", "__pycache__", "test_")) for part in relative.parts
+        )
+        if is_source and not _belongs(relative, left_out):
+            text = path.read_text(encoding="utf-8")
+            # Go's packages have the folder's name in their path.
+            files[relative] = text.replace(f"contenders/{origin.name}/", f"contenders/{name}/")
+    manifest, readme = PurePosixPath(_MANIFEST), PurePosixPath("README.md")
+    module = PurePosixPath("go.mod")
+    if module in files:
+        files[module] = re.sub(rf"(?m)^(module .*/){re.escape(origin.name)}$", rf"\g<1>{name}", files[module])
+    files[manifest] = _manifest(files[manifest], name, origin, left_out)
+    files[readme] = _readme(files.get(readme, ""), name, origin, kept, left_out)
+    return files
+
+
+def write(folder: Path, files: dict[PurePosixPath, str]) -> None:
+    """Write the files into a new folder. Raises UsageError where it exists, or cannot be written."""
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{folder} exists, and nothing is overwritten: choose another name or remove it")
+    try:
+        for path, text in files.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
+
+
+def _origin(contenders: Sequence[Contender], language: str, workloads: Sequence[str]) -> Contender:
+    """The first contender that has all of these workloads."""
+    for contender in contenders:
+        if contender.workloads.keys() >= set(workloads):
+            return contender
+    has = "; ".join(f"`{each.name}` has {', '.join(each.workloads)}" for each in contenders)
+    missing = next(
+        (each for each in workloads if not any(each in one.workloads for one in contenders)),
+        " and ".join(dict.fromkeys(workloads)),
+    )
+    raise UsageError(
+        f"no contender in {language} has `{missing}` to copy ({has}). Write its program by docs/PROTOCOL.md "
+        "and add it to the manifest"
+    )
+
+
+def _belongs(path: PurePosixPath, workloads: Collection[str]) -> bool:
+    """Whether a source is of one of these workloads alone: `ring.py`, `ring/main.go`, `batch_input.erl`."""
+    return any(re.split(r"[._-]", part.lower())[0] in workloads for part in path.parts)
+
+
+def _check_sources(contender: Contender) -> None:
+    """Raises CatalogueError where a build names a source that is missing: it would not build."""
+    file = tomlfile.read(contender.folder / _MANIFEST)
+    for index, build in enumerate(contender.builds):
+        for place, word in enumerate(build):
+            is_source = re.fullmatch(r"(\./)?[\w/-]+(\.[a-z]+)?", word) and ("." in word) and place > 0
+            if is_source and not (contender.folder / word).exists():
+                message = f"the build needs {word}, which is missing: `{contender.name}` cannot be copied"
+                raise file.error(message, ("build", index, "command", place))
+
+
+def _manifest(text: str, name: str, origin: Contender, left_out: Collection[str]) -> str:
+    """The manifest without the tables of what is left out, and with the first of its runtimes only."""
+    # A table begins with its header, and with the comment above it.
+    head, *tables = re.split(r"\n\n(?=(?:#.*\n)*\[)", text)
+    head = re.sub(
+        r"(?m)^title( *)=.*$", rf"title\1= {json.dumps(f'{name[:40]}, a copy of {origin.name}')}", head
+    )
+    head = re.sub(r"(?m)^teaches *=.*\n?", "", head)
+    kept = [f"# What Ringside knows of this contender. docs/KEYS.md of Ringside lists all keys.\n{head}"]
+    for table in tables:
+        data = tomllib.loads(table)
+        ((kind, value),) = data.items()
+        if kind == "build":
+            table = _build(table, value[0]["command"], left_out)
+        elif (
+            kind == "without"
+            or (kind == "workload" and not value.keys().isdisjoint(left_out))
+            or (kind == "runtime" and origin.runtime.name not in value)
+        ):
+            continue
+        kept.append(table)
+    return "\n\n".join(table.rstrip("\n") for table in kept if table) + "\n"
+
+
+def _build(table: str, command: Sequence[str], left_out: Collection[str]) -> str:
+    """A build step without the sources that are left out; nothing where it makes one of their programs."""
+    products = [PurePosixPath(word) for word in command if word.startswith("{build}/")]
+    if any(product.name in left_out for product in products):
+        return ""
+    kept = [word for word in command if not _belongs(PurePosixPath(word), left_out)]
+    if kept == list(command):
+        return table
+    words = ", ".join(json.dumps(word, ensure_ascii=False) for word in kept)
+    return f"{table[: table.index('command')]}command = [{words}]"
+
+
+def _readme(
+    text: str, name: str, origin: Contender, workloads: Sequence[str], left_out: Collection[str]
+) -> str:
+    """What to do first, and the sections of the copied page that are of what was copied."""
+    runs = " or ".join(f"`ringside run {workload} --with .`" for workload in workloads)
+    sections = re.split(r"(?m)^(?=## )", text)[1:]
+    kept = [each for each in sections if each.splitlines()[0].removeprefix("## ") not in left_out]
+    head = _README.format(name=name, origin=origin.name, title=origin.title, runs=runs)
+    return "\n".join([head, "".join(kept).rstrip()]).rstrip() + "\n"

@@ -1,0 +1,136 @@
+"""`ringside new contender`: a copy builds, keeps the contract, and overwrites nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ringside.catalogue import copying
+from ringside.catalogue.copying import copied_files, languages
+from ringside.catalogue.manifests import read_contender
+from ringside.cli import context
+from ringside.errors import CatalogueError
+from ringside.model.catalogue import Receipt
+from tests.support import ROOT
+from tests.support.command_line import ringside
+
+LANGUAGES = languages(context.known_workloads())
+
+
+def written(folder: Path, language: str, *workloads: str) -> Path:
+    copying.write(folder, copied_files(folder.name, language, workloads, context.known_workloads()))
+    return folder
+
+
+def test_the_next_command_names_the_folder(workplace: Path) -> None:
+    done = ringside("new", "contender", "mine", "--language", "python")
+    assert done.stderr == "ringside: next: ringside check ./mine\n"
+    done = ringside("new", "contender", "mine", "--language", "python", "--in", str(workplace / "there"))
+    assert done.stderr == f"ringside: next: ringside check {workplace}/there/mine\n"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_copy_has_what_was_asked_for_alone(language: str, tmp_path: Path) -> None:
+    origin = LANGUAGES[language][0]
+    taught = origin.teaches or tuple(origin.workloads)
+    for workloads, expected in (((), set(taught)), ((taught[0],), {taught[0]})):
+        folder = written(tmp_path / f"mine{len(workloads)}", language, *workloads)
+        (contender,) = read_contender(folder / "contender.toml", context.known_workloads()).values()
+        assert set(contender.workloads) == expected
+        assert (contender.family, contender.model) == (origin.family, origin.model)
+        copying._check_sources(contender)
+        text = (folder / "contender.toml").read_text(encoding="utf-8")
+        assert "teaches" not in text
+        assert "[without]" not in text
+        readme = (folder / "README.md").read_text(encoding="utf-8")
+        assert readme.startswith(f"# {folder.name}\n")
+        for other in origin.workloads.keys() - expected:
+            assert f"\n## {other}\n" not in readme
+            assert not [path for path in folder.rglob("*") if path.stem.lower() == other]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_copy_builds_and_keeps_the_contract(language: str, workplace: Path) -> None:
+    check_copy(language, LANGUAGES[language][0].teaches[:1], "--quick")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_copy_of_everything_keeps_every_rule(language: str, workplace: Path) -> None:
+    check_copy(language, tuple(LANGUAGES[language][0].workloads))
+
+
+def check_copy(language: str, workloads: tuple[str, ...], *words: str) -> None:
+    folder = written(Path("mine"), language, *workloads)
+    (contender,) = read_contender(folder / "contender.toml").values()
+    receipt = context.toolchain().receipt(contender.runtime)
+    if not isinstance(receipt, Receipt):
+        assert "CI" not in os.environ, receipt
+        pytest.skip(receipt)
+    done = ringside("check", "./mine", *words)
+    assert [line for line in done.stdout.splitlines() if line.endswith(": conforms")] == [
+        f"mine: {workload}: conforms" for workload in contender.workloads
+    ]
+
+
+def test_one_workload_elsewhere(workplace: Path) -> None:
+    (workplace / "other").mkdir()
+    ringside("new", "contender", "m.1", "--language", "GoLang", "--workload", "ring", "--in", "other")
+    folder = workplace / "other" / "m.1"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("README.md", "contender.toml", "go.mod", "ring", "service", "settings"),
+    ]
+    assert "module ringside/contenders/m.1\n" in (folder / "go.mod").read_text()
+    assert '"ringside/contenders/m.1/settings"' in (folder / "ring" / "ring.go").read_text()
+    assert '"{build}/", "./ring"]' in (folder / "contender.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("mine", "--language", "cobol"), "there is no language `cobol`; known: c, "),
+        (("mine", "--language", "perl"), "CONTRIBUTING.md of Ringside shows how to write a contender"),
+        (("mine", "--language", "pyton"), "did you mean python?"),
+        (("Mine", "--language", "c"), "the name `Mine` may hold a-z"),
+        (("../mine", "--language", "c"), "the name `../mine` may hold a-z"),
+        (("taken", "--language", "c"), "taken exists, and nothing is overwritten"),
+        (("mine", "--language", "c", "--in", "file"), "cannot be written: Not a directory"),
+        (("mine", "--language", "c", "--workload", "chess"), "no contender in c has `chess` to copy ("),
+        (
+            ("mine", "--language", "c", "--workload", "ring", "--workload", "fanout"),
+            "no contender in c has `ring and fanout` to copy (",
+        ),
+    ],
+)
+def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: str) -> None:
+    Path("taken").mkdir()
+    Path("file").write_text("mine", encoding="utf-8")
+    assert text in complaint("new", "contender", *words)
+    assert list(Path("taken").iterdir()) == []
+    assert not Path("mine").exists()
+
+
+def test_nothing_but_contenders_is_made(complaint: Callable[..., str]) -> None:
+    assert "`thing` cannot be made, only a contender: ringside new contender NAME" in complaint(
+        "new", "thing"
+    )
+
+
+def test_a_contender_to_copy_that_does_not_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "contenders" / "c-pthreads", tmp_path / "contenders" / "c-pthreads")
+    (tmp_path / "contenders" / "c-pthreads" / "queue.c").unlink()
+    monkeypatch.setattr(copying, "own_folder", lambda: tmp_path)
+    with pytest.raises(
+        CatalogueError, match=r"contender\.toml:\d+: the build needs queue\.c, which is missing"
+    ):
+        copied_files("mine", "c", ())
+
+
+def test_the_languages_are_documented() -> None:
+    page = (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    assert f"Languages: {', '.join(f'`{each}`' for each in sorted(LANGUAGES))}." in page
