@@ -14,12 +14,7 @@ SOURCE = ROOT / "src" / "ringside"
 WORKLOADS = SOURCE / "workloads"
 NAMES = sorted(file.parent.name for file in WORKLOADS.glob("*/check.py"))
 OTHERS = sorted(
-    file
-    for file in SOURCE.rglob("*.py")
-    if not any(WORKLOADS / name in file.parents for name in NAMES)
-    # These know the templates of each workload, and go with them.
-    and "scaffold" not in file.parts
-    and file != SOURCE / "cli" / "new.py"
+    file for file in SOURCE.rglob("*.py") if not any(WORKLOADS / name in file.parents for name in NAMES)
 )
 # Words of other things, by the module that means those.
 OTHER_MEANINGS = {"measure/commands.py": {"jobs"}}  # the shell's own command

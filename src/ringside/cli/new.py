@@ -30,7 +30,7 @@ def _check_kind(_context: click.Context, _parameter: click.Parameter, kind: str)
     "workloads",
     multiple=True,
     metavar="W",
-    help="A workload; may be repeated [default: ring, fib].",
+    help="A workload; may be repeated [default: those that the copied contender teaches].",
 )
 @click.option(
     "--in",
