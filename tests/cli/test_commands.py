@@ -430,3 +430,26 @@ def test_a_build_is_announced_before_it_starts(workplace: Path, add_fake: Add, a
     assert lines[1].startswith("run ")
     assert not [line for line in lines[1:] if line.startswith("building")]
     assert "building" not in ringside("run", "pair").stderr
+
+
+def test_one_of_a_kind_is_no_plural(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
+    add_fake("one")
+    add_experiment("solo", "one")
+    done = ringside("run", "solo")
+    assert re.search(r"^run \S+: 1 cell in 1 block$", done.stderr, re.MULTILINE)
+    assert not re.search(r"\b1 (cells|blocks|trials|points|lines|CPUs)\b", done.stdout + done.stderr)
+
+
+def test_long_texts_of_a_manifest_are_refused_and_leave_lists_readable(
+    workplace: Path, add_fake: Add, complaint: Complaint
+) -> None:
+    add_fake("one")
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    text = manifest.read_text()
+    manifest.write_text(text.replace('"A fake"', f'"{"a" * 80}"').replace('"none"', f'"{"q" * 60}"'))
+    listed = ringside("list", "contenders", COLUMNS="160").stdout
+    assert re.search(r"^one +a{35}… +idiomatic +threads +q{19}… ", listed, re.MULTILINE)
+    manifest.write_text(re.sub(r"model .*", f'model = "{"m" * 10_000}"', text))
+    line = complaint("setup", "one")
+    assert "contender.toml:3: `model` must be text of up to 200 characters, not " in line
+    assert len(line) < 400

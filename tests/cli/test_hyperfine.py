@@ -391,21 +391,6 @@ def test_parameters_that_are_not_possible(vs: Vs, words: Sequence[str], hint: st
 # --- the order of execution ---
 
 
-def test_what_surrounds_a_command_comes_in_order(vs: Vs) -> None:
-    def log(word: str) -> str:
-        return f"sh -c 'echo {word}$HYPERFINE_ITERATION >> log'"
-
-    hooks = [f"--{word}={log(word)}" for word in ("setup", "prepare", "conclude", "cleanup")]
-    assert vs("--runs=2", *hooks, log("run"), warmup=1).status == 0
-    assert Path("log").read_text(encoding="utf-8").split() == [
-        "setup",
-        *("prepare", "runwarmup-0", "conclude"),
-        *("prepare", "run0", "conclude"),
-        *("prepare", "run1", "conclude"),
-        "cleanup",
-    ]
-
-
 def test_commands_alternate_in_blocks(vs: Vs) -> None:
     """hyperfine executes one after the other."""
     commands = [f"sh -c 'echo {word} >> log'" for word in "abc"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake
 
 # Prints for every connection, speaks no contract, and gets its port as its users are used to.
@@ -48,35 +48,37 @@ SMALL = ("--set", "nodes=4", "--set", "messages=5", "--blocks", "1", "--json")
 
 def test_a_workload_with_two_folders(mine: Callable[..., Path]) -> None:
     one, other = mine("mine"), mine("other")
-    done = ringside("run", "ring", "--with", f"{one}/", "--with", "elsewhere/other/contender.toml", *SMALL)
+    done = in_process("run", "ring", "--with", f"{one}/", "--with", "elsewhere/other/contender.toml", *SMALL)
     document = json.loads(done.stdout)
     assert {cell["contender"]: cell["outcomes"] for cell in document["cells"]} == {
         "mine": {"ok": 1},
         "other": {"ok": 1},
     }
-    table = ringside("list", "contenders", "--with", str(other)).stdout
+    table = in_process("list", "contenders", "--with", str(other)).stdout
     assert "other " in table
     assert "python-threads" in table
     # The run can go on, with the same words.
-    again = ringside("run", "--resume", "latest", "--with", str(one), "--with", str(other), "--json")
+    again = in_process("run", "--resume", "latest", "--with", str(one), "--with", str(other), "--json")
     assert "is finished" in again.stderr
-    repeated = ringside("repeat", "latest", "mine", "--with", str(one), "--with", str(other))
+    repeated = in_process("repeat", "latest", "mine", "--with", str(one), "--with", str(other))
     assert "mine at nodes=4" in repeated.stdout
     assert "as in run" not in repeated.stderr
 
 
 def test_what_goes_on_or_is_repeated_needs_no_with_again(mine: Callable[..., Path]) -> None:
     one, other = mine("mine"), mine("other")
-    run = json.loads(ringside("run", "ring", "--with", str(one), "--with", str(other), *SMALL).stdout)["run"]
+    run = json.loads(in_process("run", "ring", "--with", str(one), "--with", str(other), *SMALL).stdout)[
+        "run"
+    ]
     used = f"ringside: --with {one} --with {other}, as in run {run}\n"
-    again = ringside("run", "--resume", "latest", "--json")
+    again = in_process("run", "--resume", "latest", "--json")
     assert used in again.stderr
     assert "is finished" in again.stderr
-    repeated = ringside("repeat", "latest", "mine")
+    repeated = in_process("repeat", "latest", "mine")
     assert used in repeated.stderr
     assert "mine at nodes=4" in repeated.stdout
     other.rename(other.with_name("renamed"))
-    repeated = ringside("repeat", "latest", "mine")
+    repeated = in_process("repeat", "latest", "mine")
     assert f"ringside: --with {other} of run {run} is not there: name it with --with\n" in repeated.stderr
     assert "mine at nodes=4" in repeated.stdout
 
@@ -84,7 +86,7 @@ def test_what_goes_on_or_is_repeated_needs_no_with_again(mine: Callable[..., Pat
 def test_an_experiment_with_one_more(mine: Callable[..., Path], add_experiment: Callable[..., None]) -> None:
     mine("first", "contenders")
     add_experiment("tiny", "first")
-    document = json.loads(ringside("run", "tiny", "--with", str(mine("mine")), "--json").stdout)
+    document = json.loads(in_process("run", "tiny", "--with", str(mine("mine")), "--json").stdout)
     assert [cell["contender"] for cell in document["cells"]] == ["first", "mine"]
 
 
@@ -92,13 +94,15 @@ def test_a_server_without_a_manifest(workplace: Path) -> None:
     (workplace / "server").write_text(f"#!{sys.executable}\n{SERVER}", encoding="utf-8")
     (workplace / "server").chmod(0o755)
     small = ("--set", "load=single", "--set", "n=20", "--blocks", "1", "--json")
-    done = ringside("run", "fib", "--with", "mine=./server --port {port}", *small)
+    done = in_process("run", "fib", "--with", "mine=./server --port {port}", *small)
     (cell,) = json.loads(done.stdout)["cells"]
     assert (cell["contender"], cell["outcomes"]) == ("mine", {"ok": 1}), done.stderr
 
 
 def test_a_server_that_never_listens(workplace: Path) -> None:
-    done = ringside("run", "fib", "--with", "mine=sh -c 'exit 3' {port}", "--blocks", "1", "--json", status=1)
+    done = in_process(
+        "run", "fib", "--with", "mine=sh -c 'exit 3' {port}", "--blocks", "1", "--json", status=1
+    )
     (cell,) = json.loads(done.stdout)["cells"]
     assert "mine" in cell["contender"]
     assert "crashed" in str(cell["outcomes"]), cell
@@ -106,7 +110,7 @@ def test_a_server_that_never_listens(workplace: Path) -> None:
 
 def test_the_folder_of_a_contender_of_the_catalogue_is_no_second_one(mine: Callable[..., Path]) -> None:
     folder = mine("mine", "contenders")
-    assert json.loads(ringside("run", "ring", "--with", str(folder), *SMALL).stdout)["cells"]
+    assert json.loads(in_process("run", "ring", "--with", str(folder), *SMALL).stdout)["cells"]
 
 
 @pytest.mark.parametrize(

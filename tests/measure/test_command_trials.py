@@ -34,6 +34,7 @@ from ringside.workloads.command import COMMAND
 
 OK = TrialOutcome("ok", exit_status=0, wall_ns=5_000_000)
 RULE = StoppingRule(4)
+NO_HOOKS = Hooks()
 
 
 class FakeExecutor:
@@ -57,10 +58,9 @@ class FakeExecutor:
         return [Sample(1, "result", pss_bytes=3), Sample(2), self.outcomes.get(request.argv[0], OK)]
 
 
-def made(
-    executor: FakeExecutor, folder: Path, prepares: list[str] | None = None, **options: Any
-) -> CommandTrials:
-    commands = parse_commands(["true", "cat -"], hooks=Hooks(prepares=tuple(prepares or ())))
+def trials_of(executor: FakeExecutor, folder: Path, hooks: Hooks = NO_HOOKS, **options: Any) -> CommandTrials:
+    """Trials of `true` and `cat -`."""
+    commands = parse_commands(["true", "cat -"], hooks=hooks)
     return CommandTrials(commands, ExecutionOptions(folder, {"PATH": "/bin"}, **options), 7, executor)
 
 
@@ -71,7 +71,7 @@ def execute(of: CommandTrials, name: str = "B", block: int = 1, position: int = 
 def test_the_request_is_the_command_as_it_is(tmp_path: Path) -> None:
     executor = FakeExecutor()
     input_file = tmp_path / "in"
-    commands = made(
+    commands = trials_of(
         executor, tmp_path, timeout_s=3.0, memory_bytes=1 << 20, input=input_file, cpus=(1,), warmups=0
     )
     trial = execute(commands)
@@ -87,13 +87,13 @@ def test_the_request_is_the_command_as_it_is(tmp_path: Path) -> None:
 
 
 def test_samples_are_not_kept(tmp_path: Path) -> None:
-    trial = execute(made(FakeExecutor(), tmp_path))
+    trial = execute(trials_of(FakeExecutor(), tmp_path))
     assert (trial.samples, trial.marks) == ((), {})
 
 
 def test_the_size_of_the_environment_varies(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    commands = made(executor, tmp_path)
+    commands = trials_of(executor, tmp_path)
     for block in range(1, 9):
         for position in range(2):
             execute(commands, block=block, position=position)
@@ -102,7 +102,7 @@ def test_the_size_of_the_environment_varies(tmp_path: Path) -> None:
 
 def test_the_references_are_timed_every_two_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = FakeExecutor()
-    commands = made(executor, tmp_path)
+    commands = trials_of(executor, tmp_path)
     for now_s in (100.0, 101.0, 101.99, 102.0, 103.5, 107.0):
         monkeypatch.setattr("time.monotonic", lambda now_s=now_s: now_s)
         execute(commands)
@@ -111,20 +111,20 @@ def test_the_references_are_timed_every_two_seconds(tmp_path: Path, monkeypatch:
 
 def test_each_command_is_warmed_up_as_often_as_the_options_say(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    made(executor, tmp_path, warmups=2).warm_up(SilentObserver())
+    trials_of(executor, tmp_path, warmups=2).warm_up(SilentObserver())
     assert [request.argv[0] for request in executor.requests] == ["true", "cat"] * 2
 
 
 def test_an_interrupted_warm_up_ends_the_run(tmp_path: Path) -> None:
     executor = FakeExecutor(true=TrialOutcome("interrupted"))
     with pytest.raises(KeyboardInterrupt):
-        made(executor, tmp_path).warm_up(SilentObserver())
+        trials_of(executor, tmp_path).warm_up(SilentObserver())
     assert len(executor.requests) == 1
 
 
 def test_an_interrupted_trial_is_a_trial(tmp_path: Path) -> None:
     interrupted = TrialOutcome("interrupted", wall_ns=3)
-    trial = execute(made(FakeExecutor(cat=interrupted), tmp_path))
+    trial = execute(trials_of(FakeExecutor(cat=interrupted), tmp_path))
     assert (trial.outcome, trial.report) == (Outcome.INTERRUPTED, interrupted)
 
 
@@ -137,50 +137,55 @@ FAILED = TrialOutcome(
 
 def test_a_command_that_fails_ends_the_comparison_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(CommandFailedError) as caught:
-        execute(made(FakeExecutor(cat=FAILED), tmp_path))
+        execute(trials_of(FakeExecutor(cat=FAILED), tmp_path))
     assert str(caught.value) == "B (cat -) crashed: exit status 3: broken ·[31m"
 
 
+KILLED = TrialOutcome("crashed", "killed by signal 11", signal=11, wall_ns=9)
+
+
 @pytest.mark.parametrize(
-    "outcome", [FAILED, TrialOutcome("crashed", "killed by signal 11", signal=11, wall_ns=9)]
-)
-def test_failures_count_where_they_are_to_be_ignored(tmp_path: Path, outcome: TrialOutcome) -> None:
-    trial = execute(made(FakeExecutor(cat=outcome), tmp_path, ignored="all"))
-    assert (trial.outcome, trial.detail, trial.report) == (Outcome.OK, outcome.detail, outcome)
+    ("failure", "ignored", "counts"),
+    [
+        (FAILED, "all", True), (FAILED, {3}, True), (FAILED, {1, 2}, False), (FAILED, set(), False),
+        (KILLED, "all", True), (KILLED, {11}, False),
+    ],
+)  # fmt: skip
+def test_failures_that_count_as_success(
+    tmp_path: Path, failure: TrialOutcome, ignored: Any, counts: bool
+) -> None:
+    of = trials_of(FakeExecutor(cat=failure), tmp_path, ignored=ignored)
+    if counts:
+        trial = execute(of)
+        assert (trial.outcome, trial.detail, trial.report) == (Outcome.OK, failure.detail, failure)
+    else:
+        with pytest.raises(CommandFailedError):
+            execute(of)
 
 
 @pytest.mark.parametrize("outcome", ["timed-out", "out-of-memory", "flooded"])
 def test_what_hit_a_limit_is_no_failure_that_could_be_ignored(tmp_path: Path, outcome: str) -> None:
     limited = TrialOutcome(outcome, "3 s have passed", signal=9)
     with pytest.raises(CommandFailedError, match=f"B .cat -. {outcome}: 3 s have passed"):
-        execute(made(FakeExecutor(cat=limited), tmp_path, ignored="all"))
+        execute(trials_of(FakeExecutor(cat=limited), tmp_path, ignored="all"))
 
 
 @pytest.mark.parametrize("ignored", ["all", frozenset({1})])
 def test_a_command_that_cannot_be_started_is_wrong_use(tmp_path: Path, ignored: Any) -> None:
     missing = TrialOutcome("crashed", "cat: Permission denied")
     with pytest.raises(UsageError, match="cat: Permission denied"):
-        execute(made(FakeExecutor(cat=missing), tmp_path, ignored=ignored))
+        execute(trials_of(FakeExecutor(cat=missing), tmp_path, ignored=ignored))
 
 
 def test_what_prepares_a_command_runs_before_each_execution_of_it(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    commands = made(executor, tmp_path, ["sh -c 'echo a >> prepared'", "sh -c 'echo b >> prepared'"])
+    commands = trials_of(
+        executor, tmp_path, Hooks(prepares=("sh -c 'echo a >> prepared'", "sh -c 'echo b >> prepared'"))
+    )
     for name in "ABB":
         execute(commands, name)
     assert (tmp_path / "prepared").read_text() == "a\nb\nb\n"
     assert len(executor.requests) == 3
-
-
-def test_what_prepares_a_command_may_not_fail(tmp_path: Path) -> None:
-    executor = FakeExecutor()
-    failing = made(executor, tmp_path, ["sh -c 'echo no >&2; exit 4'"], ignored="all")
-    with pytest.raises(CommandFailedError, match="--prepare sh -c .* failed with exit status 4: no$"):
-        execute(failing)
-    gone = made(executor, tmp_path / "gone", ["true"])
-    with pytest.raises(UsageError, match="--prepare true: No such file"):
-        execute(gone)
-    assert executor.requests == []
 
 
 # --- the run ---
@@ -298,14 +303,9 @@ def notes(tmp_path: Path) -> list[str]:
     return file.read_text(encoding="utf-8").split() if file.exists() else []
 
 
-def hooked(executor: FakeExecutor, folder: Path, hooks: Hooks, **options: Any) -> CommandTrials:
-    commands = parse_commands(["true", "cat -"], hooks=hooks)
-    return CommandTrials(commands, ExecutionOptions(folder, {"PATH": "/bin"}, **options), 7, executor)
-
-
 def test_the_order_of_hooks(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    of = hooked(executor, tmp_path, noted(tmp_path, "setup", "prepare", "conclude", "cleanup"))
+    of = trials_of(executor, tmp_path, noted(tmp_path, "setup", "prepare", "conclude", "cleanup"))
     of.warm_up(SilentObserver())
     assert notes(tmp_path) == ["setup", "setup", *["prepare", "conclude"] * 2]
     execute(of)
@@ -323,7 +323,7 @@ def test_the_order_of_hooks(tmp_path: Path) -> None:
 
 def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
     hooks = Hooks(setup="sh -c 'echo setup >> notes; ! grep -c setup notes | grep -q 2'", cleanup="false")
-    of = hooked(FakeExecutor(), tmp_path, hooks)
+    of = trials_of(FakeExecutor(), tmp_path, hooks)
     of.clean_up()
     with pytest.raises(HookFailedError, match="^--setup sh -c .* failed with exit status 1$"):
         of.warm_up(SilentObserver())
@@ -335,7 +335,7 @@ def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
 
 def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) -> None:
     line = "sh -c 'echo x >> notes; wc -l < notes >&2; exit 3'"
-    of = hooked(FakeExecutor(), tmp_path, Hooks(cleanup=line), warmups=0)
+    of = trials_of(FakeExecutor(), tmp_path, Hooks(cleanup=line), warmups=0)
     of.warm_up(SilentObserver())
     with pytest.raises(HookFailedError, match="exit status 3: 1$"):
         of.clean_up()
@@ -345,13 +345,13 @@ def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) ->
 @pytest.mark.parametrize("failure", [FAILED, TrialOutcome("crashed", "cat: Permission denied")])
 def test_a_failure_is_concluded_too_and_more_important(tmp_path: Path, failure: TrialOutcome) -> None:
     line = "sh -c 'echo conclude >> notes; exit 5'"
-    of = hooked(FakeExecutor(cat=failure), tmp_path, Hooks(concludes=(line,)))
+    of = trials_of(FakeExecutor(cat=failure), tmp_path, Hooks(concludes=(line,)))
     with pytest.raises(RingsideError) as caught:
         execute(of)
     assert "conclude" not in str(caught.value)
     assert notes(tmp_path) == ["conclude"]
     # Where nothing else failed, it is a failure.
-    fine = hooked(FakeExecutor(), tmp_path, Hooks(concludes=(line,)), ignored="all")
+    fine = trials_of(FakeExecutor(), tmp_path, Hooks(concludes=(line,)), ignored="all")
     with pytest.raises(HookFailedError, match="^--conclude sh -c .* failed with exit status 5$"):
         execute(fine)
 
@@ -360,7 +360,7 @@ def test_a_failed_preparation_is_not_concluded(tmp_path: Path) -> None:
     hooks = Hooks(prepares=("false",), concludes=("sh -c 'echo conclude >> notes'",))
     executor = FakeExecutor()
     with pytest.raises(HookFailedError, match="^--prepare false failed"):
-        execute(hooked(executor, tmp_path, hooks))
+        execute(trials_of(executor, tmp_path, hooks, ignored="all"))
     assert (executor.requests, notes(tmp_path)) == ([], [])
 
 
@@ -368,7 +368,7 @@ def test_hooks_are_in_the_folder_and_environment_of_the_commands(tmp_path: Path)
     line = "sh -c 'cat >&2; echo $PATH $HOME. $(ls) >&2; exit 1'"
     (tmp_path / "a-file").touch()
     with pytest.raises(HookFailedError, match=r"exit status 1: /bin \. a-file$"):
-        execute(hooked(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
+        execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
 
 
 def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
@@ -385,11 +385,11 @@ def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
 def test_long_lines_of_hooks_are_cut(tmp_path: Path) -> None:
     line = f"sh -c 'echo {'y' * 300} >&2; exit 1' {'x' * 100}"
     with pytest.raises(HookFailedError) as caught:
-        execute(hooked(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
+        execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
     assert str(caught.value) == (
         f"--prepare {one_line(line, 80)} failed with exit status 1: {one_line('y' * 300, 200)}"
     )
-    gone = hooked(FakeExecutor(), tmp_path / "gone", Hooks(prepares=(line,)))
+    gone = trials_of(FakeExecutor(), tmp_path / "gone", Hooks(prepares=(line,)))
     with pytest.raises(UsageError) as refused:
         execute(gone)
     assert str(refused.value) == f"--prepare {one_line(line, 80)}: No such file or directory"
@@ -411,7 +411,7 @@ def test_output_goes_to_the_file_of_the_command(tmp_path: Path) -> None:
 
 def test_requests_without_options(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    of = made(executor, tmp_path)
+    of = trials_of(executor, tmp_path)
     of.trial(3, 1, Cell("B", POINT), first=True, tick=lambda: None)
     (request,) = executor.requests
     assert (request.stdin, request.stdout, request.stderr, request.cpus) == (None, None, None, ())
@@ -425,7 +425,7 @@ def test_the_first_execution_times_the_references_even_where_it_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = FakeExecutor(cat=FAILED)
-    of = made(executor, tmp_path)
+    of = trials_of(executor, tmp_path)
     monkeypatch.setattr("time.monotonic", lambda: 0.5)
     with pytest.raises(CommandFailedError):
         execute(of)
@@ -434,26 +434,10 @@ def test_the_first_execution_times_the_references_even_where_it_fails(
     assert [request.reference for request in executor.requests] == [True, False, False]
 
 
-@pytest.mark.parametrize(("ignored", "counts"), [({3}, True), ({1, 2}, False), (set(), False)])
-def test_exit_statuses_that_count_as_success(tmp_path: Path, ignored: set[int], counts: bool) -> None:
-    of = made(FakeExecutor(cat=FAILED), tmp_path, ignored=frozenset(ignored))
-    if counts:
-        assert (execute(of).outcome, execute(of).detail) == (Outcome.OK, "exit status 3")
-    else:
-        with pytest.raises(CommandFailedError):
-            execute(of)
-
-
-def test_a_signal_is_ignored_with_all_only(tmp_path: Path) -> None:
-    killed = TrialOutcome("crashed", "killed by signal 11", signal=11)
-    with pytest.raises(CommandFailedError):
-        execute(made(FakeExecutor(cat=killed), tmp_path, ignored=frozenset({11})))
-
-
 def test_failures_are_told_in_a_line_that_fits(tmp_path: Path) -> None:
     silent = msgspec.structs.replace(FAILED, stderr_tail=" \n")
     with pytest.raises(CommandFailedError, match="^B .cat -. crashed: exit status 3$"):
-        execute(made(FakeExecutor(cat=silent), tmp_path))
+        execute(trials_of(FakeExecutor(cat=silent), tmp_path))
     words = "x" * 100
     commands = parse_commands([f"cat {words}"], ["name"])
     failed = msgspec.structs.replace(FAILED, stderr_tail=f"first\n{'y' * 300}\n")
@@ -487,12 +471,12 @@ def test_a_run_of_commands_with_parameters(tmp_path: Path) -> None:
 
 
 def test_what_hooks_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    execute(hooked(FakeExecutor(), tmp_path, Hooks(prepares=("sh -c 'echo out; echo err >&2'",))))
+    execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=("sh -c 'echo out; echo err >&2'",))))
     assert tuple(capfd.readouterr()) == ("", "")
 
 
 def test_warm_ups_have_the_environment_of_no_block(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    made(executor, tmp_path).warm_up(SilentObserver())
+    trials_of(executor, tmp_path).warm_up(SilentObserver())
     sizes = {len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}
     assert sizes == {padding_bytes(7, 0, 0)}

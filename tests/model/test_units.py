@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +122,14 @@ def test_ranks() -> None:
 def test_all_of_something() -> None:
     assert units.all_of(2, "point") == "both points"
     assert units.all_of(3, "point") == "all 3 points"
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high"), [(0.0123, 0.0, 1.5), (1.056, 1.2, 1.5), (-0.4, 0.0, 12.25), (0.0, 0.0, 0.5)]
+)
+def test_both_ends_of_an_interval_have_the_same_decimals(low: float, estimate: float, high: float) -> None:
+    text = units.with_interval(Interval(estimate, low, high, 7), "")
+    ends = re.fullmatch(r"\S+ \((.+?)–(.+)\)", text)
+    assert ends
+    decimals = {len(end.partition(".")[2]) for end in ends.groups() if end != "0"}
+    assert len(decimals) == 1, text

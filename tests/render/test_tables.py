@@ -349,3 +349,9 @@ def test_cells_without_figures_have_a_reason() -> None:
     table = tables(run)[-1]
     assert table.title == "Without figures"
     assert texts(table) == [["go", "nodes=10", "7 × crashed", "crashed: exit status 3"]]
+
+
+def test_a_long_model_of_an_earlier_run_does_not_fill_the_page(ring: RunAnalysis) -> None:
+    planned = {"go": PlannedContender("Go", model="m" * 10_000, version="1", runs_on="Go")}
+    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
+    assert max(len(cell.text) for row in table.rows for cell in row) == 200

@@ -22,7 +22,7 @@ from ringside.model.results import Interval
 from ringside.store import Store
 from ringside.store.plans import PLAN_VERSION, read_plan
 from tests.support import TESTS
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 
 STORES = TESTS / "stores"
 EXPECTED: dict[str, Any] = json.loads((STORES / "format1.json").read_text(encoding="utf-8"))
@@ -178,67 +178,15 @@ def test_nothing_of_it_names_a_machine(path: Path) -> None:
 # --- the command line ---
 
 
-@pytest.mark.parametrize("run", RUNS)
-def test_it_is_shown(path: Path, run: str) -> None:
-    document = json.loads(ringside("show", run, "--json", "--store", str(path), status=_status(run)).stdout)
-    expected = RUNS[run]
-    assert (document["format"], document["run"], document["blocks"]) == (2, run, expected["blocks"])
-    assert [
-        (cell["contender"], expected["points"].index(cell["point"]), cell["outcomes"], cell["reason"])
-        for cell in document["cells"]
-    ] == [(cell["contender"], cell["point"], cell["outcomes"], cell["reason"]) for cell in expected["cells"]]
-    for cell, figures in zip(document["cells"], expected["cells"], strict=True):
-        assert {name: _interval(metric, "median") for name, metric in cell["metrics"].items()} == {
-            name: close(interval) for name, interval in figures["metrics"].items()
-        }
-    assert [
-        {
-            "metric": comparison["metric"],
-            "contender": comparison["contender"],
-            "baseline": comparison["baseline"],
-            "point": expected["points"].index(comparison["point"]),
-            "ratio": _interval(comparison, "ratio"),
-            "verdict": comparison["verdict"],
-        }
-        for comparison in document["comparisons"]
-    ] == [
-        {
-            **{key: value for key, value in comparison.items() if key != "p"},
-            "ratio": close(comparison["ratio"]),
-        }
-        for comparison in expected["comparisons"]
-    ]
-
-
 def test_its_suite_is_shown_as_text(path: Path) -> None:
-    text = ringside("show", SUITE, "--store", str(path), status=1).stdout
+    text = in_process("show", SUITE, "--store", str(path), status=1).stdout
     for run in RUNS.values():
         assert all(cell["contender"] in text for cell in run["cells"])
-
-
-def _status(run: str) -> int:
-    """1 where a cell has no figures."""
-    return 0 if all(cell["metrics"] for cell in RUNS[run]["cells"]) else 1
-
-
-def _interval(values: Mapping[str, Any], estimate: str) -> list[float | None]:
-    return [values[estimate], values["low"], values["high"], values["n"]]
-
-
-def test_two_runs_of_it_are_compared(path: Path) -> None:
-    run = ITSELF["run"]
-    document = json.loads(ringside("compare", run, run, "--json", "--store", str(path)).stdout)
-    assert {name: _interval(shift, "ratio") for name, shift in document["machine"].items()} == {
-        name: close(shift) for name, shift in ITSELF["machine"].items()
-    }
-    assert [(row["contender"], row["metric"], row["verdict"]) for row in document["comparisons"]] == [
-        (row["contender"], row["metric"], row["verdict"]) for row in ITSELF["comparisons"]
-    ]
 
 
 def test_its_suite_makes_a_report(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("altair")
     page = tmp_path / "page.html"
-    ringside("report", SUITE, "-o", str(page), "--store", str(path))
+    in_process("report", SUITE, "-o", str(page), "--store", str(path))
     text = page.read_text(encoding="utf-8")
     assert all(run in text for run in RUNS)
