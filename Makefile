@@ -29,14 +29,14 @@ lint: ruff
 	.venv/bin/mypy
 	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
 
-# Two at a time, each with a file: most tests wait as long as they compute, and more would crowd out the trials
-# that tests pin to CPUs.
+# Two at a time: most tests wait as long as they compute, and more would crowd out the trials that tests pin to
+# CPUs.
 test: ruff
 	@scripts/test_probe
-	@.venv/bin/pytest -n 2 --dist loadscope
+	@.venv/bin/pytest -n 2 --dist worksteal
 
 integration: setup-dev
-	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadscope
+	.venv/bin/pytest -m "integration and not soak" -n 2 --dist worksteal
 
 soak: setup-dev
 	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers 300" \

@@ -5,16 +5,15 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from ringside.workloads.fanout.check import Answer, Upstream
+from tests.support import ROOT
 from tests.support import postgresql as postgresql_server
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake
-from tests.support.schedule import rank, scheduler
 from tests.support.started import LOAD_SERVER, ports_of
 from tests.support.upstreams import Make
 
@@ -27,37 +26,10 @@ settings.load_profile("patient")
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Contenders of which `make test` takes the evidence of every workload only; `make soak` takes every rule for
-# them too. The rules are the same for all, and each runtime costs seconds for each of them.
-SAMPLED = (
-    *(
-        "c-microhttpd",
-        "c-pthreads",
-        "cpp-beast",
-        "cpp-coroutines",
-        "elixir",
-        "gevent",
-        "java-virtual-threads",
-        "node",
-        "python-aiohttp",
-    ),
-    *(
-        "haskell",
-        "python-subinterpreters",
-        "python-trio",
-        "python-uvloop",
-        "ruby",
-        "ruby-async",
-        "rust-tokio",
-    ),
-)
-EVIDENCE = (
-    "test_every_mode_gives_right_evidence_phases_and_memory",
-    "test_answers_phases_and_every_capacity",
-    "test_all_kinds_have_right_answers_phases_and_spans",
-    "test_tasks_sleep_at_one_time_and_wake_at_their_instants",
-    "test_a_short_load",
-)
+# Of the contenders `make test` takes these, one of each kind of runtime; `make integration` checks every rule
+# of the contract for all of them, and `make soak` takes all of tests/contenders for all.
+SAMPLE = ("limit", "go", "python-asyncio", "python-threads", "erlang", "node")
+ALL = frozenset(path.parent.name for path in (ROOT / "contenders").glob("*/contender.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -89,17 +61,11 @@ def http(ports: tuple[str, str], workplace: Path) -> str:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.Function) and item.originalname not in EVIDENCE:
-            values = item.callspec.params if hasattr(item, "callspec") else {}
-            # Languages have names of contenders too.
-            if any(value in SAMPLED for name, value in values.items() if name != "language"):
+        if isinstance(item, pytest.Function) and item.path.parent.name == "contenders":
+            values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+            names = {value.partition("@")[0] for value in values if isinstance(value, str)} & ALL
+            if names - set(SAMPLE) and not item.get_closest_marker("integration"):
                 item.add_marker(pytest.mark.soak)
-    items.sort(key=lambda item: rank(item.path.stem))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    return scheduler(config, log)
 
 
 @pytest.fixture

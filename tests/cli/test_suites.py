@@ -76,6 +76,7 @@ def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
     assert again.stdout == resumed.stdout
 
 
+@pytest.mark.integration
 def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
     assert "`both` has no full form: leave out --full" in complaint("run", "both", "--full")
     assert "`first` has no full form" in complaint("run", "first", "--full")

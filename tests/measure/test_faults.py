@@ -77,6 +77,7 @@ def outcomes(text: str) -> dict[str, dict[str, int]]:
 # --- the store -------------------------------------------------------------------------------------
 
 
+@pytest.mark.integration
 @can_mount
 def test_a_store_on_a_disk_that_is_only_read(place: Path) -> None:
     ringside("run", "mine", "--blocks", "1")
@@ -93,6 +94,7 @@ def test_a_store_on_a_disk_that_is_only_read(place: Path) -> None:
     assert "name another one with --store" in last_line(done)
 
 
+@pytest.mark.integration
 def test_a_store_that_another_program_has_locked(place: Path) -> None:
     ringside("run", "mine", "--blocks", "1")
     with closing(sqlite3.connect(".ringside/ringside.sqlite", isolation_level=None)) as connection:
@@ -103,6 +105,7 @@ def test_a_store_that_another_program_has_locked(place: Path) -> None:
     ringside("run", "mine", "--blocks", "1")
 
 
+@pytest.mark.integration
 def test_a_limit_on_the_size_of_files(place: Path) -> None:
     done = shell("ulimit -f 200; ringside run mine --until end")
     assert done.returncode == 2, done
@@ -143,6 +146,7 @@ def test_too_little_memory(place: Path) -> None:
     assert last_line(done).startswith("ringside: ")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full", "<&- 2>/dev/full"])
 def test_streams_that_are_closed_or_full(place: Path, closed: str) -> None:
     assert shell(f"ringside run mine --blocks 1 --until end {closed}").returncode == 0
@@ -158,6 +162,7 @@ def test_output_that_cannot_be_written_is_an_error(place: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "ringside: No space left on device\n")
 
 
+@pytest.mark.integration
 def test_a_terminal_that_goes_away(place: Path, add_experiment: Add) -> None:
     add_experiment("long", "one", "two", blocks=200)
     pid, terminal = pty.fork()
@@ -175,6 +180,7 @@ def test_a_terminal_that_goes_away(place: Path, add_experiment: Add) -> None:
     assert ringside("show", run, "--json", status=None).stdout
 
 
+@pytest.mark.integration
 def test_nohup_keeps_a_run_going(place: Path) -> None:
     process = subprocess.Popen(
         [*RINGSIDE, "run", "mine", "--blocks", "2", "--until", "end"],
@@ -236,6 +242,7 @@ def cpuset() -> Iterator[Path]:
     folder.rmdir()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("taken", [0, -1], ids=["the probe's", "the program's"])
 def test_a_cpu_that_is_taken_away_during_a_run(cpuset: Path, place: Path, taken: int) -> None:
     """The system moves the threads, and not the program, which must not be blamed."""

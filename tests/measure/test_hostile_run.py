@@ -99,6 +99,7 @@ def carried_out(experiment: str, seed: int, *, small_disk: bool) -> subprocess.C
     return shell(f"{mount} && ringside {' '.join(words)}", mounts=True)
 
 
+@pytest.mark.integration
 def test_all_attacks_beside_honest_programs(
     workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +197,7 @@ def foreign_port() -> Iterator[str]:
         process.kill()
 
 
+@pytest.mark.integration
 def test_hostile_servers_beside_honest_ones(workplace: Path, foreign_port: str) -> None:
     honest = ("good", "upright")
     for name in (*honest, *SERVERS):
@@ -217,6 +219,7 @@ def test_hostile_servers_beside_honest_ones(workplace: Path, foreign_port: str) 
     assert not processes_of(workplace)
 
 
+@pytest.mark.integration
 def test_a_server_of_chunks_without_end(workplace: Path) -> None:
     """It cannot hold a trial beyond its limit."""
     for name, how in (("chunks", "sends-chunks-without-end"), ("pieces", "sends-without-end")):

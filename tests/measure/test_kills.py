@@ -147,6 +147,7 @@ def check(place: Path, dice: random.Random, whom: str) -> str:
     return "after its end" if at_kill >= planned else "in the run" if at_kill else "before the first trial"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("whom", ["ringside", "probe", "both"])
 def test_killed_at_random_moments(runs: Path, whom: str) -> None:
     dice = random.Random(7)

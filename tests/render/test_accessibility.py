@@ -97,6 +97,7 @@ def test_the_check_finds_what_is_wrong(browser: Browser, tmp_path: Path) -> None
     assert "bad, dark: color-contrast (serious" in wrong
 
 
+@pytest.mark.integration
 def test_reports(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Path) -> None:
     """A suite's with front page, claims and plots; that of one run, opened wherever it can be."""
     path, runs = stored
@@ -114,6 +115,7 @@ def test_reports(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Pat
     assert_none(look(browser, urls, "file://", opened))
 
 
+@pytest.mark.integration
 def test_the_live_page(browser: Browser, stored: tuple[Path, list[str]]) -> None:
     path, runs = stored
     with serving(path) as served:
@@ -146,6 +148,7 @@ def test_the_live_page(browser: Browser, stored: tuple[Path, list[str]]) -> None
     assert_none([each for each in wrong if each != not_here])
 
 
+@pytest.mark.integration
 def test_a_site(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Path) -> None:
     path, runs = stored
     store = Store(path, create=False)
