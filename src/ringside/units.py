@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ringside.model.design import Metric
-from ringside.model.results import Interval, Verdict
+# The help of commands needs the units of time, and none of what results are decoded with.
+if TYPE_CHECKING:
+    from ringside.model.design import Metric
+    from ringside.model.results import Interval, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ _TIME_UNIT: ContextVar[TimeUnit | None] = ContextVar("time_unit", default=None)
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
 # How a verdict looks (render/table.py).
-_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.EQUIVALENT: "even"}
+_KINDS = {"faster": "faster", "slower": "slower", "equivalent": "even"}
 # Smaller and larger, by unit; other units have the last pair.
 _SIZES = {"ns": ("faster", "slower"), "s": ("faster", "slower"), "B": ("less", "more")}
 _OTHER_SIZES = ("lower", "higher")
@@ -67,10 +70,10 @@ def kind(verdict: Verdict) -> str:
 def verdict_word(verdict: Verdict, metric: Metric) -> str:
     """A verdict in words that suit the metric: a time is faster or slower, memory is less or more, all else
     is lower or higher."""
-    if verdict not in (Verdict.FASTER, Verdict.SLOWER):
+    if verdict not in ("faster", "slower"):
         return str(verdict)
     smaller, larger = _SIZES.get(metric.unit, _OTHER_SIZES)
-    return smaller if (verdict is Verdict.FASTER) == metric.smaller_is_better else larger
+    return smaller if (verdict == "faster") == metric.smaller_is_better else larger
 
 
 def rank_interval(ends: tuple[int, int]) -> str:

@@ -46,12 +46,12 @@ def test_every_empty_cell_has_a_reason() -> None:
 
 
 def test_the_table_of_one_contender(tmp_path: Path) -> None:
-    path = manifest(tmp_path, MANIFEST + '[without]\nbatch = "Too slow."\njobs = "Too slow."\n')
+    path = manifest(tmp_path, MANIFEST + '[without]\nbatch = "Too slow."\nfanout = "Too slow."\n')
     one = read_contender(path, context.known_workloads())["some"]
     lines = coverage.table([one]).splitlines()
     cells = dict(zip(lines[0].split(" | "), lines[2].split(" | "), strict=True))
     assert (cells["`ring`"], cells["`fib`"], cells["`batch`"]) == ("idiomatic", "bare", "")
-    assert "- **some**, `batch`, `jobs`: Too slow." in lines
+    assert "- **some**, `batch`, `fanout`: Too slow." in lines
     assert ("some", "feed") in coverage.gaps([one])
     assert ("some", "batch") not in coverage.gaps([one])
 

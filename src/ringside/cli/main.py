@@ -37,7 +37,10 @@ COMMANDS = {
     "export": ("export", "Export RUN (default: latest)."),
     "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),
     "load": ("load", "Drive load at TARGET and show what its users would see."),
-    "new": ("new", "Write a contender to begin with: a folder NAME with programs that keep the contract."),
+    "new": (
+        "new",
+        "Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.",
+    ),
     "repeat": ("repeat", "Repeat a trial of CONTENDER in RUN and show what it writes."),
     "report": (
         "report",

@@ -41,7 +41,7 @@ def _check_kind(_context: click.Context, _parameter: click.Parameter, kind: str)
     help="Where its folder is made [default: here].",
 )
 def new(kind: str, name: str, *, language: str, workloads: Sequence[str] = (), folder: Path = Path()) -> int:
-    """Write a contender to begin with: a folder NAME with a copy of a bundled one, which keeps the contract.
+    """Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.
 
     Nothing is overwritten.
     """
