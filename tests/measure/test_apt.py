@@ -146,7 +146,7 @@ def test_setup_installs_from_that_release(
 def test_contenders_of_one_compiler_get_each_its_library(
     policy: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine with g++, and without any library."""
+    """A machine with g++, and without any library, whatever this one has."""
     policy("")
     compiler = tmp_path / "apt" / "g++"
     compiler.write_text(
@@ -154,7 +154,8 @@ def test_contenders_of_one_compiler_get_each_its_library(
         "echo '<stdin>:1:10: fatal error: x.hpp: No such file or directory' >&2\nexit 1\n"
     )
     compiler.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'apt'}:/usr/bin:/bin")
+    (tmp_path / "apt" / "sh").symlink_to("/bin/sh")
+    monkeypatch.setenv("PATH", str(tmp_path / "apt"))
     catalogue = Catalogue([ROOT])
     contenders = [catalogue.contender(name) for name in ("cpp-beast", "cpp-coroutines")]
     reason = find_receipt(contenders[0].runtime)
