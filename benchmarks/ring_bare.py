@@ -16,7 +16,7 @@ from ringside.measure import trials as trial
 from ringside.measure.executor import LocalExecutor
 from ringside.measure.toolchain import Toolchain, expand
 from ringside.model.catalogue import Ready, Unavailable
-from ringside.workloads.ring.evidence import checksum
+from ringside.workloads.ring.workload import checksum
 
 from pairs import take_turns, tell  # isort: skip
 

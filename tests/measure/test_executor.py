@@ -29,7 +29,7 @@ from ringside.probe.protocol import (
     TrialOutcome,
     TrialRequest,
 )
-from ringside.workloads.ring.evidence import checksum, order
+from ringside.workloads.ring.workload import checksum, order
 from tests.support import TESTS, probes
 from tests.support.processes import is_over
 

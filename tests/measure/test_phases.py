@@ -8,8 +8,7 @@ import pytest
 from ringside.measure.executor import LocalExecutor
 from ringside.measure.trials import examined, with_messages
 from ringside.model.results import Outcome, Trial
-from ringside.workloads.ring import RING
-from ringside.workloads.ring.evidence import checksum, order
+from ringside.workloads.ring import RING, checksum, order
 from tests.measure.test_executor import request
 from tests.support.points import ok_trial
 

@@ -19,7 +19,7 @@ from ringside.probe.protocol import ProgramOutput, Sample, TrialOutcome
 from ringside.store import Store, text_hash
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads import workload as find_workload
-from ringside.workloads.ring.evidence import checksum, order
+from ringside.workloads.ring.workload import checksum, order
 from tests.support import ROOT, asleep, computed, served
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }} \x1b[31mred\x1b[0m & 'quotes\""

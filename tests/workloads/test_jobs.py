@@ -13,7 +13,7 @@ from ringside.model.design import Cell, Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Sample
 from ringside.workloads.jobs import JOBS
-from ringside.workloads.jobs.evidence import FACTOR, MODULUS, ORDER_BASE, answer, order
+from ringside.workloads.jobs.workload import FACTOR, MODULUS, ORDER_BASE, answer, order
 from tests.support.points import REPORT, ok_trial, point
 
 

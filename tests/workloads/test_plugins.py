@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import UsageError
+from ringside.workloads import GROUP, Registry
 from ringside.workloads.base import Workload
-from ringside.workloads.registry import GROUP, Registry
 from ringside.workloads.ring import RING
 from tests.support import ROOT
 from tests.support.fake_contenders import PYTHON

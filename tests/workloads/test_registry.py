@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ringside.errors import UsageError
-from ringside.workloads import WORKLOADS, measurement, workload
+from ringside.workloads import WORKLOADS, measurement, undeclared_metrics, workload
 from ringside.workloads.base import Measurement, Workload
-from ringside.workloads.registry import undeclared_metrics
 from tests.support import ROOT
 from tests.support.points import ok_trial, point
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ringside.probe.protocol import Sample
 from ringside.workloads.ring import RING, checksum, order
-from ringside.workloads.ring.evidence import ORDER_MODULUS
+from ringside.workloads.ring.workload import ORDER_MODULUS
 from tests.support.points import REPORT, ok_trial, point
 
 

@@ -24,7 +24,7 @@ from ringside.render import bars, terminal
 from ringside.render.table import TableCell, TableData
 from ringside.text import one_line, sentences
 from ringside.units import MILLISECONDS, TimeUnit, significant
-from ringside.workloads.target.measurement import errors_text
+from ringside.workloads.target import errors_text
 
 CLOSED_LOOP = (
     "Closed loop: latency counts from the sending, so a server that stalls holds back the requests that "

@@ -5,12 +5,150 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 
+from ringside.errors import UsageError
+from ringside.text import one_line
 from ringside.workloads.base import Measurement, Workload
 from ringside.workloads.command import COMMAND
-from ringside.workloads.registry import Registry
 from ringside.workloads.target import TARGET
+
+GROUP = "ringside.workloads"
+_REQUIRED = ("name", "title", "factors", "metrics", "compared")
+
+
+def declared() -> Iterable[EntryPoint]:
+    """The entry points of all installed distributions. Each has the workload's name and refers to a subclass
+    of Workload or to an instance of it."""
+    return entry_points(group=GROUP)
+
+
+class Registry(Mapping[str, Workload]):
+    """Workloads by name, ringside's own first. A distribution is imported only when its workload is asked for
+    or all are listed; those that cannot be used are left out of the listing.
+
+    `reserved`: names that no workload can have.
+    """
+
+    def __init__(
+        self,
+        own: Sequence[Workload],
+        reserved: Collection[str] = (),
+        declared: Callable[[], Iterable[EntryPoint]] = declared,
+    ) -> None:
+        self._own = {workload.name: workload for workload in own}
+        self._reserved = reserved
+        self._declared = declared
+        self._loaded: dict[str, Workload | str] = {}
+
+    def find(self, name: str) -> Workload:
+        """The workload of that name. Raises UsageError, with why, for one that cannot be used and for an
+        unknown one."""
+        if name in self._own:
+            return self._own[name]
+        if name not in self._foreign:
+            known = ", ".join([*self, *self._unusable()])
+            raise UsageError(f"there is no workload `{name}`; known: {known}")
+        result = self._foreign_workload(name)
+        if isinstance(result, str):
+            raise UsageError(f"the workload `{name}` cannot be used: {result}")
+        return result
+
+    def __getitem__(self, name: str) -> Workload:
+        if name in self._own:
+            return self._own[name]
+        if name in self._foreign and isinstance(result := self._foreign_workload(name), Workload):
+            return result
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        for name in self._foreign:
+            if name in self:
+                yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @cached_property
+    def _foreign(self) -> Mapping[str, tuple[EntryPoint, ...]]:
+        """Entry points by name, in the order of their names; ringside's own names are taken."""
+        by_name = defaultdict[str, list[EntryPoint]](list)
+        for entry in self._declared():
+            if entry.name not in self._own:
+                by_name[entry.name].append(entry)
+        return {name: tuple(by_name[name]) for name in sorted(by_name)}
+
+    def _unusable(self) -> Iterator[str]:
+        """Names of other distributions' workloads that cannot be used."""
+        for name in self._foreign:
+            if name not in self:
+                yield f"{name} (cannot be used)"
+        for entry in self._declared():
+            if entry.name in self._own:
+                yield f"{entry.name} of {_distribution(entry)} (the name is taken)"
+
+    def _foreign_workload(self, name: str) -> Workload | str:
+        """The workload of an entry point, or why it cannot be used."""
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> Workload | str:
+        entries = self._foreign[name]
+        if name in self._reserved:
+            return f"ringside itself uses the name, so {_distribution(entries[0])} cannot"
+        if len(entries) > 1:
+            distributions = " and ".join(sorted(_distribution(entry) for entry in entries))
+            return f"{distributions} both declare it; uninstall one of them"
+        (entry,) = entries
+        try:
+            value = entry.load()
+            workload = value() if isinstance(value, type) else value
+            problem = _problem(workload, name)
+        # A distribution can fail in any way; the others must still be usable.
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+        return f"{_distribution(entry)}, {entry.value}: {one_line(problem)}" if problem else workload
+
+
+def _problem(value: object, name: str) -> str:
+    """Why an entry point's value is no usable workload of that name; empty where it is one."""
+    if not isinstance(value, Workload):
+        return f"{type(value).__name__} is no subclass of ringside.workloads.base.Workload"
+    if lacking := [f"`{attribute}`" for attribute in _REQUIRED if not hasattr(value, attribute)]:
+        return f"it declares no {', '.join(lacking)}"
+    if value.name != name:
+        return f"its name is `{value.name}`, but its entry point is called `{name}`"
+    unknown = undeclared_metrics(value)
+    if unknown:
+        return f"it refers to metrics that it does not declare: {', '.join(unknown)}"
+    return "" if value.compared else "`compared` must name at least one metric"
+
+
+def undeclared_metrics(measurement: Measurement) -> list[str]:
+    """Names that a measurement's attributes refer to and that are none of its metrics, sorted."""
+    names = {
+        *measurement.compared,
+        *measurement.plotted,
+        *measurement.secondary,
+        *measurement.breakdown,
+        *(name for pair in measurement.scatters for name in pair),
+        *(slope.metric for slope in measurement.slopes),
+        *(law.metric for law in measurement.scaling_laws),
+        *(metric for curve in measurement.curves for _, _, metric in curve.steps),
+        *(measurement.over_rate.metrics if measurement.over_rate else ()),
+        *([measurement.repeated_metric] if measurement.repeated_metric else []),
+    }
+    return sorted(names - {metric.name for metric in measurement.metrics})
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "an unknown distribution"
+
 
 _MEASUREMENTS: dict[str, Measurement] = {measurement.name: measurement for measurement in (COMMAND, TARGET)}
 
@@ -18,7 +156,7 @@ _MEASUREMENTS: dict[str, Measurement] = {measurement.name: measurement for measu
 def _own() -> Iterator[Workload]:
     """Those of the packages here: each has its workload under its name in capitals."""
     for module in pkgutil.iter_modules(__path__):
-        if module.ispkg and module.name not in _MEASUREMENTS:
+        if module.ispkg:
             package = importlib.import_module(f"{__name__}.{module.name}")
             workload: Workload = getattr(package, module.name.upper())
             yield workload

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
+
+from ringside.errors import UsageError
+from ringside.model.design import Input
 
 MIN, MAX = -100_000, 100_000
 # Text of a number and its separator: `-100000 `.
@@ -58,3 +63,18 @@ def _words() -> Any:
 
     text = b"".join(f"{value} ".encode().ljust(_WORD_BYTES, b"\0") for value in range(MIN, MAX + 1))
     return np.frombuffer(text, dtype=np.uint8).reshape(-1, _WORD_BYTES)
+
+
+@lru_cache(maxsize=64)
+def answers_sha256(input: Input, repeats: int) -> str:
+    """The hash of the right answers, written `repeats` times one after the other. Raises UsageError where the
+    file that holds them has gone."""
+    if repeats == 1:
+        return input.answer_sha256
+    digest = hashlib.sha256()
+    try:
+        for _ in range(repeats):
+            digest.update(input.answers.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{input.answers} cannot be read: {error.strerror}; run it again") from error
+    return digest.hexdigest()

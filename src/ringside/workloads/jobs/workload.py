@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ringside.errors import UsageError
+from ringside.model.claims import Finding
 from ringside.model.design import Cell, Input, Level, Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
@@ -26,8 +27,7 @@ from ringside.workloads.base import (
     hold,
     repeats,
 )
-from ringside.workloads.jobs.claims import CLAIMS
-from ringside.workloads.jobs.evidence import order
+from ringside.workloads.claims import AnalysedRun, Band, ClaimTest, ratio_claim
 from ringside.workloads.phases import PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
@@ -42,6 +42,54 @@ from ringside.workloads.process import (
     core_figures,
     process_figures,
 )
+
+_AS_FAST = Band(1 / 1.1, 1.1, "from 0.91 to 1.1")
+
+
+def multiprocessing_does_as_well(runs: Sequence[AnalysedRun]) -> Finding:
+    """The makespan of jobs that sleep, by multiprocessing's pool over Parallel Python."""
+    return ratio_claim(
+        runs,
+        "jobs-background",
+        "jobs",
+        "makespan_s",
+        "python-pool",
+        "parallel-python",
+        _AS_FAST,
+        applies=lambda point: point["kind"] == "sleep" and point["jobs"] == 2,
+        where="with two jobs that sleep",
+        beside=("python-processes",),
+    )
+
+
+CLAIMS: Mapping[str, ClaimTest] = {
+    "2011-background-jobs/multiprocessing-does-as-well": multiprocessing_does_as_well,
+}
+
+
+FACTOR, MODULUS = 48271, 2147483647
+ORDER_BASE = 31
+
+
+def answer(job: int, kind: str, rounds: int, seed: int) -> int:
+    """The answer of job `job`: x0·48271^R mod p with x0 = 1 + (seed + job) mod (p - 1), R = 1 unless it
+    computes."""
+    begin = 1 + (seed + job) % (MODULUS - 1)
+    return begin * pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS) % MODULUS
+
+
+def order(jobs: int, kind: str, rounds: int, seed: int, repeats: int = 1) -> int:
+    """H of the contract: h ← (31·h + v) mod p over all answers in order, of all repeats."""
+    power = pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS)
+    once = 0
+    for job in range(jobs):
+        value = (1 + (seed + job) % (MODULUS - 1)) * power % MODULUS
+        once = (ORDER_BASE * once + value) % MODULUS
+    folded = 0
+    for _ in range(repeats):
+        folded = (pow(ORDER_BASE, jobs, MODULUS) * folded + once) % MODULUS
+    return folded
+
 
 # Each span is a protocol line, of which a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ringside.workloads.ring.evidence import checksum, order
-from ringside.workloads.ring.workload import RING
+from ringside.workloads.ring.workload import RING, checksum, order
 
 __all__ = ["RING", "checksum", "order"]
