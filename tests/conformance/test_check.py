@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from ringside.conformance.common import parse
 from ringside.conformance.kit import rules_of
-from ringside.conformance.lines import parse
-from ringside.conformance.rules import RULES as SHARED
+from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
 from tests.support.command_line import ringside

@@ -17,9 +17,8 @@ from ringside.analysis.suite import examine, sources_of
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.model.catalogue import Claim, Published
-from ringside.model.claims import Answer, Finding
 from ringside.model.design import Level, Point
-from ringside.model.results import Interval
+from ringside.model.results import Answer, Finding, Interval
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
 from ringside.workloads.base import Measurement, Workload

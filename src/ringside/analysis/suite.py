@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from ringside.analysis.diagnostics import MACHINE_CODES
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.model.catalogue import Claim, Published
-from ringside.model.claims import Finding
 from ringside.model.design import Point
-from ringside.model.results import Diagnostic, Outcome, Run
+from ringside.model.results import Diagnostic, Finding, Outcome, Run
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
 from ringside.workloads.claims import AnalysedRun, not_tested

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringside.conformance.servers import Server
-from ringside.conformance.shown import PORT
-from ringside.conformance.subject import Subject
+from ringside.conformance.subject import PORT, Subject
 
 _MAX_HEAD_BYTES = 1 << 16
 # What comes earlier by less is not early.

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringside.conformance.programs import OwnRules, check_program
-from ringside.conformance.rules import Finding
 from ringside.conformance.servers import Kind, answered, check_server, plain_kind
-from ringside.conformance.subject import Subject
+from ringside.conformance.subject import Finding, Subject
 from ringside.measure.executor import Executor
 from ringside.measure.inputs import Inputs
 from ringside.model.catalogue import Ready

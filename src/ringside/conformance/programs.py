@@ -7,8 +7,7 @@ import select
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.conformance.common import check_arguments, check_evidence, side_by_side
-from ringside.conformance.lines import Lines, parse
+from ringside.conformance.common import Lines, check_arguments, check_evidence, parse, side_by_side
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
 from ringside.model.design import Level
 from ringside.workloads.base import HOLD, REPEATS

@@ -14,11 +14,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from ringside.conformance.common import check_arguments, check_evidence, in_time, reason
-from ringside.conformance.shown import PORT, by_hand
 from ringside.conformance.subject import (
     PATIENCE_S,
+    PORT,
     Subject,
     alive_in_session,
+    by_hand,
     lines_until,
     listeners,
 )

@@ -1,5 +1,5 @@
-"""What came of it: runs, trials, intervals, comparisons, verdicts. Frozen; the probe's messages stand in
-trials as they came."""
+"""What came of it: runs, trials, intervals, comparisons, verdicts, answers to claims. Frozen; the probe's
+messages stand in trials as they came."""
 
 from __future__ import annotations
 
@@ -328,3 +328,26 @@ class Comparison:
     p: float
     obstacle: Obstacle | None = None
     blocks_needed: int | None = None
+
+
+class Answer(StrEnum):
+    """What runs say of a claim."""
+
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    INCONCLUSIVE = "inconclusive"
+    NOT_TESTED = "not tested here"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The answer to a claim. `sentence`: what was measured, and what the claim requires; or why it could not
+    be tested. `experiment`: the one that tests it. `runs`: the ids of those that did. `figure`: of several,
+    the first; in `unit`, a ratio where that is empty."""
+
+    answer: Answer
+    sentence: str
+    experiment: str = ""
+    runs: tuple[str, ...] = ()
+    figure: Interval | None = None
+    unit: str = ""

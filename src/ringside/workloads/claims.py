@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ringside import units
-from ringside.model.claims import Answer, Finding
 from ringside.model.design import Experiment, Metric, Point
-from ringside.model.results import Interval, Run
+from ringside.model.results import Answer, Finding, Interval, Run
 from ringside.stats.interval import exponential, is_positive_finite, median_interval
 from ringside.stats.paired import hodges_lehmann
 

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import ExaminedClaim, SuiteAnalysis
-from ringside.model.claims import Answer
+from ringside.model.results import Answer
 from ringside.render import sentences
 from ringside.render.command import own_command
 from ringside.render.diagnostics import for_pages

@@ -16,9 +16,8 @@ from ringside import units
 from ringside.analysis.history import HistoryRun, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis, analyse_suite
-from ringside.model.claims import Answer
 from ringside.model.design import Metric, Point
-from ringside.model.results import Interval
+from ringside.model.results import Answer, Interval
 from ringside.render import exports, heading
 from ringside.render.documents import document
 from ringside.render.html.front import commands, title

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import ExaminedClaim, Overview, OverviewColumn
-from ringside.model.claims import Answer, Finding
 from ringside.model.design import Cell
-from ringside.model.results import Outcome
+from ringside.model.results import Answer, Finding, Outcome
 from ringside.render import command
 from ringside.render.heading import headline
 from ringside.render.table import TableCell, TableData

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ringside.conformance.lines import parse
+from ringside.conformance.common import parse
 from ringside.conformance.programs import OwnRules
 from ringside.conformance.subject import Subject
 

@@ -18,8 +18,7 @@ from ringside.conformance.common import in_time, reason
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, Reply, check_paths, curl
 from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
-from ringside.conformance.shown import PORT, by_hand
-from ringside.conformance.subject import Subject
+from ringside.conformance.subject import PORT, Subject, by_hand
 from ringside.measure.plain_server import free_port
 
 RULES = {

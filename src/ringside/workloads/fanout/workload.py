@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringside.model.claims import Finding
 from ringside.model.design import Metric, Point
-from ringside.model.results import Trial
+from ringside.model.results import Finding, Trial
 from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,

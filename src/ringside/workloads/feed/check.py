@@ -14,8 +14,7 @@ from ringside.conformance.common import reason
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, check_paths, curl
 from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
-from ringside.conformance.shown import PORT, by_hand
-from ringside.conformance.subject import Subject
+from ringside.conformance.subject import PORT, Subject, by_hand
 
 RULES = {
     "feed-messages": "a feed has the messages of its id in order, each as one chunk",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ringside import units
-from ringside.model.claims import Finding
 from ringside.model.design import Point
+from ringside.model.results import Finding
 from ringside.workloads.claims import (
     LESS,
     MORE,

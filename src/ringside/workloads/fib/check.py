@@ -7,8 +7,7 @@ import socket
 import time
 
 from ringside.conformance.servers import Kind, Server
-from ringside.conformance.shown import PORT
-from ringside.conformance.subject import Subject
+from ringside.conformance.subject import PORT, Subject
 
 RULES = {
     "fib-errors": "a line that is no request is answered with one line that begins with `error: `, and the "

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from ringside.errors import UsageError
-from ringside.model.claims import Finding
 from ringside.model.design import Cell, Input, Level, Metric, Point
-from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.model.results import Diagnostic, Finding, Outcome, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
     CORES,

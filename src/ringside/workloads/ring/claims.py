@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ringside import units
-from ringside.model.claims import Answer, Finding
 from ringside.model.design import Point
-from ringside.model.results import Interval
+from ringside.model.results import Answer, Finding, Interval
 from ringside.workloads.claims import (
     LESS,
     MORE,
