@@ -283,7 +283,7 @@ def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayClus
     assert is_over(lambda: has_trials(3), 120)
     process.kill()
     process.communicate()
-    assert is_over(lambda: not of_cluster(ray), 60)
+    assert is_over(lambda: not ray.contenders(), 60)
     run, _ = stored()
     refused = ringside("run", "--resume", run.id, "--on", "auto", "--engines", "1", status=2)
     assert "the run began with --engines 2: go on like that" in refused.stderr
@@ -327,24 +327,11 @@ def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluste
 @pytest.mark.integration
 def test_ctrl_c_ends_contender_and_load(ray: RayCluster) -> None:
     process = begun("fib", "--only", "python-sync", "--set", "seconds=600", "--on", "auto", "--engines", "1")
-    assert is_over(lambda: bool(of_cluster(ray)), 120)
+    assert is_over(lambda: bool(ray.contenders()), 120)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=100)
     assert process.returncode == 130, said
-    assert is_over(lambda: not of_cluster(ray), 60)
-
-
-def of_cluster(ray: RayCluster) -> list[int]:
-    """The contenders that nodes of the cluster run: their HOME is a build there."""
-    pids = []
-    for folder in Path("/proc").iterdir():
-        try:
-            environment = (folder / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if any(line.startswith(f"HOME={ray.folder}".encode()) for line in environment):
-            pids.append(int(folder.name))
-    return pids
+    assert is_over(lambda: not ray.contenders(), 60)
 
 
 @pytest.mark.integration

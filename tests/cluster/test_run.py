@@ -183,24 +183,11 @@ def test_ctrl_c_ends_a_run_and_its_contenders(ray: RayCluster, add_fake: Add, ad
     add_fake("one", "hangs")
     add_experiment("mine", "one", more="[limits]\nwall_s = 300\n")
     process = begun("mine", "--on", "auto")
-    assert is_over(lambda: bool(of_cluster(ray)), 120)
+    assert is_over(lambda: bool(ray.contenders()), 120)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=100)
     assert process.returncode == 130, said
-    assert is_over(lambda: not of_cluster(ray), 60)
-
-
-def of_cluster(ray: RayCluster) -> list[int]:
-    """The contenders that nodes of the cluster run: their HOME is a build there."""
-    pids = []
-    for folder in Path("/proc").iterdir():
-        try:
-            environment = (folder / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if any(line.startswith(f"HOME={ray.folder}".encode()) for line in environment):
-            pids.append(int(folder.name))
-    return pids
+    assert is_over(lambda: not ray.contenders(), 60)
 
 
 @pytest.mark.integration

@@ -13,9 +13,9 @@ from ringside.measure.executor import LocalExecutor
 from ringside.measure.inputs import Inputs
 from ringside.model.results import Outcome
 from ringside.workloads.batch import BATCH
+from tests.contenders.test_ring import ready
 from tests.support.programs import alive, carry_out, command, directly, kill_a_worker, point
 from tests.support.servers import having, killed_at_last
-from tests.contenders.test_ring import ready
 
 CONTENDERS = having("batch")
 WITH_WORKERS = [

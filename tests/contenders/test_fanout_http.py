@@ -12,11 +12,11 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from ringside.workloads.fanout.check import nothing, read_head, whole
 from ringside.measure.plain_server import free_port
+from ringside.workloads.fanout.check import nothing, read_head, whole
+from tests.contenders.test_ring import CATALOGUE
 from tests.support import servers
 from tests.support.gateways import every_contender, get, io_of, serving
-from tests.contenders.test_ring import CATALOGUE
 from tests.support.upstreams import Make
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.contenders.test_ring import CATALOGUE
 from tests.support import servers
 from tests.support.servers import PATIENCE_S
-from tests.contenders.test_ring import CATALOGUE
 
 CONTENDERS = servers.having("feed")
 INTERVAL_S = 0.1

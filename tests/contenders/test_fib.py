@@ -20,8 +20,8 @@ import pytest
 
 from ringside.conformance.subject import alive_in_session
 from ringside.measure.plain_server import free_port
-from tests.support import servers
 from tests.contenders.test_ring import CATALOGUE
+from tests.support import servers
 
 CONTENDERS = servers.having("fib")
 ONE_AT_A_TIME = [

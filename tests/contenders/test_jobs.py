@@ -10,9 +10,9 @@ import pytest
 from ringside.measure.executor import LocalExecutor
 from ringside.model.results import Outcome, Span
 from ringside.workloads.jobs import JOBS
+from tests.contenders.test_ring import ready
 from tests.support.programs import alive, carry_out, command, directly, kill_a_worker, point
 from tests.support.servers import having, killed_at_last
-from tests.contenders.test_ring import ready
 
 CONTENDERS = having("jobs")
 WITH_WORKERS = [

@@ -12,8 +12,8 @@ from ringside.measure.executor import LocalExecutor
 from ringside.model.design import Cell, Limits, Point
 from ringside.model.results import Outcome, Trial
 from ringside.workloads import workload
-from tests.support.servers import having
 from tests.contenders.test_ring import CATALOGUE, ready
+from tests.support.servers import having
 
 SERVERS = [(name, one) for name in ("fib", "fanout", "feed") for one in having(name)]
 LEVELS = {

@@ -17,11 +17,11 @@ from ringside.measure import plan
 from ringside.measure.executor import LocalExecutor
 from ringside.model.results import Outcome
 from ringside.workloads.sleepers import SLEEPERS
+from tests.contenders.test_ring import ready
+from tests.support import ROOT
 from tests.support.command_line import ringside
 from tests.support.programs import carry_out, command, directly, point
-from tests.support import ROOT
 from tests.support.servers import having, killed_at_last
-from tests.contenders.test_ring import ready
 
 CONTENDERS = having("sleepers")
 

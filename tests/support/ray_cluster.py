@@ -86,6 +86,18 @@ class RayCluster:
         """End a node as a power cut would."""
         self.cluster.remove_node(node, allow_graceful=False)
 
+    def contenders(self) -> list[int]:
+        """The processes of contenders that nodes run: their HOME is a build there."""
+        pids = []
+        for folder in Path("/proc").iterdir():
+            try:
+                environment = (folder / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if any(line.startswith(f"HOME={self.folder}".encode()) for line in environment):
+                pids.append(int(folder.name))
+        return pids
+
 
 @contextmanager
 def started(*, with_clients: bool = False) -> Iterator[RayCluster]:

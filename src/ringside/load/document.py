@@ -81,18 +81,7 @@ def as_document(
         }
     if shares:
         document["targets"] = [
-            {
-                "target": each.text,
-                "weight": weight,
-                "requests": own.requests,
-                "late_requests": own.late_requests,
-                "unfinished": own.unfinished,
-                "errors": own.errors,
-                "statuses": own.statuses,
-                "latency_ms": milliseconds(own.latency),
-                "service_ms": milliseconds(own.service),
-            }
-            for (each, weight), own in zip(shares, figures.targets, strict=True)
+            _share(each, weight, own) for (each, weight), own in zip(shares, figures.targets, strict=True)
         ]
     if result.engines:
         document["engines_started_within_ms"] = (result.started_within_s or 0.0) * 1e3
@@ -115,6 +104,21 @@ def as_document(
         "series": [_second(second) for second in figures.series],
         "thresholds": [check.document() for check in checks],
         "warnings": [msgspec.to_builtins(warning) for warning in figures.warnings],
+    }
+
+
+def _share(target: Target, weight: int, figures: TargetFigures) -> dict[str, Any]:
+    """What went to one of several targets."""
+    return {
+        "target": target.text,
+        "weight": weight,
+        "requests": figures.requests,
+        "late_requests": figures.late_requests,
+        "unfinished": figures.unfinished,
+        "errors": figures.errors,
+        "statuses": figures.statuses,
+        "latency_ms": milliseconds(figures.latency),
+        "service_ms": milliseconds(figures.service),
     }
 
 

@@ -353,7 +353,6 @@ class BlockLoop:
         }
         by_cell = {(trial.block, trial.cell): trial for trial in finished}
         for place, share in self._busy.items():
-            position, cell = share.asked[0]
             for position, cell in share.asked:
                 if (share.block, cell) in kept:
                     continue
