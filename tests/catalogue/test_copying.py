@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ringside.catalogue import copying
+from ringside.catalogue.contenders import read_contender
 from ringside.catalogue.copying import copied_files, languages
-from ringside.catalogue.manifests import read_contender
 from ringside.cli import context
 from ringside.errors import CatalogueError
 from ringside.model.catalogue import Receipt

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.catalogue import schema, tomlfile
-from ringside.catalogue.decode import decode
-from ringside.catalogue.tomlfile import TomlFile
+from ringside.catalogue import schema
+from ringside.catalogue.decode import Key, TomlFile, decode, find_line, read_toml
 from ringside.errors import CatalogueError
 
 MANIFEST = """
@@ -65,7 +64,7 @@ def complaint(tmp_path: Path, text: str, shape: type[Any]) -> str:
     file = tmp_path / "a.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(CatalogueError) as caught:
-        decode(tomlfile.read(file), shape)
+        decode(read_toml(file), shape)
     message = str(caught.value)
     assert "\n" not in message
     return message.removeprefix(f"{tmp_path}/")
@@ -83,7 +82,7 @@ def complaint(tmp_path: Path, text: str, shape: type[Any]) -> str:
 def test_files_as_they_should_be(tmp_path: Path, text: str, shape: type[Any]) -> None:
     file = tmp_path / "a.toml"
     file.write_text(text, encoding="utf-8")
-    assert isinstance(decode(tomlfile.read(file), shape), shape)
+    assert isinstance(decode(read_toml(file), shape), shape)
 
 
 def test_an_unknown_key_comes_with_the_nearest_and_all_known(tmp_path: Path) -> None:
@@ -232,7 +231,7 @@ def test_a_wrong_value_in_an_experiment(tmp_path: Path, text: str, message: str)
 def test_a_whole_number_is_a_number(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text(f"{EXPERIMENT}limits = {{ wall_s = 3 }}\n", encoding="utf-8")
-    assert decode(tomlfile.read(file), schema.ExperimentFile).limits.wall_s == 3.0
+    assert decode(read_toml(file), schema.ExperimentFile).limits.wall_s == 3.0
 
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -253,3 +252,101 @@ def test_whatever_a_file_holds_the_error_is_ours(data: dict[str, Any]) -> None:
     except CatalogueError as error:
         message = str(error)
     assert re.match(r"$|a\.toml(:\d+)?: ", message)
+
+
+# --- files and lines ------------------------------------------------------------------------------
+
+SOURCE = '''# nodes = 1
+title = "A title"
+note = """
+[limits]
+nodes = 2
+"""
+contenders = [
+    "one",
+    "two=2",  # nodes = 3
+]
+limits.wall_s = 1
+
+[factors]
+"messages" = 7
+nodes = { low = 1, high = [
+    1,
+    2,
+] }
+
+[runtime.otp.install]
+debian = ["erlang-base"]
+
+[[figure]]
+value = 1
+
+[[figure]]
+
+value = 2
+'''
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "a.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
+    file = write(tmp_path, 'title = "a"\nblocks = = 3\n')
+    with pytest.raises(CatalogueError, match=r"a\.toml:2: broken TOML"):
+        read_toml(file)
+
+
+def test_toml_that_nests_without_end(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match=r"a\.toml:1: broken TOML"):
+        read_toml(write(tmp_path, f"x = {'[' * 100_000}"))
+
+
+def test_file_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CatalogueError, match="not UTF-8"):
+        read_toml(file)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(CatalogueError, match="No such file"):
+        read_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ((), None),
+        (("title",), 2),
+        (("note",), 3),
+        (("contenders", 1), 7),
+        (("limits", "wall_s"), 11),
+        (("factors",), 13),
+        (("factors", "messages"), 14),
+        (("factors", "nodes", "high", 1), 15),
+        (("runtime", "otp"), 20),
+        (("runtime", "otp", "install", "debian"), 21),
+        (("figure", 0, "value"), 24),
+        (("figure", 1), 26),
+        (("figure", 1, "value"), 28),
+        # What is not there is where its table is.
+        (("factors", "cores", "x"), 13),
+        (("figure", 2, "value"), 23),
+        (("title", "x"), 2),
+        (("contenders", "x"), 7),
+        (("nothing",), None),
+    ],
+)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_line_of_a_value(tmp_path: Path, keys: tuple[Key, ...], line: int | None, newline: str) -> None:
+    file = TomlFile(tmp_path, SOURCE, read_toml(write(tmp_path, SOURCE)).data)
+    assert find_line(SOURCE.replace("\n", newline), file.data, keys) == line
+
+
+def test_an_error_is_one_line_with_its_place(tmp_path: Path) -> None:
+    file = read_toml(write(tmp_path, SOURCE))
+    assert str(file.error("two\nlines", ("title",))) == f"{file.path}:2: two lines"
+    assert str(file.error("no line")) == f"{file.path}:1: no line"

@@ -11,7 +11,9 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from ringside.catalogue import schema, shapes
+from ringside.catalogue import schema
+from ringside.catalogue.decode import decode, description, read_toml, table_in
+from ringside.catalogue.decode import tables as tables_below
 from ringside.catalogue.reference import reference
 from ringside.cli import context
 from ringside.errors import CatalogueError
@@ -25,7 +27,7 @@ FILES = (schema.ManifestFile, schema.ExperimentFile, schema.SuiteFile, schema.Pu
 def tables(file: type[msgspec.Struct]) -> list[inspect.StructType]:
     root = inspect.type_info(file)
     assert isinstance(root, inspect.StructType)
-    return [root, *(table for _, table in shapes.tables(root))]
+    return [root, *(table for _, table in tables_below(root))]
 
 
 def test_the_reference_is_that_of_the_types() -> None:
@@ -37,8 +39,8 @@ def test_each_key_has_a_meaning_and_a_row() -> None:
     page = reference()
     for table in (table for file in FILES for table in tables(file)):
         for field in table.fields:
-            if shapes.table_in(field.type) is None:
-                meaning = shapes.description(field.type)
+            if table_in(field.type) is None:
+                meaning = description(field.type)
                 assert meaning.endswith((".", "…")), field
                 row = rf"^\| `\[*{field.encode_name}\]*` \|.*{re.escape(meaning)} \|$"
                 assert re.search(row, page, re.MULTILINE), field
@@ -211,14 +213,11 @@ def test_the_nearest_of_a_few_words(workplace: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES)
 def test_all_keys_that_are_accepted_are_listed(tmp_path: Path, file: type[msgspec.Struct]) -> None:
-    from ringside.catalogue import tomlfile
-    from ringside.catalogue.decode import decode
-
     root = inspect.type_info(file)
     assert isinstance(root, inspect.StructType)
     (tmp_path / "x.toml").write_text("zzz = 1\n")
     with pytest.raises(CatalogueError) as caught:
-        decode(tomlfile.read(tmp_path / "x.toml"), file)
+        decode(read_toml(tmp_path / "x.toml"), file)
     _, _, listed = str(caught.value).partition("known here: ")
     assert listed.split(", ") == sorted(field.encode_name for field in root.fields)
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ringside.catalogue.experiments import read_experiment, read_suite
+from ringside.catalogue.contenders import read_contender
+from ringside.catalogue.experiments import read_experiment, read_published, read_suite
 from ringside.catalogue.loader import Catalogue
-from ringside.catalogue.manifests import read_contender
-from ringside.catalogue.published import read_published
 from ringside.errors import CatalogueError, RingsideError, UsageError
 from ringside.model.catalogue import Claim, Figure, KnownWorkload
 

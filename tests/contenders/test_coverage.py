@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scripts import coverage
 
-from ringside.catalogue.manifests import read_contender
+from ringside.catalogue.contenders import read_contender
 from ringside.cli import context
 from ringside.errors import CatalogueError
 

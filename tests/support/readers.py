@@ -24,9 +24,8 @@ from rich.console import Console
 from ringside.analysis.run import analysis_of
 from ringside.analysis.run_diff import diff
 from ringside.analysis.suite import page_of
-from ringside.catalogue.experiments import read_experiment, read_suite
-from ringside.catalogue.manifests import read_contender
-from ringside.catalogue.published import read_published
+from ringside.catalogue.contenders import read_contender
+from ringside.catalogue.experiments import read_experiment, read_published, read_suite
 from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, RingsideError, StoreError, UsageError
 from ringside.measure import plan

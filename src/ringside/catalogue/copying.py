@@ -9,10 +9,9 @@ import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
-from ringside.catalogue import tomlfile
+from ringside.catalogue.contenders import MANIFEST, NAME, NAME_RULE, Workloads, unknown
+from ringside.catalogue.decode import read_toml
 from ringside.catalogue.loader import Catalogue, own_folder
-from ringside.catalogue.manifests import NAME, NAME_RULE
-from ringside.catalogue.names import Workloads, unknown
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
 
@@ -21,7 +20,6 @@ ALIASES = {
     **{"js": "javascript", "node": "javascript", "c++": "cpp"},
     **{"golang": "go", "py": "python", "rb": "ruby"},
 }
-_MANIFEST = "contender.toml"
 _README = """# {name}
 A contender of Ringside that began as a copy of `{origin}`: {title}.
 
@@ -81,7 +79,7 @@ def copied_files(
             text = path.read_text(encoding="utf-8")
             # Go's packages have the folder's name in their path.
             files[relative] = text.replace(f"contenders/{origin.name}/", f"contenders/{name}/")
-    manifest, readme = PurePosixPath(_MANIFEST), PurePosixPath("README.md")
+    manifest, readme = PurePosixPath(MANIFEST), PurePosixPath("README.md")
     module = PurePosixPath("go.mod")
     if module in files:
         files[module] = re.sub(rf"(?m)^(module .*/){re.escape(origin.name)}$", rf"\g<1>{name}", files[module])
@@ -126,7 +124,7 @@ def _belongs(path: PurePosixPath, workloads: Collection[str]) -> bool:
 
 def _check_sources(contender: Contender) -> None:
     """Raises CatalogueError where a build names a source that is missing: it would not build."""
-    file = tomlfile.read(contender.folder / _MANIFEST)
+    file = read_toml(contender.folder / MANIFEST)
     for index, build in enumerate(contender.builds):
         for place, word in enumerate(build):
             is_source = re.fullmatch(r"(\./)?[\w/-]+(\.[a-z]+)?", word) and ("." in word) and place > 0

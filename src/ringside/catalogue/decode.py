@@ -1,21 +1,111 @@
-"""TOML files into the types of `schema`; errors of msgspec into one line with file, line and the way out."""
+"""TOML files into the types of `schema`. Every error is one line with the file, the line as far as it can be
+known, and the way out."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from collections.abc import Sequence
+import tomllib
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
-from ringside.catalogue import shapes
-from ringside.catalogue.tomlfile import Key, TomlFile, value_at
 from ringside.errors import CatalogueError
+from ringside.text import one_line
 
 T = TypeVar("T")
+# Names of tables and keys, and indexes in lists and in arrays of tables.
+Key = str | int
+
+_MESSAGE_LENGTH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TomlFile:
+    """A file that has been parsed. `source` is its text, `data` what stands in it."""
+
+    path: Path
+    source: str
+    data: dict[str, Any]
+
+    def error(self, message: str, keys: Sequence[Key] = ()) -> CatalogueError:
+        """An error about the value at `keys`, or at as many of them as there are; of what concerns the whole
+        file, the line is the first."""
+        line = find_line(self.source, self.data, keys) or 1
+        return CatalogueError(f"{self.path}:{line}: {one_line(message, _MESSAGE_LENGTH)}")
+
+
+def read_toml(path: Path) -> TomlFile:
+    """Read a TOML file. Raises CatalogueError, with the line of a syntax error."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CatalogueError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        # Newlines as text files have them, in which lines are counted.
+        source = data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise CatalogueError(f"{path}:{line}: cannot be read: it is not UTF-8 text") from error
+    try:
+        return TomlFile(path, source, tomllib.loads(source))
+    except RecursionError as error:
+        raise CatalogueError(
+            f"{path}:1: broken TOML: tables or lists lie too deep inside each other"
+        ) from error
+    except ValueError as error:  # Besides broken TOML: a number of more digits than Python reads.
+        match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error))
+        line, reason = (int(match[2]), match[1]) if match else (len(source.splitlines()) or 1, str(error))
+        raise CatalogueError(f"{path}:{line}: broken TOML: {reason}") from error
+
+
+def find_line(source: str, data: dict[str, Any], keys: Sequence[Key]) -> int | None:
+    """The line, counted from 1, where the statement begins that brings the value at `keys`, or the deepest
+    value on the way there. None where there is none but the whole file.
+
+    tomllib keeps no positions. But a file that is cut off after a whole statement is TOML as well, so the
+    statement is the one whose addition makes the value appear.
+    """
+    keys = _existing(data, keys)
+    if not keys:
+        return None
+    lines = source.replace("\r\n", "\n").split("\n")
+
+    def parse(count: int) -> tuple[int, dict[str, Any]]:
+        """The whole statements in the first `count` lines: how many lines they take, and their data."""
+        while True:
+            try:
+                return count, tomllib.loads("\n".join(lines[:count]))
+            except tomllib.TOMLDecodeError:
+                count -= 1
+
+    last = bisect_left(
+        range(len(lines) + 1), True, key=lambda count: len(_existing(parse(count)[1], keys)) == len(keys)
+    )
+    return parse(last - 1)[0] + 1
+
+
+def value_at(data: Any, keys: Sequence[Key]) -> Any:
+    """The value at `keys`. Raises LookupError or TypeError where there is none."""
+    for key in keys:
+        data = data[key]
+    return data
+
+
+def _existing(data: Any, keys: Sequence[Key]) -> Sequence[Key]:
+    """As many of the keys, from the first, as lead to a value."""
+    for index in range(len(keys)):
+        try:
+            data = data[keys[index]]
+        except (LookupError, TypeError):
+            return keys[:index]
+    return keys
 
 
 def decode(file: TomlFile, schema: type[T]) -> T:
@@ -25,15 +115,15 @@ def decode(file: TomlFile, schema: type[T]) -> T:
     except msgspec.ValidationError as error:
         keys = _keys_of(error, file.data, schema)
         root = inspect.type_info(schema)
-        expected, value = shapes.type_at(root, keys), value_at(file.data, keys)
+        expected, value = type_at(root, keys), value_at(file.data, keys)
         if isinstance(expected, inspect.StructType) and isinstance(value, dict):
             raise _key_error(file, keys, value, expected, root) from None
         if _lacks_name(root, keys, value):
             header = f"[{'.'.join(map(str, keys[:-1]))}"
             message = f"`{keys[-1]}` stands below {header}]: name the table, as {header}.NAME]"
             raise file.error(message, keys) from None
-        message = f"{_name(keys)} must be {shapes.describe(expected)}, not {_show(value)}"
-        if isinstance(value, str) and (near := nearest(value, shapes.literals(expected))):
+        message = f"{_name(keys)} must be {describe(expected)}, not {_show(value)}"
+        if isinstance(value, str) and (near := nearest(value, literals(expected))):
             message += f"; did you mean {_show(near)}?"
         raise file.error(message, keys) from None
 
@@ -42,7 +132,7 @@ def _lacks_name(root: inspect.Type, keys: tuple[Key, ...], value: object) -> boo
     """Whether a key of a named table, such as [runtime.NAME], stands below the header without the name."""
     if not keys or isinstance(value, dict):
         return False
-    parent = shapes.plain(shapes.type_at(root, keys[:-1]))
+    parent = plain(type_at(root, keys[:-1]))
     named = parent.value_type if isinstance(parent, inspect.DictType) else None
     return isinstance(named, inspect.StructType) and any(
         field.encode_name == keys[-1] for field in named.fields
@@ -124,7 +214,7 @@ def _place_of(key: str, root: inspect.Type) -> str | None:
         return None
     if any(field.encode_name == key for field in root.fields):
         return "the top of the file, above all tables"
-    for header, table in shapes.tables(root):
+    for header, table in tables(root):
         if any(field.encode_name == key for field in table.fields):
             return header
     return None
@@ -157,3 +247,108 @@ def _show(value: Any) -> str:
             return text if len(text) <= 60 else f"{text[:59]}…"
         case _:
             return str(value)
+
+
+# --- what a value must be, in words ---------------------------------------------------------------
+
+
+def plain(node: inspect.Type) -> inspect.Type:
+    """The type without the description that it may have."""
+    return node.type if isinstance(node, inspect.Metadata) else node
+
+
+def description(node: inspect.Type) -> str:
+    """What the schema says of the type; empty where it says nothing."""
+    schema = node.extra_json_schema if isinstance(node, inspect.Metadata) else None
+    return str((schema or {}).get("description", ""))
+
+
+def options(node: inspect.Type) -> Sequence[inspect.Type]:
+    """The types that a value may have, None apart."""
+    node = plain(node)
+    if not isinstance(node, inspect.UnionType):
+        return (node,)
+    return [plain(option) for option in node.types if not isinstance(option, inspect.NoneType)]
+
+
+def table_in(node: inspect.Type) -> inspect.StructType | None:
+    """The table that a value of this type is, holds by name, or lists; None where it is none of these."""
+    match plain(node):
+        case inspect.StructType() as table:
+            return table
+        case inspect.DictType(value_type=inspect.StructType() as table):
+            return table
+        case inspect.VarTupleType(item_type=inspect.StructType() as table):
+            return table
+    return None
+
+
+def tables(root: inspect.StructType) -> Iterator[tuple[str, inspect.StructType]]:
+    """The tables below a file, each by its header: `[limits]`, `[runtime.NAME]`, `[[build]]`."""
+    for field in root.fields:
+        if table := table_in(field.type):
+            yield header_of(field.encode_name, field.type), table
+
+
+def header_of(name: str, node: inspect.Type) -> str:
+    """The header of a table as it is written."""
+    match plain(node):
+        case inspect.DictType():
+            return f"[{name}.NAME]"
+        case inspect.VarTupleType():
+            return f"[[{name}]]"
+    return f"[{name}]"
+
+
+def describe(node: inspect.Type) -> str:
+    """What a value must be: `a whole number above 0`, `a list with something in it`."""
+    match plain(node):
+        case inspect.UnionType():
+            return " or ".join(", ".join(map(describe, options(node))).rsplit(", ", 1))
+        case inspect.StrType(max_length=most):
+            return "text" if most is None else f"text of up to {most} characters"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType() as number:
+            return f"a whole number{_bounds(number)}"
+        case inspect.FloatType() as number:
+            return f"a number{_bounds(number)}"
+        case inspect.LiteralType(values):
+            return " or ".join(", ".join(map(str, values)).rsplit(", ", 1))
+        case inspect.VarTupleType(item_type=inspect.StructType() | inspect.DictType()):
+            return "a list of tables, each below its [[header]]"
+        case inspect.VarTupleType(min_length=least):
+            return "a list with something in it" if least else "a list"
+    return "a table"
+
+
+def literals(node: inspect.Type) -> list[str]:
+    """The words that a value may be, where it is one of a few."""
+    return [
+        str(value)
+        for option in options(node)
+        if isinstance(option, inspect.LiteralType)
+        for value in option.values
+    ]
+
+
+def type_at(root: inspect.Type, keys: Sequence[Any]) -> inspect.Type:
+    """The type of the value at `keys`, names and indexes."""
+    node = root
+    for key in keys:
+        for option in options(node):
+            if isinstance(option, inspect.StructType) and isinstance(key, str):
+                node = next(field.type for field in option.fields if field.encode_name == key)
+            elif isinstance(option, inspect.DictType) and isinstance(key, str):
+                node = option.value_type
+            elif isinstance(option, inspect.VarTupleType) and isinstance(key, int):
+                node = option.item_type
+    return plain(node)
+
+
+def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
+    """As the schema has them: ` from 1 to 10000`, ` above 0`, ` above 0 and up to 60`, or nothing."""
+    if node.ge is not None:
+        return f" from {node.ge:g} to {node.le:g}"
+    low = f" above {node.gt:g}" if node.gt is not None else ""
+    return low + (f" and up to {node.le:g}" if node.le is not None else "")

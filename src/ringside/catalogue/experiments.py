@@ -1,4 +1,4 @@
-"""Experiments and suites, read into the model's types."""
+"""Experiments, suites, and the figures and claims that sources published, read into the model's types."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ringside.catalogue import tomlfile
-from ringside.catalogue.decode import decode
-from ringside.catalogue.names import Workloads, check_factor, check_levels, known_workload, levels_of, unknown
-from ringside.catalogue.quantities import goal, margin, seconds
-from ringside.catalogue.schema import ExperimentFile, Levels, SuiteFile
-from ringside.catalogue.tomlfile import Key, TomlFile
+from ringside.catalogue.contenders import (
+    Workloads,
+    check_factor,
+    check_levels,
+    known_workload,
+    levels_of,
+    unknown,
+)
+from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
+from ringside.catalogue.schema import ExperimentFile, FigureTable, Levels, PublishedFile, SuiteFile
 from ringside.errors import CatalogueError, UsageError
-from ringside.model.catalogue import Contender
+from ringside.model.catalogue import Claim, Contender, Figure, Published
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Show, Suite
+from ringside.units import goal, margin, seconds
 
 T = TypeVar("T")
 
@@ -33,7 +38,7 @@ class Known:
 def read_suite(path: Path, experiments: Collection[str] | None = None) -> Suite | None:
     """A file that names experiments as its `parts`; None for an experiment's. `experiments`: the names that
     there are; without them they are not checked."""
-    file = tomlfile.read(path)
+    file = read_toml(path)
     if "parts" not in file.data:
         return None
     suite = decode(file, SuiteFile)
@@ -51,7 +56,7 @@ def read_suite(path: Path, experiments: Collection[str] | None = None) -> Suite 
 def read_experiment(path: Path, known: Known | None = None) -> Experiment:
     """An experiment's file. `known`: what it may name; without it names and levels are checked by the plan
     alone."""
-    file = tomlfile.read(path)
+    file = read_toml(path)
     if "parts" in file.data:
         message = "this is a suite, a list of experiments: name one of its `parts`"
         raise file.error(message, ("parts",))
@@ -149,3 +154,81 @@ def _ratios(file: TomlFile, texts: Iterable[str], contenders: Collection[str]) -
             raise file.error(message, ("show", "ratios"))
         pairs.append((numerator, denominator))
     return tuple(pairs)
+
+
+def read_published(
+    path: Path, known: Workloads | None = None, contenders: Collection[str] | None = None
+) -> Published:
+    """Figures and claims of one source. `known`: the workloads that there are; `contenders`: the names of
+    contenders; without them, names are not checked. Raises CatalogueError, also for a claim that nothing
+    tests."""
+    file = read_toml(path)
+    table = decode(file, PublishedFile)
+    if known is not None:
+        for index, figure in enumerate(table.figure):
+            _check_figure(file, figure, known, contenders, ("figure", index))
+        for index, claim in enumerate(table.claim):
+            keys = ("claim", index)
+            tests = known_workload(file, claim.workload, known, (*keys, "workload")).claims
+            if (name := f"{path.stem}/{claim.id}") not in tests:
+                message = f"`{claim.workload}` has no test of the claim `{name}`; it has: {_names(tests)}"
+                raise file.error(message, (*keys, "id"))
+    return Published(
+        name=path.stem,
+        title=table.source.title,
+        date=table.source.date,
+        hardware=table.source.hardware,
+        software=table.source.software,
+        metric_note=table.source.metric_note,
+        figures=tuple(figure for entry in table.figure for figure in _figures(entry)),
+        claims=tuple(Claim(claim.text, claim.id, claim.workload) for claim in table.claim),
+    )
+
+
+def _check_figure(
+    file: TomlFile,
+    table: FigureTable,
+    known: Workloads,
+    contenders: Collection[str] | None,
+    keys: tuple[Key, ...],
+) -> None:
+    """Workload, factors, contender, metric and unit must be known."""
+    workload = known_workload(file, table.workload, known, (*keys, "workload"))
+    for factor in table.point:
+        check_factor(file, factor, table.workload, workload, (*keys, "point", factor))
+    name = table.contender.split("@")[0]
+    if contenders is not None and not any(each == name or each.startswith(f"{name}-") for each in contenders):
+        raise file.error(str(unknown("contender", name, contenders)), (*keys, "contender"))
+    for figure in _figures(table):
+        if figure.metric not in workload.metrics:
+            error = unknown(f"metric of `{table.workload}` called", figure.metric, workload.metrics)
+            raise file.error(str(error), (*keys, "metric"))
+        own = workload.metrics[figure.metric]
+        if table.unit is not None and table.unit != own:
+            message = f"`{figure.metric}` is measured in {own or 'plain numbers'}, not in {table.unit}"
+            raise file.error(f"{message}: convert the value", (*keys, "unit"))
+
+
+def _names(known: Iterable[str]) -> str:
+    return ", ".join(sorted(known)) or "none"
+
+
+def _figures(table: FigureTable) -> list[Figure]:
+    """One entry's figures: a value by itself, or one for each name (`{ p50 = 611, p90 = 790 }`), which
+    then belongs to the metric's name (`latency_ms.p50`)."""
+    values = (
+        {f"{table.metric}.{name}": value for name, value in table.value.items()}
+        if isinstance(table.value, dict)
+        else {table.metric: table.value}
+    )
+    return [
+        Figure(
+            workload=table.workload,
+            point=table.point,
+            contender=table.contender,
+            metric=metric,
+            value=value,
+            as_published=table.as_published,
+        )
+        for metric, value in values.items()
+    ]

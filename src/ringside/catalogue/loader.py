@@ -11,11 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from ringside.catalogue.experiments import Known, read_experiment, read_suite
-from ringside.catalogue.manifests import read_contender
-from ringside.catalogue.names import Workloads, unknown
-from ringside.catalogue.outside import added_contenders
-from ringside.catalogue.published import read_published
+from ringside.catalogue.contenders import Workloads, added_contenders, read_contender, unknown
+from ringside.catalogue.experiments import Known, read_experiment, read_published, read_suite
 from ringside.catalogue.schema import DEFAULT_BLOCKS
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Contender, Published

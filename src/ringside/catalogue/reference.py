@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from ringside.catalogue import schema, shapes
+from ringside.catalogue import schema
+from ringside.catalogue.decode import describe, description, header_of, options, table_in, tables
 
 _FILES = (
     ("A contender: `contenders/NAME/contender.toml`", schema.ManifestFile),
@@ -43,7 +44,7 @@ def _file(title: str, file: type[msgspec.Struct]) -> Iterator[str]:
     yield f"## {title}\n{_about(root)}\n"
     if rows := list(_rows(root)):
         yield _table(rows)
-    for header, table in shapes.tables(root):
+    for header, table in tables(root):
         yield f"### `{header}`\n{_about(table)}\n"
         yield _table(list(_rows(table)))
 
@@ -54,26 +55,26 @@ def _about(table: inspect.StructType) -> str:
 
 def _rows(table: inspect.StructType) -> Iterator[tuple[str, ...]]:
     for field in table.fields:
-        if shapes.table_in(field.type) is None:
+        if table_in(field.type) is None:
             yield (
                 f"`{_written(field)}`",
                 _value(field.type),
                 "required" if field.required else _default(field),
-                shapes.description(field.type),
+                description(field.type),
             )
 
 
 def _written(field: inspect.Field) -> str:
     """The key; the header where the value is a table that users write below one."""
     if field.encode_name in ("factors", "point"):
-        return shapes.header_of(field.encode_name, field.type).replace(".NAME", "")
+        return header_of(field.encode_name, field.type).replace(".NAME", "")
     return field.encode_name
 
 
 def _value(node: inspect.Type) -> str:
     """What a value must be, with what a table or a list holds."""
     texts = []
-    for option in shapes.options(node):
+    for option in options(node):
         match option:
             case inspect.DictType(value_type=value):
                 texts.append(f"a table of {_values(value)}")
@@ -82,25 +83,25 @@ def _value(node: inspect.Type) -> str:
             case inspect.VarTupleType(item_type=item, min_length=least):
                 texts.append(f"a list of {_values(item)}" + (", at least one" if least else ""))
             case _:
-                texts.append(shapes.describe(option))
+                texts.append(describe(option))
     return " or ".join(texts)
 
 
 def _values(node: inspect.Type) -> str:
     """Several such values."""
     texts = []
-    for option in shapes.options(node):
+    for option in options(node):
         match option:
             case inspect.StrType():
                 texts.append("texts")
             case inspect.AnyType():
                 texts.append("anything")
             case inspect.IntType() | inspect.FloatType():
-                texts.append(shapes.describe(option).removeprefix("a ").replace("number", "numbers"))
+                texts.append(describe(option).removeprefix("a ").replace("number", "numbers"))
             case inspect.VarTupleType(item_type=item):
                 texts.append(f"lists of {_values(item)}")
             case _:
-                texts.append(shapes.describe(option))
+                texts.append(describe(option))
     return " or ".join(dict.fromkeys(texts))
 
 

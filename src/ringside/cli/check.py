@@ -78,7 +78,7 @@ def check(
 
 def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
     """What is to be checked: a folder, a name of the catalogue, and those of --with. Raises UsageError."""
-    from ringside.catalogue.outside import MANIFEST
+    from ringside.catalogue.contenders import MANIFEST
     from ringside.cli import context
 
     if word is not None and Path(word).name == MANIFEST and Path(word).is_file():

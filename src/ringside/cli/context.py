@@ -85,7 +85,7 @@ def catalogue(outside: Sequence[str] = ()) -> Catalogue:
 def outside_of(run: Run, named: Sequence[str]) -> list[str]:
     """The contenders outside the catalogue that a run was made with, except those that are not there any
     more; `named`: what the command line names in their place. Says on stderr what it uses."""
-    from ringside.catalogue.outside import added_contenders
+    from ringside.catalogue.contenders import added_contenders
     from ringside.store.plans import read_plan
 
     if named:

@@ -111,9 +111,9 @@ def run_duration(text: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    from ringside.catalogue import quantities
+    from ringside import units
 
-    return _read(text, quantities.seconds)
+    return _read(text, units.seconds)
 
 
 def rate(text: str) -> float:
@@ -182,23 +182,23 @@ engines_option = click.option(
 
 def share(text: str) -> float:
     """`2%` as 0.02: more than 0 %, up to 100 %."""
-    from ringside.catalogue import quantities
+    from ringside import units
 
-    return _read(text, quantities.share)
+    return _read(text, units.share)
 
 
 def margin(text: str) -> float:
     """`5%` or `0.05` as 0.05: from 0 to 100 %."""
-    from ringside.catalogue import quantities
+    from ringside import units
 
-    return _read(text, quantities.margin)
+    return _read(text, units.margin)
 
 
 def goal(text: str) -> Goal:
     """`decided`, `end`, or a share like `2%`."""
-    from ringside.catalogue import quantities
+    from ringside import units
 
-    return _read(text, quantities.goal)
+    return _read(text, units.goal)
 
 
 def gate(text: str) -> tuple[str, float]:

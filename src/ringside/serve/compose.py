@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.catalogue import quantities
+from ringside import units
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import plan
@@ -112,14 +112,14 @@ def _command(
         only=tuple(only),
         settings=settings,
         blocks=_whole(fields["blocks"], "blocks", 1, _MAX_BLOCKS),
-        until=quantities.goal(until) if until else None,
-        margin=quantities.margin(fields["margin"]) if fields["margin"] else None,
+        until=units.goal(until) if until else None,
+        margin=units.margin(fields["margin"]) if fields["margin"] else None,
         seed=_whole(fields["seed"], "the seed", 0, _MAX_SEED),
         full=bool(fields["full"]),
         sandbox=bool(fields["sandbox"]),
     )
     if fields["time"]:
-        quantities.seconds(fields["time"])
+        units.seconds(fields["time"])
     for contender in only:
         catalogue.contender(contender)
     chosen = experiments(catalogue, selection)
