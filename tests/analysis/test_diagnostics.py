@@ -23,7 +23,7 @@ from ringside.workloads.command import COMMAND
 from ringside.workloads.fib import FIB
 from ringside.workloads.ring import RING
 from ringside.workloads.target import TARGET
-from tests.render.test_stored_diagnostics import BOUND, HERE, OWN, trial
+from tests.analysis.test_diagnostics_conditions import BOUND, HERE, OWN, trial
 from tests.support.analyses import Exact, analyse_cell, near, ok, planned
 from tests.support.points import point
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import importlib
 import importlib.util
+import io
 import itertools
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -17,18 +20,23 @@ from hypothesis import strategies as st
 
 from ringside.analysis.distributions import WarmUp
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
-from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run import RunAnalysis, analyse
 from ringside.cli import context
+from ringside.errors import ReportError
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Series, Span, Timeline
 from ringside.render.html.templates import read_file
-from ringside.render.plots import rows, scatters, spec
+from ringside.render.plots import charts as charts_module
+from ringside.render.plots import curves, rows, scatters, spec
 from ringside.render.plots.charts import charts, missing, standing_alone
 from ringside.render.plots.spec import Chart, Panel
+from ringside.store import Store
 from ringside.workloads.base import OTHER_THREADS, Curve, ScalingLaw, Slope, SpansView, TimelineView
 from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analysis, point, scaled
+from tests.support.runs import experiment, make_run
 
+needs_extra = pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
 P50 = Metric("p50_s", "s", "p50", "the median")
 P99 = Metric("p99_s", "s", "p99", "the 99th percentile")
 P = point(nodes=10)
@@ -327,7 +335,7 @@ def test_specifications_follow_the_schema() -> None:
         altair.LayerChart.from_dict(panel.spec, validate=True)
 
 
-@pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
+@needs_extra
 def test_all_of_them_can_be_drawn() -> None:
     convert = importlib.import_module("vl_convert")
     for panel in everything():
@@ -425,3 +433,129 @@ def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> 
 def test_heights_on_both_kinds_of_axes() -> None:
     assert spec.height_of(10.0, 1.0, 100.0, 280, log=True) == pytest.approx(140)
     assert spec.height_of(25.0, 0.0, 100.0, 280, log=False) == pytest.approx(210)
+
+
+# --- Plots of percentiles and of latency against rate: their data and axes ---
+
+
+def run_of(folder: Path, name: str, **changes: Any) -> RunAnalysis:
+    store = Store(folder / "store.sqlite")
+    run = make_run(store, experiment(name, blocks=7, **changes))
+    analysis = analyse(run, store.trials(run))
+    store.close()
+    return analysis
+
+
+def rows_of(panel: Panel) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = panel.spec["datasets"]["rows"]
+    return data
+
+
+def test_percentiles_are_on_an_axis_of_nines_and_end_where_requests_do(tmp_path: Path) -> None:
+    analysis = run_of(tmp_path, "showdown-fib", contenders=("go", "erlang", "limit"))
+    chart = named(analysis, "Latency percentiles")
+    (panel,) = chart.panels
+    assert "all trials together" in chart.caption
+    line = panel.spec["layer"][1]["encoding"]
+    assert line["x"]["scale"]["type"] == line["y"]["scale"]["type"] == "log"
+    # Seven trials of a thousand requests: ten lie beyond 99.857 %, so there is no 99.9 %.
+    assert line["x"]["scale"]["domain"] == pytest.approx([1, 700])
+    assert line["x"]["axis"]["values"] == pytest.approx([1, 2, 10, 100])
+    assert '"99 %"' in line["x"]["axis"]["labelExpr"]
+    assert line["y"]["title"] == "Latency (µs)"
+    go = [row for row in rows_of(panel) if row["contender"] == "go"]
+    assert [row["value"] for row in go] == sorted(row["value"] for row in go)
+    by_level = {row["level"]: row for row in go}
+    middle = by_level["50 %"]
+    assert middle["low"] <= middle["value"] <= middle["high"]
+    assert middle["n"] == "7,000"
+    assert (by_level["99.86 %"]["low"], by_level["99.86 %"]["trials"]) == (None, "too few requests in each")
+    floor = line["strokeDash"]["scale"]
+    assert dict(zip(floor["domain"], floor["range"], strict=True))["limit"] == [5, 4]
+
+
+def test_the_last_tick_is_where_the_lines_end() -> None:
+    for level in (0.99, 0.999, 0.9999, 0.99999):
+        axis = curves._percentile_axis(1, curves._across(level))
+        assert axis["axis"]["values"][-1] == axis["scale"]["domain"][1] == curves._across(level)
+
+
+def test_latency_against_rate_where_the_rate_is_a_factor(tmp_path: Path) -> None:
+    points = [{"rate": rate} for rate in (0, 50, 100, 200)]
+    factors = {"kind": "io", "requests": 100, "concurrency": 20}
+    analysis = run_of(
+        tmp_path, "fanout-io", contenders=("go", "limit"), factors=factors, at=tuple(points), published=None
+    )
+    chart = named(analysis, "Latency against rate")
+    assert [panel.title for panel in chart.panels] == ["Latency p50", "Latency p99"]
+    median = [row for row in rows_of(chart.panels[0]) if row["contender"] == "go"]
+    # A closed loop has no rate.
+    assert [row["x"] for row in median] == [50, 100, 200]
+    assert all(row["low"] <= row["median"] <= row["high"] for row in median)
+    assert chart.panels[0].spec["layer"][1]["encoding"]["x"]["title"] == "requests per second"
+    # It takes the place of the sweeps of the same metrics.
+    titles = [chart.title for chart in charts(analysis)]
+    assert "Latency p99 over rate" not in titles
+    assert "Overhead p50 over rate" in titles
+
+
+def test_rates_that_a_trial_goes_through_have_the_same_plot(tmp_path: Path) -> None:
+    analysis = run_of(tmp_path, "fib-rate", contenders=("go", "limit"))
+    chart = named(analysis, "Latency against rate")
+    assert [panel.title.split(", ")[-1] for panel in chart.panels] == ["p50", "p99"]
+    assert rows_of(chart.panels[1])[0]["x"] == 250
+
+
+RUN = analysis({("go", place): {"hop_ns": scaled(1.0)} for place in (P, point(nodes=20))}, name="ring")
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@needs_extra
+def test_each_plot_as_svg_png_and_csv() -> None:
+    figures = list(charts_module.figures([RUN]))
+    assert [figure.stem for figure in figures] == [
+        "01-per-hop-nodes-10",
+        "02-per-hop-nodes-20",
+        "03-per-hop-of-every-trial-nodes-10",
+        "04-per-hop-of-every-trial-nodes-20",
+    ]
+    for figure in figures:
+        svg, png, table = (figure.files[f"{figure.stem}.{suffix}"] for suffix in ("svg", "png", "csv"))
+        assert png.startswith(b"\x89PNG")
+        # Nothing of the page is left, on which it could not look as it does there.
+        assert svg.startswith(b"<svg")
+        assert b"var(--" not in svg
+        assert {row["contender"] for row in read(table.decode())} == {"go"}
+
+
+@needs_extra
+def test_files_of_several_runs_have_the_experiment_in_their_names() -> None:
+    assert next(charts_module.figures([RUN, RUN])).stem == "ring-01-per-hop-nodes-10"
+
+
+@needs_extra
+def test_a_table_has_all_series_and_not_what_only_draws() -> None:
+    panels = list(everything())
+    for panel in panels:
+        series = {
+            name: rows for name, rows in panel.spec["datasets"].items() if name not in charts_module.MARKS
+        }
+        rows = read(charts_module.figures_as_csv(panel.spec))
+        assert len(rows) == sum(map(len, series.values()))
+        assert ("series" in rows[0]) == (len([name for name, each in series.items() if each]) > 1)
+    [feed, *_] = [panel for panel in panels if "cpu" in panel.spec["datasets"]]
+    assert {row["series"] for row in read(charts_module.figures_as_csv(feed.spec))} == {
+        "open",
+        "cpu",
+        "memory",
+    }
+
+
+@needs_extra
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts_module, "missing", lambda: "vl-convert-python")
+    with pytest.raises(ReportError, match="need vl-convert-python: .* extra `report`"):
+        list(charts_module.figures([RUN]))

@@ -1,0 +1,317 @@
+"""Executions of commands, described, and how they change with a parameter."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp, analyse_warm_ups, load_totals
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
+from ringside.probe.protocol import LatencySummary, LoadMessage
+from ringside.stats.paired import paired_ratio
+from ringside.stats.samples import describe
+from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
+from ringside.stats.series import SeriesKind
+from ringside.workloads.base import Distribution
+from tests.support import served
+from tests.support.analyses import (
+    CPU,
+    HOP,
+    NOISE,
+    Exact,
+    analyse,
+    analysis,
+    exactly,
+    near,
+    ok,
+    planned,
+    point,
+    scaled,
+)
+
+P, Q, R = point(n=1), point(n=2), point(n=4)
+
+
+def test_cells_with_figures_are_described() -> None:
+    made = analysis({("A", P): {"hop_ns": scaled(100.0)}, ("B", P): {"cpu_s": scaled(3.0)}})
+    described = made.executions.descriptions
+    assert list(described) == [Cell("A", P)]
+    assert described[Cell("A", P)] == describe(scaled(100.0))
+
+
+def test_means_of_all_metrics() -> None:
+    values = {"hop_ns": (1.0, 3.0, None, 8.0), "cpu_s": (2.0, 4.0), "rate": (None, None)}
+    made = analysis({("A", P): values, ("B", P): {"hop_ns": scaled(1.0)}})
+    assert made.executions.means[Cell("A", P)] == {"hop_ns": 4.0, "cpu_s": 3.0}
+    assert made.executions.means[Cell("B", P)] == {"hop_ns": near(sum(NOISE) / 7)}
+
+
+def test_each_point_over_the_first_of_the_same_command() -> None:
+    made = analysis(
+        {
+            ("A", P): {HOP.name: scaled(100.0), CPU.name: scaled(1.0)},
+            ("A", Q): {HOP.name: scaled(150.0)},
+            ("A", R): {HOP.name: scaled(400.0)},
+            ("B", P): {HOP.name: scaled(10.0)},
+            ("B", Q): {HOP.name: scaled(5.0)},
+            # Without figures there is no ratio.
+            ("B", R): {CPU.name: scaled(5.0)},
+            ("C", P): {CPU.name: scaled(5.0)},
+            ("C", Q): {HOP.name: scaled(5.0)},
+        },
+        failed=[("C", R)],
+    )
+    assert made.executions.over_first_point == {
+        Cell("A", Q): exactly(1.5),
+        Cell("A", R): exactly(4.0),
+        Cell("B", Q): exactly(0.5),
+    }
+
+
+def test_intervals_have_the_confidence_of_the_run() -> None:
+    """That of a run until intervals are narrow is higher."""
+    spread = [110.0 + number for number in range(10)]
+    values = {("A", P): {HOP.name: [100.0] * 10}, ("A", Q): {HOP.name: spread}}
+    both = [dict(enumerate(each)) for each in (spread, [100.0] * 10)]
+    plain, wide = (analysis(values, until=until).executions.over_first_point for until in (None, 0.05))
+    assert plain == {Cell("A", Q): paired_ratio(both[0], both[1], 0.95)}
+    assert wide == {Cell("A", Q): paired_ratio(both[0], both[1], SEQUENTIAL_CONFIDENCE)}
+    assert plain != wide
+
+
+# --- Percentile curves of requests, from the histograms of trials ---
+
+
+ONE_CLIENT = point(clients=1)
+
+
+class Service(Exact):
+    distributions = (
+        Distribution("Latency", "how long requests took", "Latency", "measured"),
+        Distribution("Alone", "how long they took alone", "Latency", "alone", "short"),
+        Distribution("Lateness", "how late messages came", "Lateness", "measured", histogram="lateness"),
+    )
+
+
+def histogram_load(
+    counts: str, *, step: str = "measured", name: str = "all", histogram: str = "latency"
+) -> LoadMessage:
+    numbers = list(map(int, counts.split()))
+    return LoadMessage(
+        step=step,
+        name=name,
+        histograms={histogram: LatencySummary(count=sum(numbers[1::2]))},
+        counts={histogram: counts},
+    )
+
+
+def loaded_trial(block: int, *loads: LoadMessage, outcome: Outcome = Outcome.OK) -> Trial:
+    return dataclasses.replace(ok(block, "go", ONE_CLIENT, hop_ns=1.0), loads=loads, outcome=outcome)
+
+
+def curves(*trials: Trial) -> tuple[PercentileCurve, ...]:
+    return analyse(planned(["go"], [ONE_CLIENT]), list(trials), Service()).percentiles
+
+
+def by_level(curve: PercentileCurve) -> dict[float, tuple[float, float | None, float | None]]:
+    return {each.level: (each.value_ns, each.low_ns, each.high_ns) for each in curve.percentiles}
+
+
+def test_requests_of_all_trials_together() -> None:
+    (curve,) = curves(
+        loaded_trial(1, histogram_load("100 90 200 10")),
+        loaded_trial(2, histogram_load("150 95 900 5")),
+        loaded_trial(3, histogram_load("5 100000"), outcome=Outcome.WRONG_EVIDENCE),
+    )
+    assert (curve.distribution.title, curve.cell.contender) == ("Latency", "go")
+    assert (curve.requests, curve.is_merged) == (200, True)
+    levels = by_level(curve)
+    assert levels[0.0] == (100, 100, 150)
+    # 90 are up to 100, 185 up to 150: the 100th is 150.
+    assert levels[0.5] == (150, 100, 150)
+    assert levels[0.9] == (150, 100, 150)
+    # Of 200 requests ten are beyond 95 %, of the 100 of a trial only five.
+    assert levels[0.95] == (200, None, None)
+    assert max(levels) == pytest.approx(0.95)
+
+
+def test_steps_loads_and_histograms_are_those_of_the_distribution() -> None:
+    alone = histogram_load("7 40", step="alone", name="short")
+    other = histogram_load("9 40", step="alone", name="long")
+    late = histogram_load("3 40", histogram="lateness")
+    titles = {
+        curve.distribution.title: by_level(curve)[0.5][0]
+        for curve in curves(loaded_trial(1, other, alone, late))
+    }
+    assert titles == {"Alone": 7, "Lateness": 3}
+
+
+def test_stores_without_histograms_have_the_percentiles_of_summaries() -> None:
+    """Each is the median of the trials' own, where every trial supports it."""
+    summaries = [
+        dataclasses.replace(
+            loaded_trial(block),
+            loads=(
+                LoadMessage(step="measured", name="all", histograms={"latency": served.summary(median_s)}),
+            ),
+        )
+        for block, median_s in enumerate((1e-6, 2e-6, 6e-6), 1)
+    ]
+    (curve,) = curves(*summaries)
+    assert (curve.requests, curve.is_merged) == (3000, False)
+    assert by_level(curve) == {
+        0.5: (2000, 1000, 6000),
+        0.9: (3200, 1600, 9600),
+        0.95: (4000, 2000, 12000),
+        # A thousand requests have ten beyond their p99, and one beyond their p99.9.
+        0.99: (8000, 4000, 24000),
+    }
+
+
+@pytest.mark.parametrize("counts", ["", "100 19", "100 0 200 0"])
+def test_too_few_requests_make_no_curve(counts: str) -> None:
+    assert curves(loaded_trial(1, histogram_load(counts))) == ()
+
+
+def test_an_analysis_for_no_plots_has_no_curves() -> None:
+    trials = [loaded_trial(1, histogram_load("100 90 200 10"))]
+    run = planned(["go"], [ONE_CLIENT])
+    assert analyse(run, trials, Service(), for_plots=False).percentiles == ()
+    assert len(analyse(run, trials, Service()).percentiles) == 1
+
+
+# --- Repeats inside one process ---
+
+
+CELL = Cell("go", Point(()))
+
+
+class Repeated(Exact):
+    repeated_metric = "hop_ns"
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(repeat / 10 for repeat in trial.repeats_ns("relay"))
+
+
+def repeated_trial(*repeats: float, block: int = 1, outcome: Outcome = Outcome.OK) -> Trial:
+    """A trial whose repeats are these."""
+    return Trial(block, 0, CELL, outcome, "", phases={"relay": tuple(round(each * 10) for each in repeats)})
+
+
+def analysed(*trials: Trial) -> WarmUp:
+    (result,) = analyse_warm_ups(Repeated(), {CELL: trials})
+    return result
+
+
+def noisy(levels: Sequence[float], seed: int) -> list[float]:
+    rng = random.Random(seed)
+    return [level * math.exp(rng.gauss(0, 0.005)) for level in levels]
+
+
+def test_first_and_steady_figures() -> None:
+    """Five times as long for the first 2, 3 and 5 of twenty repeats."""
+    trials = [
+        repeated_trial(*noisy([1e6 * factor] * cold + [2e5 * factor] * (20 - cold), cold), block=block)
+        for block, (cold, factor) in enumerate(((2, 1.0), (3, 1.1), (5, 1.3)), 1)
+    ]
+    result = analysed(*trials)
+    assert result.cell == CELL
+    assert result.first == near(1.1e6, rel=0.02)
+    assert result.steady == near(2.2e5, rel=0.01)
+    assert result.since == 4
+    assert result.kinds == {SeriesKind.WARMING_UP: 3}
+    assert result.first_over_steady == near(5, rel=0.03)
+    assert result.is_long_enough
+    assert [len(series) for series in result.series] == [20, 20, 20]
+
+
+def test_kinds_are_counted() -> None:
+    steady, again, never = (
+        noisy([5e5] * 20, 1),
+        noisy([6e5] * 20, 2),
+        noisy([5e5] * 17 + [9e5] * 3, 3),
+    )
+    result = analysed(*(repeated_trial(*series) for series in (steady, again, never)))
+    assert result.kinds == {SeriesKind.STEADY: 2, SeriesKind.NO_STEADY_STATE: 1}
+    # Of the two that have a steady state; half a repeat is rounded.
+    assert (result.steady, result.since) == (near(5.5e5, rel=0.01), 1)
+
+
+def test_without_a_steady_state_there_are_only_first_figures() -> None:
+    result = analysed(repeated_trial(*noisy([5e5] * 17 + [9e5] * 3, 3)))
+    assert result.kinds == {SeriesKind.NO_STEADY_STATE: 1}
+    assert (result.steady, result.since, result.first_over_steady) == (None, None, None)
+    assert result.first == near(5e5, rel=0.02)
+
+
+def test_medians_are_of_each_repeat_over_trials() -> None:
+    result = analysed(repeated_trial(30, 20, 10), repeated_trial(60, 50, 40, 7), repeated_trial(90, 10, 80))
+    assert result.series == ((30, 20, 10), (60, 50, 40, 7), (90, 10, 80))
+    assert result.medians == (60, 20, 40, 7)
+    assert result.first == 60
+
+
+def test_too_few_repeats_are_not_classified() -> None:
+    short, long = repeated_trial(*[100.0] * 9), repeated_trial(*[100.0] * 10)
+    result = analysed(short)
+    assert (result.kinds, result.steady, result.is_long_enough) == ({}, None, False)
+    assert not analysed(short, long).is_long_enough
+    assert analysed(long).is_long_enough
+
+
+def test_a_reported_time_of_0_is_not_classified() -> None:
+    """The clock of a program may be coarse."""
+    result = analysed(repeated_trial(*[0.0] * 20), repeated_trial(*[100.0] * 20))
+    assert result.kinds == {SeriesKind.STEADY: 1}
+    assert (result.first, result.steady) == (50.0, near(100.0))
+
+
+def test_failures_and_work_that_was_done_once_have_no_warm_up() -> None:
+    assert analyse_warm_ups(Repeated(), {CELL: [repeated_trial(1.0)]}) == ()
+    failed = repeated_trial(70, 80, outcome=Outcome.CRASHED)
+    assert analyse_warm_ups(Repeated(), {CELL: [failed]}) == ()
+    assert analyse_warm_ups(Exact(), {CELL: [repeated_trial(1.0, 2.0)]}) == ()
+    result = analysed(failed, repeated_trial(1.0), repeated_trial(5.0, 4.0))
+    assert result.series == ((5.0, 4.0),)
+
+
+# --- What the loads at each contender counted ---
+
+
+def counted_trial(block: int, name: str, *loads: LoadMessage) -> Trial:
+    return Trial(block, 0, Cell(name, Point(())), Outcome.OK, "", loads=loads)
+
+
+def counted_load(answered: int, messages: int, unfinished: int, **errors: int) -> LoadMessage:
+    return LoadMessage(
+        step="measured",
+        name="all",
+        requests=answered,
+        messages=messages,
+        unfinished=unfinished,
+        errors=errors,
+        late_requests=10_000,
+    )
+
+
+def test_loads_are_added_up_and_warm_ups_are_not() -> None:
+    trials = [
+        counted_trial(0, "old", counted_load(1, 2, 3, timeout=4)),
+        counted_trial(0, "new", counted_load(1, 2, 3, timeout=4)),
+        counted_trial(1, "new", counted_load(10, 20, 30, timeout=40, reset=50)),
+        counted_trial(1, "old", counted_load(100, 200, 300), counted_load(7, 8, 9, reset=6)),
+        counted_trial(2, "old", counted_load(1000, 2000, 3000, timeout=1)),
+        counted_trial(2, "silent"),
+    ]
+    totals = load_totals(trials)
+    assert totals == {
+        "old": LoadTotals(answered=1107, messages=2208, unfinished=3309, errors=7),
+        "new": LoadTotals(answered=10, messages=20, unfinished=30, errors=90),
+        "silent": LoadTotals(0, 0, 0, 0),
+    }
+    assert list(totals) == ["old", "new", "silent"]
