@@ -33,10 +33,10 @@ lint: ruff
 # CPUs.
 test: ruff
 	@scripts/test_probe
-	@.venv/bin/pytest -n 2 --dist worksteal
+	@.venv/bin/pytest -n 2 --dist loadgroup
 
 integration: setup-dev
-	.venv/bin/pytest -m "integration and not soak" -n 2 --dist worksteal
+	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadgroup
 
 soak: setup-dev
 	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers 300" \

@@ -29,6 +29,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Of the contenders `make test` takes these, one of each kind of runtime; `make integration` checks every rule
 # of the contract for all of them, and `make soak` takes all of tests/contenders for all.
 SAMPLE = ("limit", "go", "python-asyncio", "python-threads", "erlang", "node")
+# Each test of these takes long and shares nothing with the next; tests of any other file are one worker's.
+SPREAD = ("test_conforming.py", "test_check.py", "test_copying.py", "test_services.py")
 ALL = frozenset(path.parent.name for path in (ROOT / "contenders").glob("*/contender.toml"))
 
 
@@ -61,7 +63,13 @@ def http(ports: tuple[str, str], workplace: Path) -> str:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if isinstance(item, pytest.Function) and item.path.parent.name == "contenders":
+        folder = item.path.parent.name
+        if folder == "cluster":
+            # Two clusters of Ray on one machine take each other's ports.
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+        elif item.path.name not in SPREAD:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+        if isinstance(item, pytest.Function) and folder == "contenders":
             values = item.callspec.params.values() if hasattr(item, "callspec") else ()
             names = {value.partition("@")[0] for value in values if isinstance(value, str)} & ALL
             if names - set(SAMPLE) and not item.get_closest_marker("integration"):

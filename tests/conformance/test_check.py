@@ -108,7 +108,7 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
     ),
     "batch-input": ("batch", "batch.py", "            if file.read(1):\n", "            if False:\n"),
     "jobs-workers": ("jobs", "jobs.py", "ThreadPoolExecutor(workers)", "ThreadPoolExecutor(workers + 1)"),
-    "jobs-beats": ("jobs", "jobs.py", "order, beats + heart.beats", "order, 0"),
+    "jobs-beats": ("jobs", "jobs.py", "        heart.beat_if_due()", "        pass"),
     "jobs-trace": (
         "jobs",
         "jobs.py",

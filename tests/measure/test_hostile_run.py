@@ -39,6 +39,7 @@ HARMLESS = {
     *("leaves-files", "hides-memory", "daemonises", "never-reads-stdin", "dawdles", "listens-meanwhile"),
 }
 OUTCOMES = {
+    "works": "ok",
     **dict.fromkeys(("hangs-at-once", "hangs-while-working", "hangs-after-its-result"), "timed-out"),
     "stops-itself": "timed-out",
     **dict.fromkeys(
@@ -181,7 +182,7 @@ SERVERS = {
     "ready-too-soon": ("wrong-evidence", "which has no listener on 127.0.0.1"),
     "hides-behind-another": ("wrong-evidence", "which is another program's"),
     "answers-unasked": ("wrong-evidence", "answers were not what was expected"),
-    "sends-without-end": ("load-failed", "nothing was answered as expected: too-large"),
+    "sends-without-end": ("wrong-evidence", "answers were not what was expected; errors: too-large"),
     "dies": ("crashed", "exit status 3"),
     "lies": ("wrong-evidence", "answers were not what was expected"),
 }
