@@ -45,6 +45,8 @@ class Ended(NamedTuple):
 
 def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended:
     """`ringside` with these words in this process. It has to end with `status` (None: any)."""
+    # A command keeps off the CPUs of contenders to its end, which here is not that of the process.
+    cpus = os.sched_getaffinity(0)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     # With the bytes below the text, to which output of programs goes.
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
@@ -59,6 +61,7 @@ def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended
         except SystemExit as ended:
             code = ended.code
         finally:
+            os.sched_setaffinity(0, cpus)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
     assert isinstance(code, int)
