@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
         if isinstance(item, pytest.Function) and folder == "contenders":
             values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-            names = {value.partition("@")[0] for value in values if isinstance(value, str)} & ALL
+            names = {value for value in values if isinstance(value, str) and value.partition("@")[0] in ALL}
             if names - set(SAMPLE) and not item.get_closest_marker("integration"):
                 item.add_marker(pytest.mark.soak)
 

@@ -58,6 +58,7 @@ def silent(text: str) -> None:
     del text
 
 
+@pytest.mark.integration
 def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str) -> None:
     nodes = session.nodes()
     assert [node.name for node in nodes] == ["north", "south"]
@@ -147,6 +148,7 @@ def test_a_node_that_another_run_has(session: Session) -> None:
     assert said == ["waiting for north, up to 4 s"]
 
 
+@pytest.mark.integration
 def test_the_command(cluster: RayCluster, http: str) -> None:
     del cluster
     done = ringside(

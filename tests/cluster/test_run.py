@@ -67,6 +67,7 @@ def assert_each_once_and_pairs_on_one_machine(trials: list[Trial], blocks: int, 
     assert all(len(machines) == 1 for machines in places.values())
 
 
+@pytest.mark.integration
 def test_machines_share_the_blocks_and_a_missing_runtime_is_missing_there_only(
     ray: RayCluster, add_fake: Add, add_experiment: Add
 ) -> None:

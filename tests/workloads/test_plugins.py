@@ -331,6 +331,7 @@ while sys.stdin.readline():
 """
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("old", "new", "rules"),
     [
