@@ -47,23 +47,13 @@ static _Noreturn void bad_input(int64_t number, const char *why)
 /* The next line without its newline, of so many bytes at most. */
 static size_t read_line(struct input *input, int64_t number, size_t most)
 {
-    size_t length = 0;
-    for (int c; (c = getc_unlocked(input->file)) != '\n';) {
-        if (c == EOF)
-            bad_input(number, ferror(input->file) ? strerror(errno) : "it ends in the middle of a line");
-        if (length == most)
-            bad_input(number, "a line is too long");
-        if (length + 1 >= input->room) {
-            input->room = 2 * input->room + 64;
-            input->line = realloc(input->line, input->room);
-            if (input->line == NULL)
-                give_up(1, "there is no memory left");
-        }
-        input->line[length++] = (char)c;
-    }
-    if (input->room == 0)
-        input->line = allocate(input->room = 64);
+    ssize_t read = getline(&input->line, &input->room, input->file);
+    if (read < 0 || input->line[read - 1] != '\n')
+        bad_input(number, ferror(input->file) ? strerror(errno) : "it ends in the middle of a line");
+    size_t length = (size_t)read - 1;
     input->line[length] = '\0';
+    if (length > most)
+        bad_input(number, "a line is too long");
     if (memchr(input->line, '\0', length) != NULL)
         bad_input(number, "a byte is zero");
     return length;

@@ -38,13 +38,17 @@ defmodule Fib do
     end
   end
 
-  defp answer(request) do
-    with true <- request =~ ~r/\A[0-9]+\z/, n when n in 1..90 <- String.to_integer(request) do
-      "#{fib(n)}\n"
-    else
-      _ -> "error: n must be a whole number from 1 to 90\n"
+  # A sign is no digit, but `Integer.parse` takes one.
+  defp answer(<<first, _::binary>> = request) when first in ?0..?9 do
+    case Integer.parse(request) do
+      {n, ""} when n in 1..90 -> "#{fib(n)}\n"
+      _ -> refusal()
     end
   end
+
+  defp answer(_), do: refusal()
+
+  defp refusal, do: "error: n must be a whole number from 1 to 90\n"
 
   defp fib(n) when n <= 2, do: 1
   defp fib(n), do: fib(n - 1) + fib(n - 2)

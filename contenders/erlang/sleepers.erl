@@ -49,8 +49,7 @@ sleep_until(Instant) ->
         Late when Late >= 0 ->
             Late;
         Early ->
-            timer:sleep((999999 - Early) div 1000000),
-            sleep_until(Instant)
+            receive after (999999 - Early) div 1000000 -> sleep_until(Instant) end
     end.
 
 %% The process that collects. It knows first that all tasks are about to sleep.

@@ -53,11 +53,10 @@ drain :: Socket -> IO ()
 drain client = recv client 4096 >>= \piece -> unless (B.null piece) (drain client)
 
 answer :: B.ByteString -> B.ByteString
-answer line
-  | not (B.null line), B.all isDigit line, n >= 1, n <= 90 = B.pack (show (fib (fromInteger n)) ++ "\n")
-  | otherwise = B.pack "error: n must be a whole number from 1 to 90\n"
- where
-  n = read (B.unpack line) :: Integer
+answer line = case B.readInteger line of
+  -- A sign is no digit, but `readInteger` takes one.
+  Just (n, rest) | B.null rest, isDigit (B.head line), n >= 1, n <= 90 -> B.pack (show (fib (fromInteger n)) ++ "\n")
+  _ -> B.pack "error: n must be a whole number from 1 to 90\n"
 
 fib :: Int -> Int
 fib n = if n <= 2 then 1 else fib (n - 1) + fib (n - 2)

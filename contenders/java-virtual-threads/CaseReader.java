@@ -1,4 +1,3 @@
-import java.io.BufferedInputStream;
 import java.io.Closeable;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -18,11 +17,14 @@ final class CaseReader implements Closeable {
         }
     }
 
-    private final BufferedInputStream file;
-    private byte[] line = new byte[1 << 12];
+    private final FileInputStream file;
+    /** Bytes from `begin` to `held` are read and not consumed. */
+    private byte[] buffer = new byte[1 << 16];
+    private int begin;
+    private int held;
 
     CaseReader(String path) throws IOException {
-        file = new BufferedInputStream(new FileInputStream(path), 1 << 16);
+        file = new FileInputStream(path);
     }
 
     CaseText next(int number) throws Fault, IOException {
@@ -44,26 +46,37 @@ final class CaseReader implements Closeable {
     }
 
     void end(int count) throws Fault, IOException {
-        if (file.read() >= 0) {
+        if (begin < held || fill()) {
             throw new Fault("it goes on after case " + count + ", the last");
         }
     }
 
     /** A line of so many bytes at most, without its newline. BufferedReader would hide that the last one has none. */
     private String line(int most) throws Fault, IOException {
-        for (int length = 0; ; length++) {
-            var next = file.read();
-            if (next == '\n') {
-                return new String(line, 0, length, StandardCharsets.ISO_8859_1);
+        for (var length = 0; length <= most; length++) {
+            if (begin + length == held && !fill()) {
+                break;
             }
-            if (next < 0 || length == most) {
-                throw new Fault("a line is cut off, or too long");
+            if (buffer[begin + length] == '\n') {
+                var line = new String(buffer, begin, length, StandardCharsets.ISO_8859_1);
+                begin += length + 1;
+                return line;
             }
-            if (length == line.length) {
-                line = Arrays.copyOf(line, 2 * length);
-            }
-            line[length] = (byte) next;
         }
+        throw new Fault("a line is cut off, or too long");
+    }
+
+    /** Reads more behind what is not consumed, which moves to the front; false at the end of the file. */
+    private boolean fill() throws IOException {
+        held -= begin;
+        System.arraycopy(buffer, begin, buffer, 0, held);
+        begin = 0;
+        if (held == buffer.length) {
+            buffer = Arrays.copyOf(buffer, 2 * held);
+        }
+        var read = file.read(buffer, held, buffer.length - held);
+        held += Math.max(0, read);
+        return read > 0;
     }
 
     @Override

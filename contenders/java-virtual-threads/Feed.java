@@ -35,7 +35,7 @@ final class Feed {
                 due += interval.toNanos();
                 // Thread.sleep may not end early, and may be interrupted by nobody.
                 Thread.sleep(Duration.ofNanos(Math.max(0, due - System.nanoTime())));
-                body.write("Chunk %d for %s\n".formatted(k, id).getBytes());
+                body.write(("Chunk " + k + " for " + id + "\n").getBytes());
                 body.flush();
             }
         } catch (InterruptedException impossible) {

@@ -1,14 +1,16 @@
-import java.io.BufferedInputStream;
 import java.io.IOException;
-import java.io.InputStream;
+import java.io.OutputStream;
 import java.net.ServerSocket;
 import java.net.Socket;
-import java.nio.charset.StandardCharsets;
 
 /** The fibonacci service: a virtual thread for each connection, which reads, computes and writes. */
 final class Fib {
     /** Bytes of a line, its newline included. */
     private static final int LONGEST = 100;
+    private static final byte[] TOO_LONG = "error: a line may have %d bytes\n".formatted(LONGEST).getBytes();
+    private static final int LARGEST = 90;
+    private static final byte[] NOT_ANSWERED =
+            "error: n must be a whole number from 1 to %d\n".formatted(LARGEST).getBytes();
     private static final int GRACE_MS = 1000;
     /** Until it accepts again, where no descriptor is free. */
     private static final int PAUSE_MS = 10;
@@ -41,49 +43,53 @@ final class Fib {
     private static void converse(Socket client) {
         try (client) {
             client.setTcpNoDelay(true);
-            var in = new BufferedInputStream(client.getInputStream(), 1024);
+            var in = client.getInputStream();
             var out = client.getOutputStream();
-            var line = new byte[LONGEST];
-            for (int length; (length = readLine(in, line)) >= 0; ) {
-                if (length == LONGEST && line[length - 1] != '\n') {
-                    out.write("error: a line may have %d bytes\n".formatted(LONGEST).getBytes());
+            var unread = new byte[4096];
+            var held = 0;
+            for (int read; (read = in.read(unread, held, unread.length - held)) > 0; ) {
+                held += read;
+                var begin = 0;
+                for (int end; (end = newline(unread, begin, held)) >= 0; begin = end + 1) {
+                    out.write(answer(unread, begin, end));
+                }
+                if (held - begin >= LONGEST) {
+                    out.write(TOO_LONG);
                     client.shutdownOutput();
                     // Closing with bytes unread would reset the connection, and the client might miss the answer.
                     client.setSoTimeout(GRACE_MS);
-                    in.transferTo(java.io.OutputStream.nullOutputStream());
+                    in.transferTo(OutputStream.nullOutputStream());
                     return;
                 }
-                out.write(answer(new String(line, 0, length - 1, StandardCharsets.ISO_8859_1)).getBytes());
+                held -= begin;
+                System.arraycopy(unread, begin, unread, 0, held);
             }
         } catch (IOException gone) {
             // The client went away.
         }
     }
 
-    /** The length of a line with its newline; that of the array where the line is longer; -1 at the end. */
-    private static int readLine(InputStream in, byte[] line) throws IOException {
-        for (int length = 0; length < line.length; ) {
-            var next = in.read();
-            if (next < 0) {
-                return -1;
-            }
-            line[length++] = (byte) next;
-            if (next == '\n') {
-                return length;
+    /** Where the line that starts at `begin` ends; -1 where its newline is not there yet, or it is too long. */
+    private static int newline(byte[] bytes, int begin, int held) {
+        var last = Math.min(held, begin + LONGEST);
+        for (var at = begin; at < last; at++) {
+            if (bytes[at] == '\n') {
+                return at;
             }
         }
-        return line.length;
+        return -1;
     }
 
-    private static String answer(String line) {
-        if (line.matches("[0-9]{1,99}")) {
-            var digits = line.replaceFirst("^0+", "");
-            var n = digits.isEmpty() || digits.length() > 2 ? 0 : Integer.parseInt(digits);
-            if (1 <= n && n <= 90) {
-                return fib(n) + "\n";
+    private static byte[] answer(byte[] bytes, int begin, int end) {
+        var n = 0;
+        for (var at = begin; at < end; at++) {
+            var digit = bytes[at] - '0';
+            if (digit < 0 || digit > 9) {
+                return NOT_ANSWERED;
             }
+            n = Math.min(10 * n + digit, LARGEST + 1);
         }
-        return "error: n must be a whole number from 1 to 90\n";
+        return n < 1 || n > LARGEST ? NOT_ANSWERED : (fib(n) + "\n").getBytes();
     }
 
     private static long fib(int n) {
