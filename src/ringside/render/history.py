@@ -24,6 +24,7 @@ from ringside.render.plots.spec import (
     described,
     layer,
     layered,
+    nominal,
     quantitative,
 )
 from ringside.render.table import TableCell, TableData
@@ -147,60 +148,47 @@ def _history_lines(history: History, point: Point) -> Json:
     series = [each for each in history.series if each.point == point]
     highest = max(value.estimate for each in series for value in each.values)
     unit, unit_name = units.scale(highest, history.metric.unit)
-    rows, marks = [], []
-    for each in series:
-        for index, value in zip(each.indices, each.values, strict=True):
-            rows.append(
-                {
-                    "contender": each.contender,
-                    "when": history.runs[index].started_at,
-                    "median": value.estimate / unit,
-                    "low": None if value.low is None else value.low / unit,
-                    "high": None if value.high is None else value.high / unit,
-                }
-            )
-        marks += [
-            {
-                "contender": each.contender,
-                "when": history.runs[each.indices[change.index]].started_at,
-                "text": f"×{units.significant(change.ratio)}",
-                "median": each.values[change.index].estimate / unit,
-            }
-            for change in each.changes
-        ]
-    names = list(dict.fromkeys(each.contender for each in series))
-    colours = by_contender(names, contender_colour)
+    rows = [
+        {
+            "contender": each.contender,
+            "when": history.runs[index].started_at,
+            "median": value.estimate / unit,
+            "low": None if value.low is None else value.low / unit,
+            "high": None if value.high is None else value.high / unit,
+        }
+        for each in series
+        for index, value in zip(each.indices, each.values, strict=True)
+    ]
+    marks = [
+        {
+            "contender": each.contender,
+            "when": history.runs[each.indices[change.index]].started_at,
+            "text": f"×{units.significant(change.ratio)}",
+            "median": each.values[change.index].estimate / unit,
+        }
+        for each in series
+        for change in each.changes
+    ]
     x = {"field": "when", "type": "temporal", "title": None, "axis": {"format": "%Y-%m-%d", "tickCount": 8}}
     y = {
         "title": axis_title(history.metric, unit_name),
         "scale": {"type": "log", "nice": False, "zero": False},
         "axis": {"format": ",~r", "tickCount": 6},
     }
-    level = {"x": x, "y": quantitative("median", **y), "color": colours}
-    bars = {"x": x, "y": quantitative("low", **y), "y2": {"field": "high"}, "color": colours}
+    at = {"x": x, "color": by_contender(dict.fromkeys(each.contender for each in series), contender_colour)}
+    level = {**at, "y": quantitative("median", **y)}
+    bar = {**at, "y": quantitative("low", **y), "y2": {"field": "high"}}
     drawn = [
         layer("rows", "line", strokeWidth=1.5, encoding=level),
-        layer("rows", "rule", valid="low", opacity=0.5, strokeWidth=2, encoding=bars),
+        layer("rows", "rule", valid="low", opacity=0.5, strokeWidth=2, encoding=bar),
         layer("rows", "point", filled=True, size=36, encoding=level),
     ]
     if marks:
+        text = {**level, "text": nominal("text")}
+        look: Json = {"align": "left", "dx": 5, "dy": -9, "fontSize": 12, "fontWeight": "bold"}
         drawn += [
-            layer("marks", "rule", strokeDash=[4, 3], strokeWidth=1.5, encoding={"x": x, "color": colours}),
-            layer(
-                "marks",
-                "text",
-                align="left",
-                dx=5,
-                dy=-9,
-                fontSize=12,
-                fontWeight="bold",
-                encoding={
-                    "x": x,
-                    "y": quantitative("median", **y),
-                    "text": {"field": "text", "type": "nominal"},
-                    "color": colours,
-                },
-            ),
+            layer("marks", "rule", strokeDash=[4, 3], strokeWidth=1.5, encoding=at),
+            layer("marks", "text", encoding=text, **look),
         ]
     return layered(drawn, _HEIGHT, {"rows": rows, "marks": marks})
 

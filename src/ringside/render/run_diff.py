@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ringside import units
 from ringside.analysis.run_diff import CellChange, ContenderChange, RunDiff
-from ringside.render.plots.rows import ratios
+from ringside.render.plots.rows import RatioRow, ratios
 from ringside.render.plots.spec import Chart, Json, Panel, by_contender, contender_colour, described, row_axis
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
@@ -86,29 +86,11 @@ def diff_chart(diff: RunDiff) -> Chart:
 
 
 def _forest(diff: RunDiff, changes: Sequence[CellChange]) -> Json:
-    limits = [1 / (1 + diff.margin), 1 + diff.margin]
-    data: list[Json] = []
-    ends = [1.0, *limits]
-    for each in changes:
-        ratio = each.ratio
-        ends += [end for end in (ratio.low, ratio.estimate, ratio.high) if end and end > 0]
-        times, interval = units.ratio_parts(ratio)
-        data.append(
-            {
-                "contender": _label(diff, each),
-                "ratio": ratio.estimate,
-                "low": ratio.low if ratio.low and ratio.low > 0 else None,
-                "high": ratio.high,
-                "text": f"{times}×",
-                "interval": interval,
-                "verdict": units.verdict_word(each.verdict, each.metric),
-            }
-        )
     contenders = {_label(diff, each): each.cell.contender for each in changes}
-    rows = row_axis(list(contenders))
-    y = {**rows, "axis": {**rows["axis"], "labelLimit": 320}}
     colours = by_contender(contenders, lambda label: contender_colour(contenders[label]))
-    return ratios(data, ends, limits, "times the first run", y, colours)
+    rows = [RatioRow(_label(diff, each), each.ratio, each.verdict, each.metric) for each in changes]
+    y = row_axis(list(contenders), labelLimit=320)
+    return ratios(rows, diff.margin, "times the first run", y, colours)
 
 
 def _label(diff: RunDiff, change: CellChange) -> str:

@@ -9,50 +9,47 @@ from ringside import units
 from ringside.analysis.distributions import Percentile, PercentileCurve, WarmUp
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import CoresScaling, ScaledContender
-from ringside.model.design import Metric
+from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
 from ringside.render.plots.spec import (
     Chart,
     Json,
     Panel,
     axis_title,
-    by_contender,
-    end_labels,
-    height_of,
+    dash,
     hue,
-    label_rows,
     layer,
-    layered,
-    log_ticks,
     nominal,
+    numbers,
+    panels,
     quantitative,
     sentence,
     tooltip,
+    with_names,
 )
 from ringside.workloads.base import Distribution
 
 _PERCENTILE_HEIGHT, _HEIGHT = 300, 260
-_SOLID, _DASHED = [1, 0], [5, 4]
 # Places of the axis in per cent; nines go as far as any count of requests.
 _PERCENTS = ("0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "99.99999")
 
 
 def percentile_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """A plot for each distribution of the workload, a panel for each point."""
-    all_curves = analysis.percentiles
     for distribution in analysis.measurement.distributions:
-        curves = [
-            curve
-            for curve in all_curves
-            if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
-        ]
-        drawn = (
-            (point, [curve for curve in curves if curve.cell.point == point]) for point in analysis.points
+        curves = sorted(
+            (
+                curve
+                for curve in analysis.percentiles
+                if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
+            ),
+            key=lambda curve: analysis.names.index(curve.cell.contender),
         )
-        panels = [
-            Panel(analysis.label(point), _percentile_curves(analysis, here)) for point, here in drawn if here
-        ]
-        yield Chart(distribution.title, _caption(distribution, curves), tuple(panels))
+
+        def draw(point: Point, curves: Sequence[PercentileCurve] = curves) -> Json | None:
+            return _percentile_curves(analysis, [curve for curve in curves if curve.cell.point == point])
+
+        yield Chart(distribution.title, _caption(distribution, curves), panels(analysis, draw))
 
 
 def _caption(distribution: Distribution, curves: Sequence[PercentileCurve]) -> str:
@@ -66,61 +63,34 @@ def _caption(distribution: Distribution, curves: Sequence[PercentileCurve]) -> s
     )
 
 
-def _percentile_curves(analysis: RunAnalysis, curves: Sequence[PercentileCurve]) -> Json:
+def _percentile_curves(analysis: RunAnalysis, curves: Sequence[PercentileCurve]) -> Json | None:
+    if not curves:
+        return None
     metric = Metric("time_ns", "ns", curves[0].distribution.y_title, "")
     every = [each for curve in curves for each in curve.percentiles]
-    least = min(each.low_ns or each.value_ns for each in every)
+    least = max(1.0, min(each.low_ns or each.value_ns for each in every))
     most = max(each.high_ns or each.value_ns for each in every)
-    unit, unit_name = units.scale((max(1.0, least) * most) ** 0.5, metric.unit)
-    low, high = max(1.0, least) / unit / 1.15, most / unit * 1.15
-    upright = {
-        "title": axis_title(metric, unit_name),
-        "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
-        "axis": {"format": ",~r", "values": log_ticks(low, high)},
-    }
+    unit, unit_name = units.scale((least * most) ** 0.5, metric.unit)
+    upright = numbers(axis_title(metric, unit_name), least / unit / 1.15, most / unit * 1.15, clamp=True)
     places = [_across(each.level) for each in every]
-    x = _percentile_axis(places[0], max(places))
-    curves = sorted(curves, key=lambda curve: analysis.names.index(curve.cell.contender))
     names = [curve.cell.contender for curve in curves]
     colours = hue(analysis, names)
-    dashes = by_contender(names, lambda name: _DASHED if name == analysis.floor else _SOLID)
-    y = quantitative("value", **upright)
     tips = tooltip(
         contender="contender", level="percentile", shown=metric.title, trials="trials", n="requests"
     )
+    x = _percentile_axis(places[0], max(places))
+    at = {"x": x, "y": quantitative("value", **upright), "color": colours}
+    band = {"x": x, "y": quantitative("low", **upright), "y2": {"field": "high"}, "color": colours}
+    line = {**at, "strokeDash": dash(analysis, names)}
     layers = [
-        layer(
-            "rows",
-            "area",
-            valid="low",
-            opacity=0.12,
-            line=False,
-            encoding={"x": x, "y": quantitative("low", **upright), "y2": {"field": "high"}, "color": colours},
-        ),
-        layer(
-            "rows", "line", strokeWidth=2, encoding={"x": x, "y": y, "color": colours, "strokeDash": dashes}
-        ),
+        layer("rows", "area", valid="low", opacity=0.12, line=False, encoding=band),
+        layer("rows", "line", strokeWidth=2, encoding=line),
         # Nothing is seen of them; they have the tooltips.
-        layer(
-            "rows",
-            "point",
-            size=90,
-            filled=True,
-            opacity=0,
-            encoding={"x": x, "y": y, "color": colours, "tooltip": tips},
-        ),
-        end_labels(colours),
+        layer("rows", "point", size=90, filled=True, opacity=0, encoding={**at, "tooltip": tips}),
     ]
-    wanted = {
-        curve.cell.contender: height_of(
-            curve.percentiles[-1].value_ns / unit, low, high, _PERCENTILE_HEIGHT, log=True
-        )
-        for curve in curves
-    }
     rows = [_percentile_row(curve, each, unit) for curve in curves for each in curve.percentiles]
-    return layered(
-        layers, _PERCENTILE_HEIGHT, {"rows": rows, "labels": label_rows(wanted, _PERCENTILE_HEIGHT)}
-    )
+    ends = {curve.cell.contender: curve.percentiles[-1].value_ns / unit for curve in curves}
+    return with_names(layers, _PERCENTILE_HEIGHT, {"rows": rows}, colours, ends, upright)
 
 
 def _across(level: float) -> float:
@@ -146,6 +116,9 @@ def _percentile_axis(first: float, last: float) -> Json:
 
 def _percentile_row(curve: PercentileCurve, percentile: Percentile, unit: float) -> Json:
     low, high = percentile.low_ns, percentile.high_ns
+    trials = "too few requests in each"
+    if low is not None and high is not None:
+        trials = f"{units.quantity(low, 'ns')} – {units.quantity(high, 'ns')}"
     return {
         "contender": curve.cell.contender,
         "x": _across(percentile.level),
@@ -154,11 +127,7 @@ def _percentile_row(curve: PercentileCurve, percentile: Percentile, unit: float)
         "high": high / unit if high else None,
         "level": f"{_percent(percentile.level)} %",
         "shown": units.quantity(percentile.value_ns, "ns"),
-        "trials": (
-            f"{units.quantity(low, 'ns')} – {units.quantity(high, 'ns')}"
-            if low is not None and high is not None
-            else "too few requests in each"
-        ),
+        "trials": trials,
         "n": f"{curve.requests:,}",
     }
 
@@ -175,21 +144,20 @@ def warm_up_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     if name is None:
         return
     metric = analysis.measurement.metric(name)
-    panels = []
-    for point in analysis.points:
-        drawn = [
-            warm_up
-            for warm_up in analysis.warm_ups
-            if warm_up.cell.point == point and min(map(min, warm_up.series)) > 0
-        ]
-        if drawn:
-            drawn.sort(key=lambda warm_up: analysis.names.index(warm_up.cell.contender))
-            panels.append(Panel(analysis.label(point), _warm_up_lines(analysis, metric, drawn)))
+    warm_ups = sorted(
+        (warm_up for warm_up in analysis.warm_ups if min(map(min, warm_up.series)) > 0),
+        key=lambda warm_up: analysis.names.index(warm_up.cell.contender),
+    )
+
+    def draw(point: Point) -> Json | None:
+        here = [warm_up for warm_up in warm_ups if warm_up.cell.point == point]
+        return _warm_up_lines(analysis, metric, here) if here else None
+
     yield Chart(
         f"{metric.title}, repeat by repeat",
         "The same work again and again in one process. Thin lines are blocks, the thick one is their median; "
         "the y axis is logarithmic.",
-        tuple(panels),
+        panels(analysis, draw),
     )
 
 
@@ -201,34 +169,27 @@ def _warm_up_lines(analysis: RunAnalysis, metric: Metric, warm_ups: Sequence[War
     medians = [row for warm_up in warm_ups for row in _median_rows(warm_up, metric, unit)]
     low = min(row["value"] for row in blocks) / 1.08
     high = max(row["value"] for row in blocks) * 1.08
-    most = max(row["repeat"] for row in blocks)
-    colours = hue(analysis, [warm_up.cell.contender for warm_up in warm_ups])
+    upright = {
+        "title": f"{metric.title.lower()}, {unit_name}" if unit_name else metric.title.lower(),
+        "scale": {"type": "log", "domain": [low, high], "nice": False},
+        "axis": {"tickCount": 6},
+    }
     x = quantitative(
         "repeat",
         title="repeat",
-        scale={"domain": [1, most], "nice": False},
+        scale={"domain": [1, max(row["repeat"] for row in blocks)], "nice": False},
         axis={"grid": False, "format": "d", "tickMinStep": 1},
     )
-    y = quantitative(
-        "value",
-        title=f"{metric.title.lower()}, {unit_name}" if unit_name else metric.title.lower(),
-        scale={"type": "log", "domain": [low, high], "nice": False},
-        axis={"tickCount": 6},
-    )
-    at = {"x": x, "y": y, "color": colours}
+    colours = hue(analysis, [warm_up.cell.contender for warm_up in warm_ups])
+    at = {"x": x, "y": quantitative("value", **upright), "color": colours}
     tips = [nominal("contender"), quantitative("repeat"), nominal("shown")]
     layers = [
         layer("blocks", "line", strokeWidth=0.7, opacity=0.35, encoding={**at, "detail": nominal("block")}),
         layer("medians", "line", strokeWidth=2, encoding=at),
         layer("medians", "point", filled=True, size=16, opacity=1, encoding={**at, "tooltip": tips}),
-        end_labels(colours),
     ]
-    wanted = {
-        warm_up.cell.contender: height_of(warm_up.medians[-1] / unit, low, high, _HEIGHT, log=True)
-        for warm_up in warm_ups
-    }
-    data = {"blocks": blocks, "medians": medians, "labels": label_rows(wanted, _HEIGHT)}
-    return layered(layers, _HEIGHT, data)
+    ends = {warm_up.cell.contender: warm_up.medians[-1] / unit for warm_up in warm_ups}
+    return with_names(layers, _HEIGHT, {"blocks": blocks, "medians": medians}, colours, ends, upright)
 
 
 def _block_rows(warm_up: WarmUp, unit: float) -> list[Json]:
@@ -274,39 +235,40 @@ def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> Json:
     most = max(scaling.levels)
     dots = [row for contender in scaling.rows for row in _speed_up_rows(contender)]
     highest = max(row["high"] for row in dots) * 1.08
-    colours = hue(analysis, [row.contender for row in scaling.rows])
+    upright = {
+        "title": "speed-up over one core",
+        "scale": {"domain": [0, highest], "nice": False},
+        "axis": {"tickCount": 6},
+    }
     x = quantitative(
         "cores",
         title="cores",
         scale={"domain": [1, most], "nice": False},
         axis={"grid": False, "values": sorted({row["cores"] for row in dots}), "format": "d"},
     )
-    upright = {
-        "title": "speed-up over one core",
-        "scale": {"domain": [0, highest], "nice": False},
-        "axis": {"tickCount": 6},
-    }
-    y = quantitative("value", **upright)
+    colours = hue(analysis, [row.contender for row in scaling.rows])
+    at = {"x": x, "y": quantitative("value", **upright)}
+    line = {**at, "color": colours}
     bar = {"x": x, "y": quantitative("low", **upright), "y2": {"field": "high"}, "color": colours}
     tips = [nominal("contender"), quantitative("cores"), nominal("shown", title="speed-up")]
-    dot = {"x": x, "y": y, "color": colours, "tooltip": tips}
     layers = [
-        layer("ideal", "line", strokeDash=[5, 4], color="var(--quiet)", encoding={"x": x, "y": y}),
-        layer("curves", "line", strokeWidth=2, encoding={"x": x, "y": y, "color": colours}),
+        layer("ideal", "line", strokeDash=[5, 4], color="var(--quiet)", encoding=at),
+        layer("curves", "line", strokeWidth=2, encoding=line),
         layer("dots", "rule", strokeWidth=5, opacity=0.35, encoding=bar),
-        layer("dots", "point", filled=True, size=60, opacity=1, encoding=dot),
-        end_labels(colours),
+        layer("dots", "point", filled=True, size=60, opacity=1, encoding={**line, "tooltip": tips}),
     ]
-    last = {row.contender: row.speed_ups[max(row.speed_ups)].estimate for row in scaling.rows}
-    wanted = {name: height_of(value, 0.0, highest, _HEIGHT, log=False) for name, value in last.items()}
     top = min(float(most), highest)
     data = {
         "dots": dots,
-        "curves": [row for contender in scaling.rows for row in _law_rows(contender)],
+        "curves": [
+            {"contender": row.contender, "cores": cores, "value": value}
+            for row in scaling.rows
+            for cores, value in row.curve
+        ],
         "ideal": [{"cores": 1, "value": 1}, {"cores": top, "value": top}],
-        "labels": label_rows(wanted, _HEIGHT),
     }
-    return layered(layers, _HEIGHT, data)
+    ends = {row.contender: row.speed_ups[max(row.speed_ups)].estimate for row in scaling.rows}
+    return with_names(layers, _HEIGHT, data, colours, ends, upright)
 
 
 def _speed_up_rows(row: ScaledContender) -> list[Json]:
@@ -322,7 +284,3 @@ def _speed_up_rows(row: ScaledContender) -> list[Json]:
         }
         for cores, ratio in speed_ups.items()
     ]
-
-
-def _law_rows(row: ScaledContender) -> list[Json]:
-    return [{"contender": row.contender, "cores": cores, "value": value} for cores, value in row.curve]

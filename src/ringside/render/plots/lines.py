@@ -17,23 +17,21 @@ from ringside.render.plots.spec import (
     Panel,
     axis_title,
     by_contender,
-    end_labels,
-    height_of,
+    dash,
     hue,
-    label_rows,
     layer,
-    layered,
     log_ticks,
+    numbers,
     quantitative,
     rows,
     sentence,
     tooltip,
+    with_names,
 )
 from ringside.workloads.base import Curve, OverRate
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _HEIGHT = 280
-_SOLID, _DASHED = [1, 0], [5, 4]
 
 
 def lines(
@@ -50,57 +48,27 @@ def lines(
     `places`: where x has ticks, and what stands there, instead of round numbers."""
     highest = max(mark.high for mark in marks)
     unit, unit_name = units.scale(highest, metric.unit)
-    highest /= unit
     low = min(mark.low for mark in marks) / unit / 1.15 if log else 0.0
-    high = highest * 1.15 if log else highest * 1.06
-    y = {
-        "title": axis_title(metric, unit_name),
-        "scale": {"type": "log" if log else "linear", "domain": [low, high], "nice": False},
-        "axis": {"format": ",~r", **({"values": log_ticks(low, high)} if log else {"tickCount": 6})},
-    }
+    y = numbers(axis_title(metric, unit_name), low, highest / unit * (1.15 if log else 1.06), log=log)
     x = _x(x_title, marks, log=log if log_x is None else log_x, places=places)
     names = [name for name in analysis.names if any(mark.label == name for mark in marks)]
     colours = hue(analysis, names)
-    dashes = by_contender(names, lambda name: _DASHED if name == analysis.floor else _SOLID)
     shapes = by_contender(names, lambda name: _SHAPES[analysis.names.index(name) % len(_SHAPES)])
-    bands = layer(
-        "rows",
-        "area",
-        opacity=0.2,
-        line=False,
-        encoding={"x": x, "y": quantitative("low", **y), "y2": {"field": "high"}, "color": colours},
-    )
-    curves = layer(
-        "rows",
-        "line",
-        strokeWidth=2,
-        encoding={"x": x, "y": quantitative("median", **y), "color": colours, "strokeDash": dashes},
-    )
     tips = tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
-    dots = layer(
-        "rows",
-        "point",
-        filled=True,
-        size=46,
-        opacity=1,
-        encoding={
-            "x": x,
-            "y": quantitative("median", **y),
-            "color": colours,
-            "shape": shapes,
-            "tooltip": [tips[0], quantitative("x", title=x_title), *tips[1:]],
-        },
-    )
-    last = {name: max((m for m in marks if m.label == name), key=lambda mark: mark.x) for name in names}
-    wanted = {
-        name: height_of(mark.value.estimate / unit, low, high, _HEIGHT, log=log)
-        for name, mark in last.items()
-        if mark.value
-    }
+    tips.insert(1, quantitative("x", title=x_title))
+    at = {"x": x, "y": quantitative("median", **y), "color": colours}
+    band = {"x": x, "y": quantitative("low", **y), "y2": {"field": "high"}, "color": colours}
+    line = {**at, "strokeDash": dash(analysis, names)}
+    dot = {**at, "shape": shapes, "tooltip": tips}
     has_bands = any(mark.value and mark.value.low is not None for mark in marks)
-    layers = [*([bands] if has_bands else []), curves, dots, end_labels(colours)]
-    data = {"rows": rows(marks, metric, unit), "labels": label_rows(wanted, _HEIGHT)}
-    return layered(layers, _HEIGHT, data)
+    layers = [
+        *([layer("rows", "area", opacity=0.2, line=False, encoding=band)] if has_bands else []),
+        layer("rows", "line", strokeWidth=2, encoding=line),
+        layer("rows", "point", filled=True, size=46, opacity=1, encoding=dot),
+    ]
+    last = {name: max((m for m in marks if m.label == name), key=lambda mark: mark.x) for name in names}
+    ends = {name: mark.value.estimate / unit for name, mark in last.items() if mark.value}
+    return with_names(layers, _HEIGHT, {"rows": rows(marks, metric, unit)}, colours, ends, y)
 
 
 def _x(title: str, marks: Sequence[Mark], *, log: bool, places: Sequence[tuple[float, str]]) -> Json:
@@ -179,18 +147,16 @@ def curve_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             for curve in together
             if curve.applies(point)
         )
+        caption = f"{sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
         panels = [
-            _curve_panel(analysis, curve, point, marks)
+            Panel(
+                ", ".join(filter(None, (analysis.label(point), curve.panel))),
+                _curve_lines(analysis, curve, marks),
+            )
             for curve, point, marks in drawn
             if len({mark.x for mark in marks}) > 1
         ]
-        caption = f"{sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
         yield Chart(title, caption, tuple(panels))
-
-
-def _curve_panel(analysis: RunAnalysis, curve: Curve, point: Point, marks: Sequence[Mark]) -> Panel:
-    title = ", ".join(filter(None, (analysis.label(point), curve.panel)))
-    return Panel(title, _curve_lines(analysis, curve, marks))
 
 
 def _curve_marks(analysis: RunAnalysis, curve: Curve, point: Point) -> list[Mark]:
@@ -202,7 +168,7 @@ def _curve_marks(analysis: RunAnalysis, curve: Curve, point: Point) -> list[Mark
     ]
 
 
-def _curve_lines(analysis: RunAnalysis, curve: Curve, marks: Sequence[Mark]) -> dict[str, object]:
+def _curve_lines(analysis: RunAnalysis, curve: Curve, marks: Sequence[Mark]) -> Json:
     # All metrics of a curve have one unit.
     first = analysis.measurement.metric(curve.steps[0][2])
     metric = dataclasses.replace(first, title=curve.y_title, explanation=curve.explanation)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ringside import units
-from ringside.analysis.published import ThenAndNow
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
-from ringside.model.results import Comparison, Interval, Outcome
+from ringside.model.results import Interval, Outcome, Verdict
 from ringside.render.plots.lines import both_scales, following
 from ringside.render.plots.spec import (
     Chart,
@@ -23,13 +23,15 @@ from ringside.render.plots.spec import (
     interval_rows,
     layer,
     layered,
-    log_ticks,
     middle_unit,
+    numbers,
+    panels,
     quantitative,
     row_axis,
     rows,
     sentence,
     tooltip,
+    with_grid,
 )
 from ringside.text import capitalised
 from ringside.workloads.base import Slope
@@ -39,20 +41,20 @@ _ROW_HEIGHT = 24
 
 def dots(analysis: RunAnalysis, metric: Metric) -> Chart:
     """A dot plot for each point."""
-    panels = []
-    for point in analysis.points:
+
+    def draw(point: Point) -> Json | None:
         marks = []
         for name in analysis.names:
             cell = analysis.cell(name, point)
             failed = next((str(outcome) for outcome in cell.outcomes if outcome is not Outcome.OK), "–")
             marks.append(Mark(name, cell.metrics.get(metric.name), absent=failed))
-        if any(mark.value for mark in marks):
-            panels.append(Panel(analysis.label(point), dot_plot(analysis, metric, marks)))
+        return dot_plot(analysis, metric, marks) if any(mark.value for mark in marks) else None
+
     return Chart(
         metric.title,
         f"{sentence(metric.explanation)} Dots are medians over blocks, bars 95 % intervals; axes are "
         "logarithmic where no median is 0.",
-        tuple(panels),
+        panels(analysis, draw),
     )
 
 
@@ -62,27 +64,17 @@ def dot_plot(analysis: RunAnalysis, metric: Metric, marks: Sequence[Mark]) -> Js
     order = sorted(marks, key=lambda mark: sign * mark.value.estimate if mark.value else math.inf)
     labels = [mark.label for mark in order]
     unit, unit_name = middle_unit(marks, metric.unit)
-    scale, axis = horizontal(marks, unit)
-    across = {"title": axis_title(metric, unit_name), "scale": scale, "axis": axis}
-    y, colours = row_axis(labels), hue(analysis, labels)
+    across = horizontal(marks, unit, axis_title(metric, unit_name))
     tips = tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
-    intervals = interval_rows("median", across, y, colours, tips)
-    floor = next((mark.value for mark in marks if mark.label == analysis.floor and mark.value), None)
-    floor_line = layer(
-        "floor",
-        "rule",
-        color="var(--limit)",
-        strokeDash=[4, 4],
-        encoding={"x": quantitative("median", **across)},
-    )
-    data = rows(order, metric, unit)
-    for row, mark in zip(data, order, strict=True):
+    layers = interval_rows("median", across, row_axis(labels), hue(analysis, labels), tips)
+    data: dict[str, list[Json]] = {"rows": rows(order, metric, unit), "floor": []}
+    for row, mark in zip(data["rows"], order, strict=True):
         row["text"] = row.get("shown", mark.absent)
-    return layered(
-        [*([floor_line] if floor else []), *intervals],
-        _ROW_HEIGHT * len(order),
-        {"rows": data, "floor": [{"median": floor.estimate / unit}] if floor else []},
-    )
+        if mark.label == analysis.floor and mark.value:
+            data["floor"] = [{"median": mark.value.estimate / unit}]
+            at = {"x": quantitative("median", **across)}
+            layers.insert(0, layer("floor", "rule", color="var(--limit)", strokeDash=[4, 4], encoding=at))
+    return layered(layers, _ROW_HEIGHT * len(order), data)
 
 
 def slope_charts(analysis: RunAnalysis) -> Iterator[Chart]:
@@ -124,80 +116,74 @@ def _fitted(analysis: RunAnalysis, slope: Slope) -> Chart:
 def forest_chart(analysis: RunAnalysis) -> Chart:
     """The headline of each contender over the baseline's, a panel for each point."""
     metric, baseline = analysis.headline, analysis.experiment.baseline
-    margin = units.percent(analysis.experiment.margin)
-    drawn = ((point, _comparisons(analysis, point)) for point in analysis.points)
-    panels = [
-        Panel(analysis.label(point), _forest(analysis, comparisons))
-        for point, comparisons in drawn
-        if comparisons
-    ]
+    margin = analysis.experiment.margin
+
+    def draw(point: Point) -> Json | None:
+        compared = (
+            analysis.comparison(metric, name, baseline, point) for name in analysis.names if name != baseline
+        )
+        ordered = sorted(
+            (each for each in compared if each and each.ratio.estimate > 0),
+            key=lambda each: each.ratio.estimate,
+        )
+        names = [each.contender for each in ordered]
+        drawn = [
+            RatioRow(each.contender, each.ratio, each.verdict, metric, "too few blocks") for each in ordered
+        ]
+        if not drawn:
+            return None
+        return ratios(drawn, margin, "times the baseline", row_axis(names), hue(analysis, names))
+
     return Chart(
         f"Ratio to {baseline}",
-        f"{capitalised(metric.noun)} over that of {baseline} in the same block, with the "
-        f"interval of the ratio. Between the dashed lines, {margin} around 1, two are equivalent.",
-        tuple(panels),
+        f"{capitalised(metric.noun)} over that of {baseline} in the same block, with the interval of the "
+        f"ratio. Between the dashed lines, {units.percent(margin)} around 1, two are equivalent.",
+        panels(analysis, draw),
     )
 
 
-def _comparisons(analysis: RunAnalysis, point: Point) -> list[Comparison]:
-    """Those with the baseline, the smallest ratio first."""
-    baseline = analysis.experiment.baseline
-    comparisons = (
-        analysis.comparison(analysis.headline, name, baseline, point)
-        for name in analysis.names
-        if name != baseline
-    )
-    return sorted((each for each in comparisons if each and each.ratio.estimate > 0), key=_ratio)
+@dataclass(frozen=True, slots=True)
+class RatioRow:
+    """A row of a plot of ratios. `absent`: what stands in the place of an interval."""
+
+    label: str
+    ratio: Interval
+    verdict: Verdict
+    metric: Metric
+    absent: str = ""
 
 
-def _ratio(comparison: Comparison) -> float:
-    return comparison.ratio.estimate
-
-
-def _forest(analysis: RunAnalysis, comparisons: Sequence[Comparison]) -> Json:
-    margin = analysis.experiment.margin
+def ratios(drawn: Sequence[RatioRow], margin: float, title: str, y: Json, colours: Json) -> Json:
+    """Ratios with their intervals, a row each, on a logarithmic axis that has room for all of them; with
+    lines at 1 and, dashed, at the limits of the margin."""
     limits = [1 / (1 + margin), 1 + margin]
-    data: list[Json] = []
     ends = [1.0, *limits]
-    for each in comparisons:
-        ratio = each.ratio
+    data: list[Json] = []
+    for row in drawn:
+        ratio = row.ratio
         ends += [end for end in (ratio.low, ratio.estimate, ratio.high) if end and end > 0]
         times, interval = units.ratio_parts(ratio)
         data.append(
             {
-                "contender": each.contender,
+                "contender": row.label,
                 "ratio": ratio.estimate,
                 "low": ratio.low if ratio.low and ratio.low > 0 else None,
                 "high": ratio.high,
                 "text": f"{times}×",
-                "interval": interval or "too few blocks",
-                "verdict": units.verdict_word(each.verdict, analysis.headline),
+                "interval": interval or row.absent,
+                "verdict": units.verdict_word(row.verdict, row.metric),
             }
         )
-    labels = [each.contender for each in comparisons]
-    return ratios(data, ends, limits, "times the baseline", row_axis(labels), hue(analysis, labels))
-
-
-def ratios(
-    rows: Sequence[Json], ends: Sequence[float], limits: Sequence[float], title: str, y: Json, colours: Json
-) -> Json:
-    """Ratios with their intervals, a row each, on a logarithmic axis from the least to the most of `ends`;
-    with lines at 1 and, dashed, at the `limits` of the margin."""
-    low, high = min(ends) / 1.1, max(ends) * 1.1
-    across = {
-        "title": f"{title} (logarithmic)",
-        "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
-        "axis": {"format": ",~r", "values": log_ticks(low, high), "grid": True},
-    }
+    across = with_grid(numbers(f"{title} (logarithmic)", min(ends) / 1.1, max(ends) * 1.1, clamp=True))
     tips = tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
-    x = quantitative("limit", **across)
+    at = {"x": quantitative("limit", **across)}
     layers = [
-        layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding={"x": x}),
-        layer("one", "rule", color="var(--quiet)", encoding={"x": x}),
+        layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding=at),
+        layer("one", "rule", color="var(--quiet)", encoding=at),
         *interval_rows("ratio", across, y, colours, tips),
     ]
-    values = {"rows": rows, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
-    return layered(layers, _ROW_HEIGHT * len(rows), values)
+    values = {"rows": data, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
+    return layered(layers, _ROW_HEIGHT * len(drawn), values)
 
 
 _RATIO = Metric("ratio", "", "now", "")
@@ -207,78 +193,42 @@ def published_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """For each metric of the source a panel for each pair: a row for each point, the source's ratio hollow,
     this run's filled."""
     for both in analysis.then_and_now:
-        panels = [
-            Panel(
-                pair, _dumbbells(colour(analysis, pair.split(" / ")[0]), _ratio_marks(analysis, both, pair))
-            )
-            for pair in dict.fromkeys(row.label for row in both.ratios)
-        ]
+        marks: dict[str, list[Mark]] = {}
+        for row in both.ratios:
+            mark = Mark(analysis.label(row.point), row.now, then=row.then)
+            marks.setdefault(row.label, []).append(mark)
         yield Chart(
             f"{both.metric.title}: ratios then and now",
             f"○ {both.source.date[:4]}, as published in “{both.source.title}”; ● this run, with its 95 % "
             "interval as a bar. The line between them is the change; 1 means that both take the same.",
-            tuple(panels),
+            tuple(
+                Panel(pair, _dumbbells(colour(analysis, pair.split(" / ")[0]), each))
+                for pair, each in marks.items()
+            ),
         )
-
-
-def _ratio_marks(analysis: RunAnalysis, both: ThenAndNow, pair: str) -> list[Mark]:
-    return [
-        Mark(analysis.label(row.point), row.now, then=row.then) for row in both.ratios if row.label == pair
-    ]
 
 
 def _dumbbells(tint: str, marks: Sequence[Mark]) -> Json:
     then = [Mark("", Interval(mark.then, None, None, 1)) for mark in marks if mark.then is not None]
-    scale, axis = horizontal([*marks, *then], 1.0)
-    low, high = scale["domain"]
-    across = {"title": "times", "scale": scale, "axis": axis}
-    y = row_axis([mark.label for mark in marks])
+    across = horizontal([*marks, *then], 1.0, "times")
+    low, high = across["scale"]["domain"]
     tips = tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
-    equal = layer(
-        "equal",
-        "rule",
-        color="var(--quiet)",
-        strokeDash=[2, 3],
-        encoding={"x": quantitative("then", **across)},
-    )
-    changes = layer(
-        "rows",
-        "rule",
-        valid="median",
-        color="var(--quiet)",
-        opacity=0.6,
-        encoding={"x": quantitative("then", **across), "x2": {"field": "median"}, "y": y},
-    )
-    bars = layer(
-        "rows",
-        "rule",
-        valid="low",
-        color=tint,
-        strokeWidth=7,
-        opacity=0.35,
-        encoding={"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y},
-    )
-    now = layer(
-        "rows",
-        "point",
-        valid="median",
-        filled=True,
-        size=70,
-        opacity=1,
-        color=tint,
-        encoding={"x": quantitative("median", **across), "y": y, "tooltip": tips},
-    )
-    published = layer(
-        "rows",
-        "point",
-        size=60,
-        opacity=1,
-        color="var(--ink)",
-        fill="var(--paper)",
-        encoding={"x": quantitative("then", **across), "y": y, "tooltip": tips},
-    )
+    y = row_axis([mark.label for mark in marks])
+    x_then = quantitative("then", **across)
+    change = {"x": x_then, "x2": {"field": "median"}, "y": y}
+    bar = {"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y}
+    now = {"x": quantitative("median", **across), "y": y, "tooltip": tips}
+    published = {"x": x_then, "y": y, "tooltip": tips}
+    hollow = {"color": "var(--ink)", "fill": "var(--paper)"}
+    quiet = "var(--quiet)"
+    equal = layer("equal", "rule", color=quiet, strokeDash=[2, 3], encoding={"x": x_then})
+    layers = [
+        *([equal] if low < 1 < high else []),
+        layer("rows", "rule", valid="median", color=quiet, opacity=0.6, encoding=change),
+        layer("rows", "rule", valid="low", color=tint, strokeWidth=7, opacity=0.35, encoding=bar),
+        layer("rows", "point", valid="median", filled=True, size=70, opacity=1, color=tint, encoding=now),
+        layer("rows", "point", size=60, opacity=1, **hollow, encoding=published),
+    ]
     return layered(
-        [*([equal] if low < 1 < high else []), changes, bars, now, published],
-        _ROW_HEIGHT * len(marks),
-        {"rows": rows(marks, _RATIO, 1.0), "equal": [{"then": 1.0}]},
+        layers, _ROW_HEIGHT * len(marks), {"rows": rows(marks, _RATIO, 1.0), "equal": [{"then": 1.0}]}
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
@@ -15,17 +16,16 @@ from ringside.render.plots.spec import (
     Json,
     Panel,
     axis_title,
-    end_labels,
-    height_of,
     hue,
-    label_rows,
     layer,
     layered,
-    log_ticks,
     nominal,
+    numbers,
+    panels,
     quantitative,
     sentence,
     tooltip,
+    with_names,
 )
 
 _SCATTER_HEIGHT = 320
@@ -34,39 +34,24 @@ _SCATTER_HEIGHT = 320
 def scatter_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """For each pair of metrics of the workload a panel for each point with two contenders or more."""
     for names in analysis.measurement.scatters:
-        x_metric, y_metric = (analysis.measurement.metric(name) for name in names)
-        placed = ((point, _places(analysis, x_metric, y_metric, point)) for point in analysis.points)
+        x, y = (analysis.measurement.metric(name) for name in names)
         yield Chart(
-            f"{x_metric.title} against {y_metric.title}",
-            f"{sentence(x_metric.explanation)} {sentence(y_metric.explanation)} Left and low is cheap; "
-            "both axes are logarithmic, bars are 95 % intervals.",
-            tuple(
-                Panel(analysis.label(point), _scatter(analysis, x_metric, y_metric, places))
-                for point, places in placed
-                if len(places) > 1
-            ),
+            f"{x.title} against {y.title}",
+            f"{sentence(x.explanation)} {sentence(y.explanation)} Left and low is cheap; both axes are "
+            "logarithmic, bars are 95 % intervals.",
+            panels(analysis, partial(_scatter, analysis, x, y)),
         )
 
 
-def _places(
-    analysis: RunAnalysis, x_metric: Metric, y_metric: Metric, point: Point
-) -> dict[str, tuple[Interval, Interval]]:
-    """Both values of each contender that has positive ones."""
+def _scatter(analysis: RunAnalysis, x_metric: Metric, y_metric: Metric, point: Point) -> Json | None:
     places = {}
     for name in analysis.names:
         metrics = analysis.cell(name, point).metrics
         x, y = metrics.get(x_metric.name), metrics.get(y_metric.name)
         if x and y and x.estimate > 0 and y.estimate > 0:
             places[name] = (x, y)
-    return places
-
-
-def _scatter(
-    analysis: RunAnalysis,
-    x_metric: Metric,
-    y_metric: Metric,
-    places: Mapping[str, tuple[Interval, Interval]],
-) -> Json:
+    if len(places) < 2:
+        return None
     x_unit, across = _axis(x_metric, [x for x, _ in places.values()])
     y_unit, upright = _axis(y_metric, [y for _, y in places.values()])
     data = [
@@ -84,34 +69,22 @@ def _scatter(
     x_bars = at | {"x": quantitative("x_low", **across), "x2": {"field": "x_high"}}
     y_bars = at | {"y": quantitative("y_low", **upright), "y2": {"field": "y_high"}}
     tips = tooltip(contender="contender", x_shown=x_metric.title, y_shown=y_metric.title)
+    label = {**at, "text": nominal("contender")}
     layers = [
         layer("rows", "rule", valid="x_low", strokeWidth=4, opacity=0.35, encoding=x_bars),
         layer("rows", "rule", valid="y_low", strokeWidth=4, opacity=0.35, encoding=y_bars),
         layer("rows", "point", filled=True, size=90, opacity=1, encoding={**at, "tooltip": tips}),
-        layer(
-            "rows",
-            "text",
-            align="left",
-            baseline="middle",
-            dx=9,
-            dy=-9,
-            fontSize=12,
-            encoding={**at, "text": nominal("contender")},
-        ),
+        layer("rows", "text", align="left", baseline="middle", dx=9, dy=-9, fontSize=12, encoding=label),
     ]
     return layered(layers, _SCATTER_HEIGHT, {"rows": data})
 
 
 def _axis(metric: Metric, values: Sequence[Interval]) -> tuple[float, Json]:
-    """The unit of an axis that holds all values, and the scale, ticks and title of its channels."""
+    """The unit of an axis that holds all values, and the properties of its channels."""
     ends = [end for value in values for end in (value.low, value.estimate, value.high) if end and end > 0]
     unit, unit_name = units.scale((min(ends) * max(ends)) ** 0.5, metric.unit)
     low, high = min(ends) / unit / 1.5, max(ends) / unit * 1.5
-    return unit, {
-        "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
-        "axis": {"format": ",~r", "values": log_ticks(low, high)},
-        "title": axis_title(metric, unit_name),
-    }
+    return unit, numbers(axis_title(metric, unit_name), low, high, clamp=True)
 
 
 def _ends(name: str, value: Interval, unit: float) -> dict[str, float | None]:
@@ -129,12 +102,11 @@ _MIN_BLOCKS = 3
 
 def trial_chart(analysis: RunAnalysis) -> Chart:
     """A panel for each point; a line for each contender."""
-    drawn = ((point, _trials(analysis, point)) for point in analysis.points)
     return Chart(
         f"{analysis.headline.title} of every trial",
         "One dot per trial, in the order of blocks. A slope that all share is the machine; two levels of one "
         "contender are two modes of its own.",
-        tuple(Panel(analysis.label(point), spec) for point, spec in drawn if spec),
+        panels(analysis, partial(_trials, analysis)),
     )
 
 
@@ -152,43 +124,29 @@ def _trials(analysis: RunAnalysis, point: Point) -> Json | None:
     middle = (min(every) * max(every)) ** 0.5 if log else max(every, key=abs)
     unit, unit_name = units.scale(middle, metric.unit)
     low = min(every) / unit / 1.15 if log else min(0.0, *every) / unit
-    high = max(every) / unit * 1.15 or 1.0
-    y = {
-        "title": axis_title(metric, unit_name),
-        "scale": {"type": "log" if log else "linear", "domain": [low, high], "nice": False},
-        "axis": {"format": ",~r", **({"values": log_ticks(low, high)} if log else {"tickCount": 6})},
-    }
+    upright = numbers(axis_title(metric, unit_name), low, max(every) / unit * 1.15 or 1.0, log=log)
     blocks = [block for by_block in values.values() for block in by_block]
-    across = {
-        "title": "block",
-        "scale": {"domain": [min(blocks), max(blocks)], "nice": False},
-        "axis": {"format": "d", "tickMinStep": 1, "grid": False},
-    }
+    x = quantitative(
+        "x",
+        title="block",
+        scale={"domain": [min(blocks), max(blocks)], "nice": False},
+        axis={"format": "d", "tickMinStep": 1, "grid": False},
+    )
     rows = [
         {"contender": name, "x": block, "y": value / unit, "shown": units.quantity(value, metric.unit)}
         for name, by_block in values.items()
         for block, value in by_block.items()
     ]
     colours = hue(analysis, values)
-    at = {"x": quantitative("x", **across), "y": quantitative("y", **y), "color": colours}
     tips = tooltip(contender="contender", shown=metric.title)
+    tips.insert(1, quantitative("x", title="block"))
+    at = {"x": x, "y": quantitative("y", **upright), "color": colours}
     layers = [
         layer("rows", "line", strokeWidth=1, opacity=0.4, encoding=at),
-        layer(
-            "rows",
-            "point",
-            filled=True,
-            size=36,
-            opacity=1,
-            encoding={**at, "tooltip": [tips[0], quantitative("x", title="block"), *tips[1:]]},
-        ),
-        end_labels(colours),
+        layer("rows", "point", filled=True, size=36, opacity=1, encoding={**at, "tooltip": tips}),
     ]
-    wanted = {
-        name: height_of(by_block[max(by_block)] / unit, low, high, _TRIALS_HEIGHT, log=log)
-        for name, by_block in values.items()
-    }
-    return layered(layers, _TRIALS_HEIGHT, {"rows": rows, "labels": label_rows(wanted, _TRIALS_HEIGHT)})
+    ends = {name: by_block[max(by_block)] / unit for name, by_block in values.items()}
+    return with_names(layers, _TRIALS_HEIGHT, {"rows": rows}, colours, ends, upright)
 
 
 _ROW = 26
@@ -218,35 +176,23 @@ def overview_panel(overview: Overview) -> Panel:
     slanted = (
         {"labelAngle": -35, "labelAlign": "left"} if len(overview.columns) > _LEVEL else {"labelAngle": 0}
     )
-    x = nominal("problem", sort=None, axis={"title": None, "orient": "top", "labelOverlap": False, **slanted})
-    y = nominal("contender", sort=None, axis={"title": None})
-    fields = layer(
-        "rows",
-        "rect",
-        encoding={
-            "x": x,
-            "y": y,
-            "color": quantitative(
-                "behind",
-                scale={"domain": [0, math.log10(_WORST)], "scheme": "viridis", "reverse": True},
-                legend=None,
-            ),
-            "tooltip": tooltip(contender="contender", problem="problem", shown="times the best"),
-        },
-        stroke="var(--paper)",
-    )
-    texts = layer(
-        "rows",
-        "text",
-        encoding={
-            "x": x,
-            "y": y,
-            "text": nominal("shown"),
-            "color": {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#000000"},
-        },
-        fontSize=12 if len(overview.columns) <= _LEVEL else 10,
-    )
-    names = {row["contender"] for row in rows}
-    return Panel(
-        "Times the best of each problem", layered([fields, texts], _ROW * len(names), {"rows": rows})
-    )
+    at = {
+        "x": nominal(
+            "problem", sort=None, axis={"title": None, "orient": "top", "labelOverlap": False, **slanted}
+        ),
+        "y": nominal("contender", sort=None, axis={"title": None}),
+    }
+    shade = {"domain": [0, math.log10(_WORST)], "scheme": "viridis", "reverse": True}
+    field = {
+        **at,
+        "color": quantitative("behind", scale=shade, legend=None),
+        "tooltip": tooltip(contender="contender", problem="problem", shown="times the best"),
+    }
+    ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#000000"}
+    text = {**at, "text": nominal("shown"), "color": ink}
+    layers = [
+        layer("rows", "rect", stroke="var(--paper)", encoding=field),
+        layer("rows", "text", fontSize=12 if len(overview.columns) <= _LEVEL else 10, encoding=text),
+    ]
+    height = _ROW * len({row["contender"] for row in rows})
+    return Panel("Times the best of each problem", layered(layers, height, {"rows": rows}))

@@ -10,7 +10,7 @@ from typing import Any
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Metric
+from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
 from ringside.text import capitalised
 
@@ -20,40 +20,12 @@ FLOOR = "var(--limit)"
 
 # In the order of the page's colours: those that are most often compared come first.
 BUNDLED = (
-    "go",
-    "erlang",
-    "python-asyncio",
-    "stackless-pypy",
-    "stackless-greenlet",
-    "python-threads",
-    "tornado",
-    "multitask",
-    "rust-tokio",
-    "node",
-    "java-virtual-threads",
-    "python-processes",
-    "go-workers",
-    "python-pool",
-    "elixir",
-    "python-trio",
-    "python-uvloop",
-    "gevent",
-    "c-pthreads",
-    "haskell",
-    "ruby",
-    "cpp-coroutines",
-    "python-aiohttp",
-    "python-asyncio-pool",
-    "erlang-mochiweb",
-    "twisted",
-    "python-coroutines",
-    "python-sync",
-    "go-sync",
-    "parallel-python",
-    "cpp-beast",
-    "ruby-async",
-    "c-microhttpd",
-    "python-subinterpreters",
+    *("go", "erlang", "python-asyncio", "stackless-pypy", "stackless-greenlet", "python-threads"),
+    *("tornado", "multitask", "rust-tokio", "node", "java-virtual-threads", "python-processes"),
+    *("go-workers", "python-pool", "elixir", "python-trio", "python-uvloop", "gevent"),
+    *("c-pthreads", "haskell", "ruby", "cpp-coroutines", "python-aiohttp", "python-asyncio-pool"),
+    *("erlang-mochiweb", "twisted", "python-coroutines", "python-sync", "go-sync"),
+    *("parallel-python", "cpp-beast", "ruby-async", "c-microhttpd", "python-subinterpreters"),
 )
 
 
@@ -120,7 +92,7 @@ def spread(wanted: Mapping[str, float], height: float) -> dict[str, float]:
 
 
 def label_rows(wanted: Mapping[str, float], height: float) -> list[dict[str, object]]:
-    """The data of `spec.end_labels`. Of more labels than lines in the panel, as many as fit, spread over it:
+    """The data of labels at the edge. Of more labels than lines in the panel, as many as fit, spread over it:
     tooltips have the others."""
     most = max(1, int(height // _LABEL_SPACE))
     if len(wanted) > most:
@@ -161,13 +133,11 @@ class Chart:
 
 def described(chart: Chart) -> Chart:
     """The same with a description in each specification, which readers of screens read."""
-    return replace(
-        chart,
-        panels=tuple(
-            replace(panel, spec={**panel.spec, "description": f"{chart.title}: {panel.title}"})
-            for panel in chart.panels
-        ),
+    described = (
+        replace(panel, spec={**panel.spec, "description": f"{chart.title}: {panel.title}"})
+        for panel in chart.panels
     )
+    return replace(chart, panels=tuple(described))
 
 
 def colour(analysis: RunAnalysis, contender: str) -> str:
@@ -188,14 +158,17 @@ def nominal(field: str, **properties: Any) -> Json:
 def by_contender(names: Iterable[str], value_of: Callable[[str], Any]) -> Json:
     """An encoding that gives each contender a value of its own: a colour, a dash, a shape."""
     domain = list(names)
-    return nominal(
-        "contender", scale={"domain": domain, "range": [value_of(name) for name in domain]}, legend=None
-    )
+    return nominal("contender", scale={"domain": domain, "range": list(map(value_of, domain))}, legend=None)
 
 
 def hue(analysis: RunAnalysis, names: Iterable[str]) -> Json:
     """An encoding of contenders by their colours."""
     return by_contender(names, lambda name: colour(analysis, name))
+
+
+def dash(analysis: RunAnalysis, names: Iterable[str]) -> Json:
+    """An encoding of contenders by their lines: that of the floor is dashed."""
+    return by_contender(names, lambda name: [5, 4] if name == analysis.floor else [1, 0])
 
 
 def tooltip(**titles: str) -> list[Json]:
@@ -206,35 +179,14 @@ def tooltip(**titles: str) -> list[Json]:
 def layer(data: str, mark: str, *, valid: str = "", encoding: Json, **properties: Any) -> Json:
     """A layer that draws the rows of `data` as marks with these properties; with `valid`, only those in which
     that field has a value."""
-    drawn: Json = {
-        "data": {"name": data},
-        "mark": {"type": mark, **properties},
-        "encoding": encoding,
-    }
+    drawn: Json = {"data": {"name": data}, "mark": {"type": mark, **properties}, "encoding": encoding}
     return drawn | ({"transform": [{"filter": f"isValid(datum.{valid})"}]} if valid else {})
-
-
-def end_labels(colours: Json) -> Json:
-    """A layer of contenders' names beside the right edge, at the pixels of the data `labels`."""
-    return beside("labels", text="contender", y=quantitative("y", scale=None, axis=None), colour=colours)
 
 
 def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:
     """A layer of texts, those in the field `text`, beside the right edge."""
-    return layer(
-        data,
-        "text",
-        align="left",
-        baseline="middle",
-        dx=9,
-        fontSize=12,
-        encoding={
-            "x": {"value": "width"},
-            "y": y,
-            "text": nominal(text),
-            "color": colour,
-        },
-    )
+    at = {"x": {"value": "width"}, "y": y, "text": nominal(text), "color": colour}
+    return layer(data, "text", align="left", baseline="middle", dx=9, fontSize=12, encoding=at)
 
 
 def layered(
@@ -251,6 +203,45 @@ def layered(
         "datasets": dict(data),
         **({"resolve": {"scale": dict.fromkeys(independent, "independent")}} if independent else {}),
     }
+
+
+def with_names(
+    layers: Sequence[Json],
+    height: int,
+    data: Mapping[str, Any],
+    colours: Json,
+    ends: Mapping[str, float],
+    axis: Json,
+) -> Json:
+    """Layers of lines, with contenders' names beside the right edge: at the heights of their lines' `ends` on
+    the upright `axis` (of `numbers`)."""
+    (low, high), log = axis["scale"]["domain"], axis["scale"].get("type") == "log"
+    wanted = {name: height_of(value, low, high, height, log=log) for name, value in ends.items()}
+    names = beside("labels", text="contender", y=quantitative("y", scale=None, axis=None), colour=colours)
+    return layered([*layers, names], height, {**data, "labels": label_rows(wanted, height)})
+
+
+def numbers(title: str, low: float, high: float, *, log: bool = True, clamp: bool = False) -> Json:
+    """The properties of a channel of numbers from `low` to `high`, with round ticks. `clamp`: what lies
+    outside is drawn at the end."""
+    scale: Json = {"type": "log" if log else "linear", "domain": [low, high], "nice": False}
+    ticks: Json = {"values": log_ticks(low, high)} if log else {"tickCount": 6}
+    return {
+        "title": title,
+        "scale": {**scale, **({"clamp": True} if clamp else {})},
+        "axis": {"format": ",~r", **ticks},
+    }
+
+
+def with_grid(axis: Json) -> Json:
+    """The properties of a channel with lines at its ticks."""
+    return {**axis, "axis": {**axis["axis"], "grid": True}}
+
+
+def panels(analysis: RunAnalysis, draw: Callable[[Point], Json | None]) -> tuple[Panel, ...]:
+    """A panel for each point at which there is something to draw."""
+    drawn = ((point, draw(point)) for point in analysis.points)
+    return tuple(Panel(analysis.label(point), spec) for point, spec in drawn if spec)
 
 
 def axis_title(metric: Metric, unit_name: str) -> str:
@@ -309,61 +300,43 @@ def rows(marks: Sequence[Mark], metric: Metric, unit: float) -> list[Json]:
     return data
 
 
-def horizontal(marks: Iterable[Mark], unit: float) -> tuple[Json, Json]:
-    """The scale and the axis of a dot plot: logarithmic wherever all medians are positive."""
+def horizontal(marks: Iterable[Mark], unit: float, title: str) -> Json:
+    """The properties of the channel of a dot plot: logarithmic wherever all medians are positive."""
     present = [mark for mark in marks if mark.value]
     medians = [mark.value.estimate / unit for mark in present if mark.value]
     ends = [end / unit for mark in present for end in (mark.low, mark.high)]
     if min(medians) > 0:
         low = min([*medians, *(end for end in ends if end > 0)]) / 1.3
-        high = max(ends) * 1.3
-        scale = {"type": "log", "domain": [low, high], "nice": False, "clamp": True}
-        return scale, {"format": ",~r", "values": log_ticks(low, high), "grid": True}
+        return with_grid(numbers(title, low, max(ends) * 1.3, clamp=True))
     low, high = min(0.0, *ends), max(0.0, *ends) or 1.0
     scale = {"type": "linear", "domain": [low, high], "nice": True}
-    return scale, {"format": ",~r", "tickCount": 5}
+    return {"title": title, "scale": scale, "axis": {"format": ",~r", "tickCount": 5}}
 
 
-def row_axis(labels: Sequence[str]) -> Json:
+def row_axis(labels: Sequence[str], **more: Any) -> Json:
     """The encoding of rows, in their order."""
-    axis = {
-        "title": None,
-        "domain": False,
-        "ticks": False,
-        "grid": True,
-        "labelColor": "var(--ink)",
-        "labelPadding": 8,
-    }
-    return {
-        "field": "contender",
-        "type": "nominal",
-        "sort": list(labels),
-        "scale": {"domain": list(labels)},
-        "axis": axis,
-    }
+    return nominal(
+        "contender",
+        sort=list(labels),
+        scale={"domain": list(labels)},
+        axis={
+            **{"title": None, "domain": False, "ticks": False, "grid": True},
+            **{"labelColor": "var(--ink)", "labelPadding": 8},
+            **more,
+        },
+    )
 
 
 def interval_rows(field: str, across: Json, y: Json, colours: Json, tips: list[Json]) -> list[Json]:
     """The layers of rows with intervals: a bar from `low` to `high`, a point at `field`, which has the
     tooltip, and the row's `text` beside the right edge. `across`: properties of the horizontal channel."""
-    bars = layer(
-        "rows",
-        "rule",
-        valid="low",
-        strokeWidth=7,
-        opacity=0.35,
-        encoding={"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y, "color": colours},
-    )
-    points = layer(
-        "rows",
-        "point",
-        valid=field,
-        filled=True,
-        size=70,
-        opacity=1,
-        encoding={"x": quantitative(field, **across), "y": y, "color": colours, "tooltip": tips},
-    )
-    return [bars, points, beside("rows", text="text", y=y, colour={"value": "var(--ink)"})]
+    bar = {"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y, "color": colours}
+    dot = {"x": quantitative(field, **across), "y": y, "color": colours, "tooltip": tips}
+    return [
+        layer("rows", "rule", valid="low", strokeWidth=7, opacity=0.35, encoding=bar),
+        layer("rows", "point", valid=field, filled=True, size=70, opacity=1, encoding=dot),
+        beside("rows", text="text", y=y, colour={"value": "var(--ink)"}),
+    ]
 
 
 def middle_unit(marks: Sequence[Mark], unit: str) -> tuple[float, str]:

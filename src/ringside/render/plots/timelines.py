@@ -4,11 +4,12 @@ busy when."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Span, Timeline
+from ringside.model.results import Interval, Series, Span, Timeline
 from ringside.render.plots.lines import lines
 from ringside.render.plots.spec import (
     COLOURS,
@@ -40,15 +41,22 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             for name in analysis.names
             if (timeline := analysis.timelines.get(Cell(name, point)))
         }
-        where = f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
+        where = _where(analysis, point)
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
-        pictures = {name: _timeline(timeline, view) for name, timeline in timelines.items()}
         yield Chart(
             f"Time line{where}",
             f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
-            tuple(Panel(name, picture) for name, picture in pictures.items() if picture),
+            tuple(
+                Panel(name, _timeline(timeline, view))
+                for name, timeline in timelines.items()
+                if timeline.cpu and timeline.pss_bytes.values
+            ),
         )
         yield from _latest(analysis, view, point, timelines, where)
+
+
+def _where(analysis: RunAnalysis, point: Point) -> str:
+    return f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
 
 
 def _latest(
@@ -67,10 +75,7 @@ def _latest(
         yield Chart(f"{view.latest_title}{where}", caption, (panel,))
 
 
-def _timeline(timeline: Timeline, view: TimelineView) -> Json | None:
-    """None where there is nothing to draw."""
-    if not timeline.cpu or not timeline.pss_bytes.values:
-        return None
+def _timeline(timeline: Timeline, view: TimelineView) -> Json:
     # The first interval begins at 0, which a logarithmic axis does not have.
     first, last = next(edge for edge in timeline.edges if edge > 0), timeline.edges[-1]
     x = quantitative(
@@ -79,131 +84,92 @@ def _timeline(timeline: Timeline, view: TimelineView) -> Json | None:
         scale={"type": "log", "domain": [first, last], "nice": False, "clamp": True},
         axis={"grid": False, "format": "~g", "values": log_ticks(first, last), "labelFlush": False},
     )
-    memory, unit_name, highest = _memory(timeline, first)
-    most = max(timeline.open.values, default=0.0)
-    layers = [_areas(timeline, x), _marker(x), _connections(x, most), _memory_lines(x, unit_name, highest)]
+    highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
+    unit, unit_name = units.scale(highest, "B")
+    layers = [
+        _areas(list(timeline.cpu), x),
+        layer("marker", "rule", color="var(--quiet)", strokeDash=[5, 4], encoding={"x": x}),
+        _connections(x, max(timeline.open.values, default=0.0)),
+        _memory_lines(x, unit_name, highest / unit),
+    ]
     data = {
-        "open": [
-            {"t": max(first, t), "open": value}
-            for t, value in zip(timeline.open.times, timeline.open.values, strict=True)
+        "open": [{"t": max(first, t), "open": value} for t, value in _pairs(timeline.open)],
+        # The last interval ends where the picture does: a step needs a row there, too.
+        "cpu": [
+            {"t": t, "thread": name, "cores": value, "place": place}
+            for place, (name, cores) in enumerate(timeline.cpu.items())
+            for t, value in zip(timeline.edges[1:], (*cores[1:], cores[-1]), strict=True)
         ],
-        "cpu": _cpu(timeline),
-        "memory": memory,
+        "memory": [
+            {"t": max(t, first), "what": what, "bytes": value / unit}
+            for what, series in ((_MEMORY, timeline.pss_bytes), (_KERNEL, timeline.kernel_bytes))
+            for t, value in _pairs(series)
+        ],
         "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
     }
     return layered(layers, _HEIGHT, data, independent=("y",))
 
 
-def _areas(timeline: Timeline, x: Json) -> Json:
-    names = list(timeline.cpu)
+def _pairs(series: Series) -> Iterator[tuple[float, float]]:
+    return zip(series.times, series.values, strict=True)
+
+
+def _legend(**more: Any) -> Json:
+    return {"orient": "bottom", "title": None, "labelColor": "var(--quiet)", **more}
+
+
+def _areas(threads: Sequence[str], x: Json) -> Json:
     tints = [
         "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % COLOURS})"
-        for number, name in enumerate(names)
+        for number, name in enumerate(threads)
     ]
-    legend = {
-        "orient": "bottom",
-        "title": None,
-        "columns": 4,
-        "labelColor": "var(--quiet)",
-        "symbolStrokeWidth": 0,
+    axis = {"format": ",~r", "tickCount": 5, "minExtent": 30}
+    stack = {
+        "x": x,
+        "y": quantitative("cores", stack="zero", title="CPU (cores)", axis=axis),
+        "color": nominal(
+            "thread",
+            scale={"domain": list(threads), "range": tints},
+            legend=_legend(columns=4, symbolStrokeWidth=0),
+        ),
+        "order": quantitative("place"),
+        "tooltip": [
+            nominal("thread", title="thread"),
+            quantitative("cores", title="cores", format=".3~r"),
+            quantitative("t", title="from", format=".3~r"),
+        ],
     }
-    return layer(
-        "cpu",
-        "area",
-        interpolate="step-after",
-        opacity=0.75,
-        line=False,
-        encoding={
-            "x": x,
-            "y": quantitative(
-                "cores",
-                stack="zero",
-                title="CPU (cores)",
-                axis={"format": ",~r", "tickCount": 5, "minExtent": 30},
-            ),
-            "color": nominal("thread", scale={"domain": names, "range": tints}, legend=legend),
-            "order": quantitative("place"),
-            "tooltip": [
-                nominal("thread", title="thread"),
-                quantitative("cores", title="cores", format=".3~r"),
-                quantitative("t", title="from", format=".3~r"),
-            ],
-        },
-    )
-
-
-def _marker(x: Json) -> Json:
-    return layer("marker", "rule", color="var(--quiet)", strokeDash=[5, 4], encoding={"x": x})
+    return layer("cpu", "area", interpolate="step-after", opacity=0.75, line=False, encoding=stack)
 
 
 def _connections(x: Json, most: float) -> Json:
     """How many connections were open; the ramp. It has no axis: its top is all of them."""
     scale = {"domain": [0, max(1.0, most) * 1.08], "nice": False}
-    return layer(
-        "open",
-        "line",
-        color="var(--quiet)",
-        strokeDash=[5, 4],
-        encoding={
-            "x": x,
-            "y": quantitative("open", scale=scale, axis=None),
-            "tooltip": [
-                quantitative("open", title="open connections", format=",.0f"),
-                quantitative("t", title="at", format=".3~r"),
-            ],
-        },
-    )
+    ramp = {
+        "x": x,
+        "y": quantitative("open", scale=scale, axis=None),
+        "tooltip": [
+            quantitative("open", title="open connections", format=",.0f"),
+            quantitative("t", title="at", format=".3~r"),
+        ],
+    }
+    return layer("open", "line", color="var(--quiet)", strokeDash=[5, 4], encoding=ramp)
 
 
 def _memory_lines(x: Json, unit_name: str, highest: float) -> Json:
-    legend = {
-        "orient": "bottom",
-        "title": None,
-        "labelColor": "var(--quiet)",
-        "symbolStrokeColor": "var(--ink)",
+    dashes = {"domain": [_MEMORY, _KERNEL], "range": [[1, 0], [2, 2]]}
+    memory = {
+        "x": x,
+        "y": quantitative(
+            "bytes",
+            title=f"memory ({unit_name})",
+            scale={"domain": [0, highest], "nice": False},
+            axis={"orient": "right", "format": ",~r", "tickCount": 5, "grid": False, "minExtent": 30},
+        ),
+        "strokeDash": nominal("what", scale=dashes, legend=_legend(symbolStrokeColor="var(--ink)")),
     }
-    return layer(
-        "memory",
-        "line",
-        interpolate="step-after",
-        strokeWidth=2,
-        color="var(--ink)",
-        encoding={
-            "x": x,
-            "y": quantitative(
-                "bytes",
-                title=f"memory ({unit_name})",
-                scale={"domain": [0, highest], "nice": False},
-                axis={"orient": "right", "format": ",~r", "tickCount": 5, "grid": False, "minExtent": 30},
-            ),
-            "strokeDash": nominal(
-                "what",
-                scale={"domain": [_MEMORY, _KERNEL], "range": [[1, 0], [2, 2]]},
-                legend=legend,
-            ),
-        },
-    )
-
-
-def _cpu(timeline: Timeline) -> list[Json]:
-    # The last interval ends where the picture does: a step needs a row there, too.
-    return [
-        {"t": t, "thread": name, "cores": value, "place": place}
-        for place, (name, cores) in enumerate(timeline.cpu.items())
-        for t, value in zip(timeline.edges[1:], (*cores[1:], cores[-1]), strict=True)
-    ]
-
-
-def _memory(timeline: Timeline, first: float) -> tuple[list[Json], str, float]:
-    """The rows of both lines, their unit, and the highest value of the axis in it."""
-    highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
-    unit, unit_name = units.scale(highest, "B")
-    rows = [
-        {"t": max(t, first), "what": what, "bytes": value / unit}
-        for what, series in ((_MEMORY, timeline.pss_bytes), (_KERNEL, timeline.kernel_bytes))
-        for t, value in zip(series.times, series.values, strict=True)
-    ]
-    return rows, unit_name, highest / unit
+    ink = "var(--ink)"
+    return layer("memory", "line", interpolate="step-after", strokeWidth=2, color=ink, encoding=memory)
 
 
 _ROW, _MIN_HEIGHT = 18, 60
@@ -215,9 +181,8 @@ def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     if view is None:
         return
     for point in analysis.points:
-        where = f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
         yield Chart(
-            f"{view.title}{where}",
+            f"{view.title}{_where(analysis, point)}",
             f"{view.caption} One trial of each, with the median headline.",
             tuple(
                 Panel(name, _span_bars(spans, view, colour(analysis, name)))
@@ -241,19 +206,14 @@ def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> Json:
         }
         for job, span in enumerate(spans, 1)
     ]
-    x_title = f"{unit_name} since {view.origin}"
-    bars = layer(
-        "rows",
-        "bar",
-        color=tint,
-        stroke="var(--paper)",
-        strokeWidth=0.5,
-        height={"band": 0.8},
-        encoding={
-            "x": quantitative("begin", title=x_title, axis={"grid": True, "tickCount": 6}),
-            "x2": {"field": "end"},
-            "y": {"field": "unit", "type": "ordinal", "title": "unit", "axis": {"grid": False}},
-            "tooltip": [quantitative("job"), nominal("took")],
-        },
-    )
+    at = {
+        "x": quantitative(
+            "begin", title=f"{unit_name} since {view.origin}", axis={"grid": True, "tickCount": 6}
+        ),
+        "x2": {"field": "end"},
+        "y": {"field": "unit", "type": "ordinal", "title": "unit", "axis": {"grid": False}},
+        "tooltip": [quantitative("job"), nominal("took")],
+    }
+    look: Json = {"color": tint, "stroke": "var(--paper)", "strokeWidth": 0.5, "height": {"band": 0.8}}
+    bars = layer("rows", "bar", encoding=at, **look)
     return layered([bars], max(_MIN_HEIGHT, _ROW * len(numbers)), {"rows": rows})
