@@ -102,13 +102,6 @@ def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
     assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS
 
 
-def test_the_level_of_the_steady_state_is_the_value() -> None:
-    observations = Observations(Repeated(), [repeating(1, "a", 900_000, 400_000, 400_000, 400_000)])
-    assert observations.values["hop_ns", Cell("a", HERE)] == {1: near(400_000, rel=0.005)}
-    unsteady = Observations(Repeated(), [repeating(1, "a", 400_000, 400_000, 400_000, 400_000, 900_000)])
-    assert unsteady.values["hop_ns", Cell("a", HERE)] == {1: 5.0}
-
-
 def experiment(names: str = "abc", blocks: int = 40, **changes: Any) -> Experiment:
     return Experiment(
         "e", "E", "exact", tuple(names), {}, baseline=names[0], blocks=blocks, until_decided=True, **changes

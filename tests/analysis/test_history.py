@@ -97,6 +97,20 @@ def test_runs_that_began_at_one_time_are_ordered_by_their_ids() -> None:
     assert [run.id for run in history("ring", "", HOP, made).runs] == ["run-00", "run-01", "run-02"]
 
 
+def test_causes_are_what_changed_at_the_same_run() -> None:
+    """Another version earlier, or of another contender, is none of this change's."""
+    versions = ["1.21"] * 3 + ["1.22"] * 5 + ["1.23"] * 6
+    made = [
+        dataclasses.replace(run, host={**HOST, "kernel": "6.1" if number < 8 else "6.12"})
+        for number, run in enumerate(runs(LEVELS, versions=versions))
+    ]
+    ((_, change),) = history("ring", "", HOP, made).changes
+    assert change.causes == (
+        Cause("version", "go", "1.22", "1.23"),
+        Cause("machine", "kernel", "6.1", "6.12"),
+    )
+
+
 def test_what_differs_from_the_run_before() -> None:
     made = history(
         "ring",

@@ -13,19 +13,16 @@ import pytest
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_machines
 from ringside.analysis.run import RunAnalysis, analyse
-from ringside.analysis.suite import Page
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
-from ringside.render import documents, heading, markdown
+from ringside.render import documents, heading
 from ringside.render.heading import machine
-from ringside.render.site.site import render_pages, write_site
 from ringside.render.tables import tables
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
 from ringside.stats.samples import between_groups
 from ringside.store import Store
 from tests.support.analyses import HOP, near, point
-from tests.support.live_pages import serving
 from tests.support.runs import HOST, experiment, make_run
 
 
@@ -78,14 +75,13 @@ def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
     assert comparison.verdict is Verdict.SLOWER
     assert "bimodal" not in {each.code for each in analysis.diagnostics}
     (table,) = [table for table in tables(analysis) if table.title == "Machines"]
-    assert "fast 7 blocks, slow 7 blocks" in table.subtitle
+    assert "by machine: fast 7 blocks, slow 7 blocks" in table.subtitle
+    ratios = ("fast", "× erlang, fast", "slow", "× erlang, slow", "× erlang, all", "spread")
+    assert table.columns == ("contender", *ratios)
     assert machine(analysis.run.host).startswith("fast: Example CPU 3000")
 
 
 # --- the machine in all outputs ---
-
-FAST = "fast: Example CPU 3000 @ 2.50GHz, 4 CPUs, 24 GiB, Linux 6.1.0-18-amd64"
-SLOW = "slow: Example CPU 3000 @ 2.50GHz, 4 CPUs, 24 GiB, Linux 6.6.6"
 
 
 def test_machines_in_one_line() -> None:
@@ -94,23 +90,6 @@ def test_machines_in_one_line() -> None:
     assert heading.machine({**HOST, "machines": {"a": HOST}}) == heading.machine(HOST)
     engines = {**alike, "engines": 2}
     assert heading.machine(engines) == f"a, b: {heading.machine(HOST)}; load from 2 engines on other machines"
-
-
-def test_markdown_has_the_machines(tmp_path: Path) -> None:
-    text = markdown.render(analysed(tmp_path, {}))
-    assert "fast: Example CPU 3000" in text
-    assert "; slow: Example CPU 3000" in text
-    assert "## Machines" in text
-    assert "| × erlang, fast | slow | × erlang, slow | × erlang, all | spread |" in text
-
-
-def test_a_report_has_the_machines(tmp_path: Path) -> None:
-    text = render_pages([Page(analysed(tmp_path, {}), {})])
-    front = text[: text.index("Machine and method")]
-    assert FAST in front
-    assert SLOW in front
-    assert "by machine: fast 7 blocks, slow 7 blocks" in text
-    assert "<td>slow: kernel</td><td>6.6.6</td>" in text
 
 
 def test_the_document_has_the_machines(tmp_path: Path) -> None:
@@ -143,34 +122,6 @@ def test_the_document_of_a_run_on_one_machine_has_none(tmp_path: Path) -> None:
     run = make_run(store, experiment())
     assert documents.document(analyse(run, store.trials(run)))["machines"] is None
     store.close()
-
-
-def test_the_live_page_has_the_machines(tmp_path: Path) -> None:
-    analysis = analysed(tmp_path, {}, ended=False)
-    with serving(tmp_path / "store.sqlite") as client:
-        run = analysis.run.id
-        document = json.loads(client.page(f"/runs/{run}/document.json"))
-        assert document["machines"]["blocks"] == {"fast": 7, "slow": 7}
-        page = client.page(f"/runs/{run}")
-        assert "Tables, so far" in page
-        assert "by machine: fast 7 blocks, slow 7 blocks" in page
-        for text in (page, client.page(f"/runs/{run}/report")):
-            assert FAST in text
-            assert SLOW in text
-        compared = client.page(f"/compare?one={run}&other={run}")
-        assert FAST in compared
-        assert SLOW in compared
-
-
-def test_a_site_has_the_machines(tmp_path: Path) -> None:
-    analysis = analysed(tmp_path, {})
-    write_site(tmp_path / "site", [Page(analysis, {})])
-    index = (tmp_path / "site/index.html").read_text()
-    assert FAST in index
-    assert SLOW in index
-    (data,) = (tmp_path / "site/data").glob("*.json")
-    assert json.loads(data.read_text())["machines"]["blocks"] == {"fast": 7, "slow": 7}
-    assert "<dt>machines</dt>" in (tmp_path / "site/data/schema.html").read_text()
 
 
 def test_a_contender_that_one_machine_lacks_has_its_verdict_from_the_other(tmp_path: Path) -> None:

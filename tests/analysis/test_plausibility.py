@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.plausibility import check_coherent, implausible
-from ringside.analysis.run import RunAnalysis
+from ringside.analysis.plausibility import CODES, check_coherent, implausible
 from ringside.analysis.scaling import SlopeAnalysis
 from ringside.errors import StoreError
 from ringside.model.design import Cell, Level, Metric, Point
@@ -18,7 +17,7 @@ from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
 from ringside.workloads.ring import RING
 from tests.support import points
-from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analyse, analysis, ok, point, scaled
+from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analyse, ok, planned, point
 
 RUN = Run("run-1", "x", "2030", None, 1, {}, {})
 
@@ -97,112 +96,32 @@ def test_points_of_commands_are_free() -> None:
 HERE, THERE = point(nodes=10), point(nodes=1000)
 
 
-def flagged(run: RunAnalysis) -> dict[str, Diagnostic]:
-    from ringside.analysis.plausibility import CODES
-
-    return {each.code: each for each in run.diagnostics if each.code in CODES}
+PER_NODE = Slope("per_node", "B", "Per node", "", over="nodes", metric="memory_bytes")
 
 
-def ring(hops: Mapping[str, float], **more: str) -> RunAnalysis:
-    values = {(name, HERE): {"hop_ns": scaled(hop)} for name, hop in hops.items()}
-    return analysis(values, floor="limit", baseline="go", **more)  # type: ignore[arg-type]
+class Grown(Exact):
+    slopes = (PER_NODE,)
 
 
-def test_a_contender_far_below_the_floor_is_marked() -> None:
-    run = ring({"go": 200.0, "limit": 100.0, "perl": 10.0})
-    (found,) = flagged(run).values()
-    assert (found.code, found.subjects) == ("faster-than-floor", ("perl",))
-    assert found.values["times"]["perl"] == pytest.approx(10, rel=0.05)
+def test_all_that_no_honest_program_can_have_is_said_of_a_run() -> None:
+    """`perl` is faster than the floor and than a CPU, its units take no memory, and it answers unasked."""
+    unasked = LoadMessage(step="s", name="all", errors={"unsolicited": 3})
+    trials = [
+        dataclasses.replace(
+            ok(block, name, place, hop_ns=hop, memory_bytes=1e6 + per_node * int(place["nodes"])),
+            loads=(unasked,) if name == "perl" else (),
+        )
+        for block in range(1, 8)
+        for name, hop, per_node in (("go", 200.0, 300), ("limit", 100.0, 300), ("perl", 0.01, 0))
+        for place in (HERE, THERE)
+    ]
+    run = analyse(planned(["go", "limit", "perl"], [HERE, THERE], kinds={"limit": "floor"}), trials, Grown())
+    flagged = [(each.code, each.subjects) for each in run.diagnostics if each.code in CODES]
+    assert flagged == [(code, ("perl",)) for code in CODES]
     assert run.implausible == {"perl"}
     table = point_table(run, HERE)
     assert {row[0].text for row in table.rows} == {"go", "limit", "perl (!)"}
     assert table.notes == ("(!) has figures that no honest program can have: see the warnings.",)
-
-
-@pytest.mark.parametrize("perl", [100.0, 98.0, 97.0])
-def test_one_that_is_near_the_floor_is_not(perl: float) -> None:
-    run = ring({"go": 200.0, "limit": 100.0, "perl": perl})
-    assert flagged(run) == {}
-    table = point_table(run, HERE)
-    assert table.notes == ()
-    assert "perl" in {row[0].text for row in table.rows}
-
-
-def test_the_floor_has_a_rate_too() -> None:
-    values = {
-        (name, HERE): {"rate": scaled(rate)} for name, rate in {"go": 5, "limit": 10, "perl": 90}.items()
-    }
-    run = analysis(values, floor="limit", baseline="go", metrics=["rate"])
-    assert flagged(run)["faster-than-floor"].subjects == ("perl",)
-
-
-def test_memory_below_the_floors_is_possible() -> None:
-    values = {
-        (name, HERE): {"memory_bytes": scaled(size)} for name, size in {"limit": 9e6, "go": 1e6}.items()
-    }
-    assert flagged(analysis(values, floor="limit", baseline="go", metrics=["memory_bytes"])) == {}
-
-
-def test_nothing_takes_less_than_a_cycle() -> None:
-    values = {(name, HERE): {"hop_ns": scaled(hop)} for name, hop in {"go": 200.0, "perl": 0.01}.items()}
-    found = flagged(analysis(values, baseline="go"))["below-a-cycle"]
-    assert found.subjects == ("perl",)
-    assert found.values["amounts"]["perl"] == pytest.approx(0.01)
-    values = {("go", HERE): {"hop_ns": scaled(0.3)}}
-    assert flagged(analysis(values)) == {}
-
-
-class Grown(Exact):
-    metrics = (*Exact.metrics, *())
-    slopes = (Slope("per_node", "B", "Per node", "growth", over="nodes", metric="memory_bytes"),)
-
-    def metric(self, name: str):  # type: ignore[no-untyped-def]
-        return next((each for each in self.metrics if each.name == name), self.metrics[0])
-
-
-def growth(per_node: float, threads: tuple[float, float]) -> dict[str, Diagnostic]:
-    """Of ten and of a thousand nodes, with so many threads."""
-    values = {}
-    for nodes, count in zip((10, 1010), threads, strict=True):
-        memory = [1e6 + nodes * per_node for _ in range(7)]
-        values["perl", point(nodes=nodes)] = {
-            "hop_ns": scaled(100.0),
-            "memory_bytes": memory,
-            "peak_threads": [count] * 7,
-        }
-    return flagged(analysis(values, measurement=Grown()))
-
-
-@pytest.mark.parametrize(
-    ("per_node", "threads", "is_flagged"),
-    [
-        (0.0, (1, 1), True),
-        (-300.0, (1, 1), True),
-        (250.0, (1, 1), False),  # a small object
-        (2700.0, (4, 4), False),  # a goroutine
-        (2700.0, (11, 1011), True),  # a thread
-        (9000.0, (11, 1011), False),
-    ],
-)
-def test_a_unit_takes_memory(per_node: float, threads: tuple[float, float], is_flagged: bool) -> None:
-    assert ("too-little-memory" in growth(per_node, threads)) == is_flagged
-
-
-@pytest.mark.parametrize(
-    ("errors", "least_ns", "count"),
-    [({}, 20_000, None), ({"unsolicited": 3}, 20_000, 21), ({}, 300, 7), ({"timeout": 2}, 1000, None)],
-)
-def test_answers_come_after_they_were_asked(errors: dict[str, int], least_ns: int, count: int | None) -> None:
-    plain = analysis({("perl", HERE): {"hop_ns": scaled(100.0)}})
-    load = LoadMessage(
-        step="s", name="all", errors=errors, histograms={"latency": LatencySummary(count=9, min_ns=least_ns)}
-    )
-    trials = [
-        dataclasses.replace(ok(block, "perl", HERE, hop_ns=100.0), loads=(load,)) for block in range(1, 8)
-    ]
-    run = analyse(plain.run, trials, Exact())
-    found = flagged(run).get("answered-unasked")
-    assert (found.values["counts"] if found else None) == (count and {"perl": count})
 
 
 # --- exact values, over several points, cells, slopes and loads ------------------------------------
@@ -265,9 +184,6 @@ def test_the_smallest_time_below_a_cycle_is_reported() -> None:
     assert diagnostics(HOP, cells=cells) == [Diagnostic("below-a-cycle", ("perl", "lua"), values)]
     # Of another unit it says nothing.
     assert diagnostics(dataclasses.replace(HOP, unit="s"), cells=cells) == []
-
-
-PER_NODE = Slope("per_node", "B", "Per node", "", over="nodes", metric="memory_bytes")
 
 
 def slope(name: str, growth: Interval, unit: str = "B") -> SlopeAnalysis:

@@ -14,7 +14,6 @@ from ringside.analysis.published import ThenAndNow, ThenAndNowRow, then_and_now
 from ringside.analysis.run import RunAnalysis, analyse
 from ringside.model.catalogue import Figure, Published
 from ringside.model.design import Cell, Level, Point
-from ringside.model.results import Interval
 from ringside.store import Store
 from ringside.workloads.ring import RING
 from tests.support.analyses import Exact, analyse_cell, exactly, near, ok
@@ -125,30 +124,6 @@ def test_what_was_not_measured_now_is_missing() -> None:
     (table,) = then_and_now(post, RING, NAMES, PAIRS, [here], at, confidence=0.95)
     assert [(row.label, row.now) for row in table.figures] == [("erlang", exactly(2.0)), ("go", None)]
     assert [(row.label, row.now) for row in table.ratios] == [("go / erlang", None)]
-
-
-def test_more_confidence_widens_ratios() -> None:
-    here = point(RING)
-    at = {
-        Cell(name, here): analyse_cell(
-            Cell(name, here),
-            [ok(block, name, here, cpu_s=10.0 + (block if name == "go" else 0)) for block in range(1, 11)],
-            Exact(),
-        )
-        for name in ("erlang", "go")
-    }
-
-    def ratio(confidence: float) -> Interval:
-        post = source(figure("erlang", 2.0), figure("go", 4.0))
-        names, pairs = ("erlang", "go"), [("go", "erlang")]
-        (table,) = then_and_now(post, RING, names, pairs, [here], at, confidence)
-        assert table.ratios[0].now
-        return table.ratios[0].now
-
-    plain, wide = ratio(0.95).low, ratio(0.97).low
-    assert plain
-    assert wide
-    assert wide < plain
 
 
 def test_nothing_in_common() -> None:

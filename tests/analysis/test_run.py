@@ -14,7 +14,6 @@ from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Point
 from ringside.model.results import (
     Diagnostic,
-    Interval,
     Obstacle,
     Outcome,
     Trial,
@@ -32,7 +31,6 @@ from tests.support.analyses import (
     NOISE,
     RATE,
     Exact,
-    Values,
     analyse,
     analysis,
     exactly,
@@ -109,15 +107,6 @@ def test_points_are_named_by_what_varies(small: RunAnalysis) -> None:
         (),
         {"nodes": 10, "mode": "x"},
     )
-
-
-def test_cells(small: RunAnalysis) -> None:
-    cell = small.cell("go", Q)
-    assert cell.cell == Cell("go", Q)
-    assert cell.metrics["hop_ns"] == Interval(300.0, 291.0, 312.0, 7)
-    assert cell.metrics["memory_bytes"].estimate == 150_000.0
-    assert cell.by_block["hop_ns"] == dict(enumerate(scaled(300.0), start=1))
-    assert cell.outcomes == {Outcome.OK: 7}
 
 
 def test_comparisons_and_ranks_of_each_metric(small: RunAnalysis) -> None:
@@ -292,18 +281,6 @@ def test_a_run_with_all_of_its_blocks_has_one_look() -> None:
     assert {each.obstacle for each in before.shown_comparisons()} == {Obstacle.UNFINISHED}
 
 
-def test_the_share_of_failures_of_a_cell(small: RunAnalysis) -> None:
-    erlang: Values = (*scaled(2)[:5], None, None)
-    result = analysis({("go", P): {"hop_ns": scaled(1)}, ("erlang", P): {"hop_ns": erlang}})
-    assert result.failed_share(HOP, Cell("erlang", P)) == near(2 / 7)
-    assert result.failed_share(HOP, Cell("go", P)) == 0
-    comparison = result.comparison(HOP, "erlang", "go", P)
-    assert comparison
-    assert (comparison.verdict, comparison.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.FAILED_BLOCKS)
-    assert Diagnostic("failed-blocks", ("erlang / go",)) in result.diagnostics
-    assert all(small.failed_share(HOP, cell) == 0 for cell in small.cells)
-
-
 def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
     """Speed-ups, too."""
     blocks = 10
@@ -338,19 +315,6 @@ def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
     assert first
     assert first.p == 2 / 2**10
     assert first.ratio.high == near(1 / (expected.low or 0))
-
-
-def test_a_run_until_intervals_are_narrow_may_claim_less() -> None:
-    """Seven blocks, one of which disagrees by little: p is 2/64, which is more than 3 %."""
-    fast = [50.0, 51.0, 49.0, 52.0, 48.0, 100.1, 53.0]
-    values = {("base", P): {"hop_ns": [100.0] * 7}, ("fast", P): {"hop_ns": fast}}
-    plain, narrow = (
-        analysis(values, until=until).comparison(HOP, "fast", "base", P) for until in (None, 0.05)
-    )
-    assert plain
-    assert narrow
-    assert (plain.p, plain.verdict) == (2 / 64, Verdict.FASTER)
-    assert (narrow.p, narrow.verdict) == (2 / 64, Verdict.INCONCLUSIVE)
 
 
 # --- trials ----------------------------------------------------------------------------------------
@@ -406,18 +370,6 @@ def test_a_block_that_was_cut_off_is_not_done(last: Sequence[tuple[str, Outcome]
     assert result.trial_count == 2 + len(last)
     assert result.diagnostics[0] == Diagnostic("too-few-blocks", values={"blocks": done, "needed": 7})
     assert Diagnostic("unfinished", values={"run": "run-2"}) in result.diagnostics
-
-
-def test_a_first_block_that_was_cut_off_is_not_done() -> None:
-    run = planned(["go", "erlang"], [P, Q])
-    assert analyse(run, [ok(1, "go", P, hop_ns=1)], Exact()).blocks_done == 0
-    assert analyse(run, [], Exact()).blocks_done == 0
-    missing = [
-        Trial(0, 0, Cell(name, place), Outcome.UNAVAILABLE, "")
-        for name in ("go", "erlang")
-        for place in (P, Q)
-    ]
-    assert analyse(run, missing, Exact()).blocks_done == 0
 
 
 def test_a_run_without_trials_has_no_figures() -> None:

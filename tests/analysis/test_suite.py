@@ -51,15 +51,6 @@ def test_experiments_have_their_own_names_where_two_have_one_problem() -> None:
     assert [column.label for column in overview([RING, SERVICE]).columns] == ["ring-short", "service"]
 
 
-def test_how_far_behind_the_best() -> None:
-    assert round(RING.behind_best[LARGE]["go"].estimate, 9) == 15.0
-    assert round(RING.behind_best[LARGE]["erlang"].estimate, 9) == 30.0
-    assert "limit" not in RING.behind_best[LARGE]
-    assert "python" not in RING.behind_best[LARGE]
-    # A third of the answers is three times worse.
-    assert round(SERVICE.behind_best[SMALL]["tornado"].estimate, 9) == 3.0
-
-
 def test_the_cells_of_a_column() -> None:
     """Only those of the baseline's class have ranks; the best of it is 1, whoever is ahead in another."""
     hops = {"erlang": 60.0, "go": 30.0, "thin": 10.0, "limit": 2.0}

@@ -39,39 +39,42 @@ def test_the_first_the_next_and_the_last() -> None:
     assert [sentence.kind for sentence in answers(found)] == ["faster", "quiet"]
 
 
-def test_the_floor_is_not_first() -> None:
-    found = run({"erlang": 100.0, "go": 150.0, "limit": 8.0}, floor="limit")
-    assert text(found).startswith("erlang is first")
-    assert "limit" not in text(found)
-
-
-def test_the_floor_may_be_the_baseline() -> None:
-    found = run({"limit": 8.0, "erlang": 100.0}, floor="limit")
-    assert text(found) == "erlang: time per hop 100 ns (97–104)"
-
-
-def test_the_floor_alone() -> None:
-    floor_only = run({"limit": 8.0}, {"limit": 32.0}, floor="limit")
-    assert text(floor_only) == (
-        "limit at nodes=20: time per hop 32.0 ns (31.0–33.3). "
-        "Over both points: from 8.00 ns at nodes=10 to 32.0 ns at nodes=20"
-    )
-    others_elsewhere = run({"limit": 8.0, "go": 100.0}, {"limit": 8.0}, floor="limit")
-    assert text(others_elsewhere) == (
-        "limit at nodes=20: time per hop 8.00 ns (7.76–8.32). At 1 point of 2 another leads: at nodes=10 go"
-    )
-    others_here = run({"limit": 8.0}, {"limit": 8.0, "go": 100.0}, floor="limit")
-    assert text(others_here) == (
-        "go at nodes=20: time per hop 100 ns (97–104). It has no figure at the other point"
-    )
-
-
-def test_one_contender_at_several_points_has_the_range_of_its_figures() -> None:
-    found = run({"go": 300.0}, {"go": 100.0}, {"go": 200.0})
-    assert text(found) == (
-        "go at nodes=30: time per hop 200 ns (194–208). "
-        "Over all 3 points: from 100 ns at nodes=20 to 300 ns at nodes=10"
-    )
+@pytest.mark.parametrize(
+    ("points", "answer"),
+    [
+        ([{"go": 100.0}], "go: time per hop 100 ns (97–104)"),
+        # The floor is not first, and may be the baseline.
+        (
+            [{"erlang": 100.0, "go": 150.0, "limit": 8.0}],
+            "erlang is first: time per hop 100 ns (97–104). "
+            "go takes 1.50 times (1.50–1.50) as long as erlang",
+        ),
+        ([{"limit": 8.0, "erlang": 100.0}], "erlang: time per hop 100 ns (97–104)"),
+        # The floor alone, everywhere, here, and elsewhere.
+        (
+            [{"limit": 8.0}, {"limit": 32.0}],
+            "limit at nodes=20: time per hop 32.0 ns (31.0–33.3). "
+            "Over both points: from 8.00 ns at nodes=10 to 32.0 ns at nodes=20",
+        ),
+        (
+            [{"limit": 8.0, "go": 100.0}, {"limit": 8.0}],
+            "limit at nodes=20: time per hop 8.00 ns (7.76–8.32). "
+            "At 1 point of 2 another leads: at nodes=10 go",
+        ),
+        (
+            [{"limit": 8.0}, {"limit": 8.0, "go": 100.0}],
+            "go at nodes=20: time per hop 100 ns (97–104). It has no figure at the other point",
+        ),
+        # One contender at several points has the range of its figures.
+        (
+            [{"go": 300.0}, {"go": 100.0}, {"go": 200.0}],
+            "go at nodes=30: time per hop 200 ns (194–208). "
+            "Over all 3 points: from 100 ns at nodes=20 to 300 ns at nodes=10",
+        ),
+    ],
+)
+def test_answers_of_few_contenders(points: list[dict[str, float]], answer: str) -> None:
+    assert text(run(*points, floor="limit")) == answer
 
 
 def test_more_is_better() -> None:
@@ -120,10 +123,6 @@ def test_nobody_has_figures() -> None:
         "No contender has a figure (time per hop): the table of failures says why",
         "failed",
     )
-
-
-def test_one_contender_alone() -> None:
-    assert text(run({"go": 100.0})) == "go: time per hop 100 ns (97–104)"
 
 
 def test_ratios_stay_inside_the_class_of_the_baseline() -> None:

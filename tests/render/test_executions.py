@@ -6,54 +6,18 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
 
 import pytest
 from rich.console import Console
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Cell, Experiment, Point
-from ringside.model.results import Outcome, Run, Trial
-from ringside.probe.protocol import TrialOutcome
+from ringside.model.design import Cell
 from ringside.render import executions, hyperfine, paired
 from ringside.render.plots.charts import charts
-from ringside.store.plans import PlannedContender, plan_values
-from ringside.workloads.command import COMMAND
-from tests.support.analyses import HOST, HOSTILE, analyse, point, scaled
-
-HERE = Point(())
-
-
-def run(
-    walls_s: Mapping[tuple[str, Point], Sequence[float]], titles: Mapping[str, str] | None = None
-) -> RunAnalysis:
-    """The analysis of commands with these wall times by block."""
-    names = tuple(dict.fromkeys(name for name, _ in walls_s))
-    points = tuple(dict.fromkeys(place for _, place in walls_s))
-    experiment = Experiment("vs", "vs", COMMAND.name, names, {}, names[0], blocks=7)
-    contenders = {
-        name: PlannedContender((titles or {}).get(name, f"sleep {name}"), command=("sleep", name))
-        for name in names
-    }
-    trials = [
-        Trial(block, 0, Cell(*cell), Outcome.OK, "", report=_report(wall_s))
-        for cell, each in walls_s.items()
-        for block, wall_s in enumerate(each, 1)
-    ]
-    plan = plan_values(experiment, points, contenders)
-    return analyse(Run("r", "vs", "2030", "2030", 7, plan, HOST), trials, COMMAND)
-
-
-def _report(wall_s: float) -> TrialOutcome:
-    return TrialOutcome(
-        "ok",
-        exit_status=0,
-        wall_ns=round(wall_s * 1e9),
-        cpu_user_ns=round(wall_s * 8e8),
-        cpu_system_ns=round(wall_s * 1e8),
-        peak_pss_bytes=1 << 20,
-    )
+from tests.support.analyses import HOSTILE, point, scaled
+from tests.support.executions import HERE
+from tests.support.executions import commands as run
 
 
 def printed(analysis: RunAnalysis, width: int = 120, order: str = "auto") -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ringside.cli import context
 from ringside.render.plots.spec import BUNDLED, COLOURS, FLOOR, contender_colour
 from tests.support import ROOT
 
@@ -77,5 +78,7 @@ def test_every_colour_stands_out_from_the_paper(theme: str) -> None:
 
 def test_every_bundled_contender_has_a_colour_of_its_own() -> None:
     assert len({contender_colour(name) for name in BUNDLED}) == len(BUNDLED) == COLOURS
+    bundled = {name.split("@")[0] for name in context.catalogue().contender_names()}
+    assert bundled - {"limit"} <= set(BUNDLED)
     assert contender_colour("go", floor="go") == FLOOR
     assert contender_colour("multitask@pypy") == contender_colour("multitask")

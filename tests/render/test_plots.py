@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from ringside.analysis.distributions import WarmUp
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
 from ringside.analysis.run import RunAnalysis, analyse
-from ringside.cli import context
 from ringside.errors import ReportError
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
@@ -351,30 +350,23 @@ def test_a_contender_has_the_same_colour_in_every_run() -> None:
     assert numbers == set(range(spec.COLOURS))
 
 
-def test_bundled_contenders_differ_in_colour() -> None:
-    bundled = {name.split("@")[0] for name in context.catalogue().contender_names()} - {"limit"}
-    assert bundled <= set(spec.BUNDLED)
-    assert len(set(spec.BUNDLED)) == spec.COLOURS
-
-
 def test_ratios_to_the_baseline() -> None:
     run = at(P)
     chart = rows.forest_chart(run)
     [panel] = chart.panels
-    data = panel.spec["datasets"]
-    assert [row["contender"] for row in data["rows"]] == ["limit", "go"]
-    limit, go = data["rows"]
+    assert [row["contender"] for row in data(panel)] == ["limit", "go"]
+    limit, go = data(panel)
     assert go["ratio"] == pytest.approx(1.5)
     assert go["low"] <= go["ratio"] <= go["high"]
     assert (go["text"], go["verdict"], limit["verdict"]) == ("1.50×", "slower", "faster")
-    assert [row["limit"] for row in data["limits"]] == pytest.approx([1 / 1.05, 1.05])
+    assert [row["limit"] for row in data(panel, "limits")] == pytest.approx([1 / 1.05, 1.05])
     assert "Ratio to erlang" in chart.title
     assert "5 % around 1" in chart.caption
 
 
 def test_every_trial_has_a_dot_in_its_block() -> None:
     [panel] = scatters.trial_chart(at(P)).panels
-    rows = panel.spec["datasets"]["rows"]
+    rows = data(panel)
     assert len(rows) == len(HOPS) * 7
     assert sorted({row["x"] for row in rows}) == [1, 2, 3, 4, 5, 6, 7]
     assert {row["shown"] for row in rows if row["contender"] == "go"} >= {"1.50 µs"}
@@ -430,11 +422,6 @@ def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> 
     assert all(place <= 280 for place in places)
 
 
-def test_heights_on_both_kinds_of_axes() -> None:
-    assert spec.height_of(10.0, 1.0, 100.0, 280, log=True) == pytest.approx(140)
-    assert spec.height_of(25.0, 0.0, 100.0, 280, log=False) == pytest.approx(210)
-
-
 # --- Plots of percentiles and of latency against rate: their data and axes ---
 
 
@@ -444,11 +431,6 @@ def run_of(folder: Path, name: str, **changes: Any) -> RunAnalysis:
     analysis = analyse(run, store.trials(run))
     store.close()
     return analysis
-
-
-def rows_of(panel: Panel) -> list[dict[str, Any]]:
-    data: list[dict[str, Any]] = panel.spec["datasets"]["rows"]
-    return data
 
 
 def test_percentiles_are_on_an_axis_of_nines_and_end_where_requests_do(tmp_path: Path) -> None:
@@ -463,7 +445,7 @@ def test_percentiles_are_on_an_axis_of_nines_and_end_where_requests_do(tmp_path:
     assert line["x"]["axis"]["values"] == pytest.approx([1, 2, 10, 100])
     assert '"99 %"' in line["x"]["axis"]["labelExpr"]
     assert line["y"]["title"] == "Latency (µs)"
-    go = [row for row in rows_of(panel) if row["contender"] == "go"]
+    go = [row for row in data(panel) if row["contender"] == "go"]
     assert [row["value"] for row in go] == sorted(row["value"] for row in go)
     by_level = {row["level"]: row for row in go}
     middle = by_level["50 %"]
@@ -488,7 +470,7 @@ def test_latency_against_rate_where_the_rate_is_a_factor(tmp_path: Path) -> None
     )
     chart = named(analysis, "Latency against rate")
     assert [panel.title for panel in chart.panels] == ["Latency p50", "Latency p99"]
-    median = [row for row in rows_of(chart.panels[0]) if row["contender"] == "go"]
+    median = [row for row in data(chart.panels[0]) if row["contender"] == "go"]
     # A closed loop has no rate.
     assert [row["x"] for row in median] == [50, 100, 200]
     assert all(row["low"] <= row["median"] <= row["high"] for row in median)
@@ -503,7 +485,7 @@ def test_rates_that_a_trial_goes_through_have_the_same_plot(tmp_path: Path) -> N
     analysis = run_of(tmp_path, "fib-rate", contenders=("go", "limit"))
     chart = named(analysis, "Latency against rate")
     assert [panel.title.split(", ")[-1] for panel in chart.panels] == ["p50", "p99"]
-    assert rows_of(chart.panels[1])[0]["x"] == 250
+    assert data(chart.panels[1])[0]["x"] == 250
 
 
 RUN = analysis({("go", place): {"hop_ns": scaled(1.0)} for place in (P, point(nodes=20))}, name="ring")

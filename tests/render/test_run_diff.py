@@ -49,18 +49,6 @@ def test_both_reference_computations_of_two_runs() -> None:
     assert column(table, "verdict") == ["inconclusive", "inconclusive"]
 
 
-def test_the_words_of_two_runs_suit_the_metric() -> None:
-    report = TrialOutcome(outcome="ok", reference_ns=10_000_000)
-
-    def run(memory: float) -> RunAnalysis:
-        values = {("go", P): {"memory_bytes": scaled(memory)}}
-        return analysis(values, reports={"go": report}, metrics=["memory_bytes"])
-
-    table = run_diff.diff_table(diff(run(100.0), run(50.0)))
-    assert column(table, "verdict") == ["less"]
-    assert [row[-1].kind for row in table.rows] == ["faster"]
-
-
 def test_two_runs_without_a_reference_have_no_verdict() -> None:
     table = run_diff.diff_table(diff(run_of(200.0, None), run_of(300.0)))
     assert texts(table)[1][4:] == ["1.50", "inconclusive"]

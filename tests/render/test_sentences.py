@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -37,8 +38,12 @@ def test_a_comparison_of_times(verdict: Verdict, kind: str) -> None:
 def test_an_inconclusive_one_says_why_where_that_is_known() -> None:
     wide = comparison(Verdict.INCONCLUSIVE, ratio=Interval(1.02, 0.9, 1.1, 7))
     assert comparison_sentence(wide, HOP).text.endswith("(0.90–1.10): inconclusive")
-    needed = dataclasses.replace(wide, blocks_needed=12)
-    assert comparison_sentence(needed, HOP).text.endswith("inconclusive, about 12 blocks would decide it")
+    needed = dataclasses.replace(wide, blocks_needed=1234)
+    assert comparison_sentence(needed, HOP).text.endswith("inconclusive, about 1,234 blocks would decide it")
+    few = comparison(
+        Verdict.INCONCLUSIVE, ratio=Interval(1.63, None, None, 2), obstacle=Obstacle.TOO_FEW_BLOCKS
+    )
+    assert comparison_sentence(few, HOP).text.endswith("time per hop: inconclusive, too few blocks (2 of 6)")
     below = comparison(Verdict.INCONCLUSIVE, ratio=Interval(0.9, 0.85, 0.95, 7))
     assert comparison_sentence(below, HOP).text.endswith("which among so many comparisons may be chance")
 
@@ -84,19 +89,6 @@ def test_what_stands_in_the_way_of_a_verdict(obstacle: Obstacle) -> None:
     assert sentence.kind == "quiet"
 
 
-def test_too_few_blocks_for_a_verdict() -> None:
-    few = comparison(
-        Verdict.INCONCLUSIVE, ratio=Interval(1.63, None, None, 2), obstacle=Obstacle.TOO_FEW_BLOCKS
-    )
-    sentence = comparison_sentence(few, HOP)
-    assert sentence.text == "go took 1.63× erlang's time per hop: inconclusive, too few blocks (2 of 6)"
-
-
-def test_how_many_blocks_would_decide_it() -> None:
-    sentence = comparison_sentence(comparison(Verdict.INCONCLUSIVE, blocks_needed=1234), HOP)
-    assert sentence.text.endswith("(1.55–1.74): inconclusive, about 1,234 blocks would decide it")
-
-
 def test_the_best_comes_first_and_the_baseline_is_named() -> None:
     run = analysis(
         {("erlang", P): {"hop_ns": scaled(100)}, ("go", P): {"hop_ns": scaled(50)}, ("idle", P): {}},
@@ -128,8 +120,21 @@ def test_figures_in_different_blocks_have_no_ratio() -> None:
     assert pair.text == "No block measured the time per hop of both erlang and go"
 
 
-def three_points(*ratios: float | None) -> list[str]:
-    """What is shown over all points of a contender with these ratios at them; around 1 they vary."""
+@pytest.mark.parametrize(
+    ("ratios", "text"),
+    [
+        ((2.0, 2.5, 3.0), "go is slower than erlang at all 3 points: 2.00× to 3.00×"),
+        ((2.0, 2.0, 2.0), "go is slower than erlang at all 3 points: 2.00×"),
+        ((0.995, 1.0, 1.005), "go is equivalent to erlang at all 3 points: 0.995× to 1.00×"),
+        (
+            (0.5, 2.0, 1.001),
+            "go against erlang is faster at 1, slower at 1, equivalent at 1 of 3 points: 0.500× to 2.00×",
+        ),
+        ((2.0, None, 2.5), "go is slower than erlang at 2 points: 2.00× to 2.50×"),
+    ],
+)
+def test_the_verdicts_at_all_points(ratios: Sequence[float | None], text: str) -> None:
+    """Around 1 the ratios vary; points without a figure are counted."""
     values: dict[tuple[str, Point], dict[str, Values]] = {}
     for place, ratio in zip((P, Q, R), ratios, strict=True):
         values["erlang", place] = {"hop_ns": scaled(100)}
@@ -139,36 +144,9 @@ def three_points(*ratios: float | None) -> list[str]:
             values["go", place] = {
                 "hop_ns": [100 * ratio * one * other for one, other in zip(NOISE, shares, strict=True)]
             }
-    return [sentence.text for sentence in overall(analysis(values), HOP)]
-
-
-def test_the_same_verdict_at_all_points() -> None:
-    assert three_points(2.0, 2.5, 3.0) == [
-        "go is slower than erlang at all 3 points: 2.00× to 3.00× erlang's time per hop"
-    ]
-    assert three_points(2.0, 2.0, 2.0) == [
-        "go is slower than erlang at all 3 points: 2.00× erlang's time per hop"
-    ]
-
-
-def test_points_without_a_figure_are_counted() -> None:
-    assert three_points(2.0, None, 2.5) == [
-        "go is slower than erlang at 2 points: 2.00× to 2.50× erlang's time per hop; 1 of 3 points without a "
-        "figure"
-    ]
-
-
-def test_equivalent_at_all_points() -> None:
-    assert three_points(0.995, 1.0, 1.005) == [
-        "go is equivalent to erlang at all 3 points: 0.995× to 1.00× erlang's time per hop"
-    ]
-
-
-def test_different_verdicts_are_counted() -> None:
-    assert three_points(0.5, 2.0, 1.001) == [
-        "go against erlang is faster at 1, slower at 1, equivalent at 1 of 3 points: 0.500× to 2.00× "
-        "erlang's time per hop"
-    ]
+    missing = "; 1 of 3 points without a figure" if None in ratios else ""
+    (sentence,) = overall(analysis(values), HOP)
+    assert sentence.text == f"{text} erlang's time per hop{missing}"
 
 
 def test_the_commonest_verdict_does_not_hide_the_others() -> None:

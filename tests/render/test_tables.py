@@ -102,16 +102,6 @@ def test_failures_and_missing_figures_in_a_row() -> None:
     assert rows["limit"] == ["–", "–", "–", "1", "–"]
 
 
-def test_one_failure_leaves_the_others_their_ranks() -> None:
-    values = {("erlang", P): {"hop_ns": scaled(1.0)}, ("pony", P): {"hop_ns": scaled(2.0)}}
-    table = points.point_table(analysis(values, failed=[("go", P)]), P)
-    assert dict(zip(column(table, "contender"), column(table, "rank"), strict=True)) == {
-        "erlang": "1",
-        "pony": "2",
-        "go": "–",
-    }
-
-
 def test_too_few_blocks_decide_nothing() -> None:
     run = analysis({("erlang", P): {"hop_ns": [1.0, 1.0]}, ("go", P): {"hop_ns": [2.0, 2.0]}})
     table = points.point_table(run, P)
@@ -128,20 +118,6 @@ def test_a_single_block_and_a_single_contender_have_no_ranks() -> None:
     assert "rank" not in points.point_table(alone, P).columns
     apart = analysis({("erlang", P): {"hop_ns": [1.0, None]}, ("go", P): {"hop_ns": [None, 2.0]}})
     assert "rank" not in points.point_table(apart, P).columns
-
-
-def test_ranks_are_intervals() -> None:
-    """Of b and c neither is shown to be better; each of a, b and c is better than d."""
-    other = (1.01, 0.99, 1.0, 1.02, 0.97, 1.04, 0.98)
-    hops = {"d": scaled(900.0), "c": tuple(301 * value for value in other), "a": scaled(100.0)}
-    hops["b"] = scaled(300.0)
-    run = analysis({(name, P): {"hop_ns": values} for name, values in hops.items()})
-    table = points.point_table(run, P)
-    ranks = dict(zip(column(table, "contender"), column(table, "rank"), strict=True))
-    assert ranks == {"a": "1", "b": "2–3", "c": "2–3", "d": "4"}
-    # The best median comes first all the same.
-    assert column(table, "contender")[0] == "a"
-    assert column(table, "contender")[3] == "d"
 
 
 def test_verdicts_of_a_table_are_in_the_words_of_the_metric() -> None:
@@ -327,17 +303,6 @@ def test_a_contender_of_several_runs_has_the_texts_of_all_its_programs(ring: Run
     assert texts(table) == [["erlang", "bare, idiomatic", "X 1"], ["go", "idiomatic", "X 1"]]
 
 
-def test_classes_stand_in_tables_where_they_differ() -> None:
-    values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in (("erlang", 100.0), ("go", 150.0))}
-    planned = {
-        "erlang": PlannedContender("erlang", kind="bare"),
-        "go": PlannedContender("go", kind="idiomatic"),
-    }
-    table = points.point_table(analysis(values, contenders=planned), P)
-    assert table.columns[:3] == ("contender", "class", "Per hop")
-    assert column(table, "class") == ["bare", "idiomatic"]
-
-
 def test_commands_have_their_text_and_no_runtime(ring: RunAnalysis) -> None:
     planned = {"A": PlannedContender("./run 1", command=("./run", "1")), "B": PlannedContender("./run 2")}
     table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
@@ -429,15 +394,6 @@ def test_what_the_law_says_of_more_cores(
     assert row.fit is not None
     assert scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=ends)) == text
     assert scaling.outlook(dataclasses.replace(row, fit=None)) == ""
-
-
-def test_every_outlook_has_words() -> None:
-    row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
-    written = [
-        scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=(2.0, 3.0)))
-        for outlook in Outlook
-    ]
-    assert len(set(written)) == len(Outlook)
 
 
 def test_growth_has_an_exponent_for_each_contender() -> None:

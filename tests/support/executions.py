@@ -1,0 +1,63 @@
+"""Made-up executions of commands, and the analysis of what `vs` or `load --vs` measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Cell, Experiment, Point, Show
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import ProgramOutput, TrialOutcome
+from ringside.store.plans import PlannedContender, plan_values
+from ringside.workloads.base import Measurement
+from ringside.workloads.command import COMMAND
+from tests.support.analyses import HOST, analyse
+
+HERE = Point(())
+
+
+def execution(
+    block: int, name: str, wall_s: float, place: Point = HERE, *, position: int = 0, **report: Any
+) -> Trial:
+    """One with a CPU time of nine tenths of its wall time. `report`: what else the probe reported."""
+    facts = {
+        "exit_status": 0,
+        "wall_ns": round(wall_s * 1e9),
+        "cpu_user_ns": round(wall_s * 8e8),
+        "cpu_system_ns": round(wall_s * 1e8),
+        "peak_pss_bytes": 1 << 20,
+        "output": ProgramOutput(sha256="x"),
+        **report,
+    }
+    return Trial(block, position, Cell(name, place), Outcome.OK, "", report=TrialOutcome("ok", **facts))
+
+
+def compared(
+    measurement: Measurement, trials: Sequence[Trial], titles: Mapping[str, str] | None = None, **show: Any
+) -> RunAnalysis:
+    """The analysis of these trials, whose first contender is the baseline. `titles`: of contenders whose
+    title is not `sleep NAME`."""
+    names = tuple(dict.fromkeys(trial.cell.contender for trial in trials))
+    points = tuple(dict.fromkeys(trial.cell.point for trial in trials))
+    experiment = Experiment(
+        "vs", "vs", measurement.name, names, {}, baseline=names[0], blocks=7, show=Show(**show)
+    )
+    contenders = {
+        name: PlannedContender((titles or {}).get(name, f"sleep {name}"), command=("sleep", name))
+        for name in names
+    }
+    plan = plan_values(experiment, points, contenders)
+    return analyse(Run("r", "vs", "2030", "2030", 7, plan, HOST), trials, measurement)
+
+
+def commands(
+    walls_s: Mapping[tuple[str, Point], Sequence[float]], titles: Mapping[str, str] | None = None
+) -> RunAnalysis:
+    """The analysis of commands with these wall times by block."""
+    trials = [
+        execution(block, name, wall_s, place)
+        for (name, place), each in walls_s.items()
+        for block, wall_s in enumerate(each, 1)
+    ]
+    return compared(COMMAND, trials, titles)
