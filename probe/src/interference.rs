@@ -1,23 +1,14 @@
-//! What a program does to the probe instead of its work: signals, limits, CPUs, priorities. It is recorded; where it can be
-//! undone it has no effect.
+//! What a program does to the probe instead of its work: signals, limits, CPUs, priorities. It is recorded.
 
+use crate::limits::Limits;
 use crate::sys;
 use crate::text::quoted;
-use rustix::process::{getpriority_process, getrlimit, Pid, Resource, Rlimit};
+use rustix::process::{getpriority_process, Pid};
 use rustix::thread::{sched_getaffinity, CpuSet};
 use std::fs;
 
 /// Texts that are kept.
 const MAX_TEXTS: usize = 8;
-
-const RESOURCES: [(Resource, &str); 6] = [
-    (Resource::Nofile, "open files"),
-    (Resource::As, "address space"),
-    (Resource::Data, "data"),
-    (Resource::Fsize, "file size"),
-    (Resource::Cpu, "CPU time"),
-    (Resource::Nproc, "processes"),
-];
 
 /// Who sent a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +27,7 @@ type Schedule = (Option<i32>, Option<i32>);
 pub struct Interference {
     texts: Vec<String>,
     schedule: Schedule,
-    limits: Vec<Rlimit>,
+    limits: Limits,
     cpus: Option<CpuSet>,
 }
 
@@ -46,7 +37,7 @@ impl Interference {
         Interference {
             texts: Vec::new(),
             schedule: schedule_of(0),
-            limits: limits(),
+            limits: Limits::of(0),
             cpus: sched_getaffinity(None).ok(),
         }
     }
@@ -114,22 +105,13 @@ impl Interference {
         ));
     }
 
-    /// Compares the probe's limits and CPUs with those at the beginning, and gives all texts.
+    /// Which limits of the probe were lowered, in words. It may have lacked anything since.
+    pub fn lowered_limits(&self) -> Option<String> {
+        self.limits.lowered_to(&Limits::of(0))
+    }
+
+    /// Compares the probe's CPUs with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
-        let changed: Vec<_> = RESOURCES
-            .iter()
-            .zip(self.limits.iter().zip(limits()))
-            .filter(|(_, (before, now))| {
-                (before.current, before.maximum) != (now.current, now.maximum)
-            })
-            .map(|((_, name), _)| *name)
-            .collect();
-        if !changed.is_empty() {
-            self.add(format!(
-                "the probe's limits were changed: {}",
-                changed.join(", ")
-            ));
-        }
         if self.cpus.is_some() && self.cpus != sched_getaffinity(None).ok() {
             self.add("the probe was moved to other CPUs".into());
         }
@@ -143,13 +125,6 @@ fn schedule_of(thread: i32) -> Schedule {
         getpriority_process(Pid::from_raw(thread)).ok(),
         sys::policy_of(thread).ok(),
     )
-}
-
-fn limits() -> Vec<Rlimit> {
-    RESOURCES
-        .iter()
-        .map(|(resource, _)| getrlimit(*resource))
-        .collect()
 }
 
 #[cfg(test)]
@@ -170,15 +145,5 @@ mod tests {
         assert_eq!(texts.len(), MAX_TEXTS);
         assert_eq!(texts[0], "SIGTERM to the probe from process 7 of the trial");
         assert!(texts[2].ends_with("that has ended"));
-    }
-
-    #[test]
-    fn a_changed_limit_is_named() {
-        let mut seen = Interference::watch();
-        seen.limits[3].current = Some(12345);
-        assert_eq!(
-            seen.finish(),
-            ["the probe's limits were changed: file size"]
-        );
     }
 }

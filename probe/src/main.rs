@@ -12,6 +12,7 @@ mod inputs;
 mod interference;
 mod io;
 mod launch;
+mod limits;
 mod listener;
 mod load;
 mod load_runner;

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::clone::CloneArgs;
+use crate::limits::Limits;
 use crate::shared_memory::SharedMemory;
 use crate::sys;
 use rustix::event::{poll, PollFd, PollFlags};
@@ -13,7 +14,7 @@ use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use rustix::process::{getppid, set_parent_process_death_signal, setsid, Pid, Signal};
 use std::io;
-use std::os::unix::io::OwnedFd;
+use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// Of the process inside: what the host knows, and it would not see any more.
@@ -98,6 +99,16 @@ pub fn enter(signals: &OwnedFd, parent: Option<Pid>) -> Result<Side, String> {
             }
         }
         _ => Err(failed("clone", io::Error::last_os_error())),
+    }
+}
+
+/// Kills all processes of the namespace but the probe, which is its first.
+pub fn kill_all() {
+    if is_own() {
+        // SAFETY: the call takes numbers only.
+        unsafe {
+            libc::kill(-1, libc::SIGKILL);
+        }
     }
 }
 
@@ -187,14 +198,21 @@ fn accompany(child: i32, signals: &OwnedFd, parent: Option<Pid>) -> u8 {
     if getppid() != parent {
         send(child, libc::SIGTERM);
     }
+    // That inside had the same.
+    let limits = Limits::of(0);
     loop {
         let mut files = [PollFd::new(signals, PollFlags::IN)];
         let _ = poll(&mut files, None);
-        while let Some(received) = sys::next_signal(signals) {
+        for received in sys::pending_signals(signals.as_fd()) {
             if received.asks_for_the_end() {
                 send(child, received.signal);
             } else if received.signal == libc::SIGCHLD {
+                // Until it is waited for it has them.
+                let now = Limits::of(child);
                 if let Ok(Some((_, status))) = sys::reap() {
+                    if let (true, Some(why)) = (status != 0, limits.lowered_to(&now)) {
+                        eprintln!("ringside-probe: {why}");
+                    }
                     return match sys::exit_of(status) {
                         (Some(status), _) => status as u8,
                         (None, signal) => (128 + signal.unwrap_or(0)) as u8,

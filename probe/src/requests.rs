@@ -2,6 +2,7 @@
 
 use crate::sys;
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::mem;
@@ -101,8 +102,10 @@ impl Requests {
                 PollFd::from_borrowed_fd(stdin, PollFlags::IN),
                 PollFd::new(signals, PollFlags::IN),
             ];
-            if poll(&mut files, None).is_err() {
-                continue;
+            match poll(&mut files, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(_) => return false,
             }
             if !files[0].revents().is_empty() {
                 return true;

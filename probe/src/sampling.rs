@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+/// The longest that a sample may take: what it looks at may not answer.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A sample, and the limit that it exceeds.
 pub type Taken = (Sample, Option<Excess>);
 
@@ -68,7 +71,7 @@ impl Sampling {
                 cgroup.as_deref(),
                 start,
                 &ordered,
-                &give,
+                give,
                 &wake,
             );
             sampler
@@ -113,14 +116,6 @@ impl Sampling {
         }
     }
 
-    /// The next sample, when it has been taken; None when the thread does not run.
-    pub fn next(&self) -> Option<Taken> {
-        match self {
-            Sampling::Running(running) => running.taken.recv().ok(),
-            _ => None,
-        }
-    }
-
     /// Takes no more samples.
     pub fn stop(&mut self) {
         if let Sampling::Running(running) = self {
@@ -128,15 +123,29 @@ impl Sampling {
         }
     }
 
-    /// The sampler with what it has found, and the samples that nobody has taken yet.
-    pub fn finish(&mut self) -> (Box<Sampler>, Vec<Taken>) {
+    /// The sampler with what it has found, and the samples that nobody has taken yet. The error: the last one does not
+    /// end within `patience`.
+    pub fn finish(&mut self, patience: Duration) -> io::Result<(Box<Sampler>, Vec<Taken>)> {
         self.stop();
         match std::mem::replace(self, Sampling::Moved) {
-            Sampling::Idle(sampler) => (sampler, Vec::new()),
-            Sampling::Running(running) => match running.thread.join() {
-                Ok(sampler) => (sampler, running.taken.try_iter().collect()),
-                Err(panic) => resume_unwind(panic),
-            },
+            Sampling::Idle(sampler) => Ok((sampler, Vec::new())),
+            Sampling::Running(running) => {
+                let mut left = Vec::new();
+                loop {
+                    match running.taken.recv_timeout(patience) {
+                        Ok(taken) => left.push(taken),
+                        Err(RecvTimeoutError::Disconnected) => break,
+                        Err(RecvTimeoutError::Timeout) => {
+                            let why = format!("a sample did not end within {patience:?}");
+                            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                        }
+                    }
+                }
+                match running.thread.join() {
+                    Ok(sampler) => Ok((sampler, left)),
+                    Err(panic) => resume_unwind(panic),
+                }
+            }
             Sampling::Moved => unreachable!("finished once"),
         }
     }
@@ -148,7 +157,7 @@ fn take_samples(
     cgroup: Option<&Cgroup>,
     start: Instant,
     ordered: &Receiver<Order>,
-    give: &Sender<Taken>,
+    give: Sender<Taken>,
     wake: &OwnedFd,
 ) {
     let now_ns = || start.elapsed().as_nanos() as u64;
@@ -197,22 +206,21 @@ mod tests {
     fn samples_are_taken_in_the_background_until_the_end() {
         let mut sampling = sampling(Some(1_000_000));
         assert_eq!(sampling.due_ns(), Some(1_000_000));
-        assert!(sampling.file().is_none() && sampling.next().is_none());
+        assert!(sampling.file().is_none() && sampling.taken().is_empty());
         sampling.begin(None, Instant::now()).unwrap();
         assert_eq!(sampling.due_ns(), None);
         let file = sampling.file().unwrap();
         let mut ready = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
         poll(&mut ready, None).unwrap();
-        let mut times: Vec<u64> = sampling
+        let times: Vec<u64> = sampling
             .taken()
             .iter()
             .map(|(sample, _)| sample.t_ns)
             .collect();
         assert!(!times.is_empty());
-        times.push(sampling.next().unwrap().0.t_ns);
         assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
         let count = times.len() as u64;
-        let (sampler, left) = sampling.finish();
+        let (sampler, left) = sampling.finish(PATIENCE).unwrap();
         assert_eq!(sampler.regular_samples().0, count + left.len() as u64);
     }
 
@@ -222,16 +230,47 @@ mod tests {
         sampling.begin(None, Instant::now()).unwrap();
         sampling.order("idle");
         sampling.order("begin");
-        let name = |taken: Taken| taken.0.mark.unwrap();
-        assert_eq!(name(sampling.next().unwrap()), "idle");
-        assert_eq!(name(sampling.next().unwrap()), "begin");
-        assert_eq!(sampling.finish().0.regular_samples(), (0, None));
+        let mut names = Vec::new();
+        while names.len() < 2 {
+            let file = sampling.file().unwrap();
+            let mut ready = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
+            poll(&mut ready, None).unwrap();
+            names.extend(
+                sampling
+                    .taken()
+                    .into_iter()
+                    .map(|taken| taken.0.mark.unwrap()),
+            );
+        }
+        assert_eq!(names, ["idle", "begin"]);
+        let (sampler, _) = sampling.finish(PATIENCE).unwrap();
+        assert_eq!(sampler.regular_samples(), (0, None));
+    }
+
+    #[test]
+    fn a_sample_that_does_not_end_is_given_up() {
+        // A thread that looks at what does not answer, as long as `_open` is.
+        let (give, taken) = channel::<Taken>();
+        let (_open, never) = channel::<()>();
+        let thread = Builder::new().spawn(move || {
+            let _ = never.recv();
+            drop(give);
+            unreachable!("nobody waits for it")
+        });
+        let mut sampling = Sampling::Running(Running {
+            thread: thread.unwrap(),
+            orders: None,
+            taken,
+            ready: Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()),
+        });
+        let error = sampling.finish(Duration::from_millis(1)).err().unwrap();
+        assert_eq!(error.to_string(), "a sample did not end within 1ms");
     }
 
     #[test]
     fn without_a_sample_there_is_no_thread() {
         let mut sampling = sampling(Some(1_000_000));
-        let (sampler, left) = sampling.finish();
+        let (sampler, left) = sampling.finish(PATIENCE).unwrap();
         assert_eq!((sampler.regular_samples().0, left.len()), (0, 0));
     }
 }

@@ -4,11 +4,13 @@ use crate::cgroup::{Cgroup, CpuUsage};
 use crate::clock::timespec;
 use crate::launch::{launch, Pipes};
 use crate::listener::{owner, Owner};
+use crate::namespace;
 use crate::procfs::{ProcFs, Process};
 use crate::request::Request;
 use crate::sys;
 use crate::tree::{walk, Thoroughness};
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::process::{
     getpriority_process, getsid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
     setpriority_process, Pid, PidfdFlags, Signal,
@@ -111,11 +113,6 @@ impl Supervisor {
 
     pub fn terminate(&self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
-    }
-
-    /// The next signal that was sent to the probe.
-    pub fn next_signal(&self) -> Option<sys::Received> {
-        sys::next_signal(&self.signals)
     }
 
     /// Whose socket listens at an address of this host.
@@ -248,6 +245,8 @@ impl Supervisor {
 
     /// Kills the children of the probe, also those that /proc hides. Their numbers are theirs until they are waited for.
     fn kill_children(&mut self) {
+        // Needs no file: the probe may not be allowed any.
+        namespace::kill_all();
         let probe = std::process::id() as i32;
         let mut children = Vec::new();
         self.procfs.children(probe, probe, &mut children);
@@ -292,8 +291,10 @@ impl Supervisor {
     fn wait(&self, time: Duration) {
         let time = timespec(time.as_nanos() as u64);
         let mut ready = [PollFd::new(&self.signals, PollFlags::IN)];
-        let _ = poll(&mut ready, Some(&time));
-        while self.next_signal().is_some() {}
+        if matches!(poll(&mut ready, Some(&time)), Err(error) if error != Errno::INTR) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sys::pending_signals(self.signals.as_fd()).for_each(drop);
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::unix::io::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 pub const SIGNALS: [i32; 5] = [
@@ -58,8 +58,16 @@ impl Received {
     }
 }
 
-/// The next pending signal, if any, from the file of `signal_file`.
-pub fn next_signal(signals: &OwnedFd) -> Option<Received> {
+/// The most signals that are taken at once: whoever sends more of them, faster than they are read, must not keep the
+/// probe from its limits.
+const MAX_SIGNALS: usize = 64;
+
+/// Pending signals, from the file of `signal_file`; others may be left, and make it readable again.
+pub fn pending_signals(signals: BorrowedFd<'_>) -> impl Iterator<Item = Received> + '_ {
+    std::iter::from_fn(move || next_signal(signals)).take(MAX_SIGNALS)
+}
+
+fn next_signal(signals: BorrowedFd) -> Option<Received> {
     let mut buffer = [0; std::mem::size_of::<libc::signalfd_siginfo>()];
     // ssi_signo, ssi_errno, ssi_code and ssi_pid stand first, four bytes each.
     let number = |buffer: &[u8], at: usize| {
@@ -81,13 +89,10 @@ pub fn next_signal(signals: &OwnedFd) -> Option<Received> {
     }
 }
 
-/// Whether one of the pending signals, all of which are taken, asks for the end.
+/// Whether one of the pending signals, which are taken, asks for the end.
 pub fn end_requested(signals: &OwnedFd) -> bool {
-    let mut requested = false;
-    while let Some(received) = next_signal(signals) {
-        requested |= received.asks_for_the_end();
-    }
-    requested
+    let asks = |asked, received: Received| asked | received.asks_for_the_end();
+    pending_signals(signals.as_fd()).fold(false, asks)
 }
 
 /// One child that has ended, or None when all that are left still run.
@@ -210,6 +215,25 @@ pub fn policy_of(thread: i32) -> io::Result<i32> {
     }
 }
 
+/// The soft and the hard limit of a process, one that has ended included; 0 is this one.
+pub fn limit_of(pid: i32, resource: rustix::process::Resource) -> Option<(u64, u64)> {
+    let mut limit = libc::rlimit64 {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` outlives the call; without a new limit none is set.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_prlimit64,
+            pid,
+            resource as u32,
+            ptr::null::<libc::rlimit64>(),
+            &mut limit,
+        )
+    };
+    (done == 0).then_some((limit.rlim_cur, limit.rlim_max))
+}
+
 /// Clock ticks per second, the unit of CPU times in /proc.
 pub fn ticks_per_second() -> u64 {
     // SAFETY: sysconf has no preconditions.
@@ -329,4 +353,23 @@ fn page_bytes() -> usize {
     // SAFETY: sysconf has no preconditions.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096).max(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_signals_is_taken_in_parts() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        // As signalfd writes it: SIGTERM, then the other fields.
+        let mut signal = [0u8; std::mem::size_of::<libc::signalfd_siginfo>()];
+        signal[0] = libc::SIGTERM as u8;
+        for _ in 0..2 * MAX_SIGNALS {
+            rustix::io::write(&write, &signal).unwrap();
+        }
+        for _ in 0..2 {
+            assert_eq!(pending_signals(read.as_fd()).count(), MAX_SIGNALS);
+        }
+    }
 }

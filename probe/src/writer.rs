@@ -55,7 +55,9 @@ impl<'a> Writer<'a> {
             match poll(&mut ready, wait) {
                 Ok(0) => break,
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return Err(ReaderGone),
+                // No descriptor is allowed any more. The end may wait in the call itself.
+                Err(_) if wait.is_some() => break,
+                Err(_) => {}
             }
             let end = self.buffer.len().min(written + WRITE_BYTES);
             match rustix::io::write(self.file, &self.buffer[written..end]) {

@@ -151,6 +151,12 @@ def stop_ringside():
         os.kill(ringside, signal.SIGSTOP)
 
 
+def lower_limit(name, soft=0, hard=0):
+    """Of the probe, which then does what needs it."""
+    resource.prlimit(probe, getattr(resource, "RLIMIT_" + name), (soft, hard))
+    burn(1.2)
+
+
 def move_thread():
     (last, *_) = sorted(map(int, os.listdir("/proc/%d/task" % probe)), reverse=True)
     os.sched_setaffinity(last, {max(os.sched_getaffinity(last))})
@@ -274,7 +280,20 @@ BEFORE = {
     "moves-a-thread-of-the-probe": move_thread,
     "writes-to-the-probe": forge,
     "reads-the-probes-memory": overwrite_memory,
-    "limits-the-probe": lambda: resource.prlimit(probe, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
+    "lowers-the-probes-open-files": lambda: lower_limit("NOFILE"),
+    "lowers-the-probes-open-files-to-ten": lambda: lower_limit("NOFILE", 10, 10),
+    "lowers-the-probes-open-files-for-a-daemon": lambda: (
+        lower_limit("NOFILE"),
+        from_a_child(lambda: from_a_child(hang, wait=False), wait=False),
+        os._exit(0),
+    ),
+    "lowers-the-probes-address-space": lambda: lower_limit("AS"),
+    "lowers-the-probes-data": lambda: lower_limit("DATA"),
+    "lowers-the-probes-stack": lambda: lower_limit("STACK"),
+    "lowers-the-probes-file-size": lambda: lower_limit("FSIZE", 1 << 30, 1 << 30),
+    "lowers-the-probes-cpu-time": lambda: lower_limit("CPU"),
+    "lowers-the-probes-processes": lambda: lower_limit("NPROC"),
+    "lowers-the-probes-locked-memory": lambda: lower_limit("MEMLOCK"),
     "moves-the-probe": lambda: os.sched_setaffinity(probe, {max(os.sched_getaffinity(probe))}),
     "leaves-its-cgroup": leave_cgroup,
     "keeps-a-port": keep_port,

@@ -62,7 +62,6 @@ def has_own_namespaces(messages: list[TrialMessage]) -> bool:
         ),
         ("signals-the-probe-as-somebody-else", "SIGTERM to the probe from a sender that the kernel does not"),
         ("blinds-the-probe", "SIGCONT to the probe from process"),
-        ("limits-the-probe", "the probe's limits were changed: file size"),
         ("slows-the-probe", "the probe's scheduling was changed"),
         ("makes-the-probe-idle", "the probe's scheduling was changed"),
     ],
@@ -72,6 +71,39 @@ def test_interference_is_recorded_and_changes_nothing(how: str, text: str, names
     assert (final.outcome, final.detail) == ("ok", "")
     assert len(final.interference) == 1
     assert text in final.interference[0]
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("how", "limit"),
+    [
+        ("open-files", "open files"),
+        ("open-files-to-ten", "open files"),
+        ("open-files-for-a-daemon", "open files"),
+        ("address-space", "address space"),
+        ("data", "data"),
+        ("stack", "stack"),
+        ("file-size", "file size"),
+        ("cpu-time", "CPU time"),
+        ("processes", "processes"),
+        ("locked-memory", "locked memory"),
+    ],
+)
+def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces: str) -> None:
+    """Also where the probe dies of it; nothing of the trial is left."""
+    before = orphans.children()
+    why = f"the probe's limits were lowered: {limit}"
+    begun = time.monotonic()
+    try:
+        final = last(attack(f"lowers-the-probes-{how}", namespaces=namespaces))
+        said = (final.outcome, final.detail)
+    except ProbeError as died:
+        said = ("probe-failed", str(died).replace("ringside-probe: ", ""))
+    died_of = ("probe-failed", f"the probe ended without an outcome: {why}")
+    assert said in (("wrong-evidence", why), died_of)
+    # Not the wall limit, which is a minute.
+    assert time.monotonic() - begun < 30
+    assert orphans.children() <= before
 
 
 def test_an_honest_program_interferes_with_nothing() -> None:

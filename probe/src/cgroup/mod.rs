@@ -21,6 +21,8 @@ pub struct Cgroup {
     folder: OwnedFd,
     procs: OwnedFd,
     cpu: OwnedFd,
+    /// Open, since a program can take from the probe what it needs to open it; None before Linux 5.14.
+    kill: Option<OwnedFd>,
     /// When the trial began.
     cpu_before: CpuUsage,
     /// Kernels may kill each process that is started inside later on, too (seen with 6.18.44).
@@ -103,6 +105,7 @@ impl Cgroup {
             folder: file("", OFlags::RDONLY | OFlags::DIRECTORY)?,
             procs: file("cgroup.procs", OFlags::RDWR)?,
             cpu: file("cpu.stat", OFlags::RDONLY)?,
+            kill: file("cgroup.kill", OFlags::WRONLY).ok(),
             cpu_before: CpuUsage::default(),
             was_killed: AtomicBool::new(false),
             path: path.to_owned(),
@@ -163,7 +166,8 @@ impl Cgroup {
     /// Kills all processes inside at once, including those that are being forked (Linux 5.14).
     pub fn kill(&self) -> bool {
         self.was_killed.store(true, Ordering::Relaxed);
-        fs::write(self.path.join("cgroup.kill"), "1").is_ok()
+        let file = self.kill.as_ref();
+        file.is_some_and(|file| rustix::io::write(file, b"1").is_ok())
     }
 
     pub fn memory_peak(&self) -> Option<u64> {

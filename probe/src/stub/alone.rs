@@ -4,6 +4,7 @@ use super::{Plan, Stub};
 use crate::writer::{ReaderGone, Writer};
 use crate::{pin, sys};
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use serde_json::json;
 use std::os::unix::io::{AsFd, OwnedFd};
 
@@ -31,9 +32,12 @@ pub fn run(
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(writer.file(), PollFlags::empty()),
         ];
-        let _ = poll(&mut files, time);
+        let fails = matches!(poll(&mut files, time), Err(error) if error != Errno::INTR);
         let [_, signalled, input, reader_gone] = files.map(|file| !file.revents().is_empty());
-        reader_gone || (input && has_ended(&stdin)) || (signalled && sys::end_requested(signals))
+        fails
+            || reader_gone
+            || (input && has_ended(&stdin))
+            || (signalled && sys::end_requested(signals))
     });
     let mut outcome = stub.report();
     outcome["type"] = json!("outcome");

@@ -3,6 +3,7 @@
 use super::{Plan, Stub};
 use crate::pin;
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
@@ -31,8 +32,9 @@ impl Background {
                     PollFd::from_borrowed_fd(file, PollFlags::IN),
                     PollFd::from_borrowed_fd(done.as_fd(), PollFlags::IN),
                 ];
-                let _ = poll(&mut files, time);
-                !files[1].revents().is_empty()
+                // Without waiting there is no end either.
+                let fails = matches!(poll(&mut files, time), Err(error) if error != Errno::INTR);
+                fails || !files[1].revents().is_empty()
             });
             stub
         })?;

@@ -25,13 +25,13 @@ use crate::reference;
 use crate::request::{Request, PROTOCOL};
 use crate::requests::Requests;
 use crate::sampler::{Limits, Sampler};
-use crate::sampling::Sampling;
+use crate::sampling::{self, Sampling};
 use crate::service::Service;
 use crate::spawn::{SpawnStep, REPORT_BYTES};
 use crate::stub::background::Background;
 use crate::stub::Stub;
 use crate::supervise::Supervisor;
-use crate::sys::{Received, Sender};
+use crate::sys::{self, Received, Sender};
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
 use outcome::Parts;
@@ -195,19 +195,30 @@ impl From<ReaderGone> for Abort {
 
 impl Trial<'_, '_> {
     fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
-        let ended_ns = self.watch()?;
+        let ended_ns = match self.watch() {
+            // Whoever took from the probe what it needs is to be named.
+            Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => self.now_ns(),
+            ended => ended?,
+        };
         // While the probe has all its threads.
         self.interference.compare_threads(&self.thread_cpus());
         self.loads.interrupt();
         self.sampling.stop();
         // Before the wait for the loads and for a sample: a program must not be able to keep them busy.
         let leftover = self.supervisor.end(self.excess_processes);
+        if let Some(why) = self.interference.lowered_limits() {
+            // Samples may lack anything then, and so may the other reasons.
+            if !matches!(self.cause, Some(Cause::Interrupted(_))) {
+                self.cause = Some(Cause::WrongEvidence(why));
+            }
+        }
         // When nothing of the trial runs that could stop it once more.
         if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
             self.interference.stopped_parent();
         }
         self.loads.join(ended_ns);
-        let (sampler, last_samples) = self.sampling.finish();
+        let finished = self.sampling.finish(sampling::PATIENCE);
+        let (sampler, last_samples) = finished.map_err(Abort::Failed)?;
         for taken in last_samples {
             self.write_sample(taken)?;
         }
@@ -300,7 +311,7 @@ impl Trial<'_, '_> {
             let times = [due, service, mark].into_iter().flatten();
             let times = times.chain(self.output.paused_until_ns(now));
             let next = times.fold(wall_ns, u64::min);
-            let ready = self.wait(now, next);
+            let ready = self.wait(now, next).map_err(Abort::Failed)?;
             let now = self.now_ns();
 
             if ready.reader_gone {
@@ -344,7 +355,7 @@ impl Trial<'_, '_> {
         self.cause.get_or_insert(cause);
     }
 
-    fn wait(&self, now_ns: u64, until_ns: u64) -> Ready {
+    fn wait(&self, now_ns: u64, until_ns: u64) -> io::Result<Ready> {
         let files = Files {
             signals: self.supervisor.signals(),
             program: self.supervisor.pidfd(),
@@ -402,7 +413,8 @@ impl Trial<'_, '_> {
     /// True when the program itself has ended.
     fn read_signals(&mut self) -> bool {
         let mut ended = false;
-        while let Some(Received { signal, sender }) = self.supervisor.next_signal() {
+        let pending: Vec<_> = sys::pending_signals(self.supervisor.signals()).collect();
+        for Received { signal, sender } in pending {
             let name = match signal {
                 libc::SIGCHLD => {
                     ended |= self.supervisor.reap_some();

@@ -2,10 +2,14 @@
 
 use super::{Abort, Trial};
 use crate::cause::Cause;
+use crate::clock::timespec;
 use crate::messages::Message;
 use crate::pin;
 use crate::sampler::Excess;
-use crate::sampling::Taken;
+use crate::sampling::{Taken, PATIENCE};
+use crate::units::nanoseconds;
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use std::io;
 
 impl Trial<'_, '_> {
@@ -29,14 +33,38 @@ impl Trial<'_, '_> {
         Ok(())
     }
 
-    /// A sample is taken before anything else happens.
+    /// A sample is taken before anything else happens but signals, or the trial ends.
     pub(super) fn mark_and_wait(&mut self, name: &str) -> Result<(), Abort> {
         self.mark(name)?;
-        while let Some(taken) = self.sampling.next() {
-            let is_ours = taken.0.mark.as_deref() == Some(name);
-            self.write_sample(taken)?;
-            if is_ours {
+        let until_ns = self.now_ns() + nanoseconds(PATIENCE.as_secs_f64());
+        while self.cause.is_none() {
+            let mut is_taken = false;
+            for taken in self.sampling.taken() {
+                is_taken |= taken.0.mark.as_deref() == Some(name);
+                self.write_sample(taken)?;
+            }
+            let now_ns = self.now_ns();
+            if is_taken {
                 break;
+            }
+            if now_ns > until_ns {
+                let limit_s = PATIENCE.as_secs();
+                let why = format!("a sample, at {name}, was not taken within {limit_s} s");
+                self.stop(Cause::TimedOut(why));
+            }
+            let Some(samples) = self.sampling.file() else {
+                break;
+            };
+            let mut files = [samples, self.supervisor.signals()]
+                .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+            let time = timespec(until_ns.saturating_sub(now_ns));
+            match poll(&mut files, Some(&time)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(Abort::Failed(error.into())),
+            }
+            if !files[1].revents().is_empty() {
+                // The program's own end is seen by its descriptor, too.
+                self.read_signals();
             }
         }
         Ok(())

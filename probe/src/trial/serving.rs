@@ -40,6 +40,9 @@ impl Trial<'_, '_> {
             return Ok(());
         };
         self.mark_and_wait(&format!("begin {}", self.loads.step_name(step)))?;
+        if self.cause.is_some() {
+            return Ok(());
+        }
         let (t_ns, address) = (self.now_ns(), SocketAddr::new(self.host(), port));
         if self.notices.is_some() {
             self.loads.await_engines(step, address);

@@ -2,6 +2,8 @@
 
 use crate::clock::timespec;
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use std::io;
 use std::os::unix::io::BorrowedFd;
 
 pub struct Files<'a> {
@@ -33,12 +35,13 @@ pub struct Ready {
     pub loads: Vec<usize>,
 }
 
-/// Waits at most `timeout_ns`. `loads`: a file for each running load.
+/// Waits at most `timeout_ns`. `loads`: a file for each running load. The error: there is no waiting, with fewer
+/// descriptors allowed than these for one.
 pub fn wait<'a>(
     files: &Files<'a>,
     loads: impl Iterator<Item = BorrowedFd<'a>>,
     timeout_ns: u64,
-) -> Ready {
+) -> io::Result<Ready> {
     // A file that is not to be polled is replaced by one without events.
     let optional = |file: Option<BorrowedFd<'a>>| match file {
         Some(file) => PollFd::from_borrowed_fd(file, PollFlags::IN),
@@ -56,14 +59,17 @@ pub fn wait<'a>(
     ];
     let first_load = polled.len();
     polled.extend(loads.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
-    // An error is a signal, or want of memory: the caller polls again.
-    let _ = poll(&mut polled, Some(&timespec(timeout_ns)));
+    match poll(&mut polled, Some(&timespec(timeout_ns))) {
+        // Nothing is ready: the caller polls again.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
     let ready: Vec<_> = polled
         .iter()
         .map(|file| !file.revents().is_empty())
         .collect();
     let (fixed, loads) = ready.split_at(first_load);
-    Ready {
+    Ok(Ready {
         signals: fixed[0],
         exited: fixed[1],
         reader_gone: fixed[2],
@@ -73,5 +79,5 @@ pub fn wait<'a>(
         stderr: fixed[6],
         notices: fixed[7],
         loads: (0..loads.len()).rev().filter(|&load| loads[load]).collect(),
-    }
+    })
 }

@@ -11,6 +11,7 @@ then `interrupted` is True. A second interrupt ends it at once.
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import select
 import shutil
@@ -69,6 +70,14 @@ _MERGE_S = 60.0
 _SWEEP_S = 10.0
 # What a probe without work may take to end.
 _CLOSE_GRACE_S = 5.0
+# What it can die of where it lacks it.
+_LIMITS = {
+    "open files": resource.RLIMIT_NOFILE,
+    "address space": resource.RLIMIT_AS,
+    "data": resource.RLIMIT_DATA,
+    "stack": resource.RLIMIT_STACK,
+    "CPU time": resource.RLIMIT_CPU,
+}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # The most of a bad message that is shown.
 _SHOWN = 200
@@ -385,13 +394,30 @@ def _end(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
     complaint = process.stderr.read().decode(errors="replace").strip()
     process.stderr.close()
     process.stdout.close()
+    lowered = _lowered_limits(process)
     status = process.wait()
     if status != 0 or not _has_outcome(messages):
-        reason = complaint.splitlines()[-1] if complaint else f"exit status {status}"
+        reason = lowered or (complaint.splitlines()[-1] if complaint else f"exit status {status}")
         kind = ProbeError if messages or complaint else _DiedIdleError
         raise kind(f"the probe ended without an outcome: {reason}")
     if rest:
         raise ProbeError("the probe sent a message after the outcome")
+
+
+def _lowered_limits(process: subprocess.Popen[bytes]) -> str:
+    """Which limits a program has lowered of a probe that ends, in words. In namespaces of the probe's own the
+    process that was started is another, which says so itself."""
+    if process.returncode is not None:
+        return ""
+    # Until it is waited for it has them.
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    names = []
+    for name, number in _LIMITS.items():
+        before, now = resource.getrlimit(number), resource.prlimit(process.pid, number)
+        # The probe itself may have raised the first, the soft one; no limit is the number -1.
+        if any(limit >= 0 and not 0 <= own <= limit for limit, own in zip(now, before, strict=True)):
+            names.append(name)
+    return f"the probe's limits were lowered: {', '.join(names)}" if names else ""
 
 
 def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str | None) -> None:
