@@ -320,7 +320,7 @@ def test_vega_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
     """The page of a run with these panels instead of its own."""
-    with mock.patch.object(page, "charts", return_value=[Chart("All", "All kinds.", panels)]):
+    with mock.patch.object(charts, "charts", return_value=[Chart("All", "All kinds.", panels)]):
         return render_pages([Page(run, {})])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
 from ringside.analysis.diagnostics import MAX_ENDING_NS
@@ -53,7 +53,7 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "trust the ratios; fix the clock frequency, or wait until the machine is quiet",
     ),
     "bimodal": (
-        "{modes}: the values have two modes, and the median may be near neither",
+        "{ratios}: the values have two modes, and the median may be near neither",
         "look at the single trials; a frequent cause is where the scheduler places threads: compare with one "
         "CPU",
     ),
@@ -189,15 +189,12 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "least": str(BLOCKS_FOR_VERDICT),
         "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
         "reasons": "; ".join(text.format(fields[name]) for name, text in _NOISE.items() if name in fields),
-        "times": _named([f"{name} ({_plain(times)}×)" for name, times in _mapping(diagnostic, "times")]),
-        "amounts": _named([f"{name} ({_plain(ns, 2)} ns)" for name, ns in _mapping(diagnostic, "amounts")]),
-        "memory": _named([f"{name} ({_plain(size)} B)" for name, size in _mapping(diagnostic, "memory")]),
-        "counts": _named([f"{name} ({number:,})" for name, number in _mapping(diagnostic, "counts")]),
-        "sizes": _named([f"{name} ({quantity(size, 'B')})" for name, size in _mapping(diagnostic, "sizes")]),
+        **{
+            field: _named([written(name, value) for name, value in diagnostic.values.get(field, {}).items()])
+            for field, written in _BY_CONTENDER.items()
+        },
         "cycle": f"{CYCLE_NS:g}",
         "pointer": str(POINTER_BYTES),
-        "modes": _modes(diagnostic.values.get("ratios", {})),
-        "effects": _effects(diagnostic.values.get("effects", {})),
         "pairs": _named(diagnostic.subjects),
         "most_failed": percent(MAX_FAILED_SHARE),
         "engines": count(diagnostic.values.get("engines", 0), "engine"),
@@ -217,20 +214,16 @@ def _plain(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if 1e-4 <= value < 10**digits - 0.5 else significant(value, digits)
 
 
-def _mapping(diagnostic: Diagnostic, name: str) -> list[tuple[str, float]]:
-    return list(diagnostic.values.get(name, {}).items())
-
-
-def _modes(ratios: Mapping[str, float]) -> str:
-    return _named([f"{name} ({ratio:.2f}× apart)" for name, ratio in ratios.items()])
-
-
-def _effects(effects: Mapping[str, float]) -> str:
-    return _named([f"{name} has {abs(share):.1%} {_more(share)}" for name, share in effects.items()])
-
-
-def _more(share: float) -> str:
-    return "more" if share > 0 else "less"
+# Of values that each contender has its own of, how a contender stands in the text.
+_BY_CONTENDER: Mapping[str, Callable[[str, float], str]] = {
+    "times": lambda name, times: f"{name} ({_plain(times)}×)",
+    "amounts": lambda name, ns: f"{name} ({_plain(ns, 2)} ns)",
+    "memory": lambda name, size: f"{name} ({_plain(size)} B)",
+    "counts": lambda name, number: f"{name} ({number:,})",
+    "sizes": lambda name, size: f"{name} ({quantity(size, 'B')})",
+    "ratios": lambda name, ratio: f"{name} ({ratio:.2f}× apart)",
+    "effects": lambda name, share: f"{name} has {abs(share):.1%} {'more' if share > 0 else 'less'}",
+}
 
 
 def _named(texts: Sequence[str]) -> str:

@@ -40,11 +40,8 @@ def machine(host: Mapping[str, Any]) -> str:
     if isinstance(engines, int) and engines:
         elsewhere = f"; load from {units.count(engines, 'engine')} on other machines"
     if isinstance(machines, Mapping) and len(machines) > 1:
-        by_text: dict[str, list[str]] = {}
-        for name, facts in machines.items():
-            own = machine({**facts, "machines": None, "engines": None})
-            by_text.setdefault(own, []).append(one_line(str(name)))
-        return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items()) + elsewhere
+        alone = {name: {**facts, "machines": None, "engines": None} for name, facts in machines.items()}
+        return _together(alone) + elsewhere
     if isinstance(machines, Mapping) and len(machines) == 1 and engines:
         (only,) = machines.values()
         if known := load_from(only):
@@ -66,7 +63,12 @@ def load_from(facts: Mapping[str, Any]) -> str:
     engines = facts.get("engines")
     if not isinstance(engines, Mapping):
         return ""
+    return f"load from {_together(engines)}"
+
+
+def _together(machines: Mapping[str, Mapping[str, Any]]) -> str:
+    """Machines by name, those that are alike together."""
     by_text: dict[str, list[str]] = {}
-    for name, own in engines.items():
-        by_text.setdefault(machine(own), []).append(one_line(str(name)))
-    return "load from " + "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
+    for name, facts in machines.items():
+        by_text.setdefault(machine(facts), []).append(one_line(str(name)))
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())

@@ -33,29 +33,37 @@ _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold
 def show(analysis: RunAnalysis, console: Console) -> None:
     """Print a run: what it was, and what stands around its figures; at the end, where a screen stays, the
     answer and the table that it comes from."""
-    console.print(Text(one_line(analysis.experiment.title), style="bold"))
-    console.print(Text(one_line(heading(analysis))))
+    _print_heading(analysis, console)
     console.print(Text(machine(analysis.run.host)), style="dim")
-    last = answer_table(analysis)
-    for table in (each for each in tables(analysis) if each != last):
-        console.print()
-        render(table, console)
-    diagnose(analysis.diagnostics, console)
-    _answer(analysis, last, console)
+    _print_body(analysis, tables(analysis), analysis.diagnostics, console)
 
 
 def show_part(analysis: RunAnalysis, console: Console) -> None:
     """Print a run that is a part of a suite, without what `show_rest` says once of all parts."""
-    console.print(Text(one_line(analysis.experiment.title), style="bold"))
-    console.print(Text(one_line(heading(analysis))))
-    last = answer_table(analysis)
-    for table in (each for each in part_tables(analysis) if each != last):
-        console.print()
-        render(table, console)
-    diagnose(analysis.own_diagnostics, console)
-    _answer(analysis, last, console)
+    _print_heading(analysis, console)
+    _print_body(analysis, part_tables(analysis), analysis.own_diagnostics, console)
     console.print()
     console.rule()
+
+
+def _print_heading(analysis: RunAnalysis, console: Console) -> None:
+    console.print(Text(one_line(analysis.experiment.title), style="bold"))
+    console.print(Text(one_line(heading(analysis))))
+
+
+def _print_body(
+    analysis: RunAnalysis, shown: Iterable[TableData], weak_points: Iterable[Diagnostic], console: Console
+) -> None:
+    last = answer_table(analysis)
+    for table in shown:
+        if table != last:
+            console.print()
+            render(table, console)
+    diagnose(weak_points, console)
+    console.print()
+    console.print(Text(one_line(sentences.answer_text(analysis), most=1000), style="bold"))
+    console.print()
+    render(last, console)
 
 
 def show_overview(suite: SuiteAnalysis, console: Console) -> None:
@@ -75,13 +83,6 @@ def show_rest(suite: SuiteAnalysis, console: Console) -> None:
     console.print()
     console.print(Text(machine(suite.runs[-1].run.host)), style="dim")
     diagnose(suite.machine_diagnostics, console)
-
-
-def _answer(analysis: RunAnalysis, table: TableData, console: Console) -> None:
-    console.print()
-    console.print(Text(one_line(sentences.answer_text(analysis), most=1000), style="bold"))
-    console.print()
-    render(table, console)
 
 
 def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:

@@ -3,7 +3,7 @@ next request tries again."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from ringside.analysis.run import analysis_of
-from ringside.analysis.run_diff import diff
+from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.analysis.run_diff import RunDiff, diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.results import RunState
@@ -31,6 +31,8 @@ from ringside.text import minute
 # Pixels of a plot of a comparison, of which two stand side by side on a wide screen.
 _WIDTH = 620
 _A_YEAR = "public, max-age=31536000, immutable"
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
@@ -52,23 +54,23 @@ class Pages:
                 return pages.empty(title, "No trial of this run has ended yet.")
             return pages.content(analysis_of(store, run))
 
-    async def with_store(self, make: Callable[[Store], Response]) -> Response:
-        """An answer that needs the store, or a page that says why there is none."""
+    def of_store(self, make: Callable[[Store, Request], Response]) -> Handler:
+        """A route whose answer needs the store; a page that says why, where there is none."""
 
-        def answer() -> Response:
-            try:
-                with self.source.open() as store:
-                    return make(store)
-            except RingsideError as error:
-                return trouble(error)
+        async def handle(request: Request) -> Response:
+            def answer() -> Response:
+                try:
+                    with self.source.open() as store:
+                        return make(store, request)
+                except RingsideError as error:
+                    return trouble(error)
 
-        return await self.worker.run(answer)
+            return await self.worker.run(answer)
 
-    async def home(self, request: Request) -> Response:
-        chosen = views.Filter.of(request.query_params)
-        return await self.with_store(
-            lambda store: _html("runs.html.j2", list=views.run_list(store, chosen), states=list(RunState))
-        )
+        return handle
+
+    def home(self, store: Store, request: Request) -> Response:
+        return _run_list(store, views.Filter.of(request.query_params))
 
     async def run(self, request: Request) -> Response:
         """The report of a run that is over, the live page of one that is not."""
@@ -77,11 +79,13 @@ class Pages:
         try:
             progress = await live.progress()
             if progress.is_over:
-                return await self.report(request)
+                return await self.of_store(self.report)(request)
             newest = await live.newest(progress)
-        except UsageError as error:
+        except NoStoreError as error:
+            return trouble(error)
+        except UsageError:
             # A suite's id is none of a run's.
-            return await self.suite(run_id, error)
+            return await self.of_store(self.suite)(request)
         except RingsideError as error:
             return trouble(error)
         # In the worker: the first page bundles the script that draws plots.
@@ -89,15 +93,10 @@ class Pages:
             lambda: _html("live.html.j2", run=run_id, progress=progress, content=newest.values)
         )
 
-    async def suite(self, name: str, error: UsageError) -> Response:
-        def answer(store: Store) -> Response:
-            if isinstance(error, NoStoreError):
-                return trouble(error)
-            runs_of(store, name)
-            chosen = views.Filter(suite=name)
-            return _html("runs.html.j2", list=views.run_list(store, chosen), states=list(RunState))
-
-        return await self.with_store(answer)
+    def suite(self, store: Store, request: Request) -> Response:
+        name = request.path_params["run"]
+        runs_of(store, name)
+        return _run_list(store, views.Filter(suite=name))
 
     async def events(self, request: Request) -> Response:
         run_id = request.path_params["run"]
@@ -106,91 +105,41 @@ class Pages:
         stream = self.hub.live(run_id).events()
         return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
-    async def report(self, request: Request) -> Response:
-        def answer(store: Store) -> Response:
-            body, policy = self.reports.report(store, request.path_params["run"])
-            return HTMLResponse(body, headers={"Content-Security-Policy": policy})
+    def report(self, store: Store, request: Request) -> Response:
+        body, policy = self.reports.report(store, request.path_params["run"])
+        return HTMLResponse(body, headers={"Content-Security-Policy": policy})
 
-        return await self.with_store(answer)
+    def document(self, store: Store, request: Request) -> Response:
+        values = documents.document(_analysis(store, request.path_params["run"]))
+        return Response(documents.as_json(values), media_type="application/json")
 
-    async def document(self, request: Request) -> Response:
-        def answer(store: Store) -> Response:
-            values = documents.document(
-                analysis_of(store, single_run(store, request.path_params["run"]), for_plots=False)
-            )
-            return Response(documents.as_json(values), media_type="application/json")
+    def figures(self, store: Store, request: Request) -> Response:
+        text = exports.as_csv(_analysis(store, request.path_params["run"]))
+        return Response(text, media_type="text/csv; charset=utf-8")
 
-        return await self.with_store(answer)
-
-    async def figures(self, request: Request) -> Response:
-        def answer(store: Store) -> Response:
-            text = exports.as_csv(
-                analysis_of(store, single_run(store, request.path_params["run"]), for_plots=False)
-            )
-            return Response(text, media_type="text/csv; charset=utf-8")
-
-        return await self.with_store(answer)
-
-    async def compare(self, request: Request) -> Response:
+    def compare(self, store: Store, request: Request) -> Response:
         names = [request.query_params.get(key, "").strip() for key in ("one", "other")]
         metric = request.query_params.get("metric", "").strip() or None
-
-        def answer(store: Store) -> Response:
-            summaries = list(reversed(store.summaries()))
-            if not all(names):
-                return _html("compare.html.j2", runs=summaries, names=names, trouble="", diff=None)
+        wrong, shown = "", None
+        if all(names):
             try:
-                both = [analysis_of(store, single_run(store, name), for_plots=False) for name in names]
-                difference = diff(both[0], both[1], metric)
+                both = [_analysis(store, name) for name in names]
+                shown = _difference(diff(both[0], both[1], metric), metric)
             except UsageError as error:
-                return _html("compare.html.j2", runs=summaries, names=names, trouble=str(error), diff=None)
-            return _html(
-                "compare.html.j2",
-                runs=summaries,
-                names=names,
-                trouble="",
-                diff={
-                    "table": run_diff.diff_table(difference),
-                    "plots": (plots := run_diff.diff_chart(difference)),
-                    "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
-                    "diagnostics": diagnostics.for_pages(difference.diagnostics),
-                    "metrics": both[0].metrics,
-                    "metric": metric or "",
-                    "sides": [
-                        {
-                            "analysis": analysis,
-                            "machine": heading.machine(analysis.run.host),
-                            "started": minute(analysis.run.started_at),
-                            "is_over": analysis.run.ended_at is not None,
-                            "points": [
-                                (
-                                    analysis.label(point),
-                                    sentences.at_point(analysis, analysis.headline, point),
-                                )
-                                for point in analysis.points
-                            ],
-                        }
-                        for analysis in both
-                    ],
-                },
-            )
+                wrong = str(error)
+        runs = list(reversed(store.summaries()))
+        return _html("compare.html.j2", runs=runs, names=names, trouble=wrong, diff=shown)
 
-        return await self.with_store(answer)
-
-    async def history(self, request: Request) -> Response:
-        experiment = request.path_params["experiment"]
-        return await self.with_store(
-            lambda store: _html("history.html.j2", **self.histories.page(store, experiment))
-        )
+    def history(self, store: Store, request: Request) -> Response:
+        return _html("history.html.j2", **self.histories.page(store, request.path_params["experiment"]))
 
     async def compose(self, request: Request) -> Response:
         query = request.query_params
 
         def answer() -> Response:
             try:
-                return _html(
-                    "compose.html.j2", form=compose.form(self.catalogue(), query, query.getlist("only"))
-                )
+                form = compose.form(self.catalogue(), query, query.getlist("only"))
+                return _html("compose.html.j2", form=form)
             except RingsideError as error:
                 return trouble(error)
 
@@ -226,14 +175,14 @@ def create(
         of.worker.close()
 
     routes = [
-        Route("/", of.home),
+        Route("/", of.of_store(of.home)),
         Route("/runs/{run}", of.run),
         Route("/runs/{run}/events", of.events),
-        Route("/runs/{run}/report", of.report),
-        Route("/runs/{run}/document.json", of.document),
-        Route("/runs/{run}/figures.csv", of.figures),
-        Route("/history/{experiment}", of.history),
-        Route("/compare", of.compare),
+        Route("/runs/{run}/report", of.of_store(of.report)),
+        Route("/runs/{run}/document.json", of.of_store(of.document)),
+        Route("/runs/{run}/figures.csv", of.of_store(of.figures)),
+        Route("/history/{experiment}", of.of_store(of.history)),
+        Route("/compare", of.of_store(of.compare)),
         Route("/compose", of.compose),
         Route("/static/{name}", of.asset),
         Route("/favicon.ico", of.icon),
@@ -262,6 +211,40 @@ def trouble(error: RingsideError) -> Response:
 def _missing() -> Response:
     html = pages.page("message.html.j2", title="Not here", text="There is no such page.")
     return HTMLResponse(html, 404)
+
+
+def _analysis(store: Store, name: str) -> RunAnalysis:
+    return analysis_of(store, single_run(store, name), for_plots=False)
+
+
+def _run_list(store: Store, chosen: views.Filter) -> Response:
+    return _html("runs.html.j2", list=views.run_list(store, chosen), states=list(RunState))
+
+
+def _difference(of: RunDiff, metric: str | None) -> dict[str, Any]:
+    """What the template shows of two runs."""
+    plots = run_diff.diff_chart(of)
+    return {
+        "table": run_diff.diff_table(of),
+        "plots": plots,
+        "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
+        "diagnostics": diagnostics.for_pages(of.diagnostics),
+        "metrics": of.first.metrics,
+        "metric": metric or "",
+        "sides": [
+            {
+                "analysis": analysis,
+                "machine": heading.machine(analysis.run.host),
+                "started": minute(analysis.run.started_at),
+                "is_over": analysis.run.ended_at is not None,
+                "points": [
+                    (analysis.label(point), sentences.at_point(analysis, analysis.headline, point))
+                    for point in analysis.points
+                ],
+            }
+            for analysis in (of.first, of.second)
+        ],
+    }
 
 
 def _html(template: str, **values: Any) -> Response:

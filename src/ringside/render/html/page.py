@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jinja2
@@ -27,7 +27,7 @@ from ringside.render.documents import FORMAT, document
 from ringside.render.html import appendix, templates
 from ringside.render.html.front import front
 from ringside.render.html.templates import Script, environment, json_element, packed, policy, script, vega
-from ringside.render.plots.charts import MARKS, charts, config, file_stem, missing
+from ringside.render.plots.charts import MARKS, charts_with_stems, config, missing
 from ringside.render.plots.spec import Json, colour
 from ringside.render.table import TableData
 from ringside.render.tables import part_tables
@@ -35,42 +35,22 @@ from ringside.render.tables.contenders import claim_summary, claim_table, conten
 from ringside.text import minute
 
 
-@dataclass(frozen=True, slots=True)
-class WarningOfRun:
-    """What a warning says of one run. `anchor`: of the run's section; `remedy`: empty where all have the
-    same."""
-
-    experiment: str
-    anchor: str
-    text: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class SharedWarning:
-    """A warning of at least two runs. `remedy`: that of all of them; empty where they differ."""
-
-    code: str
-    remedy: str
-    of_runs: tuple[WarningOfRun, ...]
-
-
-def shared_warnings(analyses: Sequence[RunAnalysis]) -> list[SharedWarning]:
-    """The warnings of more than one run, in the order in which they first occur."""
-    by_code: dict[str, list[WarningOfRun]] = {}
+def shared_warnings(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
+    """The warnings of at least two runs, in the order in which they first occur. A remedy that all of these
+    have stands once, else with each of them."""
+    by_code: dict[str, list[dict[str, str]]] = {}
     for number, analysis in enumerate(analyses, 1):
         for each in for_pages(analysis.own_diagnostics):
-            row = WarningOfRun(analysis.experiment.name, f"run-{number}", each["text"], each["remedy"])
+            row = {**each, "experiment": analysis.experiment.name, "anchor": f"run-{number}"}
             by_code.setdefault(each["code"], []).append(row)
-    return [_shared(code, rows) for code, rows in by_code.items() if len({each.anchor for each in rows}) > 1]
-
-
-def _shared(code: str, rows: Sequence[WarningOfRun]) -> SharedWarning:
-    remedies = {each.remedy for each in rows}
-    if len(remedies) > 1:
-        return SharedWarning(code, "", tuple(rows))
-    of_runs = (WarningOfRun(each.experiment, each.anchor, each.text, "") for each in rows)
-    return SharedWarning(code, remedies.pop(), tuple(of_runs))
+    shared = []
+    for code, rows in by_code.items():
+        if len({row["anchor"] for row in rows}) > 1:
+            remedies = {row["remedy"] for row in rows}
+            common = remedies.pop() if len(remedies) == 1 else ""
+            of_runs = [{**row, "remedy": "" if common else row["remedy"]} for row in rows]
+            shared.append({"code": code, "remedy": common, "of_runs": of_runs})
+    return shared
 
 
 # Verdicts at more points than this are folded away below the summary of all.
@@ -163,7 +143,7 @@ def _section(
     analysis: RunAnalysis,
     number: int,
     specs: list[Json],
-    shared: Sequence[SharedWarning],
+    shared: Sequence[Mapping[str, Any]],
     *,
     with_plots: bool,
     several: bool,
@@ -171,7 +151,7 @@ def _section(
     """What the template shows of one run. Specifications of plots are put behind `specs`. Warnings that
     several runs have stand elsewhere, in `shared`."""
     headline = analysis.headline
-    elsewhere = {each.code for each in shared}
+    elsewhere = {each["code"] for each in shared}
     codes = list(dict.fromkeys(each.code for each in analysis.own_diagnostics))
     return {
         "id": f"run-{number}",
@@ -198,13 +178,10 @@ def _section(
 
 def _charts(analysis: RunAnalysis, specs: list[Json], *, several: bool) -> list[dict[str, Any]]:
     numbered = []
-    number = 0
-    for chart in charts(analysis):
+    for chart, with_stems in charts_with_stems(analysis, several=several):
         panels = []
-        for panel in chart.panels:
-            number += 1
-            name = file_stem(analysis, number, chart, panel, several=several)
-            panels.append({"panel": panel, "number": len(specs), "file": name})
+        for panel, stem in with_stems:
+            panels.append({"panel": panel, "number": len(specs), "file": stem})
             specs.append(panel.spec)
         numbered.append({"title": chart.title, "caption": chart.caption, "panels": panels})
     return numbered

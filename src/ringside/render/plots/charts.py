@@ -7,6 +7,7 @@ import csv
 import importlib
 import importlib.util
 import io
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -100,32 +101,36 @@ class Figure:
 
 
 def figures(analyses: Sequence[RunAnalysis]) -> Iterator[Figure]:
-    """Each panel of each run as `NN-chart-panel`, with the experiment before it where there are several runs.
-    Raises ReportError where a package is missing."""
+    """Each panel of each run. Raises ReportError where a package is missing."""
     if absent := missing():
         raise ReportError(f"figures need {absent}: install ringside with its extra `report`")
     convert = importlib.import_module("vl_convert")
     for analysis in analyses:
-        number = 0
-        for chart in charts(analysis):
-            for panel in chart.panels:
-                number += 1
-                name = file_stem(analysis, number, chart, panel, several=len(analyses) > 1)
-                title = chart.title if len(chart.panels) == 1 else f"{chart.title}: {panel.title}"
+        for chart, panels in charts_with_stems(analysis, several=len(analyses) > 1):
+            for panel, stem in panels:
+                title = chart.title if len(panels) == 1 else f"{chart.title}: {panel.title}"
                 svg = convert.vegalite_to_svg(standing_alone(panel, title))
                 files = {
-                    f"{name}.svg": svg.encode(),
-                    f"{name}.png": convert.svg_to_png(svg, scale=_SCALE),
-                    f"{name}.csv": figures_as_csv(panel.spec).encode(),
+                    f"{stem}.svg": svg.encode(),
+                    f"{stem}.png": convert.svg_to_png(svg, scale=_SCALE),
+                    f"{stem}.csv": figures_as_csv(panel.spec).encode(),
                 }
-                yield Figure(chart, panel, name, files)
+                yield Figure(chart, panel, stem, files)
 
 
-def file_stem(analysis: RunAnalysis, number: int, chart: Chart, panel: Panel, *, several: bool) -> str:
-    """The name of a panel's files; `number`: the panel's place among those of its run."""
-    parts = [analysis.experiment.name] if several else []
-    parts += [f"{number:02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
-    return "-".join(_slug(part) for part in parts)
+def charts_with_stems(
+    analysis: RunAnalysis, *, several: bool
+) -> Iterator[tuple[Chart, list[tuple[Panel, str]]]]:
+    """All plots of a run, each panel with the stem of its files: `NN-chart-panel`, with the experiment before
+    it where there are several runs."""
+    numbers = itertools.count(1)
+    for chart in charts(analysis):
+        panels = []
+        for panel in chart.panels:
+            parts = [analysis.experiment.name] if several else []
+            parts += [f"{next(numbers):02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
+            panels.append((panel, "-".join(map(_slug, parts))))
+        yield chart, panels
 
 
 def figures_as_csv(spec: Json) -> str:

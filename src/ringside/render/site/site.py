@@ -35,65 +35,79 @@ _MAX_LENGTH = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class FeedEntry:
-    """A run as an entry. `path`: that of its page in the site; times in ISO 8601."""
+class SiteRun:
+    """What the site's index and feed show of a run. `name`: the stem of its files; times in ISO 8601."""
 
-    run: str
+    id: str
+    name: str
+    experiment: str
     title: str
-    updated: str
-    summary: str
-    path: str
+    started_at: str
+    ended_at: str | None
+    machine: str
+    trials: int
+    answers: tuple[str, ...]
 
     @property
-    def id(self) -> str:
-        """The same wherever the site lies."""
-        return f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:run:{self.run}')}"
+    def started(self) -> str:
+        return minute(self.started_at)
+
+    @property
+    def entry(self) -> dict[str, str]:
+        """As an entry of a feed; its id is the same wherever the site lies."""
+        return {
+            "id": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:run:{self.id}')}",
+            "title": one_line(f"{self.title} ({self.started})", _MAX_LENGTH),
+            "updated": self.ended_at or self.started_at,
+            "path": f"runs/{self.name}.html",
+            "summary": one_line(" ".join(f"{text}." for text in self.answers), _MAX_LENGTH),
+        }
 
 
-def atom(title: str, entries: Sequence[FeedEntry], base: str) -> bytes:
-    """The latest entries, which come first. `base`: the address of the site, with its last slash; empty where
-    it is not known."""
+def atom(title: str, runs: Sequence[SiteRun], base: str) -> bytes:
+    """The latest runs, which come first. `base`: the address of the site, with its last slash; empty where it
+    is not known."""
     ElementTree.register_namespace("", _ATOM)
     feed = ElementTree.Element(f"{{{_ATOM}}}feed")
-    latest = entries[0].updated if entries else "1970-01-01T00:00:00+00:00"
+    entries = [run.entry for run in runs[:_MAX_ENTRIES]]
 
     def add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> ElementTree.Element:
         element = ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}", attributes)
-        element.text = one_line(text, _MAX_LENGTH) or None
+        element.text = text or None
         return element
 
     add(feed, "title", title)
     add(feed, "id", f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:site:{base or title}')}")
-    add(feed, "updated", latest)
+    add(feed, "updated", entries[0]["updated"] if entries else "1970-01-01T00:00:00+00:00")
     add(add(feed, "author"), "name", "Ringside")
     add(feed, "link", rel="self", href=f"{base}feed.atom")
     add(feed, "link", href=f"{base}index.html")
-    for each in entries[:_MAX_ENTRIES]:
+    for each in entries:
         entry = add(feed, "entry")
-        add(entry, "id", each.id)
-        add(entry, "title", each.title)
-        add(entry, "updated", each.updated)
-        add(entry, "link", href=f"{base}{each.path}")
-        add(entry, "summary", each.summary)
+        add(entry, "id", each["id"])
+        add(entry, "title", each["title"])
+        add(entry, "updated", each["updated"])
+        add(entry, "link", href=f"{base}{each['path']}")
+        add(entry, "summary", each["summary"])
     text: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 
 
-def json_feed(title: str, entries: Sequence[FeedEntry], base: str) -> bytes:
+def json_feed(title: str, runs: Sequence[SiteRun], base: str) -> bytes:
     """The same as JSON."""
     values: dict[str, Any] = {
         "version": "https://jsonfeed.org/version/1.1",
-        "title": one_line(title, _MAX_LENGTH),
+        "title": title,
         **({"home_page_url": base, "feed_url": f"{base}feed.json"} if base else {}),
         "items": [
             {
-                "id": each.id,
-                "url": f"{base}{each.path}",
-                "title": one_line(each.title, _MAX_LENGTH),
-                "content_text": one_line(each.summary, _MAX_LENGTH),
-                "date_published": each.updated,
+                "id": each["id"],
+                "url": f"{base}{each['path']}",
+                "title": each["title"],
+                "content_text": each["summary"],
+                "date_published": each["updated"],
             }
-            for each in entries[:_MAX_ENTRIES]
+            for each in (run.entry for run in runs[:_MAX_ENTRIES])
         ],
     }
     return (json.dumps(values, indent=1) + "\n").encode()
@@ -115,25 +129,6 @@ def page(template: str, **values: Any) -> bytes:
 
 
 _TITLE = "Runs of Ringside"
-
-
-@dataclass(frozen=True, slots=True)
-class SiteRun:
-    """What the site's index and feed show of a run. `name`: the stem of its files."""
-
-    id: str
-    name: str
-    experiment: str
-    title: str
-    started_at: str
-    ended_at: str | None
-    machine: str
-    trials: int
-    answers: tuple[str, ...]
-
-    @property
-    def started(self) -> str:
-        return minute(self.started_at)
 
 
 def render_pages(pages: Sequence[Page], *, home: str = "") -> str:
@@ -174,9 +169,8 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
         title=_TITLE,
         experiments=[(name, file_name(name), each) for name, each in by_experiment.items()],
     )
-    entries = [_entry(run) for run in runs]
-    files["feed.atom"] = atom(_TITLE, entries, base)
-    files["feed.json"] = json_feed(_TITLE, entries, base)
+    files["feed.atom"] = atom(_TITLE, runs, base)
+    files["feed.json"] = json_feed(_TITLE, runs, base)
     folder.write(files, {"base": base, "runs": [asdict(run) for run in runs]})
     return sorted(files)
 
@@ -233,14 +227,3 @@ def _earlier(folder: Folder, run: SiteRun) -> tuple[HistoryRun, Metric] | None:
 def _history_page(of: History, runs: Sequence[SiteRun]) -> bytes:
     links = {run.id: f"../runs/{run.name}.html" for run in runs}
     return page("history.html.j2", root="../", title=f"{of.title}: history", view=history_view(of, links))
-
-
-def _entry(run: SiteRun) -> FeedEntry:
-    updated = run.ended_at or run.started_at
-    return FeedEntry(
-        run.id,
-        f"{run.title} ({run.started})",
-        updated,
-        " ".join(f"{text}." for text in run.answers),
-        f"runs/{run.name}.html",
-    )
