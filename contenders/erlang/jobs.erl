@@ -25,10 +25,10 @@ main() ->
     Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
     Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1",
     Repeats = settings:whole_number("repeats", 1, 150, 1, Given),
-    alone(Kind, Work, Seed),
+    Last = alone(Kind, Work, first(Seed, 0)),
     Once = fun(I, Evidence) -> once(Jobs, Seed, Work, Workers, Hold andalso I =:= 1, Trace, Evidence) end,
     {Order, Beats} = lists:foldl(Once, {0, 0}, lists:seq(1, Repeats)),
-    say("::result answers=~w order=~w beats=~w~n", [Repeats * Jobs, Order, Beats]),
+    say("::result answers=~w order=~w beats=~w alone=~w~n", [Repeats * Jobs, Order, Beats, Last]),
     halt(0).
 
 %% Does all jobs. Returns the order, which goes on from what it was before, and
@@ -54,16 +54,17 @@ once(Jobs, Seed, Work, Workers, Hold, Trace, {OrderBefore, BeatsBefore}) ->
     [say("::span unit=~w begin=~w end=~w~n", [Place, Began - Start, Ended - Start]) || {Place, Began, Ended} <- Spans],
     {Order, BeatsBefore + Beats}.
 
-alone(cpu, Work, Seed) -> alone_times(?TIMES_ALONE, Work, Seed);
-alone(_, _, _) -> ok.
+%% Each begins with the answer of the one before. Returns the last.
+alone(cpu, Work, X) -> alone_times(?TIMES_ALONE, Work, X);
+alone(_, _, X) -> X.
 
-alone_times(0, _, _) ->
-    ok;
-alone_times(Times, Work, Seed) ->
+alone_times(0, _, X) ->
+    X;
+alone_times(Times, Work, X) ->
     Begin = now_ns(),
-    _ = Work(first(Seed, 0)),
+    Answer = Work(X),
     output:phase("jobs", "alone", now_ns() - Begin),
-    alone_times(Times - 1, Work, Seed).
+    alone_times(Times - 1, Work, Answer).
 
 %% The number that job I begins with.
 first(Seed, I) -> 1 + (Seed + I) rem (?MODULUS - 1).

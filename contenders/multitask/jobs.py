@@ -15,9 +15,11 @@ FACTOR = 48271
 
 
 def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone, repeats):
+    last = seed + 1
     for _ in range(alone):
         begin = clock()
-        yield from work(seed, 0, sleep_s, rounds)
+        # It begins with the answer of the one before.
+        last = yield from work(last - 1, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
     order = beats = 0
@@ -26,7 +28,7 @@ def run(manager, count, sleep_s, rounds, workers, hold, trace, seed, alone, repe
             manager, count, sleep_s, rounds, workers, hold, trace, seed, order, beats
         )
         hold = False  # It is meant for the first time only.
-    report(f"::result answers={repeats * count} order={order} beats={beats}")
+    report(f"::result answers={repeats * count} order={order} beats={beats} alone={last}")
 
 
 def in_background(manager, count, sleep_s, rounds, workers, hold, trace, seed, order, beats):

@@ -18,16 +18,18 @@ FACTOR = 48271
 
 
 def run(count, sleep_s, rounds, processes, hold, trace, seed, alone, repeats):
+    last = seed + 1
     for _ in range(alone):
         begin = clock()
-        work(seed, 0, sleep_s, rounds)
+        # It begins with the answer of the one before.
+        last = work(last - 1, 0, sleep_s, rounds)
         report(f"::phase name=alone ns={clock() - begin}")
 
     order = beats = 0
     for _ in range(repeats):
         order, beats = in_background(count, sleep_s, rounds, processes, hold, trace, seed, order, beats)
         hold = False  # It is meant for the first time only.
-    report(f"::result answers={repeats * count} order={order} beats={beats}")
+    report(f"::result answers={repeats * count} order={order} beats={beats} alone={last}")
 
 
 def in_background(count, sleep_s, rounds, processes, hold, trace, seed, order, beats):

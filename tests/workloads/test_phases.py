@@ -7,12 +7,18 @@ from typing import Any
 import pytest
 
 from ringside.measure.trials import examined
+from ringside.model.design import Level
 from ringside.model.results import Outcome, Trial
-from ringside.probe.protocol import Phase, Pressure, Sample, TrialOutcome
+from ringside.probe.protocol import LatencySummary, LoadMessage, Phase, Pressure, Sample, TrialOutcome
+from ringside.workloads.base import Workload
+from ringside.workloads.batch import BATCH
+from ringside.workloads.fanout import FANOUT
+from ringside.workloads.fib import FIB
 from ringside.workloads.jobs import JOBS
-from ringside.workloads.phases import Pause, PhaseRule, phase_contradictions
+from ringside.workloads.phases import Pause, PhaseRule, impossible_phases, phase_contradictions
 from ringside.workloads.ring import RING
-from tests.support.points import ok_trial
+from ringside.workloads.sleepers import SLEEPERS
+from tests.support.points import ok_trial, point
 
 MS = 1_000_000
 RULES = RING.phase_rules
@@ -101,6 +107,89 @@ def test_makespan_and_gap_of_jobs() -> None:
     # A makespan in microseconds is shorter than its submit.
     wrong = jobs(10.1, makespan_ms=1.01)
     assert (wrong.outcome, wrong.detail[:22]) == (Outcome.WRONG_EVIDENCE, "::phase name=makespan:")
+
+
+def refused(workload: Workload, phases: dict[str, float], input_bytes: int | None = None, **at: Level) -> str:
+    """The reason for which a trial with these phases, in milliseconds, is `wrong-evidence`."""
+    lines = tuple(Phase(10**12, name, round(ms * MS)) for name, ms in phases.items())
+    changes = {"phase_lines": lines, "input_bytes": input_bytes}
+    trial = examined(ok_trial(workload, changes, **at), workload, 1)
+    return trial.detail if trial.outcome is Outcome.WRONG_EVIDENCE else ""
+
+
+CPU: dict[str, Level] = {"kind": "cpu", "jobs": 8, "rounds": 300_000, "workers": 4}
+NUMBERS = {"cases": 2000, "size": 200}
+
+
+# Each a little below what its work takes, and a little above.
+@pytest.mark.parametrize(
+    ("workload", "phase", "low_ns", "high_ns", "input_bytes", "at"),
+    [
+        (JOBS, "alone", 74_999, 75_001, None, CPU),
+        (JOBS, "makespan", 599_999, 600_001, None, CPU),
+        (JOBS, "makespan", 299_999, 300_001, None, CPU | {"cores": 2}),
+        (JOBS, "makespan", 199, 201, None, {"kind": "noop", "jobs": 1600, "workers": 4}),
+        (JOBS, "makespan", 97_900_000, 98_100_000, None, {"duration_ms": 100, "jobs": 8, "workers": 4}),
+        (JOBS, "makespan", 0, 1, None, {"duration_ms": 1, "jobs": 8, "workers": 4}),
+        (RING, "spawn", 124, 126, None, {"nodes": 1000, "messages": 1000}),
+        (RING, "relay", 124_999, 125_001, None, {"nodes": 1000, "messages": 1000}),
+        (RING, "relay", 62_499, 62_501, None, {"nodes": 1000, "messages": 1000, "cores": 2}),
+        (RING, "relay", 12_499, 12_501, None, {"nodes": 100, "messages": 1000, "cores": 2, "mode": "token"}),
+        (SLEEPERS, "start", 1249, 1251, None, {"tasks": 10_000}),
+        (BATCH, "read", 9999, 10_001, 5_120_000, NUMBERS),
+        (BATCH, "compute", 99_999, 100_001, 5_120_000, NUMBERS),
+        (BATCH, "write", 42, 44, 5_120_000, NUMBERS),
+        (BATCH, "work", 49_999, 50_001, 5_120_000, NUMBERS | {"cores": 2}),
+    ],
+)  # fmt: skip
+def test_a_phase_that_is_shorter_than_its_work(
+    workload: Workload, phase: str, low_ns: int, high_ns: int, input_bytes: int | None, at: dict[str, Level]
+) -> None:
+    wrong = refused(workload, {phase: low_ns / MS}, input_bytes, **at)
+    if low_ns:
+        assert wrong.startswith(f"::phase name={phase}: {low_ns:,} ns, and no machine does its work in less")
+    assert "no machine" not in refused(workload, {phase: high_ns / MS}, input_bytes, **at)
+
+
+def test_loops_that_a_compiler_left_out() -> None:
+    """What `limit` printed with rounds=300000: four of five jobs alone were not done."""
+    lines = [Phase(MS, "alone", ns) for ns in (54, 33, 36, 32, 1_244_302)]
+    least_ns = JOBS.least_ns(point(JOBS, **CPU), None)
+    assert list(impossible_phases(lines, least_ns)) == [
+        f"::phase name=alone: {ns} ns, and no machine does its work in less than 75,000 ns"
+        for ns in (54, 33, 36, 32)
+    ]
+
+
+def test_all_jobs_alone_are_reported() -> None:
+    for times, reason in ((5, ""), (4, "4 lines ::phase name=alone instead of 5"), (0, "0 lines")):
+        trial = ok_trial(JOBS, {"phases": {"alone": (MS,) * times}}, **CPU)
+        assert (JOBS.contradiction(trial, 1) or "").startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("workload", "at", "least_ns"),
+    [
+        (FIB, {"load": "single", "n": 30}, 104_005),
+        (FANOUT, {"kind": "cpu", "work": 1_000_001}, 23_437),
+        (FANOUT, {"kind": "cpu", "work": 1_000_001, "cores": 3}, 7812),
+        (FANOUT, {"kind": "mixed", "work": 1_000_001}, 23_437),
+        (FANOUT, {"kind": "io", "work": 1_000_001}, 0),
+    ],
+)
+def test_an_answer_that_comes_before_it_can_be_computed(
+    workload: Workload, at: dict[str, Level], least_ns: int
+) -> None:
+    for min_ns, outcome in ((least_ns + 1, Outcome.OK), (least_ns - 1, Outcome.WRONG_EVIDENCE)):
+        if min_ns < 0:
+            continue
+        latency = LatencySummary(count=9, min_ns=min_ns)
+        load = LoadMessage(step="measured", name="all", histograms={"latency": latency})
+        trial = examined(ok_trial(workload, {"loads": (load,)}, **at), workload, 1)
+        assert trial.outcome is outcome
+        if outcome is Outcome.WRONG_EVIDENCE:
+            expected = f"the fastest answer of `measured` took {min_ns:,} ns, and no machine"
+            assert trial.detail.startswith(expected)
 
 
 def test_the_pause_of_a_trial_is_that_of_its_mark() -> None:

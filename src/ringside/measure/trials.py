@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -41,7 +42,7 @@ from ringside.probe.protocol import (
 from ringside.store import now
 from ringside.text import one_line
 from ringside.workloads.base import HOLD, LARGEST_SEED, Workload
-from ringside.workloads.phases import Pause, phase_contradictions
+from ringside.workloads.phases import Pause, impossible_phases, phase_contradictions
 
 # The longest that a contender is run before the first block.
 _REHEARSAL_S = 60.0
@@ -203,7 +204,11 @@ def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
     # The kernel's figure is a mean over the CPUs that are busy.
     pressure_ns = report.pressure.cpu_ns if report.pressure else None
     waited_ns = None if pressure_ns is None else pressure_ns * (os.cpu_count() or 1)
-    return next(phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns), None)
+    contradictions = chain(
+        impossible_phases(trial.phase_lines, workload.least_ns(trial.cell.point, trial.input_bytes)),
+        phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns),
+    )
+    return next(contradictions, None)
 
 
 def outcome_of(report: TrialOutcome | LoadOutcome) -> Outcome:

@@ -418,6 +418,12 @@ class Workload(Measurement):
         del trial, seed
         return None
 
+    def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
+        """What phases take at least on any machine, by name: so many cycles of a CPU of 8 GHz. `input_bytes`:
+        the size of the program's input, where it has one."""
+        del point, input_bytes
+        return {}
+
     @abstractmethod
     def output_bytes(self, point: Point) -> int:
         """More output than this is a flood."""

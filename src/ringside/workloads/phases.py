@@ -14,6 +14,8 @@ _SHARE, _SLACK_NS = 0.02, 1_000_000
 # ended: it can be shorter than the time between its lines. Where a runtime writes a line late, the next phase
 # is longer than the time since that line.
 _SHORTER_NS, _LONGER_NS, _BETWEEN_ENDS_NS = 10_000_000, 50_000_000, 50_000_000
+# A cycle of a CPU of 8 GHz: there has been none so fast, so what takes so many cycles takes so long anywhere.
+CYCLE_NS = 0.125
 # What threads that wait for a CPU explain at most: however busy the host is, half of the time must be there.
 _WAITED_NS, _WAITED_SHARE = 50_000_000, 0.5
 
@@ -79,6 +81,18 @@ def phase_contradictions(
                 f"{name}: {what} by the program's clock, and {_ms(passed_ns)} by the probe's since "
                 f"the line of {one_line(anchor.name, 100)}: a phase is printed when it ends, in nanoseconds"
             )
+
+
+def impossible_phases(lines: Sequence[Phase], least_ns: Mapping[str, float]) -> Iterator[str]:
+    """Phases that are shorter than their work takes on any machine: `least_ns`, by name."""
+    for line in lines:
+        if line.ns < (bound := least_ns.get(line.name, 0)):
+            yield f"::phase name={one_line(line.name, 100)}: {below(line.ns, bound)}"
+
+
+def below(ns: int, least_ns: float) -> str:
+    """How a time that cannot be true is called."""
+    return f"{ns:,} ns, and no machine does its work in less than {least_ns:,.0f} ns"
 
 
 def _ms(ns: int) -> str:

@@ -10,6 +10,7 @@ from ringside.model.design import Input, Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
 from ringside.workloads.base import Distribution, Workload
+from ringside.workloads.phases import below
 from ringside.workloads.process import PEAK, THREADS
 
 READY_S = 60.0
@@ -63,6 +64,24 @@ class Serving(Workload):
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         # The answers under load are the evidence.
         return Evidence()
+
+    def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
+        """What an answer to a load's request takes at least on any machine."""
+        del point, plan
+        return 0.0
+
+    def contradiction(self, trial: Trial, seed: int) -> str | None:
+        """An answer that came sooner than any machine computes it."""
+        point = trial.cell.point
+        service = self.service(point, seed)
+        for step in service.steps if service else ():
+            for each in step.loads:
+                load = trial.load(step.name, each.name)
+                latency = load.latency("latency") if load else None
+                least_ns = self.least_latency_ns(point, each.plan)
+                if latency and latency.min_ns < least_ns:
+                    return f"the fastest answer of `{step.name}` took {below(latency.min_ns, least_ns)}"
+        return None
 
     def output_bytes(self, point: Point) -> int:
         return _OUTPUT_BYTES

@@ -22,7 +22,7 @@ from ringside.workloads.base import (
 )
 from ringside.workloads.batch.claims import CLAIMS
 from ringside.workloads.batch.input import answers_sha256, max_bytes, pieces
-from ringside.workloads.phases import PhaseRule
+from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
     BUSY,
@@ -86,6 +86,10 @@ _PHASES = {
         phrase="waiting time for an empty queue",
     ),
 }
+
+# `Case #1: 0` with its newline; and how much text the widest instructions see in a cycle.
+_SHORTEST_LINE_BYTES = 11
+_BYTES_PER_CYCLE = 64
 
 # From this share of the wall time on, a unit is called the bottleneck.
 _BOTTLENECK = 0.8
@@ -294,6 +298,15 @@ class Batch(Workload):
 
     def work(self, point: Point) -> int:
         return int(point["cases"]) * (int(point["size"]) + 10)
+
+    def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
+        cases = int(point["cases"])
+        read_ns = (input_bytes or 0) / _BYTES_PER_CYCLE * CYCLE_NS
+        # Each number is parsed, put in order and multiplied: a cycle for all of that.
+        compute_ns = 2 * cases * int(point["size"]) * CYCLE_NS
+        write_ns = cases * _SHORTEST_LINE_BYTES / _BYTES_PER_CYCLE * CYCLE_NS
+        work_ns = max(read_ns, compute_ns / self.cores(point), write_ns)
+        return {"read": read_ns, "compute": compute_ns, "write": write_ns, "work": work_ns}
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point

@@ -20,6 +20,7 @@ from ringside.probe.protocol import (
 )
 from ringside.workloads.base import CORES, Factor, OverRate
 from ringside.workloads.claims import AnalysedRun, Band, ClaimTest, about, at_least, ratio_claim
+from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     CPU,
@@ -79,6 +80,8 @@ CLAIMS: Mapping[str, ClaimTest] = {
 
 
 UPSTREAMS = 3
+# Of the widest vectors that there are, two at a time.
+_ADDITIONS_PER_CYCLE = 16
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
 # An upstream that is late because the host stalls is no failure of the gateway.
@@ -195,6 +198,12 @@ class Fanout(Serving):
             step("measured", counts=True, all=_plan(point, "measured", requests, concurrency, rate_per_s)),
         ]
         return service(steps, _stub(point, seed) if _calls(point) else None)
+
+    def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
+        if point["kind"] == "io":
+            return 0.0
+        additions = UPSTREAMS * (int(point["work"]) - 1)
+        return additions / _ADDITIONS_PER_CYCLE / self.cores(point) * CYCLE_NS
 
     def work(self, point: Point) -> int:
         rate = int(point["rate"])

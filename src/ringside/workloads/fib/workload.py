@@ -10,6 +10,7 @@ from ringside.model.results import Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan, Service
 from ringside.workloads.base import CORES, Curve, Distribution, Factor
 from ringside.workloads.fib.claims import CLAIMS
+from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     CPU,
@@ -221,6 +222,10 @@ class Fib(Serving):
         # Time, in half seconds: what is measured, and start and end of the server.
         steps = {"rate": 12, "mixed": 2}.get(str(point["load"]), 1)
         return 4 + 2 * int(point["seconds"]) * steps
+
+    def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
+        # The recursion ends fib(n) times in a 1, and each of them is added.
+        return fibonacci(int(plan.line or 1)) * CYCLE_NS
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point, load = trial.cell.point, trial.load("measured")

@@ -11,6 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Cell, Input, Level, Metric, Point
 from ringside.model.results import Diagnostic, Finding, Outcome, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
+from ringside.units import count
 from ringside.workloads.base import (
     CORES,
     LARGEST_SEED,
@@ -27,7 +28,7 @@ from ringside.workloads.base import (
     repeats,
 )
 from ringside.workloads.claims import AnalysedRun, Band, ClaimTest, ratio_claim
-from ringside.workloads.phases import PhaseRule
+from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
     BUSY,
@@ -90,6 +91,18 @@ def order(jobs: int, kind: str, rounds: int, seed: int, repeats: int = 1) -> int
     return folded
 
 
+# How often a program does a job in the foreground before all else.
+TIMES_ALONE = 5
+
+
+def answer_alone(rounds: int, seed: int) -> int:
+    """The answer of the last job that ran alone: each begins with the answer of the one before, so that none
+    can be left out, or done once for all."""
+    return answer(0, "cpu", TIMES_ALONE * rounds, seed)
+
+
+# A round is a multiplication and a remainder of it, each of which waits for the one before.
+_CYCLES_PER_ROUND = 2
 # Each span is a protocol line, of which a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
@@ -265,6 +278,8 @@ class Jobs(Workload):
             "answers": str(times * jobs),
             "order": str(order(jobs, kind, rounds, seed, times)),
         }
+        if kind == "cpu":
+            result["alone"] = str(answer_alone(rounds, seed))
         return Evidence(result, ExpectedLines(total=0))
 
     def output_bytes(self, point: Point) -> int:
@@ -276,8 +291,23 @@ class Jobs(Workload):
             return math.ceil(jobs / workers(point)) * int(point["duration_ms"]) * 100_000 + jobs
         return jobs * (int(point["rounds"]) if point["kind"] == "cpu" else 1)
 
+    def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
+        jobs, places = int(point["jobs"]), workers(point)
+        if point["kind"] == "cpu":
+            alone_ns = int(point["rounds"]) * _CYCLES_PER_ROUND * CYCLE_NS
+            turns = math.ceil(jobs / min(places, self.cores(point)))
+            return {"alone": alone_ns, "makespan": turns * alone_ns}
+        if point["kind"] == "sleep":
+            # A loop's timers count from when it last looked at the clock: a turn can be shorter than a sleep.
+            turn_ns = max(0.0, int(point["duration_ms"]) * 0.5e6 - 1e6)
+            return {"makespan": math.ceil(jobs / places) * turn_ns}
+        return {"makespan": jobs * CYCLE_NS}
+
     def contradiction(self, trial: Trial, seed: int) -> str | None:
         """The beats of a heart divide the time in which it beats: the longest gap is not below their mean."""
+        alone = len(trial.phases.get("alone", ()))
+        if trial.cell.point["kind"] == "cpu" and alone != TIMES_ALONE:
+            return f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}"
         result = (trial.report and trial.report.result) or {}
         beats, gaps = result.get("beats", ""), trial.phases.get("gap", ())
         if not (beats.isascii() and beats.isdigit() and len(beats) < 19 and gaps):

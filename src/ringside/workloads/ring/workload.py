@@ -19,7 +19,7 @@ from ringside.workloads.base import (
     hold,
     repeats,
 )
-from ringside.workloads.phases import PhaseRule
+from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.ring.claims import CLAIMS
 
@@ -192,6 +192,15 @@ class Ring(Workload):
 
     def work(self, point: Point) -> int:
         return int(point["nodes"]) * int(point["messages"])
+
+    def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
+        # A cycle for each unit and for each delivery; with one message under way no core helps another.
+        cores, in_turn = self.cores(point), point["mode"] == "token"
+        relay_ns = self.work(point) * CYCLE_NS
+        return {
+            "spawn": int(point["nodes"]) * CYCLE_NS / cores,
+            "relay": relay_ns if in_turn else relay_ns / cores,
+        }
 
     def figures(self, trial: Trial) -> dict[str, float]:
         figures = process_figures(trial.report)

@@ -17,7 +17,7 @@ from ringside.workloads.base import (
     Workload,
     hold,
 )
-from ringside.workloads.phases import PhaseRule
+from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
 from ringside.workloads.sleepers.claims import CLAIMS
 from ringside.workloads.sleepers.evidence import (
@@ -143,6 +143,9 @@ class Sleepers(Workload):
         tasks = int(point["tasks"])
         result = {"sum": str(sum(numbers(tasks, seed))), "order": str(order(tasks, seed))}
         return Evidence(result, ExpectedLines(total=0))
+
+    def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
+        return {"start": int(point["tasks"]) * CYCLE_NS / self.cores(point)}
 
     def contradiction(self, trial: Trial, seed: int) -> str | None:
         point = trial.cell.point

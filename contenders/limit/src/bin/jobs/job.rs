@@ -19,9 +19,13 @@ pub struct Job {
 }
 
 impl Job {
+    /// The number that job i begins with.
+    pub fn first(self, i: usize) -> u64 {
+        1 + (self.seed + i as u64) % (MODULUS - 1)
+    }
+
     /// Does job i; its answer is never 0.
     pub fn answer(self, i: usize) -> u32 {
-        let mut x = 1 + (self.seed + i as u64) % (MODULUS - 1);
         let rounds = match self.kind {
             Kind::Cpu { rounds } => rounds,
             Kind::Noop => 1,
@@ -30,11 +34,15 @@ impl Job {
                 1
             }
         };
-        for _ in 0..rounds {
-            x = 48271 * x % MODULUS;
-        }
-        x as u32
+        advance(self.first(i), rounds) as u32
     }
+}
+
+pub fn advance(mut x: u64, rounds: u64) -> u64 {
+    for _ in 0..rounds {
+        x = 48271 * x % MODULUS;
+    }
+    x
 }
 
 /// The evidence, with one more answer.
