@@ -2,12 +2,18 @@
 
 import { refuse, report } from './settings.js';
 
-// Listens, says so, and ends the program on SIGTERM and at the end of stdin, whatever is under way.
-export function serve(server, host, port) {
+export function endWhenTold() {
   process.once('SIGTERM', () => process.exit(0));
   process.stdin.once('end', () => process.exit(0)).resume();
+}
+
+export function listen(server, host, port, whenListening) {
   server.once('error', () => refuse('port', `one that is free on ${host}`, String(port)));
-  server.listen({ host, port, backlog: 4096 }, () => {
-    report(`::ready port=${server.address().port}`);
-  });
+  server.listen({ host, port, backlog: 4096 }, whenListening);
+}
+
+// Listens, says so, and ends the program on SIGTERM and at the end of stdin, whatever is under way.
+export function serve(server, host, port) {
+  endWhenTold();
+  listen(server, host, port, () => report(`::ready port=${server.address().port}`));
 }

@@ -1,4 +1,4 @@
-//! The fibonacci service: a task for each connection; `spawn_blocking` computes.
+//! The fibonacci service: a task for each connection, which reads, computes and writes.
 
 use std::io;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use rust_tokio::service::listen;
 use rust_tokio::settings::Given;
 use tokio::io::{sink, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
-use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 /// Bytes of a line, its newline included.
@@ -45,7 +44,7 @@ async fn converse(mut client: TcpStream) -> io::Result<()> {
             .await?;
         if line.last() == Some(&b'\n') {
             line.pop();
-            writing.write_all(answer(&line).await.as_bytes()).await?;
+            writing.write_all(answer(&line).as_bytes()).await?;
         } else if line.len() as u64 == LONGEST {
             let refusal = format!("error: a line may have {LONGEST} bytes\n");
             writing.write_all(refusal.as_bytes()).await?;
@@ -59,19 +58,14 @@ async fn converse(mut client: TcpStream) -> io::Result<()> {
     }
 }
 
-async fn answer(line: &[u8]) -> String {
+fn answer(line: &[u8]) -> String {
     let digits = !line.is_empty() && line.iter().all(u8::is_ascii_digit);
     let number = std::str::from_utf8(line)
         .ok()
         .filter(|_| digits)
         .and_then(|text| text.parse().ok());
     match number {
-        Some(n @ 1..=90) => {
-            let value = spawn_blocking(move || fib(n))
-                .await
-                .expect("it does not panic");
-            format!("{value}\n")
-        }
+        Some(n @ 1..=90) => format!("{}\n", fib(n)),
         _ => "error: n must be a whole number from 1 to 90\n".to_owned(),
     }
 }

@@ -1,0 +1,93 @@
+//! The fibonacci service: a task for each connection; `spawn_blocking` computes.
+
+mod service;
+mod settings;
+
+use std::io;
+use std::time::Duration;
+
+use service::listen;
+use settings::Given;
+use tokio::io::{sink, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+/// Bytes of a line, its newline included.
+const LONGEST: u64 = 100;
+const GRACE: Duration = Duration::from_secs(1);
+/// Until it accepts again, where no descriptor is free.
+const PAUSE: Duration = Duration::from_millis(10);
+
+fn main() {
+    let given = Given::read();
+    let (host, port) = (given.host(), given.port());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(given.cores())
+        .enable_all()
+        .build()
+        .expect("threads can be started");
+    // As a task on a worker thread: what `block_on` runs itself is on the main thread.
+    let main = runtime.spawn(async move {
+        let listener = listen(host, port);
+        loop {
+            match listener.accept().await {
+                Ok((client, _)) => drop(tokio::spawn(converse(client))),
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    });
+    runtime.block_on(main).expect("the program does not panic");
+}
+
+/// Answers one client's requests until it closes. An error is: the client went away.
+async fn converse(mut client: TcpStream) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    let (reading, mut writing) = client.split();
+    let mut reader = BufReader::new(reading);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        (&mut reader)
+            .take(LONGEST)
+            .read_until(b'\n', &mut line)
+            .await?;
+        if line.last() == Some(&b'\n') {
+            line.pop();
+            writing.write_all(answer(&line).await.as_bytes()).await?;
+        } else if line.len() as u64 == LONGEST {
+            let refusal = format!("error: a line may have {LONGEST} bytes\n");
+            writing.write_all(refusal.as_bytes()).await?;
+            writing.shutdown().await?;
+            // Closing with bytes unread would reset the connection, and the client might miss the answer.
+            let _ = timeout(GRACE, tokio::io::copy_buf(&mut reader, &mut sink())).await;
+            return Ok(());
+        } else {
+            return Ok(());
+        }
+    }
+}
+
+async fn answer(line: &[u8]) -> String {
+    let digits = !line.is_empty() && line.iter().all(u8::is_ascii_digit);
+    let number = std::str::from_utf8(line)
+        .ok()
+        .filter(|_| digits)
+        .and_then(|text| text.parse().ok());
+    match number {
+        Some(n @ 1..=90) => {
+            let value = spawn_blocking(move || fib(n))
+                .await
+                .expect("it does not panic");
+            format!("{value}\n")
+        }
+        _ => "error: n must be a whole number from 1 to 90\n".to_owned(),
+    }
+}
+
+fn fib(n: u64) -> u64 {
+    match n {
+        1 | 2 => 1,
+        _ => fib(n - 1) + fib(n - 2),
+    }
+}
