@@ -24,6 +24,7 @@ from tests.support.analyses import (
     HOP,
     NOISE,
     Exact,
+    Repeated,
     analyse,
     analysis,
     exactly,
@@ -191,16 +192,9 @@ def test_an_analysis_for_no_plots_has_no_curves() -> None:
 CELL = Cell("go", Point(()))
 
 
-class Repeated(Exact):
-    repeated_metric = "hop_ns"
-
-    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        return tuple(repeat / 10 for repeat in trial.repeats_ns("relay"))
-
-
 def repeated_trial(*repeats: float, block: int = 1, outcome: Outcome = Outcome.OK) -> Trial:
     """A trial whose repeats are these."""
-    return Trial(block, 0, CELL, outcome, "", phases={"relay": tuple(round(each * 10) for each in repeats)})
+    return Trial(block, 0, CELL, outcome, "", phases={"relay": tuple(map(round, repeats))})
 
 
 def analysed(*trials: Trial) -> WarmUp:

@@ -17,16 +17,9 @@ from ringside.analysis.examination import (
 )
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Obstacle, Outcome, Trial, Verdict
-from tests.support.analyses import HOP, NOISE, RATE, Exact, near, ok, point
+from tests.support.analyses import HOP, NOISE, RATE, Exact, Repeated, near, ok, point
 
 HERE, THERE = point(nodes=10), point(nodes=20)
-
-
-class Repeated(Exact):
-    repeated_metric = "hop_ns"
-
-    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        return tuple(float(each) for each in trial.repeats_ns("relay"))
 
 
 def failed(block: int, name: str, outcome: Outcome = Outcome.CRASHED, place: Point = HERE) -> Trial:
@@ -290,15 +283,6 @@ def test_what_comes_later_changes_no_decision() -> None:
     assert comparison(afterwards, "ca").ratio.n == 8
 
 
-def test_a_verdict_of_an_early_look_stays() -> None:
-    trials = values_of(range(1, 13), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
-    examination = examined(trials)
-    examination.look(7)
-    examination.conclude()
-    assert comparison(examination, "ba").verdict is Verdict.SLOWER
-    assert (comparison(examination, "ba").p, comparison(examination, "ba").ratio.n) == (1 / 64, 12)
-
-
 def test_the_look_of_a_run_of_fixed_length_has_the_level_of_its_intervals() -> None:
     """`b` is slower by an interval of its own, but in this family such a difference comes by chance in more
     than 5 % of cases."""
@@ -374,16 +358,6 @@ def test_a_metric_that_does_not_end_the_run_has_the_last_look_only() -> None:
     examination = Examination(fixed, (HOP,), (HERE,), Observations(Exact(), trials), takes_looks=False)
     examination.last_look(7)
     assert comparison(examination, "ba").verdict is Verdict.SLOWER
-
-
-def test_the_intervals_of_a_run_that_decides_as_it_goes_are_wider() -> None:
-    trials = values_of(range(1, 13), {"a": 1.0, "b": 2.0})
-    low = []
-    for until_decided in (True, False):
-        examination = examined(trials, dataclasses.replace(experiment("ab"), until_decided=until_decided))
-        examination.last_look(12)
-        low.append(comparison(examination, "ba").ratio.low or math.nan)
-    assert low[0] < low[1]
 
 
 def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:

@@ -270,17 +270,6 @@ def test_what_an_unfinished_run_has_not_decided_is_unfinished() -> None:
     assert (over.verdict, over.obstacle) == (Verdict.INCONCLUSIVE, None)
 
 
-def test_a_run_with_all_of_its_blocks_has_one_look() -> None:
-    result = deciding(12, until_decided=False, planned_blocks=12)
-    open_ = result.comparison(HOP, "open", "base", P)
-    assert open_
-    assert open_.verdict is Verdict.SLOWER
-    base, blocks = (result.cell(name, P).by_block["hop_ns"] for name in ("base", "open"))
-    assert open_.ratio == paired_ratio(blocks, base, 0.95)
-    before = deciding(11, until_decided=False, planned_blocks=12, ended=False)
-    assert {each.obstacle for each in before.shown_comparisons()} == {Obstacle.UNFINISHED}
-
-
 def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
     """Speed-ups, too."""
     blocks = 10

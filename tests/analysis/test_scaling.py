@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
@@ -27,17 +28,33 @@ def usl(contention: float, coherency: float) -> Callable[[int], float]:
     return lambda cores: 8 * (1 + contention * (cores - 1) + coherency * cores * (cores - 1)) / cores
 
 
-def cells(
-    seconds: Mapping[str, Callable[[int], float]], levels: tuple[int, ...], blocks: range = BLOCKS
+def analysed(
+    values: Mapping[tuple[str, Point], Mapping[int, float]], metric: str = "wall_s"
 ) -> dict[Cell, CellAnalysis]:
-    """Noise moves whole blocks: pairs inside blocks do not show it."""
+    """Cells with these values of one metric by block."""
+    cells = {Cell(*cell): by_block for cell, by_block in values.items()}
     return {
-        (cell := Cell(name, point(cases=100, cores=cores))): CellAnalysis(
-            cell, {}, {}, {"wall_s": {block: law(cores) * NOISE[block - 1] for block in blocks}}
-        )
-        for name, law in seconds.items()
-        for cores in levels
+        cell: CellAnalysis(cell, {}, {}, {metric: by_block} if by_block else {})
+        for cell, by_block in cells.items()
     }
+
+
+def cells(
+    seconds: Mapping[str, Callable[[int], float]],
+    levels: tuple[int, ...],
+    missing: Collection[tuple[str, int]] = (),
+) -> dict[Cell, CellAnalysis]:
+    """Noise moves whole blocks: pairs inside blocks do not show it. `missing`: contenders and numbers of
+    cores without values."""
+    return analysed(
+        {
+            (name, point(cases=100, cores=cores)): {}
+            if (name, cores) in missing
+            else {block: law(cores) * NOISE[block - 1] for block in BLOCKS}
+            for name, law in seconds.items()
+            for cores in levels
+        }
+    )
 
 
 def scaled(
@@ -67,15 +84,12 @@ def test_speed_ups_are_over_one_core_and_efficiency_over_the_most() -> None:
 
 def test_each_setting_of_the_other_factors_is_by_itself() -> None:
     points = [point(cases=cases, cores=cores) for cases in (10, 20) for cores in (1, 2)]
-    by_cell = {
-        (cell := Cell("go", place)): CellAnalysis(
-            cell,
-            {},
-            {},
-            {"wall_s": dict.fromkeys(BLOCKS, 6.0 / (int(place["cores"]) ** (int(place["cases"]) / 20)))},
-        )
-        for place in points
-    }
+    by_cell = analysed(
+        {
+            ("go", place): dict.fromkeys(BLOCKS, 6.0 / (int(place["cores"]) ** (int(place["cases"]) / 20)))
+            for place in points
+        }
+    )
     first, second = over_cores([CORES], ("go",), points, by_cell, 0.95)
     assert first.fixed == Point((("cases", 10),))
     assert first.rows[0].speed_ups[2].estimate == near(math.sqrt(2))
@@ -84,10 +98,8 @@ def test_each_setting_of_the_other_factors_is_by_itself() -> None:
 
 
 def test_a_contender_without_one_core_has_no_row_and_one_without_some_has_the_others() -> None:
-    by_cell = cells({"go": usl(0, 0), "lame": usl(0, 0), "gap": usl(0, 0)}, (1, 2, 4))
-    for name, cores in (("lame", 1), ("gap", 2)):
-        cell = Cell(name, point(cases=100, cores=cores))
-        by_cell[cell] = CellAnalysis(cell, {}, {}, {})
+    laws = {"go": usl(0, 0), "lame": usl(0, 0), "gap": usl(0, 0)}
+    by_cell = cells(laws, (1, 2, 4), missing=[("lame", 1), ("gap", 2)])
     points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
     (result,) = over_cores([CORES], ("go", "lame", "gap"), points, by_cell, 0.95)
     assert {row.contender: tuple(row.speed_ups) for row in result.rows} == {"go": (2, 4), "gap": (4,)}
@@ -203,26 +215,21 @@ def test_noise_seldom_makes_a_limit() -> None:
     claims = 0
     for seed in range(100):
         dice = random.Random(seed)
-        by_cell = {
-            (cell := Cell("go", point(cases=100, cores=cores))): CellAnalysis(
-                cell,
-                {},
-                {},
-                {"wall_s": {block: 8 / cores * math.exp(dice.gauss(0, 0.03)) for block in BLOCKS}},
-            )
-            for cores in (1, 2, 4, 8)
-        }
         points = [point(cases=100, cores=cores) for cores in (1, 2, 4, 8)]
+        by_cell = analysed(
+            {
+                ("go", place): {b: 8 / int(place["cores"]) * math.exp(dice.gauss(0, 0.03)) for b in BLOCKS}
+                for place in points
+            }
+        )
         (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
         claims += result.rows[0].outlook not in (Outlook.NO_LIMIT, Outlook.NOT_CLEAR)
     assert claims <= 12
 
 
 def test_curves_reach_the_most_cores_of_any_contender() -> None:
-    by_cell = cells({"go": usl(0.05, 0.004), "short": usl(0, 0)}, (1, 2, 4, 8))
-    for cores in (4, 8):
-        cell = Cell("short", point(cases=100, cores=cores))
-        by_cell[cell] = CellAnalysis(cell, {}, {}, {})
+    laws = {"go": usl(0.05, 0.004), "short": usl(0, 0)}
+    by_cell = cells(laws, (1, 2, 4, 8), missing=[("short", 4), ("short", 8)])
     points = [point(cases=100, cores=cores) for cores in (1, 2, 4, 8)]
     (result,) = over_cores([CORES], ("go", "short"), points, by_cell, 0.95)
     go, short = result.rows
@@ -240,8 +247,7 @@ def test_curves_reach_the_most_cores_of_any_contender() -> None:
 def test_a_reported_time_of_0_is_left_out() -> None:
     """The clock of a program may be coarse."""
     by_cell = cells({"go": usl(0, 0)}, (1, 2, 4))
-    zero = Cell("go", point(cases=100, cores=4))
-    by_cell[zero] = CellAnalysis(zero, {}, {}, {"wall_s": dict.fromkeys(BLOCKS, 0.0)})
+    by_cell |= analysed({("go", point(cases=100, cores=4)): dict.fromkeys(BLOCKS, 0.0)})
     points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
     (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
     assert tuple(result.rows[0].speed_ups) == (2,)
@@ -250,13 +256,13 @@ def test_a_reported_time_of_0_is_left_out() -> None:
 
 def grown(powers: Mapping[tuple[str, int], float]) -> dict[Cell, CellAnalysis]:
     """Times of 3·cases^power by contender and cores; the power is larger by a thousandth in each block."""
-    return {
-        (cell := Cell(name, point(cases=cases, cores=cores))): CellAnalysis(
-            cell, {}, {}, {"wall_s": {block: 3 * cases ** (power + block / 1000) for block in BLOCKS}}
-        )
-        for (name, cores), power in powers.items()
-        for cases in (100, 200, 800)
-    }
+    return analysed(
+        {
+            (name, point(cases=cases, cores=cores)): {b: 3 * cases ** (power + b / 1000) for b in BLOCKS}
+            for (name, cores), power in powers.items()
+            for cases in (100, 200, 800)
+        }
+    )
 
 
 POINTS = [point(cases=cases, cores=cores) for cores in (1, 2) for cases in (100, 200, 800)]
@@ -282,9 +288,7 @@ def test_growth_is_a_power_for_each_contender_and_setting() -> None:
 
 def test_settings_without_two_levels_have_no_power() -> None:
     by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})
-    for cases in (200, 800):
-        cell = Cell("go", point(cases=cases, cores=1))
-        by_cell[cell] = CellAnalysis(cell, {}, {}, {"wall_s": {1: 0.0}})
+    by_cell |= analysed({("go", point(cases=cases, cores=1)): {1: 0.0} for cases in (200, 800)})
     (table,) = growth([CASES], ("go",), POINTS, by_cell)
     assert table.settings == (Point((("cores", 2),)),)
     assert growth([], ("go",), POINTS, by_cell) == ()
@@ -326,18 +330,15 @@ PER_MESSAGE = Slope(
 )
 
 
+of_memory = functools.partial(analysed, metric="memory_bytes")
+
+
 class Growing(Exact):
     slopes = (PER_NODE, PER_MESSAGE)
 
 
 class OnlyNodes(Exact):
     slopes = (PER_NODE,)
-
-
-def values_of(
-    contender: str, place: Point, values: Mapping[int, float], metric: str = "memory_bytes"
-) -> CellAnalysis:
-    return CellAnalysis(Cell(contender, place), {}, {}, {metric: values} if values else {})
 
 
 def test_slopes_of_each_contender_and_setting() -> None:
@@ -356,13 +357,13 @@ def test_slopes_of_each_contender_and_setting() -> None:
         # The trace must not matter: it is averaged.
         return base + (per_node + block) * nodes + 2 * messages + 1000 * trace
 
-    cells = {
-        Cell(name, place): values_of(
-            name, place, {block: memory(name, place, block) for block in range(1, 7)}
-        )
-        for name in each
-        for place in points
-    }
+    cells = of_memory(
+        {
+            (name, place): {block: memory(name, place, block) for block in range(1, 7)}
+            for name in each
+            for place in points
+        }
+    )
     slopes = analyse_slopes(Growing(), ("go", "erlang"), points, cells)
     per_node = [each for each in slopes if each.slope is PER_NODE]
     # One for each contender and number of messages: the blocks add 1 to 6.
@@ -381,10 +382,9 @@ def test_points_that_do_not_matter_are_averaged() -> None:
     """At 20 nodes the trace adds 1000 B: half of it shows."""
     values = {(10, 0): 100.0, (10, 1): 100.0, (20, 0): 200.0, (20, 1): 1200.0}
     points = [point(nodes=nodes, trace=trace) for nodes, trace in values]
-    cells = {
-        Cell("go", place): values_of("go", place, {1: value})
-        for place, value in zip(points, values.values(), strict=True)
-    }
+    cells = of_memory(
+        {("go", place): {1: value} for place, value in zip(points, values.values(), strict=True)}
+    )
     (slope,) = analyse_slopes(OnlyNodes(), ("go",), points, cells)
     assert slope.value == Interval(60.0, None, None, 1)
     assert slope.fixed == Point(())
@@ -392,12 +392,9 @@ def test_points_that_do_not_matter_are_averaged() -> None:
 
 def test_without_two_levels_in_a_block_there_is_no_slope() -> None:
     points = [point(nodes=10, messages=1), point(nodes=20, messages=1)]
-    apart = {
-        Cell("go", points[0]): values_of("go", points[0], {1: 5.0}),
-        Cell("go", points[1]): values_of("go", points[1], {2: 9.0}),
-    }
+    apart = of_memory({("go", points[0]): {1: 5.0}, ("go", points[1]): {2: 9.0}})
     assert analyse_slopes(Growing(), ("go",), points, apart) == ()
-    other = {Cell("go", place): values_of("go", place, {1: 5.0}, "hop_ns") for place in points}
+    other = analysed({("go", place): {1: 5.0} for place in points}, "hop_ns")
     assert analyse_slopes(Growing(), ("go",), points, other) == ()
     assert analyse_slopes(Exact(), ("go",), points, apart) == ()
 
@@ -405,7 +402,7 @@ def test_without_two_levels_in_a_block_there_is_no_slope() -> None:
 def test_levels_that_are_no_numbers_have_no_slope() -> None:
     """The slope after it has one."""
     points = [point(nodes=nodes, messages=messages) for nodes in ("all", 10) for messages in (1, 3)]
-    cells = {Cell("go", place): values_of("go", place, {1: 4.0 * int(place["messages"])}) for place in points}
+    cells = of_memory({("go", place): {1: 4.0 * int(place["messages"])} for place in points})
     slopes = analyse_slopes(Growing(), ("go",), points, cells)
     assert {each.slope.name for each in slopes} == {"bytes_per_message"}
     assert [each.value.estimate for each in slopes] == [4.0, 4.0]

@@ -55,6 +55,15 @@ class Exact(Measurement):
         return {name: parts[0] / 1e6 for name, parts in trial.phases.items()}
 
 
+class Repeated(Exact):
+    """One whose headline is repeated in one process, as the phase `relay`."""
+
+    repeated_metric = HOP.name
+
+    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
+        return tuple(map(float, trial.repeats_ns("relay")))
+
+
 def point(**levels: Level) -> Point:
     return Point(tuple(levels.items()))
 

@@ -162,36 +162,23 @@ def rank(
 
 
 def over_floor(
-    metric: Metric,
-    point: Point,
+    metrics: Sequence[Metric],
+    points: Sequence[Point],
     names: Sequence[str],
     floor: str | None,
     cells: Mapping[Cell, CellAnalysis],
     confidence: float,
-) -> dict[str, Interval]:
-    """Each contender over the floor at a point, without verdicts; empty without a floor."""
-    if floor is None:
-        return {}
-    below = cells[Cell(floor, point)].by_block.get(metric.name, {})
-    ratios = {
-        name: paired_ratio(cells[Cell(name, point)].by_block.get(metric.name, {}), below, confidence)
-        for name in names
-        if name != floor
-    }
-    return {name: ratio for name, ratio in ratios.items() if ratio is not None}
-
-
-def behind_best(
-    headline: Metric, ranking: Ranking, compare: Callable[[str, str], Comparison | None]
-) -> dict[str, Interval]:
-    """How many times the headline of the first contender of a ranking each other one's is, or that one is of
-    it, where more is better."""
-    best, *others = ranking.order
+) -> dict[tuple[str, Point], dict[str, Interval]]:
+    """By metric and point each contender over the floor, without verdicts; empty without a floor."""
     ratios = {}
-    for name in others:
-        pair = (name, best) if headline.smaller_is_better else (best, name)
-        if comparison := compare(*pair):
-            ratios[name] = comparison.ratio
+    for metric, point in itertools.product(metrics, points):
+        by_block = {name: cells[Cell(name, point)].by_block.get(metric.name, {}) for name in names}
+        ratios[metric.name, point] = {
+            name: ratio
+            for name, values in by_block.items()
+            if floor is not None and name != floor
+            if (ratio := paired_ratio(values, by_block[floor], confidence))
+        }
     return ratios
 
 

@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment
@@ -300,8 +301,7 @@ def generator_bound(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
         for load in measurement.decisive_loads(trial)
         if any(warning.code == "generator-bound" for warning in load.warnings)
     }
-    if bound:
-        yield Diagnostic("generator-bound", subjects=tuple(sorted(bound)))
+    yield from _of("generator-bound", bound)
 
 
 def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
@@ -350,8 +350,7 @@ def memory_limit_near(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         and trial.report
         and (trial.report.peak_pss_bytes or 0) > _NEAR_MEMORY_LIMIT * trial.memory_limit_bytes
     }
-    if near:
-        yield Diagnostic("memory-cap-near", tuple(sorted(near)), {"share": _NEAR_MEMORY_LIMIT})
+    yield from _of("memory-cap-near", near, share=_NEAR_MEMORY_LIMIT)
 
 
 def uncounted_memory(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
@@ -362,8 +361,13 @@ def uncounted_memory(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         for contender, report in reports
         if (report.unmapped_bytes or 0) > _UNCOUNTED * (report.peak_pss_bytes or 0)
     )
-    if sizes:
-        yield Diagnostic("uncounted-memory", tuple(sizes), {"sizes": sizes})
+    yield from _of("uncounted-memory", sizes, sizes=sizes)
+
+
+def _of(code: str, contenders: Iterable[str], **values: Any) -> Iterator[Diagnostic]:
+    """That of these contenders, if there are any."""
+    if names := tuple(sorted(contenders)):
+        yield Diagnostic(code, names, values)
 
 
 def _most(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
@@ -377,12 +381,11 @@ def _most(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 def _endings(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     reports = [(trial.cell.contender, trial.report) for trial in trials if trial.report]
-    if behind := {contender for contender, report in reports if report.left_behind}:
-        yield Diagnostic("left-behind", tuple(sorted(behind)))
+    yield from _of("left-behind", {contender for contender, report in reports if report.left_behind})
     # Who was killed could not remove them.
     ended = [(contender, report) for contender, report in reports if report.signal != signal.SIGKILL]
-    if files := _most((contender, report.left_files) for contender, report in ended):
-        yield Diagnostic("left-files", tuple(files), {"counts": files})
+    files = _most((contender, report.left_files) for contender, report in ended)
+    yield from _of("left-files", files, counts=files)
     interfering = dict.fromkeys(
         f"{contender} ({'; '.join(report.interference)})"
         for contender, report in reports
@@ -390,8 +393,8 @@ def _endings(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     )
     if interfering:
         yield Diagnostic("interference", tuple(interfering))
-    if slow := {contender for contender, report in reports if (report.ending_ns or 0) > MAX_ENDING_NS}:
-        yield Diagnostic("slow-end", tuple(sorted(slow)))
+    slow = {contender for contender, report in reports if (report.ending_ns or 0) > MAX_ENDING_NS}
+    yield from _of("slow-end", slow)
 
 
 def _accounting(trials: Sequence[Trial]) -> Iterator[Diagnostic]:

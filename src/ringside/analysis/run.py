@@ -12,7 +12,6 @@ from ringside.analysis import plausibility
 from ringside.analysis.cells import CellAnalysis, analyse_cell, fullest_point, median_trials
 from ringside.analysis.comparisons import (
     Ranking,
-    behind_best,
     compared_pairs,
     over_floor,
     rank,
@@ -215,7 +214,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
     laws = _laws(measurement, points, varying)
     comparisons = _comparisons(examination, experiment, points)
     rankings = _rankings(examination, plan, cells)
-    floor_ratios = _floor_ratios(examination, plan, cells, confidence)
+    floor_ratios = over_floor(examination.metrics, points, names, _floor(plan), cells, confidence)
     slopes = analyse_slopes(measurement, names, points, cells)
     headline = examination.metrics[0]
     medians = median_trials(headline.name, cells, by_cell)
@@ -305,13 +304,18 @@ def _rankings(
 def _behind_best(
     examination: RunExamination, rankings: Mapping[tuple[str, Point], Ranking], points: Sequence[Point]
 ) -> dict[Point, dict[str, Interval]]:
+    """By point, how many times the headline of the first contender of the ranking each other one's is, or
+    that one is of it, where more is better."""
     headline = examination.metrics[0]
-    return {
-        point: behind_best(
-            headline, rankings[headline.name, point], partial(examination.comparison, headline, point)
-        )
-        for point in points
-    }
+    ratios: dict[Point, dict[str, Interval]] = {}
+    for point in points:
+        best, *others = rankings[headline.name, point].order
+        ratios[point] = {}
+        for name in others:
+            pair = (name, best) if headline.smaller_is_better else (best, name)
+            if comparison := examination.comparison(headline, point, *pair):
+                ratios[point][name] = comparison.ratio
+    return ratios
 
 
 def _diagnostics(
@@ -353,18 +357,6 @@ def _diagnostics(
 def _floor(plan: RunPlan) -> str | None:
     names = plan.experiment.contenders
     return next((name for name in names if plan.contenders[name].kind == "floor"), None)
-
-
-def _floor_ratios(
-    examination: RunExamination, plan: RunPlan, cells: Mapping[Cell, CellAnalysis], confidence: float
-) -> dict[tuple[str, Point], dict[str, Interval]]:
-    """By metric and point, each contender over the floor."""
-    names, floor = plan.experiment.contenders, _floor(plan)
-    return {
-        (metric.name, point): over_floor(metric, point, names, floor, cells, confidence)
-        for metric in examination.metrics
-        for point in plan.points
-    }
 
 
 def _then_and_now(

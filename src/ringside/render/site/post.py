@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from xml.sax import saxutils
@@ -24,7 +25,6 @@ from ringside.render.html.front import commands, title
 from ringside.render.markdown import escape, table_markdown, warning
 from ringside.render.plots import charts
 from ringside.render.plots.charts import Figure, missing
-from ringside.render.plots.spec import Chart
 from ringside.render.sentences import answers, leaders
 from ringside.render.site.folder import Folder
 from ringside.render.tables import part_tables
@@ -134,14 +134,6 @@ def history_run(values: Any) -> tuple[HistoryRun, Metric]:
 _CHARTS_OF_SEVERAL = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Plots:
-    """A chart with the paths of its panels' pictures, as the post refers to them."""
-
-    chart: Chart
-    panels: tuple[tuple[str, str], ...]
-
-
 def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
     """Write the folder, or write it again; the paths of what was written. Raises ReportError, before anything
     is written where the folder holds files of others."""
@@ -155,7 +147,7 @@ def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
         figures = [] if missing() else list(charts.figures([analysis]))
         place = f"plots/{number:02}" if several else "plots"
         files |= {f"{place}/{name}": data for each in figures for name, data in each.files.items()}
-        parts += _section(analysis, list(_by_chart(figures, place)), several)
+        parts += _section(analysis, figures, place, several=several)
         name = file_name(analysis.run.id)
         files[f"data/{name}.json"] = as_bytes(published_data(analysis))
         files[f"data/{name}.csv"] = exports.as_csv(analysis).encode()
@@ -182,14 +174,9 @@ def _post_front(suite: SuiteAnalysis) -> list[str]:
     return [*parts, table_markdown(claim_table(tested)), ""] if tested else parts
 
 
-def _by_chart(figures: Sequence[Figure], place: str) -> Iterator[_Plots]:
-    charts = list(dict.fromkeys(id(each.chart) for each in figures))
-    for chart in charts:
-        mine = [each for each in figures if id(each.chart) == chart]
-        yield _Plots(mine[0].chart, tuple((each.panel.title, f"{place}/{each.stem}.svg") for each in mine))
-
-
-def _section(analysis: RunAnalysis, plots: Sequence[_Plots], several: bool) -> list[str]:
+def _section(analysis: RunAnalysis, figures: Sequence[Figure], place: str, *, several: bool) -> list[str]:
+    """`place`: the folder of the figures, as the post refers to it."""
+    by_chart = [list(each) for _, each in itertools.groupby(figures, lambda figure: id(figure.chart))]
     parts = (
         [f"## {escape(analysis.experiment.title)} ({analysis.run.started_at[:10]})", ""] if several else []
     )
@@ -198,11 +185,11 @@ def _section(analysis: RunAnalysis, plots: Sequence[_Plots], several: bool) -> l
     parts += [" ".join(f"{escape(sentence.text)}." for sentence in answers(analysis)), ""]
     if analysis.run.ended_at is None:
         parts += ["**Interim:** the run has not ended.", ""]
-    shown = plots[:_CHARTS_OF_SEVERAL] if several else plots
-    for each in shown:
-        parts += _chart(each)
-    if rest := plots[len(shown) :]:
-        links = ", ".join(f"[{escape(each.chart.title)}]({each.panels[0][1]})" for each in rest)
+    shown = by_chart[:_CHARTS_OF_SEVERAL] if several else by_chart
+    for panels in shown:
+        parts += _chart(panels, place)
+    if rest := by_chart[len(shown) :]:
+        links = ", ".join(f"[{escape(each.chart.title)}]({place}/{each.stem}.svg)" for each, *_ in rest)
         parts += [f"More plots: {links}.", ""]
     for table in part_tables(analysis):
         parts += [table_markdown(table, 3), ""]
@@ -212,13 +199,14 @@ def _section(analysis: RunAnalysis, plots: Sequence[_Plots], several: bool) -> l
     return parts
 
 
-def _chart(plots: _Plots) -> list[str]:
+def _chart(panels: Sequence[Figure], place: str) -> list[str]:
     """A chart's title and caption, its first panel, and links to the others."""
-    chart, ((first, picture), *others) = plots.chart, plots.panels
-    where = f", {first}" if others else ""
+    first, *others = panels
+    chart, title = first.chart, first.panel.title
+    where = f", {title}" if others else ""
     parts = [f"### {escape(chart.title + where)}", "", escape(chart.caption), ""]
-    parts += [f"![{escape(chart.title)}: {escape(first)}]({picture})", ""]
+    parts += [f"![{escape(chart.title)}: {escape(title)}]({place}/{first.stem}.svg)", ""]
     if others:
-        links = ", ".join(f"[{escape(panel)}]({address})" for panel, address in others)
+        links = ", ".join(f"[{escape(each.panel.title)}]({place}/{each.stem}.svg)" for each in others)
         parts += [f"The same for {links}.", ""]
     return parts
