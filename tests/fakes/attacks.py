@@ -18,8 +18,9 @@ WORKPLACE = os.path.realpath("../..")
 
 
 def burn(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    """CPU time: a busy host gives less than the clock shows."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
         pass
 
 
@@ -53,12 +54,59 @@ def overwrite_memory():
     print("::phase name=memory ns=1", flush=True)
 
 
-def leave_cgroup():
+def cgroup_root():
     with open("/proc/self/mountinfo") as mounts:
         fields = [line.split() for line in mounts]
     (root,) = {each[4] for each in fields if "cgroup2" in each[each.index("-") :]}
-    with open(f"{root}/cgroup.procs", "w") as procs:
+    return root
+
+
+def own_cgroup():
+    with open("/proc/self/cgroup") as memberships:
+        (own,) = [line[3:].strip() for line in memberships if line.startswith("0::")]
+    return own
+
+
+def join_cgroup(folder):
+    with open(f"{folder}/cgroup.procs", "w") as procs:
         procs.write("0")
+
+
+def leave_cgroup():
+    join_cgroup(cgroup_root())
+    burn(0.3)
+
+
+def leave_cgroup_briefly():
+    """Children that no sample sees: the probe is asked for none but those of marks."""
+
+    def act():
+        join_cgroup(cgroup_root())
+        burn(0.02)
+
+    for _ in range(20):
+        from_a_child(act, wait=True)
+
+
+def leave_cgroup_for_its_namesake():
+    other = f"{cgroup_root()}/ringside-fake-{os.getpid()}"
+    folder = other + own_cgroup()
+    os.makedirs(folder)
+    join_cgroup(folder)
+    burn(0.3)
+    join_cgroup(cgroup_root())
+    while folder != other:
+        os.rmdir(folder)
+        folder = os.path.dirname(folder)
+    os.rmdir(other)
+
+
+def hide_in_deep_cgroups():
+    os.chdir(cgroup_root() + own_cgroup())
+    for _ in range(20):
+        os.mkdir("d" * 250)
+        os.chdir("d" * 250)
+    join_cgroup(".")
     burn(0.3)
 
 
@@ -154,7 +202,7 @@ def stop_ringside():
 def lower_limit(name, soft=0, hard=0):
     """Of the probe, which then does what needs it."""
     resource.prlimit(probe, getattr(resource, "RLIMIT_" + name), (soft, hard))
-    burn(1.2)
+    time.sleep(1.2)
 
 
 def move_thread():
@@ -296,6 +344,9 @@ BEFORE = {
     "lowers-the-probes-locked-memory": lambda: lower_limit("MEMLOCK"),
     "moves-the-probe": lambda: os.sched_setaffinity(probe, {max(os.sched_getaffinity(probe))}),
     "leaves-its-cgroup": leave_cgroup,
+    "leaves-its-cgroup-briefly": leave_cgroup_briefly,
+    "leaves-its-cgroup-for-its-namesake": leave_cgroup_for_its_namesake,
+    "hides-in-deep-cgroups": hide_in_deep_cgroups,
     "keeps-a-port": keep_port,
     "listens-meanwhile": listen_meanwhile,
     "fills-the-disk": fill_disk,

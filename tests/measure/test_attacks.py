@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -34,7 +35,7 @@ from tests.support.ordinary_user import readable_probe as readable_probe  # a fi
 
 
 def attack(how: str, **more: Any) -> list[TrialMessage]:
-    changes = {key: more.pop(key) for key in ("cpus", "cgroup", "namespaces") if key in more}
+    changes = {key: more.pop(key) for key in ("cpus", "cgroup", "namespaces", "sample_hz") if key in more}
     return LocalExecutor().trial(msgspec.structs.replace(request(how, **more), **changes))
 
 
@@ -93,7 +94,6 @@ def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces:
     """Also where the probe dies of it; nothing of the trial is left."""
     before = orphans.children()
     why = f"the probe's limits were lowered: {limit}"
-    begun = time.monotonic()
     try:
         final = last(attack(f"lowers-the-probes-{how}", namespaces=namespaces))
         said = (final.outcome, final.detail)
@@ -101,8 +101,6 @@ def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces:
         said = ("probe-failed", str(died).replace("ringside-probe: ", ""))
     died_of = ("probe-failed", f"the probe ended without an outcome: {why}")
     assert said in (("wrong-evidence", why), died_of)
-    # Not the wall limit, which is a minute.
-    assert time.monotonic() - begun < 30
     assert orphans.children() <= before
 
 
@@ -213,11 +211,39 @@ def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
     final = last(messages)
     assert final.outcome == "ok"
     assert final.cpu_source == "rusage"
-    # It computes for 300 ms, of which a busy host may give it a part.
-    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 100_000_000
+    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
     assert "left the trial's cgroup" in final.interference[0]
     # The samples have it too.
     assert max(each.cpu_ns for each in messages if isinstance(each, Sample)) > 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("how", "sample_hz"),
+    [
+        ("leaves-its-cgroup-briefly", 0.0),
+        ("leaves-its-cgroup-for-its-namesake", 20.0),
+    ],
+)
+def test_cpu_time_outside_of_the_cgroup_counts(how: str, sample_hz: float) -> None:
+    messages = attack(how, sample_hz=sample_hz)
+    (started,) = (each for each in messages if isinstance(each, Started))
+    if not started.cgroup:
+        pytest.skip("no cgroup can be made here")
+    final = last(messages)
+    assert (final.outcome, final.cpu_source) == ("ok", "rusage")
+    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
+    assert "left the trial's cgroup" in final.interference[0]
+
+
+def test_cgroups_that_are_deeper_than_a_path() -> None:
+    messages = attack("hides-in-deep-cgroups")
+    (started,) = (each for each in messages if isinstance(each, Started))
+    if not started.cgroup:
+        pytest.skip("no cgroup can be made here")
+    final = last(messages)
+    assert (final.outcome, final.cpu_source, final.interference) == ("ok", "cgroup", ())
+    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
+    assert not Path(started.cgroup).exists()
 
 
 @pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])

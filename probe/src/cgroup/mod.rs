@@ -4,7 +4,9 @@
 mod place;
 
 use crate::namespace;
-use rustix::fs::{open, Mode, OFlags};
+use place::Parent;
+use rustix::fs::{open, openat, unlinkat, AtFlags, Dir, FileType, Mode, OFlags};
+use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
@@ -18,6 +20,8 @@ const THREAD_ROOM: u64 = 32_768;
 
 pub struct Cgroup {
     path: PathBuf,
+    /// As /proc/PID/cgroup has it.
+    name: PathBuf,
     folder: OwnedFd,
     procs: OwnedFd,
     cpu: OwnedFd,
@@ -78,12 +82,13 @@ impl Cgroup {
         left.is_empty() && !groups && !self.path.join("memory.peak").exists()
     }
 
-    fn make_below(parent: &Path) -> io::Result<Cgroup> {
-        remove_stale(parent);
+    fn make_below(parent: &Parent) -> io::Result<Cgroup> {
+        remove_stale(&parent.folder);
         let pid = namespace::outer_pid();
-        let mut path = PathBuf::new();
+        let (mut path, mut name) = (PathBuf::new(), String::new());
         for n in 0..100 {
-            path = parent.join(format!("ringside-{pid}-{n}"));
+            name = format!("ringside-{pid}-{n}");
+            path = parent.folder.join(&name);
             match fs::create_dir(&path) {
                 // Left by a killed probe with the same pid.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
@@ -91,13 +96,13 @@ impl Cgroup {
                 Ok(()) => break,
             }
         }
-        Cgroup::use_folder(&path).map_err(|error| {
+        Cgroup::use_folder(&path, parent.name.join(name)).map_err(|error| {
             let _ = fs::remove_dir(&path);
             with_path("use", &path, error)
         })
     }
 
-    fn use_folder(path: &Path) -> io::Result<Cgroup> {
+    fn use_folder(path: &Path, name: PathBuf) -> io::Result<Cgroup> {
         let file = |name: &str, flags| {
             open(path.join(name), flags | OFlags::CLOEXEC, Mode::empty()).map_err(Error::from)
         };
@@ -109,6 +114,7 @@ impl Cgroup {
             cpu_before: CpuUsage::default(),
             was_killed: AtomicBool::new(false),
             path: path.to_owned(),
+            name,
         })
     }
 
@@ -124,11 +130,11 @@ impl Cgroup {
 
     /// Whether a process is inside, or in a sub-group: by its /proc/PID/cgroup.
     pub fn holds(&self, memberships: &[u8]) -> bool {
-        let name = self.path.file_name().map_or(&b""[..], OsStrExt::as_bytes);
         let own = memberships
             .split(|&byte| byte == b'\n')
             .find_map(|line| line.strip_prefix(b"0::"));
-        own.is_some_and(|path| path.split(|&byte| byte == b'/').any(|part| part == name))
+        // Whole: a cgroup elsewhere may have the same name.
+        own.is_some_and(|path| Path::new(OsStr::from_bytes(path)).starts_with(&self.name))
     }
 
     pub fn path(&self) -> &Path {
@@ -216,19 +222,32 @@ fn remove_stale(parent: &Path) {
     }
 }
 
-/// The program may have made cgroups of its own inside. Only their folders can be removed, the innermost first.
+/// The program may have made cgroups of its own inside, deeper than a path may be long. Only their folders can be
+/// removed, the innermost first.
 fn remove_tree(path: &Path) -> io::Result<()> {
     // In most cases there is nothing inside.
     if fs::remove_dir(path).is_ok() {
         return Ok(());
     }
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_tree(&entry.path())?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut folder = open(path, flags, Mode::empty())?;
+    let mut names: Vec<CString> = Vec::new();
+    loop {
+        let mut entries = Dir::read_from(&folder)?.flatten();
+        let inner = entries.find(|entry| {
+            entry.file_type() == FileType::Directory
+                && !matches!(entry.file_name().to_bytes(), b"." | b"..")
+        });
+        if let Some(inner) = inner {
+            folder = openat(&folder, inner.file_name(), flags, Mode::empty())?;
+            names.push(inner.file_name().to_owned());
+        } else if let Some(name) = names.pop() {
+            folder = openat(&folder, "..", flags, Mode::empty())?;
+            unlinkat(&folder, &name, AtFlags::REMOVEDIR)?;
+        } else {
+            return fs::remove_dir(path);
         }
     }
-    fs::remove_dir(path)
 }
 
 fn with_path(what: &str, path: &Path, error: Error) -> Error {
@@ -284,7 +303,7 @@ mod tests {
         {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let cgroup = Cgroup::use_folder(folder.path()).unwrap();
+        let cgroup = Cgroup::use_folder(folder.path(), "/a/b".into()).unwrap();
         (folder, cgroup)
     }
 
@@ -310,6 +329,41 @@ mod tests {
         let mut processes = Vec::new();
         cgroup.processes(&mut processes);
         assert_eq!(processes, [7, 8]);
+    }
+
+    #[test]
+    fn holds_what_is_below_its_whole_name() {
+        let (_folder, cgroup) = fixture(&[]);
+        assert!(cgroup.holds(b"4:memory:/x\n0::/a/b\n"));
+        assert!(cgroup.holds(b"0::/a/b/c d\n"));
+        for other in [
+            "0::/a\n",
+            "0::/a/bc\n",
+            "0::/c/a/b\n",
+            "0::/b\n",
+            "1:x:/a/b\n",
+            "",
+        ] {
+            assert!(!cgroup.holds(other.as_bytes()), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_deeper_than_a_path_is_removed() {
+        let top = TestFolder::new();
+        let inside = top.path().join("inside");
+        fs::create_dir(&inside).unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut folder = open(&inside, flags, Mode::empty()).unwrap();
+        let name = "d".repeat(250);
+        for _ in 0..40 {
+            for name in [&name, "other"] {
+                rustix::fs::mkdirat(&folder, name, Mode::RWXU).unwrap();
+            }
+            folder = openat(&folder, &name, flags, Mode::empty()).unwrap();
+        }
+        remove_tree(&inside).unwrap();
+        assert!(!inside.exists());
     }
 
     #[test]

@@ -15,17 +15,28 @@ const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 /// The leaf of the harness.
 const LEAF: &str = "ringside-harness";
 
-/// The folder in which to make the cgroup of a trial.
-pub fn parent_of_trials() -> IoResult<PathBuf> {
+/// Where the cgroup of a trial is made.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Parent {
+    pub folder: PathBuf,
+    /// As /proc/PID/cgroup has it.
+    pub name: PathBuf,
+}
+
+pub fn parent_of_trials() -> IoResult<Parent> {
     let mounts = fs::read("/proc/self/mountinfo")?;
     let own = fs::read("/proc/self/cgroup")?;
     let own = own_folder(&mounts, &own).map_err(|why| Error::new(ErrorKind::NotFound, why))?;
-    if own.file_name() == Some(LEAF.as_ref()) {
+    if own.name.file_name() == Some(LEAF.as_ref()) {
         // Moved there by an earlier probe.
-        return Ok(own.parent().unwrap_or(&own).to_owned());
+        let above = |path: &Path| path.parent().unwrap_or(path).to_owned();
+        return Ok(Parent {
+            folder: above(&own.folder),
+            name: above(&own.name),
+        });
     }
     // Where it cannot be had, the limits that cannot be set are reported as missing.
-    let _ = delegate(&own, &CONTROLLERS, ancestors);
+    let _ = delegate(&own.folder, &CONTROLLERS, ancestors);
     Ok(own)
 }
 
@@ -83,8 +94,8 @@ fn ancestors() -> Vec<i32> {
     pids
 }
 
-/// The folder of the probe's own cgroup v2.
-fn own_folder(mountinfo: &[u8], own: &[u8]) -> Result<PathBuf, &'static str> {
+/// The probe's own cgroup v2.
+fn own_folder(mountinfo: &[u8], own: &[u8]) -> Result<Parent, &'static str> {
     let own = own
         .split(|&byte| byte == b'\n')
         .find_map(|line| line.strip_prefix(b"0::"))
@@ -104,7 +115,10 @@ fn own_folder(mountinfo: &[u8], own: &[u8]) -> Result<PathBuf, &'static str> {
     {
         return Err("this process's cgroup is outside the cgroup namespace");
     }
-    Ok(mount.join(below))
+    Ok(Parent {
+        folder: mount.join(below),
+        name: own.to_owned(),
+    })
 }
 
 /// Root and mount point of a line of mountinfo, when it is a cgroup v2.
@@ -147,12 +161,16 @@ mod tests {
     #[test]
     fn finds_the_folder_of_the_own_cgroup() {
         let folder = own_folder(UNIFIED, b"0::/user.slice/a b\n").unwrap();
-        assert_eq!(folder, Path::new("/sys/fs/cgroup/user.slice/a b"));
+        let expected = Parent {
+            folder: "/sys/fs/cgroup/user.slice/a b".into(),
+            name: "/user.slice/a b".into(),
+        };
+        assert_eq!(folder, expected);
         let folder = own_folder(HYBRID, b"4:memory:/x\n0::/\n").unwrap();
-        assert_eq!(folder, Path::new("/sys/fs/cgroup/uni fied"));
+        assert_eq!(folder.folder, Path::new("/sys/fs/cgroup/uni fied"));
         let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
         assert_eq!(
-            own_folder(part, b"0::/docker/1/a\n").unwrap(),
+            own_folder(part, b"0::/docker/1/a\n").unwrap().folder,
             Path::new("/cg/a")
         );
     }
@@ -178,7 +196,7 @@ mod tests {
         fn new() -> Option<Scope> {
             let mounts = fs::read("/proc/self/mountinfo").unwrap();
             let own = own_folder(&mounts, &fs::read("/proc/self/cgroup").unwrap()).ok()?;
-            let path = own.join(format!("test-{}", fastrand::u64(..)));
+            let path = own.folder.join(format!("test-{}", fastrand::u64(..)));
             fs::create_dir(&path).ok()?;
             Some(Scope(path, None))
         }

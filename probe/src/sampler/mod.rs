@@ -344,8 +344,8 @@ impl Sampler {
         for process in others {
             let pid = process.pid;
             let own = self.procfs.read(format_args!("{pid}/cgroup"));
-            // One that has just ended is in no cgroup any more.
-            if own.is_some_and(|own| !cgroup.holds(own)) {
+            // One that has just ended is in no cgroup any more. Older kernels do not tell a path that is too long.
+            if !own.is_some_and(|own| cgroup.holds(own)) {
                 let now = self.procfs.process(pid);
                 if now.is_some_and(|now| now.alive) {
                     self.left_cgroup = Some(pid);

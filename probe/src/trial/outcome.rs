@@ -49,18 +49,24 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     let cgroup = supervisor.cgroup.as_deref();
     let usage = parts.sampler.children_usage();
     let interference = parts.interference;
-    // Who left the cgroup is missing from its account; that of the children that were waited for has all.
-    let escaped = cgroup.filter(|_| parts.sampler.left_cgroup().is_some());
+    // Who left the cgroup is missing from its account, perhaps between two samples; that of the children that were
+    // waited for has all.
+    let cpu = supervisor.cpu();
+    let waited_ns = usage.user_ns + usage.system_ns;
+    let lacks = |tolerance| cpu.is_some_and(|cpu| cpu.total_ns + tolerance < waited_ns);
+    let has_left = parts.sampler.left_cgroup().is_some() || lacks(UNACCOUNTED_NS);
+    let escaped = cgroup.filter(|_| has_left);
     if let Some(cgroup) = escaped {
         interference.left_cgroup(&cgroup.path().display().to_string());
     }
-    let cpu = supervisor.cpu().filter(|_| escaped.is_none());
+    let cpu = cpu.filter(|_| escaped.is_none() && !lacks(0));
     let (mut cpu_user_ns, cpu_system_ns) = cpu.map_or((usage.user_ns, usage.system_ns), |cpu| {
         (cpu.user_ns, cpu.system_ns)
     });
     if cpu.is_none() {
-        // Samples do not say of which kind it was.
-        let sampled_ns = parts.sampler.sampled_cpu_ns();
+        // Samples do not say of which kind it was. The cgroup has children that nobody waited for.
+        let inside_ns = supervisor.cpu().map_or(0, |cpu| cpu.total_ns);
+        let sampled_ns = parts.sampler.sampled_cpu_ns().max(inside_ns);
         let lost_ns = sampled_ns.saturating_sub(cpu_user_ns + cpu_system_ns);
         cpu_user_ns += lost_ns;
         if lost_ns > UNACCOUNTED_NS {
