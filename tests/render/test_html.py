@@ -383,25 +383,17 @@ def test_a_warning_of_several_runs_is_one(without_vega: None) -> None:
     assert read(runs[0]).text().count("Noisy neighbour.") == 1
 
 
-def test_the_overview_tints_no_difference_within_the_margin(without_vega: None) -> None:
-    hops = (("go", 100.0), ("rust", 103.0), ("erlang", 108.0))
-    run = analysis({(name, P): {"hop_ns": scaled(value)} for name, value in hops}, baseline="go")
-    made = render_pages([Page(run, {}), Page(run, {})])
-    rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"', made)
-    assert rows == [("go", "tint-0"), ("rust", "tint-none"), ("erlang", "tint-3")]
-
-
-def test_the_overview_ranks_inside_the_class_of_the_baseline(without_vega: None) -> None:
-    values = {
-        (name, P): {"hop_ns": scaled(value)}
-        for name, value in (("go", 100.0), ("rust", 150.0), ("erlang", 2.0), ("python", 300.0))
-    }
+def test_the_overview_ranks_and_tints_inside_the_class_of_the_baseline(without_vega: None) -> None:
+    """No difference within the margin has a tint."""
+    hops = (("go", 100.0), ("rust", 103.0), ("erlang", 2.0), ("python", 300.0), ("c", 150.0))
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in hops}
     run = analysis(values, baseline="go", kinds={"erlang": "bare", "python": "bare"})
     made = render_pages([Page(run, {}), Page(run, {})])
     rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"[^>]*>(.*?)</td>', made)
     assert rows == [
         ("go", "tint-0", "1 <small>1</small>"),
-        ("rust", "tint-3", "1.50 <small>2</small>"),
+        ("rust", "tint-none", "1.03 <small>2</small>"),
         ("erlang", "tint-none", "0.0200 <small>bare</small>"),
         ("python", "tint-none", "3.00 <small>bare</small>"),
+        ("c", "tint-3", "1.50 <small>3</small>"),
     ]

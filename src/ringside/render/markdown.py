@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
@@ -26,7 +25,7 @@ def render(analysis: RunAnalysis) -> str:
         f"**{escape(sentences.answer_text(analysis))}**",
     ]
     parts += map(table_markdown, tables(analysis))
-    return "\n\n".join([*parts, *_warnings(analysis.diagnostics)]) + "\n"
+    return "\n\n".join([*parts, *map(warning, analysis.diagnostics)]) + "\n"
 
 
 def render_suite(suite: SuiteAnalysis) -> str:
@@ -36,14 +35,14 @@ def render_suite(suite: SuiteAnalysis) -> str:
         parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
         parts.append(f"**{escape(sentences.answer_text(analysis))}**")
         parts += map(table_markdown, part_tables(analysis))
-        parts += _warnings(analysis.own_diagnostics)
+        parts += map(warning, analysis.own_diagnostics)
     parts += [table_markdown(contender_table(*suite.runs)), escape(machine(suite.runs[-1].run.host))]
-    return "\n\n".join([*parts, *_warnings(suite.machine_diagnostics)]) + "\n"
+    return "\n\n".join([*parts, *map(warning, suite.machine_diagnostics)]) + "\n"
 
 
 def render_diff(diff: RunDiff) -> str:
     """Two runs of one workload."""
-    return "\n\n".join([table_markdown(run_diff.diff_table(diff)), *_warnings(diff.diagnostics)]) + "\n"
+    return "\n\n".join([table_markdown(run_diff.diff_table(diff)), *map(warning, diff.diagnostics)]) + "\n"
 
 
 def table_markdown(table: TableData, level: int = 2) -> str:
@@ -64,10 +63,6 @@ def escape(text: str) -> str:
     """Text with nothing in it that Markdown or HTML would act on."""
     harmless = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_\[\]|#~])", r"\\\1", harmless)
-
-
-def _warnings(weak_points: Iterable[Diagnostic]) -> list[str]:
-    return [warning(each) for each in weak_points]
 
 
 def warning(weak_point: Diagnostic) -> str:

@@ -94,7 +94,8 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
     with mean, deviation and range, over their parameters where they have any."""
     if len(analysis.points) > 1 or analysis.points[0].levels:
         return executions.scan_table(analysis, order)
-    figures = point_table(analysis, _point(analysis))
+    # Targets, and commands without parameters, are measured at one point.
+    figures = point_table(analysis, analysis.points[0])
     if order != "auto":
         names = [cell.contender for cell in executions.in_order(analysis, order)]
         rows = sorted(figures.rows, key=lambda row: names.index(row[0].text) if row[0].text in names else 99)
@@ -238,9 +239,3 @@ def _with_counts(analysis: RunAnalysis, figures: TableData) -> TableData:
 def _is_load(analysis: RunAnalysis) -> bool:
     """Whether servers were measured, not commands."""
     return any(trial.loads for trial in analysis.trials)
-
-
-def _point(analysis: RunAnalysis) -> Point:
-    """Targets, and commands without parameters, are measured at one point."""
-    (point,) = analysis.points
-    return point

@@ -144,7 +144,7 @@ def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
         where = f"at {units.all_of(count, 'point')}" if not absent else f"at {units.count(count, 'point')}"
         return Sentence(f"{_relation(verdict, metric, name, baseline)} {where}: {what}{missing}", kind)
     parts = ", ".join(
-        f"{units.verdict_word(each, metric)} at {verdicts[each]}" for each in _ordered(verdicts)
+        f"{units.verdict_word(each, metric)} at {verdicts[each]}" for each in Verdict if verdicts[each]
     )
     return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}{missing}", "even")
 
@@ -154,10 +154,6 @@ def _span(comparisons: Sequence[Comparison]) -> str:
     ratios = [comparison.ratio.estimate for comparison in comparisons]
     ends = dict.fromkeys(f"{units.significant(end)}×" for end in (min(ratios), max(ratios)))
     return " to ".join(ends)
-
-
-def _ordered(verdicts: Counter[Verdict]) -> Sequence[Verdict]:
-    return [verdict for verdict in Verdict if verdicts[verdict]]
 
 
 def _relation(verdict: Verdict, metric: Metric, name: str, baseline: str) -> str:
@@ -210,16 +206,11 @@ def _of_the_class(analysis: RunAnalysis, point: Point) -> list[str]:
     """The contenders of the baseline's class with figures at a point, the best median first: ratios to the
     best, and ranks, are inside a class. Where the baseline is the floor, those of the next class; the floor
     itself where no other contender has a figure."""
-    present = _with_figures(analysis, point)
-    ranked = [name for name in present if name != analysis.floor] or present
-    return [name for name in ranked if analysis.kind(name) == analysis.kind(ranked[0])]
-
-
-def _with_figures(analysis: RunAnalysis, point: Point) -> list[str]:
-    """The contenders with figures at a point, the best median first."""
     headline = analysis.headline.name
     order = analysis.rankings[headline, point].order
-    return [name for name in order if headline in analysis.cell(name, point).metrics]
+    present = [name for name in order if headline in analysis.cell(name, point).metrics]
+    ranked = [name for name in present if name != analysis.floor] or present
+    return [name for name in ranked if analysis.kind(name) == analysis.kind(ranked[0])]
 
 
 def _first(analysis: RunAnalysis, point: Point, names: Sequence[str]) -> list[str]:

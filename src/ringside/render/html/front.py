@@ -83,7 +83,11 @@ def _note(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def _overview(of: Overview) -> dict[str, Any]:
-    kinds = {name: _kinds(of, name) for name in of.names}
+    # The classes that each contender has in these runs.
+    kinds = {
+        name: sorted({each.analysis.kind(name) for each in of.columns if name in each.analysis.names})
+        for name in of.names
+    }
     return {
         "columns": [
             {"label": column.label, "anchor": f"run-{number}", "explained": headline(column)}
@@ -91,19 +95,10 @@ def _overview(of: Overview) -> dict[str, Any]:
         ],
         "kinds": sorted({kind for each in kinds.values() for kind in each}),
         "rows": [
-            {
-                "name": name,
-                "kinds": kinds[name],
-                "cells": [_cell(column, name) for column in of.columns],
-            }
+            {"name": name, "kinds": kinds[name], "cells": [_cell(column, name) for column in of.columns]}
             for name in of.names
         ],
     }
-
-
-def _kinds(of: Overview, name: str) -> list[str]:
-    """The classes that a contender has in these runs."""
-    return sorted({column.analysis.kind(name) for column in of.columns if name in column.analysis.names})
 
 
 def _cell(column: OverviewColumn, name: str) -> dict[str, Any]:

@@ -12,19 +12,14 @@ _POINT_TABLES = 4
 
 def tables(analysis: RunAnalysis) -> list[TableData]:
     """All tables of a run, in the order in which they are read."""
-    failures = contenders.failure_table(analysis)
-    return [
-        *figures(analysis),
-        contenders.contender_table(analysis),
-        *([failures] if failures else []),
-    ]
+    shown = (*figures(analysis), contenders.contender_table(analysis), contenders.failure_table(analysis))
+    return [table for table in shown if table]
 
 
 def part_tables(analysis: RunAnalysis) -> list[TableData]:
     """The tables of a run that is a part of a suite; what the contenders are stands once, behind all
     parts."""
-    failures = contenders.failure_table(analysis)
-    return [*figures(analysis), *([failures] if failures else [])]
+    return [table for table in (*figures(analysis), contenders.failure_table(analysis)) if table]
 
 
 def answer_table(analysis: RunAnalysis) -> TableData:
@@ -43,18 +38,13 @@ def figures(analysis: RunAnalysis) -> list[TableData]:
             for metric in analysis.metrics
             for table in (points.metric_table(analysis, metric), points.ratio_table(analysis, metric))
         ]
-    optional = (
+    shown = (
+        *of_points,
         points.machine_table(analysis),
         points.warm_up_table(analysis),
-        points.breakdown_table(analysis),
-    )
-    by_machine, warm_up, where_time_went = ([table] if table else [] for table in optional)
-    return [
-        *of_points,
-        *by_machine,
-        *warm_up,
         *scaling.slope_tables(analysis),
         *scaling.scaling_tables(analysis),
-        *where_time_went,
+        points.breakdown_table(analysis),
         *points.published_tables(analysis),
-    ]
+    )
+    return [table for table in shown if table]
