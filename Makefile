@@ -44,9 +44,11 @@ soak: setup-dev
 	  $(if $(filter 0,$(shell id -u)),$(foreach suite,bookworm trixie noble,"scripts/clean_root $(suite)"))
 	@[ "$$(id -u)" = 0 ] || echo "soak: fresh systems are left out: scripts/clean_root needs root"
 
+# Seconds for each target.
+EACH := 60
 fuzz: setup-dev
-	@scripts/fuzz 60
-	@.venv/bin/python scripts/fuzz_readers 60
+	@scripts/fuzz $(EACH)
+	@.venv/bin/python scripts/fuzz_readers $(EACH)
 
 bench: setup-dev
 	.venv/bin/python benchmarks/trial_cost.py

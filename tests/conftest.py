@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -62,6 +63,7 @@ def http(ports: tuple[str, str], workplace: Path) -> str:
 # Before pytest leaves out what the marks say.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    changed = changed_contenders()
     for item in items:
         folder = item.path.parent.name
         if folder == "cluster":
@@ -72,8 +74,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(item, pytest.Function) and folder == "contenders":
             values = item.callspec.params.values() if hasattr(item, "callspec") else ()
             names = {value for value in values if isinstance(value, str) and value.partition("@")[0] in ALL}
-            if names - set(SAMPLE) and not item.get_closest_marker("integration"):
+            if item.get_closest_marker("integration"):
+                names = {name.partition("@")[0] for name in names} - changed
+            if names - set(SAMPLE):
                 item.add_marker(pytest.mark.soak)
+
+
+def changed_contenders() -> frozenset[str]:
+    """Those that differ from what they were at the revision CHANGED_SINCE; all without one."""
+    since = os.environ.get("CHANGED_SINCE")
+    if not since:
+        return ALL
+    words = ["git", "diff", "--name-only", since, "--", "contenders"]
+    changed = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return ALL & {Path(line).parts[1] for line in changed.splitlines()}
 
 
 @pytest.fixture
