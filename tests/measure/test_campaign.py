@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -13,17 +12,15 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure.campaign import Campaign, LocalMachine, Task, new_task, resumed_task
+from ringside.measure.campaign import Campaign, Task, new_task, resumed_task
 from ringside.measure.exclusive import VARIABLE
-from ringside.measure.inputs import Inputs
 from ringside.measure.plan import Selection
-from ringside.measure.toolchain import Toolchain
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import read_plan
-from tests.support.fake_runs import FakeExecutor, Quiet, argument
+from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
 Add = Callable[..., None]
 
@@ -61,19 +58,18 @@ class CpuExecutor(FakeExecutor):
         return (1,), (min(os.sched_getaffinity(0)),)
 
 
-def campaign(
-    task: Task,
-    catalogue: Catalogue,
-    store: Store,
-    executor: FakeExecutor | None = None,
-    observer: Quiet | None = None,
+def campaign_of(
+    task: Task, workplace: Path, executor: FakeExecutor | None = None, observer: Quiet | None = None
 ) -> Campaign:
-    place = Path(str(store.where)).parent
-    quiet = observer or Quiet()
-    machine = LocalMachine(
-        catalogue, Toolchain(place / "b"), Inputs(place / "i"), executor or CpuExecutor(), quiet
-    )
-    return Campaign(task, catalogue, machine, store, quiet)
+    return campaign(workplace, executor or CpuExecutor(), task, observer)
+
+
+def interrupted(selection: Selection, workplace: Path, after: int) -> Campaign:
+    """A campaign that Ctrl-C ended after so many requests."""
+    cut_off = campaign_of(new_task(selection, Catalogue()), workplace, CpuExecutor(interrupt_after=after))
+    with pytest.raises(KeyboardInterrupt):
+        cut_off.carry_out()
+    return cut_off
 
 
 # --- tasks ---
@@ -105,11 +101,11 @@ def test_nothing_is_an_empty_task(catalogue: Catalogue) -> None:
 # --- runs ---
 
 
-def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store) -> None:
+def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store, workplace: Path) -> None:
     selection = Selection("both", seed=7)
     task = new_task(selection, catalogue)
     executor, ended = CpuExecutor(), list[Run]()
-    made = campaign(task, catalogue, store, executor)
+    made = campaign_of(task, workplace, executor)
     assert made.runs == []
     made.carry_out(on_run_end=ended.append)
     assert [run.experiment for run in made.runs] == ["first", "second"]
@@ -130,8 +126,8 @@ def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store)
     assert len(os.sched_getaffinity(0)) == 1
 
 
-def test_a_run_by_itself_keeps_how_it_was_chosen(catalogue: Catalogue, store: Store) -> None:
-    made = campaign(new_task(Selection("first", seed=3), catalogue), catalogue, store)
+def test_a_run_by_itself_keeps_how_it_was_chosen(catalogue: Catalogue, store: Store, workplace: Path) -> None:
+    made = campaign_of(new_task(Selection("first", seed=3), catalogue), workplace)
     made.carry_out()
     (run,) = made.runs
     kept = read_plan(run)
@@ -140,25 +136,20 @@ def test_a_run_by_itself_keeps_how_it_was_chosen(catalogue: Catalogue, store: St
     assert (kept.selection["name"], kept.selection["seed"], "id" in kept.selection) == ("first", 3, False)
 
 
-def test_what_is_left_of_a_suite(catalogue: Catalogue, store: Store) -> None:
+def test_what_is_left_of_a_suite(catalogue: Catalogue, store: Store, workplace: Path) -> None:
     """Interrupted in its first run; resumed, that run is completed, and the other follows."""
     selection = Selection("both", seed=7, blocks=4)
-    task = new_task(selection, catalogue)
-    made = campaign(task, catalogue, store, CpuExecutor(interrupt_after=3))
-    with pytest.raises(KeyboardInterrupt):
-        made.carry_out()
+    made = interrupted(selection, workplace, 3)
     (begun,) = made.runs
-    assert task.suite_id
-    again = resumed_task(task.suite_id, store, catalogue)
+    suite_id = made.task.suite_id
+    assert suite_id
+    again = resumed_task(suite_id, store, catalogue)
     assert [run.id for run in again.runs] == [run.id for run in again.unfinished] == [begun.id]
     assert [each.name for each in again.experiments] == ["second"]
-    assert (again.selection, again.suite_id) == (
-        Selection("both", seed=7, blocks=4, settings={}),
-        task.suite_id,
-    )
+    assert (again.selection, again.suite_id) == (selection, suite_id)
     assert not again.is_empty
     executor, ended = CpuExecutor(), list[Run]()
-    resumed = campaign(again, catalogue, store, executor)
+    resumed = campaign_of(again, workplace, executor)
     assert [run.id for run in resumed.runs] == [begun.id]
     resumed.carry_out(on_run_end=ended.append)
     assert [run.experiment for run in resumed.runs] == ["first", "second"]
@@ -168,20 +159,20 @@ def test_what_is_left_of_a_suite(catalogue: Catalogue, store: Store) -> None:
         *["one"] * (1 + 2),
         *["two"] * (1 + 4),
     ]
-    finished = resumed_task(task.suite_id, store, catalogue)
+    finished = resumed_task(suite_id, store, catalogue)
     assert finished.is_empty
     assert [run.id for run in finished.runs] == [run.id for run in ended]
 
 
-def test_a_run_of_a_suite_is_completed_by_its_own_id(catalogue: Catalogue, store: Store) -> None:
+def test_a_run_of_a_suite_is_completed_by_its_own_id(
+    catalogue: Catalogue, store: Store, workplace: Path
+) -> None:
     """As the warning of an unfinished run advises: the rest of the suite is left alone."""
-    made = campaign(new_task(Selection("both"), catalogue), catalogue, store, CpuExecutor(interrupt_after=5))
-    with pytest.raises(KeyboardInterrupt):
-        made.carry_out()
+    made = interrupted(Selection("both"), workplace, 5)
     first, second = made.runs
     task = resumed_task(second.id, store, catalogue)
     assert ([run.id for run in task.unfinished], task.experiments) == ([second.id], ())
-    campaign(task, catalogue, store).carry_out()
+    campaign_of(task, workplace).carry_out()
     assert [run.id for run in store.runs()] == [first.id, second.id]
     assert all(run.ended_at for run in store.runs())
     assert resumed_task(first.id, store, catalogue).is_empty
@@ -190,11 +181,9 @@ def test_a_run_of_a_suite_is_completed_by_its_own_id(catalogue: Catalogue, store
 def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
     catalogue: Catalogue, store: Store, workplace: Path
 ) -> None:
-    made = campaign(new_task(Selection("both"), catalogue), catalogue, store, CpuExecutor(interrupt_after=2))
-    with pytest.raises(KeyboardInterrupt):
-        made.carry_out()
+    made = interrupted(Selection("both"), workplace, 2)
     assert made.task.suite_id
-    second = campaign(resumed_task(made.task.suite_id, store, catalogue), catalogue, store)
+    second = campaign_of(resumed_task(made.task.suite_id, store, catalogue), workplace)
 
     class Other(CpuExecutor):
         """While the first one measures, the second begins."""
@@ -202,11 +191,11 @@ def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
         def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
             if not self.requests:
                 with pytest.raises(UsageError, match="is in progress in another process"):
-                    dataclasses.replace(second, store=Store(workplace / "s.sqlite")).carry_out()
+                    second.carry_out()
             return super().trial(request, tick)
 
     task = resumed_task(made.task.suite_id, store, catalogue)
-    campaign(task, catalogue, store, Other()).carry_out()
+    campaign_of(task, workplace, Other()).carry_out()
     assert [run.experiment for run in store.runs()] == ["first", "second"]
     # It has nothing left to begin when it is tried again.
     assert resumed_task(made.task.suite_id, store, catalogue).is_empty
@@ -221,21 +210,21 @@ class Waiting(Quiet):
 
 
 def test_ctrl_c_while_another_process_measures_leaves_no_run(
-    catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workplace: Path
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
 
     def give_up() -> None:
         raise KeyboardInterrupt
 
-    made = campaign(new_task(Selection("first"), catalogue), catalogue, store, observer=Waiting(give_up))
+    made = campaign_of(new_task(Selection("first"), catalogue), workplace, observer=Waiting(give_up))
     with filelock.FileLock(tmp_path / "lock"), pytest.raises(KeyboardInterrupt):
         made.carry_out()
     assert (made.runs, store.runs()) == ([], [])
 
 
 def test_memory_is_limited_by_what_is_there_once_nobody_else_measures(
-    catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workplace: Path
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
     available = [1_000_000]
@@ -249,19 +238,17 @@ def test_memory_is_limited_by_what_is_there_once_nobody_else_measures(
 
     task = new_task(Selection("first"), catalogue)
     with other:
-        campaign(task, catalogue, store, executor, Waiting(end_other)).carry_out()
+        campaign_of(task, workplace, executor, Waiting(end_other)).carry_out()
     assert {request.limits.memory_bytes for request in executor.requests} == {3_000_000}
 
 
-def test_a_run_by_itself_is_resumed_by_itself(catalogue: Catalogue, store: Store) -> None:
-    made = campaign(new_task(Selection("first"), catalogue), catalogue, store, CpuExecutor(interrupt_after=2))
-    with pytest.raises(KeyboardInterrupt):
-        made.carry_out()
+def test_a_run_by_itself_is_resumed_by_itself(catalogue: Catalogue, store: Store, workplace: Path) -> None:
+    made = interrupted(Selection("first"), workplace, 2)
     (begun,) = made.runs
     task = resumed_task("latest", store, catalogue)
     assert [run.id for run in task.unfinished] == [run.id for run in task.runs] == [begun.id]
     assert (task.experiments, task.selection, task.suite_id) == ((), None, None)
-    campaign(task, catalogue, store).carry_out()
+    campaign_of(task, workplace).carry_out()
     finished = resumed_task(begun.id, store, catalogue)
     assert finished.is_empty
     assert finished.runs == [store.run(begun.id)]
@@ -294,8 +281,8 @@ def test_a_run_that_has_ended_is_finished_when_its_trials_are(
     assert is_finished()
 
 
-def test_no_run_begins_after_the_time(catalogue: Catalogue, store: Store) -> None:
-    made = campaign(new_task(Selection("both"), catalogue), catalogue, store)
+def test_no_run_begins_after_the_time(catalogue: Catalogue, store: Store, workplace: Path) -> None:
+    made = campaign_of(new_task(Selection("both"), catalogue), workplace)
     ended: list[Run] = []
     made.carry_out(0.0, ended.append)
     # The first one begins in any case, and makes no block.
@@ -305,7 +292,7 @@ def test_no_run_begins_after_the_time(catalogue: Catalogue, store: Store) -> Non
 
 
 def test_the_time_is_that_of_all_runs(
-    catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
+    catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch, workplace: Path
 ) -> None:
     deadlines: list[float | None] = []
     instants = iter((100.0, 103.0, 109.5))
@@ -316,15 +303,15 @@ def test_the_time_is_that_of_all_runs(
 
     monkeypatch.setattr("ringside.measure.campaign.monotonic", lambda: next(instants))
     monkeypatch.setattr(Campaign, "conduct", conduct)
-    campaign(new_task(Selection("both"), catalogue), catalogue, store).carry_out(10.0)
+    campaign_of(new_task(Selection("both"), catalogue), workplace).carry_out(10.0)
     assert deadlines == [7.0, 0.5]
     deadlines.clear()
     instants = iter((100.0, 103.0, 110.0))
-    campaign(new_task(Selection("both"), catalogue), catalogue, store).carry_out(10.0)
+    campaign_of(new_task(Selection("both"), catalogue), workplace).carry_out(10.0)
     assert deadlines == [7.0]
     deadlines.clear()
     instants = iter((100.0,))
-    campaign(new_task(Selection("both"), catalogue), catalogue, store).carry_out()
+    campaign_of(new_task(Selection("both"), catalogue), workplace).carry_out()
     assert deadlines == [None, None]
 
 
@@ -336,19 +323,17 @@ def test_all_is_prepared_before_anything_is_measured(
     manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.jobs]"))
     executor = CpuExecutor()
     with pytest.raises(UsageError, match="takes no part"):
-        campaign(task, Catalogue(), store, executor).carry_out()
+        campaign_of(task, workplace, executor).carry_out()
     assert (executor.requests, store.runs()) == ([], [])
 
 
 def test_a_run_that_another_process_holds_stops_all(
     catalogue: Catalogue, store: Store, workplace: Path
 ) -> None:
-    made = campaign(new_task(Selection("first"), catalogue), catalogue, store, CpuExecutor(interrupt_after=2))
-    with pytest.raises(KeyboardInterrupt):
-        made.carry_out()
+    made = interrupted(Selection("first"), workplace, 2)
     (begun,) = made.runs
     task = resumed_task(begun.id, store, catalogue)
     executor = CpuExecutor()
     with Store(workplace / "s.sqlite").hold(begun), pytest.raises(UsageError, match="is in progress"):
-        campaign(task, catalogue, store, executor).carry_out()
+        campaign_of(task, workplace, executor).carry_out()
     assert executor.requests == []

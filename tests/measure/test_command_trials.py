@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,37 +26,29 @@ from ringside.measure.places import SilentObserver, ThisMachine
 from ringside.measure.stopping import StoppingRule
 from ringside.measure.trials import padding_bytes
 from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Run, Trial
-from ringside.probe.protocol import Limits, ProgramOutput, Sample, TrialMessage, TrialOutcome, TrialRequest
+from ringside.model.results import Outcome, Trial
+from ringside.probe.protocol import Limits, Sample, TrialMessage, TrialOutcome, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, read_plan
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND
+from tests.support import fake_runs
 
 OK = TrialOutcome("ok", exit_status=0, wall_ns=5_000_000)
 RULE = StoppingRule(4)
 NO_HOOKS = Hooks()
 
 
-class FakeExecutor:
+class FakeExecutor(fake_runs.FakeExecutor):
     """Reports an outcome by the program that is started; keeps the requests."""
 
-    def __init__(self, **outcomes: TrialOutcome) -> None:
-        self.requests: list[TrialRequest] = []
-        self.outcomes = outcomes
-
-    def available_cpus(self) -> int:
-        return 2
-
-    def descriptors(self) -> int:
-        return 1000
-
-    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return (1,), (0,)
+    def __init__(self, **by_program: TrialOutcome) -> None:
+        super().__init__()
+        self.by_program = by_program
 
     def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
         self.requests.append(request)
-        return [Sample(1, "result", pss_bytes=3), Sample(2), self.outcomes.get(request.argv[0], OK)]
+        return [Sample(1, "result", pss_bytes=3), Sample(2), self.by_program.get(request.argv[0], OK)]
 
 
 def trials_of(executor: FakeExecutor, folder: Path, hooks: Hooks = NO_HOOKS, **options: Any) -> CommandTrials:
@@ -84,20 +77,8 @@ def test_the_request_is_the_command_as_it_is(tmp_path: Path) -> None:
     assert request.env.keys() == {"PATH", "RINGSIDE_PADDING", "HYPERFINE_ITERATION"}
     assert (trial.outcome, trial.report, trial.cpus, trial.cell) == (Outcome.OK, OK, (1,), Cell("B", POINT))
     assert trial.started_at
-
-
-def test_samples_are_not_kept(tmp_path: Path) -> None:
-    trial = execute(trials_of(FakeExecutor(), tmp_path))
+    # What was observed in the middle of it serves no figure.
     assert (trial.samples, trial.marks) == ((), {})
-
-
-def test_the_size_of_the_environment_varies(tmp_path: Path) -> None:
-    executor = FakeExecutor()
-    commands = trials_of(executor, tmp_path)
-    for block in range(1, 9):
-        for position in range(2):
-            execute(commands, block=block, position=position)
-    assert len({request.env["RINGSIDE_PADDING"] for request in executor.requests}) > 10
 
 
 def test_the_references_are_timed_every_two_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +94,9 @@ def test_each_command_is_warmed_up_as_often_as_the_options_say(tmp_path: Path) -
     executor = FakeExecutor()
     trials_of(executor, tmp_path, warmups=2).warm_up(SilentObserver())
     assert [request.argv[0] for request in executor.requests] == ["true", "cat"] * 2
+    # Their environment is that of no block.
+    sizes = {len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}
+    assert sizes == {padding_bytes(7, 0, 0)}
 
 
 def test_an_interrupted_warm_up_ends_the_run(tmp_path: Path) -> None:
@@ -191,56 +175,6 @@ def test_what_prepares_a_command_runs_before_each_execution_of_it(tmp_path: Path
 # --- the run ---
 
 
-def begun(folder: Path, executor: FakeExecutor, rule: StoppingRule = RULE) -> tuple[BlockLoop, Store, Run]:
-    commands = parse_commands(["true", "cat -"], ["plain"])
-    options = ExecutionOptions(folder, {"PATH": "/bin"}, cpus=(1,))
-    store = Store(folder / "s.sqlite")
-    experiment = command_trials.experiment_of(commands, rule)
-    run = command_trials.begin(commands, experiment, options, 5, store)
-    maker = CommandTrials(commands, options, run.seed, executor)
-    silent = SilentObserver()
-    machine = ThisMachine(maker, silent)
-    benchmark = BlockLoop(run, experiment, COMMAND, (POINT,), rule, machine, store, silent)
-    return benchmark, store, run
-
-
-def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
-    benchmark, store, run = begun(tmp_path, FakeExecutor())
-    assert benchmark.conduct()
-    kept = read_plan(store.run(run.id))
-    assert kept.experiment.contenders == ("plain", "B")
-    assert (kept.experiment.baseline, kept.experiment.blocks, kept.experiment.until) == ("plain", 4, None)
-    assert kept.points == (POINT,)
-    assert kept.contenders["B"].title == "cat -"
-    assert kept.contenders["B"].command == ("cat", "-")
-    assert run.host["cpus_usable"] == [1]
-    assert len(store.trials(run)) == 8
-
-
-def test_the_order_of_commands_differs_between_blocks(tmp_path: Path) -> None:
-    benchmark, store, run = begun(tmp_path, FakeExecutor(), StoppingRule(30))
-    benchmark.conduct()
-    first = [trial.cell.contender for trial in store.trials(run) if trial.position == 0]
-    # 30 fair throws.
-    assert 5 < first.count("plain") < 25
-
-
-def test_a_failure_leaves_the_earlier_trials_in_the_store(tmp_path: Path) -> None:
-    executor = FakeExecutor()
-    benchmark, store, run = begun(tmp_path, executor)
-
-    def fail(request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        executor.requests.append(request)
-        return [OK if len(executor.requests) < 8 else FAILED]
-
-    executor.trial = fail  # type: ignore[method-assign]
-    with pytest.raises(CommandFailedError):
-        benchmark.conduct()
-    # Two warm-ups, five trials.
-    assert len(store.trials(run)) == 5
-    assert store.run(run.id).ended_at is None
-
-
 @pytest.mark.parametrize(
     "rule",
     [
@@ -260,42 +194,15 @@ def test_a_run_keeps_its_rule(rule: StoppingRule) -> None:
     assert command_trials.experiment_of(commands, rule).margin == 0.05
 
 
-def test_output_that_changes_is_a_weak_point() -> None:
-    def trials(name: str, hashes: str) -> list[Trial]:
-        return [
-            Trial(
-                block,
-                0,
-                Cell(name, POINT),
-                Outcome.OK,
-                "",
-                report=TrialOutcome("ok", wall_ns=9_000_000, output=ProgramOutput(sha256=sha256)),
-            )
-            for block, sha256 in enumerate(hashes, 1)
-        ]
-
-    def codes(a: str, b: str) -> list[tuple[str, tuple[str, ...]]]:
-        diagnostics = COMMAND.diagnostics([*trials("A", a), *trials("B", b)])
-        return [(diagnostic.code, diagnostic.subjects) for diagnostic in diagnostics]
-
-    assert codes("xxx", "xxx") == []
-    assert codes("xxx", "yyy") == [("unequal-output", ("B",))]
-    assert codes("xxx", "xyx") == [("varying-output", ("B",))]
-    assert codes("xyx", "xyx") == [("varying-output", ("A", "B"))]
-
-
 # --- what surrounds the commands ---
 
 
-def noted(tmp_path: Path, *names: str) -> Hooks:
+def noted() -> Hooks:
     """Hooks that write their names into the file `notes`."""
-    lines = {name: f"sh -c 'echo {name} >> notes'" for name in names}
-    return Hooks(
-        lines.get("setup"),
-        tuple(lines[name] for name in ("prepare",) if name in lines),
-        tuple(lines[name] for name in ("conclude",) if name in lines),
-        lines.get("cleanup"),
+    setup, prepare, conclude, cleanup = (
+        f"sh -c 'echo {name} >> notes'" for name in ("setup", "prepare", "conclude", "cleanup")
     )
+    return Hooks(setup, (prepare,), (conclude,), cleanup)
 
 
 def notes(tmp_path: Path) -> list[str]:
@@ -305,7 +212,7 @@ def notes(tmp_path: Path) -> list[str]:
 
 def test_the_order_of_hooks(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    of = trials_of(executor, tmp_path, noted(tmp_path, "setup", "prepare", "conclude", "cleanup"))
+    of = trials_of(executor, tmp_path, noted())
     of.warm_up(SilentObserver())
     assert notes(tmp_path) == ["setup", "setup", *["prepare", "conclude"] * 2]
     execute(of)
@@ -449,34 +356,32 @@ def test_failures_are_told_in_a_line_that_fits(tmp_path: Path) -> None:
     )
 
 
-def test_a_run_of_commands_with_parameters(tmp_path: Path) -> None:
+def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
     points = (Point((("n", 1),)), Point((("n", 2),)))
-    commands = parse_commands(["true {n}", f"cat {'x' * 100}"], points=points)
+    commands = parse_commands(["true {n}", f"cat {'x' * 100}"], ["plain"], points=points)
     experiment = command_trials.experiment_of(commands, RULE, factors={"n": (1, 2)})
     assert (experiment.name, experiment.workload, experiment.factors) == ("vs", COMMAND.name, {"n": (1, 2)})
     assert experiment.title == f"true {{n}} / {one_line('cat ' + 'x' * 100, 80)}"
-    assert command_trials.experiment_of(commands, RULE).factors == {}
-    store, options = Store(tmp_path / "s.sqlite"), ExecutionOptions(tmp_path, {})
+    assert (experiment.contenders, experiment.baseline) == (("plain", "B"), "plain")
+    store, options = Store(tmp_path / "s.sqlite"), ExecutionOptions(tmp_path, {"PATH": "/bin"})
     run = command_trials.begin(commands, experiment, options, 5, store, points)
     kept = read_plan(store.run(run.id))
-    assert (kept.points, run.seed, run.experiment) == (points, 5, "vs")
+    assert (kept.experiment, kept.points, run.seed) == (experiment, points, 5)
     # With parameters as placeholders.
-    assert kept.contenders["A"] == PlannedContender(title="true {n}", command=("true", "{n}"))
+    assert kept.contenders["plain"] == PlannedContender(title="true {n}", command=("true", "{n}"))
     assert run.host["cpus_usable"] == sorted(os.sched_getaffinity(0))
     assert run.host["revision"] is None
-    executor = FakeExecutor()
+    executor, silent = FakeExecutor(), SilentObserver()
     maker = CommandTrials(commands, options, run.seed, executor, points)
-    maker.warm_up(SilentObserver())
-    assert [request.argv[1] for request in executor.requests] == ["1", "x" * 100, "2", "x" * 100]
+    machine = ThisMachine(maker, silent)
+    assert BlockLoop(run, experiment, COMMAND, points, RULE, machine, store, silent).conduct()
+    assert [request.argv[1] for request in executor.requests[:4]] == ["1", "x" * 100, "2", "x" * 100]
+    assert len(store.trials(run)) == len(executor.requests[4:]) == 16
+    # The CPUs of trials, where they are given.
+    pinned = dataclasses.replace(options, cpus=(1,))
+    assert command_trials.begin(commands, experiment, pinned, 5, store, points).host["cpus_usable"] == [1]
 
 
 def test_what_hooks_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=("sh -c 'echo out; echo err >&2'",))))
     assert tuple(capfd.readouterr()) == ("", "")
-
-
-def test_warm_ups_have_the_environment_of_no_block(tmp_path: Path) -> None:
-    executor = FakeExecutor()
-    trials_of(executor, tmp_path).warm_up(SilentObserver())
-    sizes = {len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}
-    assert sizes == {padding_bytes(7, 0, 0)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
@@ -30,30 +29,38 @@ POINT = Point(())
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "syntax"),
     [
         ("echo a && sleep 1", "`&&`"),
         ("echo a||true", "`||`"),
         ("echo a;echo b", "`;`"),
         ("cat <in >out", "`<`"),
         ("sleep 1 &", "`&`"),
+        ("echo a # (b)", "`(`"),
+        ("echo b) c", "`)`"),
+        ("echo >&2", "`>`"),
+        ("echo a\necho b", "a new line"),
+        ("echo a\n| b", "a new line"),
+        # Operators go before expansions, and these before patterns.
+        ("echo $HOME | cat", "`|`"),
         ("echo $HOME", "`$HOME`"),
-        ("ls *.txt", "`*` needs a shell"),
-        ("echo ~/x", "`~` needs a shell"),
+        ("echo ${HOME}", "`${`"),
+        ("echo $?", "`$?`"),
+        ('echo "$1"', "`$1`"),
+        ('echo "a\\\\$b"', "`$b`"),
         ('echo "$(date)"', "`$(`"),
         ("echo `date`", "```"),
-        ("echo a\necho b", "a new line"),
-        ("FOO=1 env", "`FOO=1` is a variable"),
-        ("exit 1", "`exit` is a command of the shell"),
+        ("ls *.txt", "`*`"),
+        ("echo ~/x", "`~`"),
     ],
 )
-def test_what_only_a_shell_understands_is_refused_unless_it_is_meant(text: str, found: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(found)) as refused:
-        parse_commands([text])
-    assert "add -S" in str(refused.value)
+def test_what_only_a_shell_understands_is_refused_unless_it_is_meant(text: str, syntax: str) -> None:
+    assert refusal(text) == (
+        f"{one_line(text, 80)}: {syntax} needs a shell: add -S (before the command), or -N if the program "
+        "itself is to get it"
+    )
     assert parse_commands([text], shell=("sh",))[0].argv(POINT) == ("sh", "-c", text)
-    if text.startswith(("echo", "cat", "sleep", "ls")):
-        assert parse_commands([text], is_literal=True)[0].argv(POINT)[0] in ("echo", "cat", "sleep", "ls")
+    assert parse_commands([text], is_literal=True)[0].argv(POINT) == tuple(shlex.split(text))
 
 
 @pytest.mark.parametrize(
@@ -65,34 +72,26 @@ def test_what_only_a_shell_understands_is_refused_unless_it_is_meant(text: str, 
         r"echo \$HOME it\'s",
         "awk '{print $1}'",
         "echo --sum='1 & 2' a#b '*.txt' HEAD~1 http://h/?a=[1]",
+        "echo $",
+        "echo $=",
+        'echo "\\$HOME"',
+        'echo "it\'s"',
+        "echo 'a\n;'",
     ],
 )
-def test_what_is_quoted_is_no_operator(text: str) -> None:
+def test_what_no_shell_would_change_is_no_operator(text: str) -> None:
     assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
-
-
-def test_commands_are_split_as_a_shell_would_or_given_to_one() -> None:
-    first, second = parse_commands(["cat 'a b' c", "true"], [], Hooks(prepares=("sync",)))
-    assert (first.name, second.name) == ("A", "B")
-    assert first.argv(POINT) == ("cat", "a b", "c")
-    assert first.prepare == second.prepare == "sync"
-    hooks = Hooks(prepares=("", "sync"))
-    first, second = parse_commands(["cat < x | wc", "true"], ["first"], hooks, split_shell("sh -e"))
-    assert (first.name, first.argv(POINT)) == ("first", ("sh", "-e", "-c", "cat < x | wc"))
-    assert (first.prepare, second.prepare) == (None, "sync")
 
 
 def test_names_of_shells() -> None:
     assert split_shell("none") is None
     assert split_shell("default") == split_shell("") == ("sh",)
     assert split_shell("bash --norc") == ("bash", "--norc")
-
-
-def test_a_program_that_setup_makes_need_not_be_there_yet() -> None:
-    (command,) = parse_commands(["./not-yet"], hooks=Hooks(setup="make"))
-    assert command.argv(POINT) == ("./not-yet",)
-    with pytest.raises(UsageError, match="no program"):
-        parse_commands(["./not-yet"])
+    assert words("a 'b c' $d", None) == ("a", "b c", "$d")
+    assert words("a | b", ["bash", "-e"]) == ("bash", "-e", "-c", "a | b")
+    for shell in (None, ["sh"]):
+        with pytest.raises(UsageError, match="a command is empty"):
+            words(" ", shell)
 
 
 def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,9 +99,10 @@ def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert readable(None) is None
     (tmp_path / "in").touch()
     assert readable(Path("in")) == tmp_path.resolve() / "in"
-    for name in ("none", "."):
-        with pytest.raises(UsageError, match=f"--input {name}: "):
+    for name, reason in (("none", "No such file or directory"), (".", "Is a directory")):
+        with pytest.raises(UsageError) as refused:
             readable(Path(name))
+        assert str(refused.value) == f"--input {name}: {reason}"
 
 
 # --- the fields of commands ---
@@ -173,11 +173,6 @@ LONG = "true " + "x" * 200
         (("echo 'x",), "echo 'x: no closing quotation; quote it as for a shell"),
         ((f"{LONG} 'x",), f"{one_line(LONG, 80)}: no closing quotation; quote it as for a shell"),
         (
-            ("true; true",),
-            "true; true: `;` needs a shell: add -S (before the command), or -N if the program itself is to "
-            "get it",
-        ),
-        (
             (f"{LONG} | cat",),
             f"{one_line(LONG, 80)}: `|` needs a shell: add -S (before the command), or -N if the program "
             "itself is to get it",
@@ -231,11 +226,9 @@ def test_hooks_are_checked_as_commands_are(name: str) -> None:
     assert "NUL" in refusal("true", hooks=hooks("tr\0ue"), shell=("sh",))
     # It may be made by what comes before it.
     parse_commands(["true"], hooks=hooks("no-such-program"))
-
-
-def test_hooks_have_the_parameters_of_the_first_point() -> None:
-    point = Point((("p", "| cat"),))
-    assert "`|` needs a shell" in refusal("true", hooks=Hooks(setup="true {p}"), points=(point,))
+    # Parameters have the levels of the first point.
+    points = (Point((("p", "| cat"),)),)
+    assert "`|` needs a shell" in refusal("true", hooks=hooks("true {p}"), points=points)
 
 
 @pytest.mark.parametrize("hooks", [Hooks(setup="make"), Hooks(prepares=("make",))])
@@ -249,46 +242,6 @@ def test_a_shell_must_be_there_whatever_is_made(hooks: Hooks) -> None:
 def test_what_concludes_or_cleans_up_makes_no_program() -> None:
     hooks = Hooks(concludes=("true",), cleanup="true")
     assert refusal("./not-yet", hooks=hooks) == "there is no program ./not-yet"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("echo a\n| b", "a new line"),
-        ("echo a # (b)", "`(`"),
-        ("echo b) c", "`)`"),
-        ("echo >&2", "`>`"),
-        ("echo $HOME | cat", "`|`"),
-        ("echo ${HOME}", "`${`"),
-        ("echo $?", "`$?`"),
-        ('echo "$1"', "`$1`"),
-        ('echo "a\\\\$b"', "`$b`"),
-    ],
-)
-def test_operators_go_before_expansions(text: str, found: str) -> None:
-    assert refusal(text) == (
-        f"{one_line(text, 80)}: {found} needs a shell: add -S (before the command), or -N if the program "
-        "itself is to get it"
-    )
-
-
-@pytest.mark.parametrize("text", ["echo $", "echo $=", 'echo "\\$HOME"', 'echo "it\'s"', "echo 'a\n;'"])
-def test_what_no_shell_would_change(text: str) -> None:
-    assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
-
-
-def test_words_of_a_shell() -> None:
-    assert words("a 'b c' $d", None) == ("a", "b c", "$d")
-    assert words("a | b", ["bash", "-e"]) == ("bash", "-e", "-c", "a | b")
-    for shell in (None, ["sh"]):
-        with pytest.raises(UsageError, match="a command is empty"):
-            words(" ", shell)
-
-
-def test_why_an_input_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as refused:
-        readable(tmp_path / "none")
-    assert str(refused.value) == f"--input {tmp_path / 'none'}: No such file or directory"
 
 
 # --- parameters ---

@@ -53,34 +53,6 @@ def test_an_input_knows_its_size_and_the_hash_of_its_answers(tmp_path: Path) -> 
     assert input.size_bytes == input.path.stat().st_size
 
 
-def test_a_lack_of_room_is_reported_before_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=1000))
-    with pytest.raises(
-        UsageError, match=r"takes up to .* MB in .*: make room, take fewer cases with --set cases=N, or name"
-    ):
-        Inputs(tmp_path / "i").get(file_of(1000))
-    with pytest.raises(UsageError, match=r"free: make room, or name another folder in RINGSIDE_INPUTS"):
-        Inputs(tmp_path / "i").get(InputFile("x.txt", 10**6, lambda: iter(())))
-    assert not list((tmp_path / "i").iterdir())
-
-
-def test_a_disk_that_fills_up_leaves_nothing_behind(tmp_path: Path) -> None:
-    def full() -> Iterator[tuple[bytes, bytes]]:
-        yield b"1\n", b""
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(UsageError, match="make room"):
-        Inputs(tmp_path).get(InputFile("x.txt", 10, full))
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be written"):
-        Inputs(tmp_path / "file" / "i").get(file_of(1))
-
-
 def test_an_input_is_checked_once(tmp_path: Path) -> None:
     """A run asks for it at every point; half a gigabyte takes a while to hash."""
     inputs = Inputs(tmp_path)
@@ -137,41 +109,46 @@ def test_room_for_the_largest_size_is_enough(
     if fits:
         assert Inputs(tmp_path).get(file).size_bytes == 4
     else:
-        with pytest.raises(UsageError) as refused:
-            Inputs(tmp_path).get(file)
-        assert str(refused.value) == (
+        assert refusal(tmp_path, file) == (
             f"the input x.txt takes up to 0 MB in {tmp_path}, where 0 MB are free: make room, or name "
             "another folder in RINGSIDE_INPUTS"
         )
+        assert list(tmp_path.iterdir()) == []
+
+
+def refusal(folder: Path, file: InputFile) -> str:
+    with pytest.raises(UsageError) as refused:
+        Inputs(folder).get(file)
+    return str(refused.value)
 
 
 def test_numbers_of_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=1_499_000_000_000))
-    with pytest.raises(UsageError) as refused:
-        Inputs(tmp_path).get(InputFile("x.txt", 12_345_600_000_000, lambda: iter(())))
-    assert "takes up to 12,345,600 MB in" in str(refused.value)
-    assert "where 1,499,000 MB are free:" in str(refused.value)
-
-    def full() -> Iterator[tuple[bytes, bytes]]:
-        yield b"1\n", b""
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(UsageError) as refused:
-        Inputs(tmp_path).get(InputFile("x.txt", 10, full))
-    assert f"in {tmp_path}, where 0 MB are free:" in str(refused.value)
-    assert isinstance(refused.value.__cause__, OSError)
+    message = refusal(tmp_path, InputFile("x.txt", 12_345_600_000_000, lambda: iter(()), "take fewer cases"))
+    assert "takes up to 12,345,600 MB in" in message
+    assert "where 1,499,000 MB are free: make room, take fewer cases, or name" in message
+    assert "take fewer cases with --set cases=N" in file_of(5).smaller
 
 
-def test_why_an_input_cannot_be_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "No space left on device"), "in {folder}, where 0 MB are free:"),
+        (OSError(5, "Input/output error"), "{folder}/x.txt cannot be written: Input/output error"),
+    ],
+)
+def test_a_disk_that_fails_meanwhile_leaves_nothing_behind(
+    tmp_path: Path, error: OSError, message: str
+) -> None:
     def torn() -> Iterator[tuple[bytes, bytes]]:
         yield b"1\n", b""
-        raise OSError(5, "Input/output error")
+        raise error
 
-    with pytest.raises(UsageError) as refused:
-        Inputs(tmp_path).get(InputFile("x.txt", 10, torn))
-    assert str(refused.value) == f"{tmp_path / 'x.txt'} cannot be written: Input/output error"
+    assert message.format(folder=tmp_path) in refusal(tmp_path, InputFile("x.txt", 10, torn))
     assert not list(tmp_path.iterdir())
+    (tmp_path / "file").touch()
+    assert "cannot be written: " in refusal(tmp_path / "file" / "i", file_of(1))
 
 
 def test_files_larger_than_a_piece_are_hashed_as_a_whole(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from ringside.measure.plan import Selection, experiments, selection_of
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 from ringside.model.design import Experiment, Goal, Level, Point, Show
 from ringside.workloads import workload
-from ringside.workloads.fib import FIB
 from ringside.workloads.ring import RING
+from tests.support import ROOT
 from tests.support.fake_contenders import write_fake
 from tests.support.points import point
 
@@ -53,16 +53,13 @@ def test_defaults_fill_in_and_factors_keep_the_workloads_order() -> None:
 
 
 def test_cores_are_resolved_and_levels_that_mean_the_same_are_one_point() -> None:
+    twice = plan.points(experiment(nodes=(3, "3", 4)), RING, cores=1)
+    assert [point["nodes"] for point in twice] == [3, 4]
     points = plan.points(experiment(cores=(1, "all")), RING, cores=2)
     assert [point["cores"] for point in points] == [1, 2]
     assert [point["cores"] for point in plan.points(experiment(cores=(1, "all")), RING, cores=1)] == [1]
     walk = plan.points(experiment(cores=("walk",)), RING, cores=6)
     assert [point["cores"] for point in walk] == [1, 2, 4, 6]
-
-
-def test_levels_that_are_given_twice_are_one_point() -> None:
-    points = plan.points(experiment(nodes=(3, "3", 4)), RING, cores=1)
-    assert [point["nodes"] for point in points] == [3, 4]
 
 
 def test_entries_of_at_stand_in_place_of_the_factors_levels() -> None:
@@ -114,11 +111,6 @@ def test_settings_replace_levels() -> None:
     (only,) = plan.points(changed, RING, cores=1)
     assert only["nodes"] == 7
     assert only["mode"] == "token"
-
-
-def test_blocks_and_until_are_replaced() -> None:
-    assert plan.with_blocks(experiment(), 9).blocks == 9
-    assert plan.with_until(experiment(), 0.02).until == 0.02
 
 
 def test_only_keeps_the_order_and_moves_the_baseline() -> None:
@@ -215,38 +207,10 @@ def test_a_machine_must_lend_the_descriptors_of_every_point() -> None:
     assert hint in str(no.value)
 
 
-def test_the_command_line_chooses_goal_and_margin() -> None:
-    narrow = plan.with_until(experiment(), 0.02)
-    assert (narrow.until, narrow.until_decided) == (0.02, False)
-    decided = plan.with_until(narrow, "decided")
-    assert (decided.until, decided.until_decided) == (None, True)
-    end = plan.with_until(decided, "end")
-    assert (end.until, end.until_decided) == (None, False)
-    assert plan.with_margin(end, 0.0).margin == 0
-    # All else stays.
-    assert plan.with_margin(end, experiment().margin) == experiment()
-
-
-def test_added_contenders_come_last_and_once() -> None:
-    of = experiment(nodes=(2,))
-    added = plan.with_added(of, ["c", "a", "c"])
-    assert added == dataclasses.replace(of, contenders=("a", "b", "c"))
-
-
-def test_engines_are_for_servers_that_others_reach() -> None:
-    of = experiment()
-    assert plan.with_engines(of, 2, FIB) == dataclasses.replace(of, engines=2)
-    with pytest.raises(UsageError, match="programs of the workload `ring` get no load"):
-        plan.with_engines(of, 2, RING)
+def test_engines_reach_servers_that_listen_where_they_are_told() -> None:
     near, far = (contender(WorkloadEntry(("x",), host=host)) for host in (False, True))
     assert "does not declare `host = true`" in plan.out_of_reach(near, "ring")
     assert plan.out_of_reach(far, "ring") == ""
-
-
-def test_a_sandbox_changes_nothing_else() -> None:
-    of = experiment(nodes=(2,))
-    assert not of.sandbox
-    assert plan.in_sandbox(of) == dataclasses.replace(of, sandbox=True)
 
 
 # --- what the command line chooses ---
@@ -301,12 +265,6 @@ def test_settings_go_where_the_workload_has_the_factor(catalogue: Catalogue, wor
     assert "nodes" not in feed.factors
 
 
-def test_blocks_and_until_are_those_of_the_command_line(catalogue: Catalogue) -> None:
-    for experiment in experiments(catalogue, Selection("both", blocks=9, until=0.02)):
-        assert (experiment.blocks, experiment.until) == (9, 0.02)
-    assert [experiment.blocks for experiment in experiments(catalogue, Selection("both"))] == [3, 4]
-
-
 @pytest.mark.parametrize(
     ("goal", "until", "decided"),
     [(None, None, True), ("decided", None, True), ("end", None, False), (0.02, 0.02, False)],
@@ -314,6 +272,27 @@ def test_blocks_and_until_are_those_of_the_command_line(catalogue: Catalogue) ->
 def test_each_goal(catalogue: Catalogue, goal: Goal | None, until: float | None, decided: bool) -> None:
     for experiment in experiments(catalogue, Selection("both", until=goal)):
         assert (experiment.until, experiment.until_decided) == (until, decided)
+
+
+def test_what_the_command_line_changes_and_what_stays(catalogue: Catalogue, workplace: Path) -> None:
+    before = experiments(catalogue, Selection("both"))
+    assert [experiment.blocks for experiment in before] == [3, 4]
+    changed = experiments(catalogue, Selection("both", blocks=9, sandbox=True))
+    assert changed == [dataclasses.replace(each, blocks=9, sandbox=True) for each in before]
+    # An experiment that ends at other goals than the usual ones.
+    file = workplace / "experiments" / "first.toml"
+    file.write_text(file.read_text().replace("blocks = 3", 'blocks = 3\nuntil = "end"\nmargin = "3%"'))
+    (own,) = experiments(Catalogue(), Selection("first"))
+    assert (own.blocks, own.until_decided, own.margin, own.sandbox) == (3, False, 0.03, False)
+    (decided,) = experiments(Catalogue(), Selection("first", until="decided"))
+    assert decided == dataclasses.replace(own, until_decided=True)
+
+
+def test_engines_are_for_servers() -> None:
+    (fib,) = experiments(Catalogue([ROOT]), Selection("fib-rate", engines=2))
+    assert fib.engines == 2
+    with pytest.raises(UsageError, match="programs of the workload `ring` get no load: leave it out"):
+        experiments(Catalogue([ROOT]), Selection("showdown-ring", engines=2))
 
 
 @pytest.mark.parametrize(("margin", "expected"), [(None, 0.05), (0.0, 0.0), (0.01, 0.01)])
@@ -336,47 +315,25 @@ def test_what_fits_nothing_is_wrong_use(catalogue: Catalogue, selection: Selecti
         experiments(catalogue, selection)
 
 
-def test_a_contender_of_another_workload_takes_no_part(catalogue: Catalogue, workplace: Path) -> None:
-    manifest = workplace / "contenders" / "three" / "contender.toml"
-    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.jobs]"))
-    with pytest.raises(UsageError, match="contender `three` takes no part in `both`"):
-        experiments(Catalogue(), Selection("both", ("three",)))
-
-
 @pytest.mark.parametrize(
     "selection",
     [
         Selection("both"),
         Selection("both", ("one", "two"), {"nodes": ("7", "8"), "mode": ("token",)}, 9, 0.02, 0.03, 2**62),
         Selection("both", until="decided", margin=0.0),
-        Selection("both", until="end"),
+        Selection("both", until="end", full=True, sandbox=True, engines=2, outside=("./mine",)),
     ],
 )
-def test_a_selection_is_kept_with_the_runs_of_its_suite(selection: Selection) -> None:
+def test_all_of_a_selection_is_kept(selection: Selection) -> None:
     kept = json.loads(json.dumps(selection.as_suite("1-both")))
-    assert kept["id"] == "1-both"
-    again = selection_of(kept)
-    assert again == dataclasses.replace(selection, settings=selection.settings or {})
-
-
-def test_a_selection_of_earlier_suites_has_no_margin_and_the_earliest_no_until() -> None:
-    kept = Selection("both", blocks=2, until=0.02).as_suite("1-both")
-    del kept["margin"]
-    assert selection_of(kept) == Selection("both", (), {}, 2, 0.02)
-    del kept["until"]
-    assert selection_of(kept) == Selection("both", (), {}, 2)
-
-
-def test_all_of_a_selection_is_kept() -> None:
-    selection = Selection(
-        "both", ("one",), {"nodes": ("7",)}, 9, 0.02, 0.03, 4, full=True, sandbox=True, outside=("./mine",)
-    )
-    kept = json.loads(json.dumps(selection.kept()))
-    assert "id" not in kept
-    assert selection_of(kept) == selection
-    for name, none in {"full": False, "sandbox": False, "outside": ()}.items():
-        earlier = {key: value for key, value in kept.items() if key != name}
-        assert selection_of(earlier) == dataclasses.replace(selection, **{name: none})  # type: ignore[arg-type]
+    assert kept.pop("id") == "1-both"
+    assert kept == json.loads(json.dumps(selection.kept()))
+    assert selection_of({"id": "1-both", "title": "Both", "note": "", **kept}) == selection
+    # Earlier versions did not have all of these.
+    later = ("until", "margin", "full", "sandbox", "engines", "outside")
+    earlier = {key: value for key, value in kept.items() if key not in later}
+    changes = {name: getattr(Selection(""), name) for name in later}
+    assert selection_of(earlier) == dataclasses.replace(selection, **changes)
 
 
 # --- the full form, sandboxes, contenders from outside ---
@@ -393,19 +350,6 @@ def test_the_full_form(catalogue: Catalogue, workplace: Path) -> None:
         with pytest.raises(UsageError) as refused:
             experiments(catalogue, Selection(name, full=True))
         assert str(refused.value) == f"`{name}` has no full form: leave out --full"
-
-
-@pytest.mark.parametrize("name", ["first", "both"])
-def test_sandboxes(catalogue: Catalogue, name: str) -> None:
-    assert not any(each.sandbox for each in experiments(catalogue, Selection(name)))
-    assert all(each.sandbox for each in experiments(catalogue, Selection(name, sandbox=True)))
-
-
-def test_what_the_command_line_does_not_change_stays(catalogue: Catalogue, workplace: Path) -> None:
-    file = workplace / "experiments" / "first.toml"
-    file.write_text(file.read_text().replace("blocks = 3", 'blocks = 3\nuntil = "end"\nmargin = "3%"'))
-    (experiment,) = experiments(Catalogue(), Selection("first"))
-    assert (experiment.blocks, experiment.until_decided, experiment.margin) == (3, False, 0.03)
 
 
 @pytest.fixture

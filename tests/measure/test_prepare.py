@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure.campaign import Task
 from ringside.measure.inputs import Inputs
+from ringside.measure.loop import blocks
 from ringside.measure.plan import Selection
 from ringside.measure.prepare import Prepared, check
 from ringside.measure.prepare import prepare as build
@@ -22,10 +25,10 @@ from ringside.measure.toolchain import Toolchain
 from ringside.measure.trials import ContenderTrials
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
-from ringside.model.results import Outcome, Run
+from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
-from ringside.store.plans import read_plan
+from ringside.store.plans import PlannedContender, read_plan
 from tests.support.fake_contenders import PYTHON
 from tests.support.fake_runs import (
     FakeExecutor,
@@ -39,11 +42,24 @@ from tests.support.fake_runs import (
     start,
 )
 from tests.support.runs import experiment as own_experiment
+from tests.support.runs import make_run
+
+Add = Callable[..., None]
 
 
 @pytest.fixture
-def started(add_fake: Callable[..., None], add_experiment: Callable[..., None], workplace: Path) -> Started:
+def started(add_fake: Add, add_experiment: Add, workplace: Path) -> Started:
     return partial(start, workplace, add_fake, add_experiment)
+
+
+def carried_out(
+    workplace: Path, prepared: Prepared, executor: FakeExecutor | None = None
+) -> tuple[list[Trial], Run]:
+    """The trials of a new run of what is prepared, and the run."""
+    store = Store(workplace / "s.sqlite")
+    run = begin(workplace, prepared)
+    assert conduct(run, prepared, store, executor or FakeExecutor(), Quiet())
+    return store.trials(run), run
 
 
 def begin(workplace: Path, prepared: Prepared, selection: Selection | None = None) -> Run:
@@ -84,7 +100,6 @@ def prepare(workplace: Path) -> Callable[..., Prepared]:
 
 
 Prepare = Callable[..., Prepared]
-Add = Callable[..., None]
 
 
 @pytest.fixture
@@ -139,14 +154,10 @@ def test_inputs_are_written_before_the_first_trial(
         3: "batch-3x2-seed1.txt",
         4: "batch-4x2-seed1.txt",
     }
-    executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
-    run = begin(workplace, prepared)
-    conduct(run, prepared, store, executor, Quiet())
-    sizes = {input.size_bytes for input in prepared.inputs.values()}
-    assert {trial.input_bytes for trial in store.trials(run)} == sizes
+    trials, run = carried_out(workplace, prepared)
+    assert {trial.input_bytes for trial in trials} == {input.size_bytes for input in prepared.inputs.values()}
     # A run that goes on reads the same ones.
-    again = resume(run, workplace)
-    assert again.inputs == prepared.inputs
+    assert resume(run, workplace).inputs == prepared.inputs
 
 
 @pytest.mark.parametrize(
@@ -156,6 +167,7 @@ def test_inputs_are_written_before_the_first_trial(
         ({"published": "no-such-source"}, "no-such-source"),
         ({"contenders": ("one", "nobody")}, "nobody"),
         ({"factors": {"cores": (3,)}}, "cores=3: only 2 CPUs are available"),
+        ({"factors": {"colour": ("red",)}}, "has no factor `colour`"),
     ],
 )
 @pytest.mark.usefixtures("pair")
@@ -203,9 +215,8 @@ def test_programs_run_in_a_sandbox(
 ) -> None:
     monkeypatch.setattr("ringside.measure.sandbox.shutil.which", lambda program: f"/bin/{program}")
     prepared = prepare("pair", sandbox=True)
-    executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
-    run = begin(workplace, prepared)
-    conduct(run, prepared, store, executor, Quiet())
+    executor = FakeExecutor()
+    _, run = carried_out(workplace, prepared, executor)
     for request in executor.requests:
         assert "/bin/bwrap" in request.argv[:3]
         ready = prepared.contenders[argument(request, "how")]
@@ -241,20 +252,11 @@ def test_a_broken_manifest_is_a_row_with_its_reason(prepare: Prepare, workplace:
     assert isinstance(two, Unavailable)
     assert "two/contender.toml" in two.reason
     assert prepared.unavailable() == {Cell("two", prepared.points[0]): two.reason}
-    executor, store = FakeExecutor(), Store(workplace / "s.sqlite")
-    run = begin(workplace, prepared)
-    assert conduct(run, prepared, store, executor, Quiet())
-    (row,) = [trial for trial in store.trials(run) if trial.cell.contender == "two"]
+    trials, run = carried_out(workplace, prepared)
+    (row,) = [trial for trial in trials if trial.cell.contender == "two"]
     assert (row.outcome, row.detail) == (Outcome.UNAVAILABLE, two.reason)
     kept = read_plan(run).contenders["two"]
-    assert (kept.title, kept.unavailable, kept.files, kept.runtime, kept.content) == (
-        *("two", two.reason),
-        *({}, "", None),
-    )
-    assert (kept.model, kept.language, kept.queue, kept.scheduler, kept.parallel, kept.command) == (
-        *("", "", "", "", False),
-        (),
-    )
+    assert kept == PlannedContender(title="two", unavailable=two.reason)
 
 
 @pytest.mark.usefixtures("pair")
@@ -279,16 +281,22 @@ def test_a_run_keeps_its_contenders_as_they_were(prepare: Prepare, workplace: Pa
     kept = read_plan(run).contenders["one"]
     one = prepared.contenders["one"]
     assert isinstance(one, Ready)
-    assert (kept.version, kept.receipt, kept.executable, kept.content) == (
-        *(one.receipt.version, one.receipt.text, one.receipt.executable),
-        one.content,
+    assert kept == PlannedContender(
+        title="A fake",
+        family="threads",
+        model="pretence",
+        language="Python",
+        queue="none",
+        scheduler="none",
+        runtime="cpython",
+        runs_on="Python",
+        command=one.contender.workloads["ring"].command,
+        files=kept.files,
+        version=one.receipt.version,
+        receipt=one.receipt.text,
+        executable=one.receipt.executable,
+        content=one.content,
     )
-    assert (kept.title, kept.model, kept.language, kept.queue, kept.scheduler, kept.parallel) == (
-        *("A fake", "pretence", "Python", "none", "none"),
-        False,
-    )
-    assert (kept.kind, kept.runtime, kept.command[-1]) == ("idiomatic", "cpython", "how=one")
-    assert (kept.unavailable, kept.remedy, kept.log) == ("", "", "")
     assert sorted(kept.files) == ["README.md", "attacks.py", "contender.toml", "fake.py", "fits.bin"]
     sources = store.sources(list(kept.files.values()))
     assert sources[kept.files["README.md"]] == "# one\n"
@@ -324,10 +332,8 @@ def test_a_build_that_failed_keeps_its_receipt_and_the_end_of_its_log(
     assert two.receipt
     run = begin(workplace, prepared)
     kept = read_plan(run).contenders["two"]
-    assert (kept.version, kept.receipt, kept.executable, kept.content) == (
-        *(two.receipt.version, two.receipt.text, two.receipt.executable),
-        None,
-    )
+    assert (kept.version, kept.receipt) == (two.receipt.version, two.receipt.text)
+    assert (kept.executable, kept.content) == (two.receipt.executable, None)
     assert (kept.unavailable, kept.remedy) == (two.reason, two.remedy)
     assert len(two.log) > 20_000
     assert kept.log == two.log[-20_000:]
@@ -344,31 +350,37 @@ def interrupted(started: Started) -> tuple[Store, Run]:
     return store, store.run(run.id)
 
 
-def test_only_runs_of_contenders_are_resumed_here(started: Started, workplace: Path) -> None:
+def refusal(run: Run, workplace: Path, executor: FakeExecutor | None = None) -> str:
+    with pytest.raises(UsageError) as refused:
+        resume(run, workplace, executor)
+    return str(refused.value)
+
+
+def test_runs_that_cannot_be_resumed_here(started: Started, workplace: Path) -> None:
     _, run = interrupted(started)
     experiment = {**run.plan["experiment"], "workload": "command"}
-    other = dataclasses.replace(run, plan={**run.plan, "experiment": experiment})
-    with pytest.raises(UsageError) as refused:
-        resume(other, workplace)
-    assert str(refused.value) == (
+    of_commands = dataclasses.replace(run, plan={**run.plan, "experiment": experiment})
+    assert refusal(of_commands, workplace) == (
         f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew"
     )
     of_cluster = dataclasses.replace(run, host={**run.host, "machines": {}})
-    with pytest.raises(UsageError) as refused:
-        resume(of_cluster, workplace)
-    assert str(refused.value) == f"run {run.id} began on a cluster: resume it with --on"
-
-
-def test_a_run_is_not_resumed_on_another_machine(started: Started, workplace: Path) -> None:
-    _, run = interrupted(started)
+    assert refusal(of_cluster, workplace) == f"run {run.id} began on a cluster: resume it with --on"
     here = run.host["kernel"]
     elsewhere = dataclasses.replace(run, host={**run.host, "kernel": "1.0", "cpus_usable": [0, 9]})
-    with pytest.raises(UsageError) as refused:
-        resume(elsewhere, workplace)
-    assert str(refused.value) == (
+    assert refusal(elsewhere, workplace) == (
         f"run {run.id} began on another machine (kernel 1.0, here {here}; cpus usable 0,9, here 0,1): resume "
         "it there, or start a new run"
     )
+
+
+def test_a_run_is_not_resumed_with_less_than_it_needs(started: Started, workplace: Path) -> None:
+    _, store, run = started(FakeExecutor(), cores=["2"])
+    smaller = FakeExecutor()
+    smaller.cores = 1
+    assert refusal(run, workplace, smaller) == "this run needs 2 CPUs, and only 1 is available here"
+    feed = make_run(store, own_experiment("feed-c10k"), blocks=0, ended=False)
+    smaller.cores, smaller.most_descriptors = 2, 1000
+    assert "descriptors in one process, and the limit here is 1,000" in refusal(feed, workplace, smaller)
 
 
 def test_a_resumed_run_is_prepared_as_a_new_one(started: Started, workplace: Path) -> None:
@@ -381,28 +393,25 @@ def test_a_resumed_run_is_prepared_as_a_new_one(started: Started, workplace: Pat
     assert list(prepared.contenders) == ["one", "two"]
 
 
-def test_a_manifest_that_breaks_meanwhile_cannot_be_resumed(started: Started, workplace: Path) -> None:
+def test_a_contender_that_is_another_by_now_cannot_be_resumed(started: Started, workplace: Path) -> None:
     _, run = interrupted(started)
-    manifest_of(workplace, "two").write_text("title = 3\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"`two` is not available any more, .*two/contender\.toml"):
-        resume(run, workplace)
-
-
-def test_a_contender_whose_runtime_is_gone_cannot_be_resumed(started: Started, workplace: Path) -> None:
-    _, run = interrupted(started)
-    manifest = manifest_of(workplace, "two")
-    manifest.write_text(manifest.read_text().replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
-    with pytest.raises(UsageError) as refused:
-        resume(run, workplace)
-    assert str(refused.value) == (
+    program, manifest = workplace / "contenders" / "one" / "fake.py", manifest_of(workplace, "two")
+    source, text = program.read_text(), manifest.read_text()
+    program.write_text("changed", encoding="utf-8")
+    changed = f"contender `one` has changed since run {run.id} began: start a new run"
+    assert refusal(run, workplace) == changed
+    program.write_text(source)
+    manifest.write_text("title = 3\n", encoding="utf-8")
+    broken = refusal(run, workplace)
+    assert re.search(r"`two` is not available any more, .*two/contender\.toml", broken)
+    manifest.write_text(text.replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
+    assert refusal(run, workplace) == (
         f"contender `two` is not available any more, which it was when run {run.id} began: needs nope-x 3.11 "
         "or newer: not found (install nope-x); get it back, or start a new run"
     )
 
 
-def test_what_was_unavailable_stays_so(
-    started: Started, add_fake: Callable[..., None], workplace: Path
-) -> None:
+def test_what_was_unavailable_stays_so(started: Started, add_fake: Add, workplace: Path) -> None:
     """A broken manifest, and a runtime that is there by now: the run has rows for them already."""
     for name in ("one", "two"):
         add_fake(name, name)
@@ -422,6 +431,89 @@ def test_what_was_unavailable_stays_so(
 
 
 # --- trials ---
+
+
+def test_every_cell_of_every_block_is_stored_after_a_rehearsal(started: Started) -> None:
+    executor, quiet = FakeExecutor(), Quiet()
+    prepared, store, run = started(executor, nodes=["3", "9"])
+    assert conduct(run, prepared, store, executor, quiet)
+    trials = store.trials(run)
+    assert [trial.cell for trial in trials] == [
+        cell for block in blocks(prepared.points, ("one", "two"), 3, 5) for cell in block.cells
+    ]
+    assert quiet.ended == trials
+    assert store.run(run.id).ended_at is not None
+    assert [cell.contender for cell in quiet.warmed_up] == ["one", "two"]
+    requests = executor.requests
+    assert len(requests) == len(trials) + 2
+    # The rehearsal is at the smallest point, and shorter where a program hangs.
+    assert [argument(request, "nodes") for request in requests[:2]] == ["3", "3"]
+    assert [request.limits.wall_s for request in requests[1:3]] == [60.0, 300.0]
+    # The machine is timed, and seeds change, once in each block.
+    assert [request.reference for request in requests] == [False, False, *([True, False, False, False] * 3)]
+    seeds = [int(argument(request, "seed")) for request in requests]
+    assert seeds == [*(run.seed, run.seed), *(run.seed + block for block in (1, 2, 3) for _ in range(4))]
+    assert len({len(request.env["RINGSIDE_PADDING"]) for request in requests}) > 3
+
+
+def test_a_run_keeps_the_cpus_of_trials_and_what_contenders_run_on(
+    started: Started, add_fake: Add, workplace: Path
+) -> None:
+    add_fake("one", "one")
+    manifest = manifest_of(workplace, "one")
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(re.sub(r"(\[runtime\.\w+\]\n)", r'\1title = "Fakery"\n', text), encoding="utf-8")
+    here = os.sched_getaffinity(0)
+    try:
+        # Where ringside keeps itself to.
+        os.sched_setaffinity(0, {min(here)})
+        _, _, run = started(FakeExecutor())
+    finally:
+        os.sched_setaffinity(0, here)
+    assert run.host["cpus_usable"] == [0, 1]
+    contenders = read_plan(run).contenders
+    assert [contenders[name].runs_on for name in ("one", "two")] == ["Fakery", "Python"]
+
+
+@pytest.mark.parametrize(
+    "executor",
+    [FakeExecutor(interrupt_after=1), FakeExecutor({"one": "interrupted"})],
+    ids=["without a report", "with one"],
+)
+def test_an_interrupt_before_the_first_block_leaves_no_row(started: Started, executor: FakeExecutor) -> None:
+    prepared, store, run = started(executor)
+    with pytest.raises(KeyboardInterrupt):
+        conduct(run, prepared, store, executor, Quiet())
+    assert (store.trials(run), len(executor.requests)) == ([], 1)
+
+
+def test_contenders_that_make_the_probe_fail_do_not_end_the_run(started: Started) -> None:
+    """A program that does nothing is carried out in the place of the last one."""
+    executor = FakeExecutor({"one": "splendid", "two": "splendid"})
+    prepared, store, run = started(executor)
+    assert conduct(run, prepared, store, executor, Quiet())
+    harmless = [request for request in executor.requests if request.argv == ("true",)]
+    assert harmless
+    assert {request.cpus for request in harmless} <= {request.cpus for request in executor.requests}
+    assert {trial.outcome for trial in store.trials(run)} <= {Outcome.PROBE_FAILED, Outcome.UNAVAILABLE}
+
+
+def test_cells_that_cannot_be_measured_are_rows_and_not_rehearsed(
+    started: Started, add_fake: Add, workplace: Path
+) -> None:
+    for name in ("one", "two"):
+        add_fake(name, name)
+    append(workplace, "one", "most = { nodes = 3 }\n")
+    manifest = manifest_of(workplace, "two")
+    manifest.write_text(manifest.read_text().replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
+    executor, quiet = FakeExecutor(), Quiet()
+    prepared, store, run = started(executor)
+    conduct(run, prepared, store, executor, quiet)
+    assert [(trial.block, trial.outcome, trial.detail) for trial in store.trials(run)] == [
+        (0, Outcome.UNAVAILABLE, "past this contender's limit: nodes up to 3"),
+        (0, Outcome.UNAVAILABLE, "needs nope-x 3.11 or newer: not found; install nope-x"),
+    ]
+    assert (quiet.warmed_up, executor.requests) == ([], [])
 
 
 def test_a_source_that_changes_during_the_run_ends_the_contender(started: Started, workplace: Path) -> None:
@@ -444,7 +536,7 @@ def test_a_source_that_changes_during_the_run_ends_the_contender(started: Starte
 
 
 def test_a_build_that_changes_during_the_run_is_made_anew(
-    started: Started, add_fake: Callable[..., None], workplace: Path
+    started: Started, add_fake: Add, workplace: Path
 ) -> None:
     for name in ("one", "two"):
         add_fake(name, name)
@@ -496,13 +588,9 @@ def test_requests_of_trials(started: Started) -> None:
     maker = ContenderTrials(run.seed, short, executor)
     assert maker.request(0, 0, cell, first=False).limits.wall_s == 5.0
     trial = maker.trial(2, 1, cell, first=False, tick=lambda: None)
-    assert (trial.block, trial.position, trial.cell, trial.cpus, trial.input_bytes) == (
-        2,
-        1,
-        cell,
-        (1,),
-        None,
-    )
+    assert (trial.block, trial.position, trial.cell) == (2, 1, cell)
+    assert (trial.cpus, trial.input_bytes) == ((1,), None)
+    assert trial.memory_limit_bytes == request.limits.memory_bytes > 0
     assert trial.started_at
 
 
@@ -517,18 +605,6 @@ def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Pat
         maker.request(block, 0, Cell("mine", prepared.points[0]), first=False).service for block in (0, 1)
     ]
     assert [service and service.ready_s for service in services] == [15.0, 60.0]
-
-
-def test_cells_of_unavailable_contenders_are_not_rehearsed(
-    started: Started, add_fake: Callable[..., None], workplace: Path
-) -> None:
-    for name in ("one", "two"):
-        add_fake(name, name)
-    append(workplace, "one", "most = { nodes = 3 }\n")
-    executor, quiet = FakeExecutor(), Quiet()
-    prepared, store, run = started(executor)
-    conduct(run, prepared, store, executor, quiet)
-    assert [cell.contender for cell in quiet.warmed_up] == ["two"]
 
 
 def test_a_probe_that_fails_in_a_rehearsal_does_not_end_the_run(started: Started) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ringside.catalogue.loader import Catalogue
@@ -139,14 +140,9 @@ def test_the_machine_must_be_large_enough(started: Started) -> None:
 def test_a_line_for_a_shell_starts_the_program_by_itself(tmp_path: Path) -> None:
     folder = tmp_path / "a folder; exit 9"
     folder.mkdir()
+    script = 'pwd; env | grep -v -e ^_= -e ^PWD= -e ^SHLVL= | sort; echo "$1"'
     request = TrialRequest(
-        argv=(
-            "sh",
-            "-c",
-            'pwd; env | grep -v -e ^_= -e ^PWD= -e ^SHLVL= | sort; echo "$1"',
-            "sh",
-            "it's $HOME",
-        ),
+        argv=("sh", "-c", script, "sh", "it's $HOME"),
         cwd=str(folder),
         env={"PATH": "/usr/bin:/bin", "B": "two words", "RINGSIDE_PADDING": "....", "A": "$x"},
         limits=Limits(1.0, 1, 1, 1),
@@ -158,3 +154,7 @@ def test_a_line_for_a_shell_starts_the_program_by_itself(tmp_path: Path) -> None
     assert done.stdout.splitlines() == [
         *(str(folder), "A=$x", "B=two words", "PATH=/usr/bin:/bin", "it's $HOME"),
     ]
+    # One that waits for a line gets one.
+    waits = msgspec.structs.replace(request, argv=("sh", "-c", "read -r _ && echo on"), awaits=("spawned",))
+    done = subprocess.run(["sh", "-c", plain_command(waits)], capture_output=True, text=True, check=True)
+    assert done.stdout == "on\n"

@@ -1,8 +1,12 @@
+"""Version receipts, builds and sources of contenders, and how systems get their runtimes."""
+
 from __future__ import annotations
 
+import hashlib
 import os
+import signal
 import stat
-import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringside.errors import BuildError
 from ringside.measure import host, toolchain
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.toolchain import Toolchain, find_receipt
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable, WorkloadEntry
 from tests.contenders.test_ring import CATALOGUE
+from tests.support import probes
+from tests.support.processes import is_over
 
 
 def script(path: Path, text: str) -> Path:
@@ -23,8 +30,9 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
-def runtime(*executable: str, minimum: str | None = None, locate: tuple[str, ...] = ()) -> Runtime:
-    return Runtime("r", executable, ("{runtime}", "--version"), minimum, locate, {"debian": ("thing",)})
+def runtime(*executable: str | Path, minimum: str | None = None, locate: tuple[str, ...] = ()) -> Runtime:
+    names = tuple(map(str, executable))
+    return Runtime("r", names, ("{runtime}", "--version"), minimum, locate, {"debian": ("thing",)})
 
 
 def contender(folder: Path, one: Runtime, *builds: tuple[str, ...]) -> Contender:
@@ -34,91 +42,162 @@ def contender(folder: Path, one: Runtime, *builds: tuple[str, ...]) -> Contender
     return Contender("thing", folder, "T", one, {"ring": entry}, builds=builds)
 
 
+@pytest.fixture
+def thing(tmp_path: Path) -> Path:
+    """A runtime of version 1.0."""
+    return script(tmp_path / "thing", "echo 1.0")
+
+
+@pytest.fixture
+def built_by(tmp_path: Path, thing: Path) -> Callable[..., Contender]:
+    """A contender on that runtime, built by these lines of a shell, to which `$0` is its build."""
+
+    def make(*lines: str) -> Contender:
+        builds = (("sh", "-c", line, "{build}") for line in lines)
+        return contender(tmp_path / "c", runtime(thing), *builds)
+
+    return make
+
+
+BuiltBy = Callable[..., Contender]
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Toolchain:
+    return Toolchain(tmp_path / "builds")
+
+
+def ready_of(tools: Toolchain, of: Contender) -> Ready:
+    ready = tools.prepare(of)
+    assert isinstance(ready, Ready), ready
+    return ready
+
+
+def unavailable_of(tools: Toolchain, of: Contender) -> Unavailable:
+    unavailable = tools.prepare(of)
+    assert isinstance(unavailable, Unavailable)
+    return unavailable
+
+
+# --- receipts ---
+
+
 def test_the_first_executable_that_is_new_enough_is_taken(tmp_path: Path) -> None:
     old = script(tmp_path / "old", "echo 'thing version 1.9.2'")
-    new = script(tmp_path / "new", "echo 'thing version 1.10 (2026)' >&2")
-    found = toolchain.find_receipt(runtime(str(old), str(new), minimum="1.10"))
-    assert isinstance(found, Receipt)
-    assert found.executable == str(new)
-    assert found.version == "1.10"
+    new = script(tmp_path / "new", f"echo 'thing  version 1.10 (2026)' >&2; echo; echo {'x' * 300}")
+    # The minimum itself is new enough; the text is one short line.
+    text = f"thing version 1.10 (2026) {'x' * 174}"
+    assert find_receipt(runtime(old, new, minimum="1.10.0")) == Receipt(str(new), "1.10", text)
 
 
 def test_why_there_is_no_receipt(tmp_path: Path) -> None:
     silent = script(tmp_path / "silent", "exit 0")
     failing = script(tmp_path / "failing", "echo 9.9; exit 1")
-    old = script(tmp_path / "old", "echo 1.0")
-    found = toolchain.find_receipt(runtime(str(silent), str(failing), str(old), minimum="2"))
-    assert isinstance(found, str)
-    assert "silent printed no recognisable version" in found
-    assert "failing printed no recognisable version" in found
-    assert "old is 1.0, below 2" in found
-    missing = toolchain.find_receipt(runtime("no-such-thing-at-all"))
-    assert missing == "needs no-such-thing-at-all: not found"
+    old = [script(tmp_path / f"old{number}", f"echo 1.{number}") for number in range(2)]
+    assert find_receipt(runtime(silent, failing, *old, minimum="2")) == (
+        f"needs {silent} or {failing} or {old[0]} or {old[1]} 2 or newer: {silent} printed no recognisable "
+        f"version; {failing} printed no recognisable version: 9.9; {old[0]} is 1.0, below 2"
+    )
+    assert find_receipt(runtime("no-such-thing-at-all")) == "needs no-such-thing-at-all: not found"
 
 
-def test_names_are_looked_up_on_path_and_may_be_globs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script(tmp_path / "thing-1", "echo 1.0")
-    script(tmp_path / "thing-2", "echo 2.0")
-    monkeypatch.setenv("PATH", f"/nowhere:{tmp_path}:{os.environ['PATH']}")
-    found = toolchain.find_receipt(runtime("thing-*"))
-    assert isinstance(found, Receipt)
-    assert found.version == "2.0"
+def test_candidates_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder / "thing-dir").mkdir(parents=True)
+        for name in ("thing-1", "thing-2", "other"):
+            script(tmp_path / folder / name, "exit")
+        (tmp_path / folder / "thing-3").touch()
+    a, b = tmp_path / "a", tmp_path / "b"
+    monkeypatch.setenv("PATH", f":{a}::{tmp_path / 'none'}:{b}:")
+    monkeypatch.chdir(a)
+    assert list(toolchain.candidates(["other", "thing-?", "thing-1", f"{b}/thing-*", "THING-1"])) == [
+        *(f"{folder}/other" for folder in (a, b)),
+        *(f"{folder}/thing-{number}" for folder in (a, b) for number in (2, 1)),
+    ]
+    monkeypatch.delenv("PATH")
+    assert list(toolchain.candidates(["other"])) == []
+    assert list(toolchain.candidates([f"{b}/o*", f"{b}/other"])) == [f"{b}/other"]
 
 
 def test_a_path_may_begin_with_a_variable_of_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, thing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "bin").mkdir()
-    script(tmp_path / "bin" / "thing", "echo 1.5")
     # Without the variable, nothing is looked for in `/bin`.
     monkeypatch.delenv("THING_HOME", raising=False)
-    assert isinstance(toolchain.find_receipt(runtime("$THING_HOME/bin/thing")), str)
     assert list(toolchain.candidates(["$THING_HOME/bin/sh"])) == []
     monkeypatch.setenv("THING_HOME", str(tmp_path))
-    receipt = toolchain.find_receipt(runtime("$THING_HOME/bin/thing"))
-    assert isinstance(receipt, Receipt)
-    assert receipt.executable == str(tmp_path / "bin" / "thing")
+    assert list(toolchain.candidates(["$THING_HOME/thing"])) == [str(thing)]
 
 
-def test_a_shim_is_seen_through(tmp_path: Path) -> None:
-    real = script(tmp_path / "real", "echo 3.0")
-    shim = script(tmp_path / "shim", f'[ "$1" = where ] && echo {real} || exec {real}')
-    found = toolchain.find_receipt(runtime(str(shim), locate=("{runtime}", "where")))
-    assert isinstance(found, Receipt)
-    assert found.executable == str(real)
+def test_a_shim_is_seen_through(tmp_path: Path, thing: Path) -> None:
+    shim = script(tmp_path / "shim", f'[ "$1" = where ] && echo {thing} || exec {thing}')
+    assert find_receipt(runtime(shim, locate=("{runtime}", "where"))) == Receipt(str(thing), "1.0", "1.0")
+    for locate in (("echo", "/etc/passwd"), ("echo", "/no/such/file"), ("echo", ""), ("false",)):
+        reason = f"needs {shim}: {shim} printed no path of an executable for `locate`"
+        assert find_receipt(runtime(shim, locate=locate)) == reason
+    # The next one may do.
+    choosy = ("sh", "-c", "case $0 in *thing) echo $0;; esac", "{runtime}")
+    assert find_receipt(runtime(shim, thing, locate=choosy)) == Receipt(str(thing), "1.0", "1.0")
+
+
+def test_a_receipt_is_looked_for_once(tmp_path: Path, tools: Toolchain) -> None:
+    count = tmp_path / "count"
+    thing = script(tmp_path / "thing", f"echo x >> {count}; echo 1.0")
+    receipts = [tools.receipt(runtime(thing)) for _ in range(3)]
+    assert receipts == [Receipt(str(thing), "1.0", "1.0")] * 3
+    assert count.read_text() == "x\n"
+    # All that decides it counts.
+    tools.receipt(runtime(thing, minimum="0.5"))
+    tools.receipt(runtime(thing, thing))
+    tools.receipt(replace(runtime(thing), version=("{runtime}", "-v")))
+    tools.receipt(runtime(thing, locate=("echo", str(thing))))
+    assert count.read_text() == "x\n" * 5
+
+
+def test_a_program_without_a_version_is_known_by_its_content(
+    thing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = hashlib.sha256(thing.read_bytes()).hexdigest()
+    plain = Runtime("r", (str(thing),), ())
+    assert find_receipt(plain) == Receipt(str(thing), digest[:12], f"{thing} sha256:{digest}")
+    monkeypatch.setattr(toolchain, "candidates", lambda names: iter(names))
+    thing.unlink()
+    assert find_receipt(plain) == f"{thing} cannot be read: No such file or directory"
+
+
+def test_version_commands_see_nothing_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They get no input, and are started in the root folder."""
+    monkeypatch.chdir(tmp_path)
+    thing = script(tmp_path / "thing", "cat; pwd; echo 1.0")
+    assert find_receipt(runtime(thing)) == Receipt(str(thing), "1.0", "/ 1.0")
 
 
 def test_a_version_command_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "VERSION_TIMEOUT_S", 0.5)
-    marker = tmp_path / "pid"
-    hanging = script(tmp_path / "hang", f"sleep 1000 & echo $! > {marker}; wait")
-    found = toolchain.find_receipt(runtime(str(hanging)))
-    assert isinstance(found, str)
-    pid = int(marker.read_text())
-    for _ in range(200):
-        if not Path(f"/proc/{pid}").exists():
-            return
-        threading.Event().wait(0.05)
-    pytest.fail(f"process {pid} is still alive")
+    pid = tmp_path / "pid"
+    assert isinstance(find_receipt(runtime(script(tmp_path / "hang", f"echo $$ > {pid}; sleep 1000"))), str)
+    assert is_over(lambda: not Path("/proc", pid.read_text().strip()).exists())
 
 
-def test_a_build_is_made_once_and_again_when_the_sources_change(tmp_path: Path) -> None:
-    thing = script(tmp_path / "thing", "echo 1.0")
-    count = tmp_path / "count"
-    build = ("sh", "-c", f"echo x >> {count}; cp main.txt $0/thing", "{build}")
-    made = contender(tmp_path / "c", runtime(str(thing)), build)
-    tools = Toolchain(tmp_path / "builds")
-    first = tools.prepare(made)
+# --- builds ---
+
+
+def test_a_build_is_made_once_and_again_when_the_sources_change(
+    tmp_path: Path, built_by: BuiltBy, tools: Toolchain
+) -> None:
+    count, announced = tmp_path / "count", list[Contender]()
+    made = built_by(f"echo x >> {count}; cp main.txt $0/thing")
+    first = tools.prepare(made, announced.append)
     assert isinstance(first, Ready)
     assert (first.build / "thing").read_text() == "source"
-    assert tools.prepare(made) == first
-    assert tools.is_built(made, first.receipt)
+    assert tools.prepare(made, announced.append) == first
     assert count.read_text() == "x\n"
+    # A build is announced where there is something to do.
+    assert announced == [made]
+    assert isinstance(tools.prepare(built_by(), announced.append), Ready)
+    assert announced == [made]
     (made.folder / "main.txt").write_text("changed", encoding="utf-8")
-    second = tools.prepare(made)
-    assert isinstance(second, Ready)
+    second = ready_of(tools, made)
     assert second.build != first.build
     assert (second.build / "thing").read_text() == "changed"
     (made.folder / "__pycache__").mkdir()
@@ -126,54 +205,192 @@ def test_a_build_is_made_once_and_again_when_the_sources_change(tmp_path: Path) 
     assert tools.prepare(made) == second
 
 
-def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(tmp_path: Path) -> None:
-    thing = script(tmp_path / "thing", "echo 1.0")
-    first = ("sh", "-c", "echo the first went well")
-    second = ("sh", "-c", f"echo broken here >&2; test -e {tmp_path}/repaired || exit 3")
-    broken = contender(tmp_path / "c", runtime(str(thing)), first, second)
-    tools = Toolchain(tmp_path / "builds")
+def test_the_folder_of_a_build(tmp_path: Path, thing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("sh", "-c", "pwd; echo $0 $1", "{runtime}", "{build}")
+    made = contender(tmp_path / "c", runtime(thing), command)
+    monkeypatch.chdir(tmp_path)
+    tools = Toolchain(Path("deep/builds"))
+    receipt = tools.receipt(made.runtime)
+    assert isinstance(receipt, Receipt)
+    assert not tools.is_built(made, receipt)
+    ready = ready_of(tools, made)
+    assert tools.is_built(made, receipt)
+    content = toolchain.content_hash(made, receipt)
+    folder = tmp_path.resolve() / "deep/builds" / f"thing-{content[:12]}"
+    assert ready == Ready(made, receipt, folder, content)
+    # What its commands printed, in the contender's folder.
+    assert (ready.build / ".built").read_text() == (
+        f"$ sh -c pwd; echo $0 $1 {thing} {ready.build}\n{made.folder}\n{thing} {ready.build}\n"
+    )
+
+
+def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(
+    tmp_path: Path, built_by: BuiltBy, tools: Toolchain
+) -> None:
+    broken = built_by(
+        "echo the first went well", f"echo broken here >&2; test -e {tmp_path}/repaired || exit 3"
+    )
     for _ in range(2):
-        unavailable = tools.prepare(broken)
-        assert isinstance(unavailable, Unavailable)
+        unavailable = unavailable_of(tools, broken)
         assert unavailable.reason == "cannot be built: `sh` ended with 3"
-        assert "broken here" in unavailable.log
-        (log,) = (tmp_path / "builds").glob("*.log")
+        assert unavailable.receipt == tools.receipt(broken.runtime)
+        assert "the first went well\n$ sh -c echo broken here" in unavailable.log
+        assert "\nbroken here\n" in unavailable.log
+        (log,) = tools.builds.glob("*.log")
         assert unavailable.remedy == f"fix the error in {log} and run again"
         assert log.read_text() == unavailable.log
-        assert "the first went well\n$ sh -c echo broken here" in unavailable.log
     (tmp_path / "repaired").touch()
-    ready = tools.prepare(broken)
-    assert isinstance(ready, Ready)
+    ready = ready_of(tools, broken)
     assert not log.exists()
     assert "the first went well" in (ready.build / ".built").read_text()
-    missing = contender(tmp_path / "d", runtime(str(thing)), ("no-such-compiler",))
-    unavailable = tools.prepare(missing)
-    assert isinstance(unavailable, Unavailable)
-    assert unavailable.reason == "cannot be built: `no-such-compiler`: No such file or directory"
-    assert unavailable.remedy == "fix this and run again"
 
 
-def test_a_build_is_announced_where_there_is_something_to_do(tmp_path: Path) -> None:
-    thing = script(tmp_path / "thing", "echo 1.0")
-    tools, announced = Toolchain(tmp_path / "builds"), list[str]()
-    built = contender(tmp_path / "c", runtime(str(thing)), ("cp", "main.txt", "{build}"))
-    for each in (built, built, contender(tmp_path / "d", runtime(str(thing)))):
-        assert isinstance(tools.prepare(each, lambda one: announced.append(one.folder.name)), Ready)
-    assert announced == ["c"]
+@pytest.mark.parametrize(
+    ("command", "reason", "remedy"),
+    [
+        (
+            ("no-such-compiler",),
+            "cannot be built: `no-such-compiler`: No such file or directory",
+            "fix this and run again",
+        ),
+        # The folder of builds goes away during the build.
+        (
+            ("sh", "-c", "rm -r ${0%/*}; exit 3", "{build}"),
+            "cannot be built: `sh` ended with 3",
+            "fix this and run again",
+        ),
+        *(
+            (
+                ("sh", "-c", f"echo '{line}'; exit 1"),
+                "cannot be built: `sh` ended with 1",
+                "this build needs a network: connect this machine and run again; ",
+            )
+            for line in (
+                "curl: (6) Could not resolve host: crates.io",
+                "Temporary failure in name resolution",
+                "connect: Network is unreachable",
+            )
+        ),
+    ],
+)
+def test_the_way_out_of_a_failed_build(
+    tmp_path: Path, thing: Path, tools: Toolchain, command: tuple[str, ...], reason: str, remedy: str
+) -> None:
+    unavailable = unavailable_of(tools, contender(tmp_path / "c", runtime(thing), command))
+    assert unavailable.reason == reason
+    assert unavailable.remedy.startswith(remedy)
 
 
-def test_runs_at_the_same_time_build_once(tmp_path: Path) -> None:
-    thing, count = script(tmp_path / "thing", "echo 1.0"), tmp_path / "count"
-    slow = contender(tmp_path / "c", runtime(str(thing)), ("sh", "-c", f"echo x >> {count}; sleep 0.3"))
+def test_a_build_that_hangs_is_given_up_and_leaves_what_it_printed(
+    built_by: BuiltBy, tools: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 0.5)
+    unavailable = unavailable_of(tools, built_by("echo the first", "echo fetching; sleep 1000"))
+    assert unavailable.reason.startswith("cannot be built: `sh -c echo fetching; sleep 1000 ")
+    assert unavailable.reason.endswith("` took over 0 s")
+    assert "\nthe first\n$ sh -c echo fetching" in unavailable.log
+    assert unavailable.log.endswith("\nfetching\n")
+    (log,) = tools.builds.glob("*.log")
+    assert log.read_text() == unavailable.log
+    assert unavailable.remedy == f"find in {log} what it waits for"
+
+
+def test_a_builds_folder_that_cannot_be_made(tmp_path: Path, built_by: BuiltBy) -> None:
+    (tmp_path / "file").touch()
+    unavailable = unavailable_of(Toolchain(tmp_path / "file" / "builds"), built_by())
+    assert "failed: Not a directory" in unavailable.reason
+
+
+def test_runs_at_the_same_time_build_once(tmp_path: Path, built_by: BuiltBy, tools: Toolchain) -> None:
+    slow = built_by(f"echo x >> {tmp_path}/count; sleep 0.3")
     with ThreadPoolExecutor(3) as pool:
-        results = list(pool.map(lambda _: Toolchain(tmp_path / "builds").prepare(slow), range(3)))
+        results = list(pool.map(lambda _: Toolchain(tools.builds).prepare(slow), range(3)))
     assert all(isinstance(result, Ready) for result in results)
-    assert count.read_text() == "x\n"
+    assert (tmp_path / "count").read_text() == "x\n"
+
+
+def test_a_build_that_was_cut_off_or_discarded_is_made_anew(
+    tmp_path: Path, built_by: BuiltBy, tools: Toolchain
+) -> None:
+    made = built_by(f"echo text; test ! -e {tmp_path}/x")
+    ready = ready_of(tools, made)
+    assert toolchain.has_build(ready)
+    for again in (lambda: toolchain.rebuild(ready), lambda: ready_of(tools, made)):
+        toolchain.discard(ready)
+        assert not toolchain.has_build(ready)
+        (ready.build / "rubbish").touch()
+        again()
+        assert toolchain.has_build(ready)
+        assert not (ready.build / "rubbish").exists()
+    (tmp_path / "x").touch()
+    with pytest.raises(BuildError) as failed:
+        toolchain.rebuild(ready)
+    assert str(failed.value) == "cannot be built: `sh` ended with 1"
+    assert failed.value.log == f"$ sh -c echo text; test ! -e {tmp_path}/x {ready.build}\ntext\n"
+    # Once more, and where there is no folder, it does nothing.
+    toolchain.discard(ready)
+    toolchain.discard(replace(ready, build=tmp_path / "thing" / "none"))
+
+
+def test_what_a_build_command_prints(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    printed = toolchain.run_build(["sh", "-c", "ls; printf '\\377' >&2"], tmp_path)
+    assert printed == "$ sh -c ls; printf '\\377' >&2\nfile\n\ufffd"
+
+
+@pytest.mark.parametrize("rest", ["", "; sleep 1000"])
+def test_a_build_that_leaves_a_daemon_ends_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str
+) -> None:
+    """The daemon has a session of its own, and keeps the command's output open."""
+    monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 2.0 if rest else 1000.0)
+    pid = tmp_path / "pid"
+    start = f"setsid sh -c 'echo $$ >{pid}; exec sleep 1000' & while ! test -s {pid}; do sleep 0.01; done"
+    command = ("sh", "-c", f"{start}; echo built{rest}")
+    try:
+        if rest:
+            with pytest.raises(BuildError, match="took over 2 s") as failed:
+                toolchain.run_build(command, tmp_path)
+            assert failed.value.log.endswith("\nbuilt\n")
+        else:
+            assert toolchain.run_build(command, tmp_path).endswith("\nbuilt\n")
+    finally:
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("rest", ["", "; wait"], ids=["ends", "interrupted"])
+def test_what_a_build_leaves_in_its_group_ends_with_it(tmp_path: Path, rest: str) -> None:
+    pid = tmp_path / "pid"
+    command = ("sh", "-c", f"sleep 1000 & echo $! >pid{rest}")
+    if rest:
+        sender = probes.when(lambda: pid.exists() and pid.read_text() != "", signal.SIGINT, apart_s=0.0)
+        with pytest.raises(KeyboardInterrupt):
+            toolchain.run_build(command, tmp_path)
+        sender.join()
+    else:
+        toolchain.run_build(command, tmp_path)
+    assert is_over(lambda: not Path(f"/proc/{pid.read_text().strip()}/exe").exists(), 30)
+
+
+def test_what_a_user_types_is_not_for_toolchains(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"9.9\n")
+    os.close(write_end)
+    own = os.dup(0)
+    os.dup2(read_end, 0)
+    try:
+        assert toolchain.run_build(["cat"], tmp_path) == "$ cat\n"
+    finally:
+        os.dup2(own, 0)
+        os.close(own)
+        os.close(read_end)
+
+
+# --- sources ---
 
 
 def test_a_build_is_known_by_all_that_decides_it(tmp_path: Path) -> None:
-    thing = script(tmp_path / "thing", "echo 1.0")
-    base = contender(tmp_path / "c", runtime(str(thing)), ("cc", "-O1"), ("strip",))
+    base = contender(tmp_path / "c", runtime("cc"), ("cc", "-O1"), ("strip",))
     receipt = Receipt("/bin/cc", "1.0", "cc 1.0")
     hashes = {
         toolchain.content_hash(base, receipt),
@@ -189,33 +406,85 @@ def test_a_build_is_known_by_all_that_decides_it(tmp_path: Path) -> None:
     (base.folder / "main.txt").rename(base.folder / "main2.txt")
     hashes.add(toolchain.content_hash(base, receipt))
     assert len(hashes) == 9
-    before = toolchain.content_hash(base, receipt)
-    for left in ("target/x", "__pycache__/x.py", ".hidden", "x.beam", "x.pyc"):
-        (base.folder / left).parent.mkdir(exist_ok=True)
-        (base.folder / left).touch()
-    assert toolchain.content_hash(base, receipt) == before
 
 
-def test_a_build_that_was_cut_off_is_made_anew(tmp_path: Path) -> None:
-    thing = script(tmp_path / "thing", "echo 1.0")
-    made = contender(tmp_path / "c", runtime(str(thing)), ("cp", "main.txt", "{build}/thing"))
-    tools = Toolchain(tmp_path / "builds")
-    ready = tools.prepare(made)
-    assert isinstance(ready, Ready)
-    (ready.build / ".built").unlink()
-    (ready.build / "rubbish").touch()
-    assert tools.prepare(made) == ready
-    assert not (ready.build / "rubbish").exists()
+def test_sources_are_known_by_their_paths(tmp_path: Path) -> None:
+    made = contender(tmp_path / "c", runtime("x"))
+    left_behind = ("deep/.hidden/x.c", "target/y", "__pycache__/x.py", "a.beam", "x.pyc", ".x")
+    for name in ("deep/er/z.c", "a.c", *left_behind):
+        (made.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (made.folder / name).write_text(name, encoding="utf-8")
+    (made.folder / "gone").symlink_to("/no/such/file")
+    (made.folder / "main.lnk").symlink_to("main.txt")
+    sources = toolchain.source_files(made)
+    assert sources == {
+        "a.c": b"a.c",
+        "deep/er/z.c": b"deep/er/z.c",
+        "main.lnk": b"source",
+        "main.txt": b"source",
+    }
+    assert list(sources) == sorted(sources)
+    assert toolchain.source_files(replace(made, has_sources=False)) == {}
+
+
+def test_a_command_alone_is_known_by_its_words_and_the_files_that_they_name(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("one", encoding="utf-8")
+    base = replace(contender(tmp_path / "c", runtime("x")), has_sources=False)
+    receipt = Receipt("/bin/x", "1", "x 1")
+
+    def content(*words: str) -> str:
+        return toolchain.content_hash(replace(base, workloads={"fib": WorkloadEntry(words)}), receipt)
+
+    hashes = [content(str(program), "-x"), content(str(program), "-y"), content("other", "-x")]
+    (base.folder / "main.txt").write_text("no source of it", encoding="utf-8")
+    assert content(str(program), "-x") == hashes[0]
+    program.write_text("two", encoding="utf-8")
+    hashes.append(content(str(program), "-x"))
+    assert len(set(hashes)) == 4
+    # Words do not run into each other.
+    assert content("ab", "c") != content("a", "bc")
+
+
+# --- systems ---
+
+
+@pytest.mark.parametrize(
+    ("release", "names", "has_apt"),
+    [
+        ({"ID": "debian", "VERSION_ID": "12"}, ["debian-12", "debian"], True),
+        (
+            {"ID": "ubuntu", "VERSION_ID": "24.04", "ID_LIKE": "debian"},
+            ["ubuntu-24.04", "ubuntu", "debian"],
+            True,
+        ),
+        ({"ID": "mint", "ID_LIKE": "ubuntu debian"}, ["mint", "ubuntu", "debian"], True),
+        ({"ID": "pop", "ID_LIKE": "ubuntu"}, ["pop", "ubuntu"], True),
+        ({"ID": "arch"}, ["arch"], False),
+        ({"VERSION_ID": "1"}, [], False),
+        ({}, [], False),
+    ],
+)
+def test_names_of_systems(
+    monkeypatch: pytest.MonkeyPatch, release: dict[str, str], names: list[str], has_apt: bool
+) -> None:
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    assert toolchain.system_names() == names
+    assert toolchain.has_apt() is has_apt
 
 
 @pytest.mark.parametrize(
     ("release", "user", "remedy"),
     [
-        ({"ID": "ubuntu", "ID_LIKE": "debian"}, 1000, "sudo apt-get install -y thing"),
-        ({"ID": "debian"}, 0, "apt-get install -y thing"),
-        ({"ID": "fedora"}, 0, "install thing-rpm"),
-        ({"ID": "arch"}, 0, "install no-such-thing (Debian: thing)"),
-        ({}, 0, "install no-such-thing (Debian: thing)"),
+        ({"ID": "ubuntu", "ID_LIKE": "debian"}, 1000, "sudo apt-get install -y thing more"),
+        ({"ID": "debian"}, 0, "apt-get install -y thing more"),
+        # What names a system most specifically counts.
+        ({"ID": "debian", "VERSION_ID": "11"}, 0, "apt-get install -y old-thing"),
+        ({"ID": "debian", "VERSION_ID": "12"}, 0, "look at https://thing.test/"),
+        ({"ID": "suse"}, 0, "get thing.rpm"),
+        ({"ID": "fedora"}, 0, "install thing-rpm more"),
+        ({"ID": "arch"}, 0, "install go or gccgo (Debian: thing more)"),
+        ({}, 0, "install go or gccgo (Debian: thing more)"),
     ],
 )
 def test_a_missing_runtime_comes_with_the_way_out(
@@ -223,39 +492,26 @@ def test_a_missing_runtime_comes_with_the_way_out(
 ) -> None:
     monkeypatch.setattr(host, "os_release", lambda: release)
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    wanted = replace(runtime("no-such-thing"), install={"debian": ("thing",), "fedora": ("thing-rpm",)})
-    unavailable = Toolchain(tmp_path).prepare(contender(tmp_path / "c", wanted))
-    assert isinstance(unavailable, Unavailable)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    install = {
+        "debian": ("thing", "more"),
+        "debian-11": ("old-thing",),
+        "fedora": ("thing-rpm", "more"),
+        "suse": ("no-thing",),
+    }
+    instructions = {"debian-12": "look at https://thing.test/", "suse": "get thing.rpm"}
+    wanted = replace(runtime("go", "gccgo"), install=install, instructions=instructions)
+    unavailable = unavailable_of(Toolchain(tmp_path), contender(tmp_path / "c", wanted))
     assert unavailable.remedy == remedy
 
 
-@pytest.mark.parametrize(("release", "package"), [("debian-12", "cargo-web"), ("debian-13", "cargo")])
-def test_packages_of_a_release_go_before_those_of_its_system(
-    release: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(toolchain, "system_names", lambda: [release, "debian"])
-    install = {"debian": ("cargo",), "debian-12": ("cargo-web",)}
-    rust = Runtime("rust", ("cargo",), ("{runtime}", "--version"), install=install)
-    assert toolchain.packages(rust) == (package,)
-
-
-@pytest.mark.parametrize(
-    ("release", "packages", "remedy"),
-    [
-        ({"ID": "debian", "VERSION_ID": "12"}, (), "look at https://thing.test/"),
-        ({"ID": "debian", "VERSION_ID": "13"}, ("thing",), "apt-get install -y thing"),
-        ({"ID": "fedora"}, (), "get thing.rpm"),
-    ],
-)
-def test_instructions_take_the_place_of_packages(
-    monkeypatch: pytest.MonkeyPatch, release: dict[str, str], packages: tuple[str, ...], remedy: str
-) -> None:
-    monkeypatch.setattr(host, "os_release", lambda: release)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    instructions = {"debian-12": "look at https://thing.test/", "fedora": "get thing.rpm"}
-    wanted = replace(runtime("no-such-thing"), instructions=instructions)
-    assert toolchain.packages(wanted) == packages
-    assert toolchain.remedy(wanted) == remedy
+def test_without_packages_the_program_is_named(tmp_path: Path, tools: Toolchain) -> None:
+    old = script(tmp_path / "perl", "echo 'This is perl 5, version 28, subversion 1 (v5.28.1) built for x86'")
+    wanted = replace(runtime(old, minimum="5.30"), install={})
+    unavailable = unavailable_of(tools, contender(tmp_path / "c", wanted))
+    assert f"{old} is 5.28.1, below 5.30" in unavailable.reason
+    assert unavailable.remedy == f"install a newer {old} (5.30 or later)"
+    assert toolchain.remedy(replace(wanted, executable=("no-such-thing",))) == "install no-such-thing"
 
 
 @pytest.mark.parametrize("name", ["go", "go-sync", "go-workers"])
@@ -264,20 +520,14 @@ def test_ways_to_get_go(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     one = CATALOGUE.contender(name).runtime
     release = {"ID": "debian", "VERSION_ID": "12"}
     monkeypatch.setattr(host, "os_release", lambda: release)
-    assert toolchain.packages(one) == ()
     assert "-t bookworm-backports golang-go" in toolchain.remedy(one)
     assert "https://go.dev/dl/" in toolchain.remedy(one)
     assert "\n" not in toolchain.remedy(one)
     release["VERSION_ID"] = "13"
-    assert toolchain.packages(one) == ("golang-go",)
+    assert toolchain.remedy(one).endswith("apt-get install -y golang-go")
 
 
-def test_a_builds_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    thing = script(tmp_path / "thing", "echo 1.0")
-    (tmp_path / "file").touch()
-    found = Toolchain(tmp_path / "file" / "builds").prepare(contender(tmp_path / "c", runtime(str(thing))))
-    assert isinstance(found, Unavailable)
-    assert "failed: Not a directory" in found.reason
+# --- versions ---
 
 
 @given(

@@ -24,7 +24,7 @@ from ringside.probe.protocol import (
     ExpectedLines,
     InputUse,
     TrialRequest,
-    trial_messages,
+    trial_message,
 )
 from ringside.workloads.base import Workload
 from ringside.workloads.batch import BATCH
@@ -187,8 +187,8 @@ OUTCOME = {"type": "outcome", "outcome": "ok", "detail": "", "wall_ns": 5}
 
 
 def with_lines(*messages: dict[str, Any], interference: str | None = None) -> Any:
-    lines = (json.dumps(message).encode() for message in messages)
-    return trials.with_messages(BLANK, trial_messages(lines), interference)
+    read = [trial_message(json.dumps(message).encode()) for message in messages]
+    return trials.with_messages(BLANK, read, interference)
 
 
 def phase(name: str, ns: int) -> dict[str, Any]:

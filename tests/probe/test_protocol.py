@@ -17,7 +17,6 @@ from ringside.probe.protocol import (
     Merge,
     MergeRequest,
     PoissonRate,
-    Sample,
     Service,
     Started,
     TrialOutcome,
@@ -103,11 +102,6 @@ def test_an_outcome_of_a_trial_and_of_a_load_are_different_messages() -> None:
     assert isinstance(protocol.engine_message(b'{"type":"outcome","outcome":"ok"}'), LoadOutcome)
     with pytest.raises(ValueError, match="phase"):
         protocol.engine_message(b'{"type":"phase","t_ns":1,"name":"x","ns":1}')
-
-
-def test_messages_of_a_trial_are_read_in_order() -> None:
-    lines = [b'{"type":"started","version":1}', b'{"type":"sample","t_ns":1}']
-    assert protocol.trial_messages(lines) == [Started(1), Sample(1)]
 
 
 def test_a_histogram_without_counts_has_no_latency() -> None:

@@ -16,45 +16,30 @@ from ringside.workloads.base import Measurement
 
 
 class RunObserver(Protocol):
-    """Is called when something happens in a run, to show it."""
+    """Is called when something happens in a run, to show it. Shows nothing by itself."""
 
-    def on_begin(
-        self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement
-    ) -> None: ...
+    def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
+        return
 
     def on_wait(self) -> None:
         """Another process measures on this machine."""
-        ...
-
-    def on_warm_up(self, cell: Cell) -> None: ...
-
-    def on_trial_begin(self, block: int, cell: Cell) -> None: ...
-
-    def on_tick(self) -> None: ...
-
-    def on_trial_end(self, trial: Trial, seconds: float) -> None: ...
-
-
-class SilentObserver:
-    """Shows nothing."""
-
-    def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
-        pass
-
-    def on_wait(self) -> None:
-        pass
+        return
 
     def on_warm_up(self, cell: Cell) -> None:
-        pass
+        return
 
     def on_trial_begin(self, block: int, cell: Cell) -> None:
-        pass
+        return
 
     def on_tick(self) -> None:
-        pass
+        return
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
-        pass
+        return
+
+
+class SilentObserver(RunObserver):
+    """Shows nothing."""
 
 
 class TrialMaker(Protocol):

@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+import msgspec
+
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
@@ -27,7 +29,7 @@ class Selection:
 
     name: str
     only: tuple[str, ...] = ()
-    settings: Mapping[str, tuple[str, ...]] | None = None
+    settings: Mapping[str, tuple[Level, ...]] | None = None
     blocks: int | None = None
     until: Goal | None = None
     margin: float | None = None
@@ -55,19 +57,7 @@ def kept_suite(selection: Selection, suite_id: str, catalogue: Catalogue) -> Kep
 
 def selection_of(suite: Mapping[str, Any]) -> Selection:
     """The selection that is kept with a run of a suite."""
-    return Selection(
-        name=suite["name"],
-        only=tuple(suite["only"]),
-        settings={factor: tuple(levels) for factor, levels in (suite["settings"] or {}).items()},
-        blocks=suite["blocks"],
-        until=suite.get("until"),
-        margin=suite.get("margin"),
-        seed=suite["seed"],
-        full=suite.get("full", False),
-        sandbox=suite.get("sandbox", False),
-        engines=suite.get("engines", 0),
-        outside=tuple(suite.get("outside", ())),
-    )
+    return msgspec.convert(suite, Selection)
 
 
 def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
@@ -108,7 +98,8 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
 def _experiment(catalogue: Catalogue, name: str) -> Experiment:
     """The experiment of that name or path, with the contenders from outside that have its workload."""
     experiment = catalogue.experiment(name)
-    return with_added(experiment, catalogue.added(experiment.workload))
+    contenders = dict.fromkeys([*experiment.contenders, *catalogue.added(experiment.workload)])
+    return dataclasses.replace(experiment, contenders=tuple(contenders))
 
 
 def _check_added(catalogue: Catalogue, experiments: Sequence[Experiment]) -> None:
@@ -122,21 +113,28 @@ def _check_added(catalogue: Catalogue, experiments: Sequence[Experiment]) -> Non
 def _changed(
     experiment: Experiment,
     contenders: Sequence[str],
-    settings: Mapping[str, Sequence[str]],
+    settings: Mapping[str, Sequence[Level]],
     selection: Selection,
 ) -> Experiment:
+    """The experiment as the command line changes it. Raises UsageError where there is no load for engines."""
     changed = with_settings(experiment, settings)
     if contenders:
         changed = with_contenders(changed, contenders)
-    if selection.blocks:
-        changed = with_blocks(changed, selection.blocks)
-    if selection.margin is not None:
-        changed = with_margin(changed, selection.margin)
-    if selection.sandbox:
-        changed = in_sandbox(changed)
-    if selection.engines:
-        changed = with_engines(changed, selection.engines, find_workload(changed.workload))
-    return with_until(changed, selection.until) if selection.until else changed
+    if selection.engines and not find_workload(changed.workload).is_service:
+        raise UsageError(
+            f"--engines: programs of the workload `{changed.workload}` get no load: leave it out"
+        )
+    if selection.until:
+        until = selection.until if isinstance(selection.until, float) else None
+        decided = selection.until == "decided"
+        changed = dataclasses.replace(changed, until=until, until_decided=decided)
+    return dataclasses.replace(
+        changed,
+        blocks=selection.blocks or changed.blocks,
+        margin=changed.margin if selection.margin is None else selection.margin,
+        sandbox=selection.sandbox or changed.sandbox,
+        engines=selection.engines or changed.engines,
+    )
 
 
 def _chosen(
@@ -152,12 +150,12 @@ def _chosen(
     return chosen
 
 
-def _factors(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
+def _factors(experiment: Experiment, settings: Mapping[str, Sequence[Level]]) -> dict[str, Sequence[Level]]:
     known = {factor.name for factor in find_workload(experiment.workload).factors}
     return {factor: levels for factor, levels in settings.items() if factor in known}
 
 
-def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[str]]) -> Experiment:
+def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[Level]]) -> Experiment:
     """The experiment with levels replaced (`--set nodes=10,100`). Levels are still text here."""
     factors = {**experiment.factors, **{factor: tuple(levels) for factor, levels in settings.items()}}
     at = tuple({name: level for name, level in own.items() if name not in settings} for own in experiment.at)
@@ -173,44 +171,6 @@ def with_contenders(experiment: Experiment, names: Sequence[str]) -> Experiment:
     ratios = tuple(pair for pair in experiment.show.ratios if set(pair) <= set(chosen))
     show = dataclasses.replace(experiment.show, ratios=ratios)
     return dataclasses.replace(experiment, contenders=tuple(chosen), baseline=baseline, show=show)
-
-
-def with_added(experiment: Experiment, names: Sequence[str]) -> Experiment:
-    """The experiment with further contenders (`--with`)."""
-    contenders = tuple(dict.fromkeys([*experiment.contenders, *names]))
-    return dataclasses.replace(experiment, contenders=contenders)
-
-
-def with_blocks(experiment: Experiment, count: int) -> Experiment:
-    """The experiment with so many blocks (`--blocks`)."""
-    return dataclasses.replace(experiment, blocks=count)
-
-
-def with_until(experiment: Experiment, goal: Goal) -> Experiment:
-    """The experiment with another goal (`--until`)."""
-    return dataclasses.replace(
-        experiment,
-        until=goal if isinstance(goal, float) else None,
-        until_decided=goal == "decided",
-    )
-
-
-def in_sandbox(experiment: Experiment) -> Experiment:
-    """The experiment with its programs under bubblewrap (`--sandbox`)."""
-    return dataclasses.replace(experiment, sandbox=True)
-
-
-def with_engines(experiment: Experiment, engines: int, workload: Workload) -> Experiment:
-    """The experiment with its load from so many engines on other machines (`--engines`). Raises UsageError
-    where it has none."""
-    if not workload.is_service:
-        raise UsageError(f"--engines: programs of the workload `{workload.name}` get no load: leave it out")
-    return dataclasses.replace(experiment, engines=engines)
-
-
-def with_margin(experiment: Experiment, margin: float) -> Experiment:
-    """The experiment with another margin of equivalence (`--margin`)."""
-    return dataclasses.replace(experiment, margin=margin)
 
 
 def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point]:

@@ -112,5 +112,5 @@ def plain_command(request: TrialRequest) -> str:
     """A line for a shell that starts the program as the probe does, without its limits, CPUs and load. A
     program that pauses until it gets a line gets lines."""
     environment = [f"{name}={value}" for name, value in request.env.items() if name != _PADDING]
-    lines = "yes '' | " if "hold=1" in request.argv else ""
+    lines = "yes '' | " if request.awaits else ""
     return f"cd {shlex.quote(request.cwd)} && {lines}env -i {shlex.join([*environment, *request.argv])}"

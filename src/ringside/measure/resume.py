@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from ringside.errors import UsageError
 from ringside.measure import host
 from ringside.measure.prepare import Prepared, described
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.model.results import Run
-from ringside.store.plans import RunPlan, read_plan
+from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement
 from ringside.workloads.base import Workload
-
-
-@dataclass(frozen=True, slots=True)
-class _Then:
-    """A contender on a machine when the run began: the hash of its content, None where it was not
-    `unavailable`."""
-
-    content: str | None
-    unavailable: str
-    remedy: str
 
 
 def check_origin(run: Run, *, on_cluster: bool) -> RunPlan:
@@ -79,7 +71,9 @@ def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepare
     return settled
 
 
-def _as_it_was(run: Run, now: Ready | Unavailable, then: _Then | None, where: str) -> Ready | Unavailable:
+def _as_it_was(
+    run: Run, now: Ready | Unavailable, then: PlannedContender | None, where: str
+) -> Ready | Unavailable:
     if then is None:
         return now
     name = now.contender.name
@@ -96,14 +90,12 @@ def _as_it_was(run: Run, now: Ready | Unavailable, then: _Then | None, where: st
     return now
 
 
-def _known(run: Run, plan: RunPlan, machine: str) -> dict[str, _Then]:
+def _known(run: Run, plan: RunPlan, machine: str) -> Mapping[str, PlannedContender]:
     """The contenders of a machine when the run began; empty for one that the run does not know."""
     if not machine:
-        return {
-            name: _Then(each.content, each.unavailable, each.remedy) for name, each in plan.contenders.items()
-        }
+        return plan.contenders
     receipts = run.host["machines"].get(machine, {}).get("contenders", {})
     return {
-        name: _Then(each.get("content"), each.get("unavailable", ""), each.get("remedy", ""))
-        for name, each in receipts.items()
+        name: msgspec.convert({"title": name, **receipt}, PlannedContender)
+        for name, receipt in receipts.items()
     }

@@ -368,36 +368,21 @@ def has_apt() -> bool:
     return not {"debian", "ubuntu"}.isdisjoint(system_names())
 
 
-def packages(runtime: Runtime) -> tuple[str, ...]:
-    """The packages of this system that bring the runtime; empty where the manifest names none, or has
-    instructions instead."""
-    way = _way(runtime)
-    return way if isinstance(way, tuple) else ()
-
-
 def entry_of_system(by_system: Mapping[str, Entry]) -> Entry | None:
     """The entry of this system, by the most specific of its names that has one."""
     return next((by_system[name] for name in system_names() if name in by_system), None)
 
 
-def _way(runtime: Runtime) -> tuple[str, ...] | str | None:
-    """How this system gets the runtime: packages, or a sentence. What names it most specifically counts."""
+def remedy(runtime: Runtime) -> str:
+    """The command that gets a missing runtime, or one that is new enough, or what to install."""
+    # What names this system most specifically counts.
     for name in system_names():
         if name in runtime.instructions:
             return runtime.instructions[name]
         if name in runtime.install:
-            return runtime.install[name]
-    return None
-
-
-def remedy(runtime: Runtime) -> str:
-    """The command that gets a missing runtime, or one that is new enough, or what to install."""
-    way = _way(runtime)
-    if isinstance(way, str):
-        return way
-    if way:
-        sudo = "" if os.geteuid() == 0 else "sudo "
-        return f"{sudo}apt-get install -y {' '.join(way)}" if has_apt() else f"install {' '.join(way)}"
+            packages = " ".join(runtime.install[name])
+            sudo = "" if os.geteuid() == 0 else "sudo "
+            return f"{sudo}apt-get install -y {packages}" if has_apt() else f"install {packages}"
     wanted = " or ".join(runtime.executable)
     if runtime.minimum and next(candidates(runtime.executable), None):
         wanted = f"a newer {wanted} ({runtime.minimum} or later)"

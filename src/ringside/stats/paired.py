@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
@@ -24,7 +24,7 @@ def paired_ratio(
     or not positive and finite, are left out; None where no pair remains.
 
     What is estimated is the pseudo-median of the log ratio: the median of the mean of two log ratios from
-    blocks chosen at random (Hodges and Lehmann's estimate; see `signed_rank`). Where log ratios are
+    blocks chosen at random (Hodges and Lehmann's estimate; see `hodges_lehmann`). Where log ratios are
     distributed symmetrically, that is their median and their mean; where they are not, it lies between, and
     contenders of equal medians can have a ratio other than 1. Fewer than six pairs have no interval.
     """
@@ -88,12 +88,6 @@ def critical_value(n: int, confidence: float = CONFIDENCE) -> int | None:
     return count - 1 if count else None
 
 
-def p_value(values: Sequence[float]) -> float:
-    """The two-sided p-value of the hypothesis that `values` are distributed symmetrically about 0; at most
-    5 % exactly where the interval of `hodges_lehmann` excludes 0. 1 for no values."""
-    return _p_value(_WalshAverages(values))
-
-
 def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """The centre of a symmetric distribution, with an interval; in the unit of the values.
 
@@ -105,17 +99,7 @@ def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     """
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("an estimate needs at least one value, and finite ones only")
-    return _interval(_WalshAverages(values), confidence)
-
-
-def _p_value(averages: _WalshAverages) -> float:
-    # Averages of 0 count for both sides.
-    not_positive = averages.count_at_most(0.0)
-    not_negative = averages.total - averages.count_below(0.0)
-    return min(1.0, 2 * lower_tail(min(not_positive, not_negative), averages.n))
-
-
-def _interval(averages: _WalshAverages, confidence: float) -> Interval:
+    averages = _WalshAverages(values)
     n, total = averages.n, averages.total
     estimate = (averages.smallest((total - 1) // 2) + averages.smallest(total // 2)) / 2
     c = critical_value(n, confidence)
@@ -149,12 +133,6 @@ class _WalshAverages:
             row, column = _pairs(self.n)
             self._stored = np.sort((self._values[row] + self._values[column]) / 2)
 
-    def count_at_most(self, bound: float) -> int:
-        return self._count(bound, "right")
-
-    def count_below(self, bound: float) -> int:
-        return self._count(bound, "left")
-
     def smallest(self, k: int) -> float:
         """The k-th smallest average, from 0."""
         if self._stored is not None:
@@ -164,22 +142,19 @@ class _WalshAverages:
     @cached_property
     def _selection(self) -> Selection:
         low, high = float(self._values[0]), float(self._values[-1])
-        return Selection(self.count_at_most, self._between, low, high)
+        return Selection(self._count_at_most, self._between, low, high)
 
-    def _count(self, bound: float, side: Literal["left", "right"]) -> int:
-        if self._stored is not None:
-            return int(self._numpy.searchsorted(self._stored, bound, side=side))
-        rows = self._numpy.arange(self.n)
-        return int((self._ends(bound, side) - rows).sum())
+    def _count_at_most(self, bound: float) -> int:
+        return int((self._ends(bound) - self._numpy.arange(self.n)).sum())
 
-    def _ends(self, bound: float, side: Literal["left", "right"]) -> np.ndarray:
+    def _ends(self, bound: float) -> np.ndarray:
         """For each value the end of those, from itself on, with which its average is not above `bound`."""
-        ends = self._numpy.searchsorted(self._values, 2 * bound - self._values, side=side)
+        ends = self._numpy.searchsorted(self._values, 2 * bound - self._values, side="right")
         of_pairs: np.ndarray = self._numpy.maximum(ends, self._numpy.arange(self.n))
         return of_pairs
 
     def _between(self, low: float, high: float) -> np.ndarray:
-        firsts, ends = self._ends(low, "right"), self._ends(high, "right")
+        firsts, ends = self._ends(low), self._ends(high)
         rows, others = pairs_between(self._values, firsts, ends)
         averages: np.ndarray = (self._values[rows] + others) / 2
         return averages

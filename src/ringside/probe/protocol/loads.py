@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec.structs import replace
 
-from ringside.probe.protocol.base import VERSION, Request, encoded
+VERSION = 1
 
 # A longer body follows its request: as JSON it would take up to six times as many bytes; lines have a limit
 # (probe/src/requests.rs).
 _INLINE_BODY_BYTES = 1 << 20
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A part of a request. Keys at their defaults are left out: the probe has the same defaults."""
+
+
+def encoded(request: Request, version: int) -> bytes:
+    """A whole request as one line of JSON, without its newline."""
+    # The version is always sent, though it is a default.
+    return msgspec.json.encode({"version": version, **msgspec.to_builtins(request)})
 
 
 class ClosedLoop(Request, frozen=True, tag_field="kind", tag="closed"):

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ringside.probe.protocol.base import VERSION, Request, encoded
-from ringside.probe.protocol.loads import LoadPlan
+from ringside.probe.protocol.loads import VERSION, LoadPlan, Request, encoded
 from ringside.probe.protocol.messages import EngineRecord
 
 
