@@ -8,7 +8,8 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,19 @@ def test_nobody_waits_for_a_free_lock(lock: Path) -> None:
     assert not waits
 
 
-def test_a_second_measurement_waits_for_the_first(lock: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout
-        assert other.stdin
-        assert other.stdout.readline() == b"held\n"
+@contextmanager
+def another() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has the lock until its stdin ends."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", HOLDS], stdin=pipe, stdout=pipe) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"held\n"
+        yield process
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_second_measurement_waits_for_the_first() -> None:
+    with another() as other:
         waits: list[int] = []
 
         def end_other() -> None:
@@ -87,23 +94,12 @@ def test_the_second_of_two_runs_says_so_and_waits(
     assert min(trial.started_at for trial in after.trials(run)) >= before.ended_at
 
 
-def test_a_lock_of_a_process_that_was_killed_is_free(lock: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout
-        other.stdout.readline()
+@pytest.mark.usefixtures("lock")
+def test_a_lock_of_a_process_that_was_killed_is_free() -> None:
+    with another() as other:
         other.kill()
         other.wait()
-    waits: list[int] = []
-    with alone(lambda: waits.append(1)):
-        assert not waits
-
-
-def test_without_a_place_for_the_lock_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "/proc/no/such/folder/lock")
-    with alone(lambda: None):
-        pass
+    assert MachineLock().take()
 
 
 def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
@@ -124,9 +120,11 @@ def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
         assert waits == [1]
 
 
-def test_a_lock_that_cannot_be_made_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_place_for_the_lock_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "/proc/no/such/folder/lock")
     assert MachineLock().take()
+    with alone(lambda: None):
+        pass
 
 
 def test_a_failure_inside_gives_the_lock_back(lock: Path) -> None:

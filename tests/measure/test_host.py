@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -41,15 +42,23 @@ def test_facts_are_json_and_true() -> None:
     assert facts["cpu_model"]
 
 
-def test_the_revision_of_ringsides_own_checkout(repository: Path) -> None:
+def test_the_revision_of_ringsides_own_checkout(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repository / "pyproject.toml").write_text(OWN, encoding="utf-8")
     commit(repository)
+    # Two checkouts with the same tag may differ.
+    subprocess.run(["git", "-c", "tag.gpgsign=false", "tag", "v1"], cwd=repository, check=True)
     head = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"], cwd=repository, capture_output=True, text=True, check=True
     ).stdout.strip()
     assert host.facts(repository)["revision"] == head
     (repository / "pyproject.toml").write_text(f"{OWN}# changed\n", encoding="utf-8")
     assert host.facts(repository)["revision"] == f"{head}+changes"
+    # Without git, or outside of a repository, there is none.
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert host.facts(repository)["revision"] is None
+    monkeypatch.undo()
+    shutil.rmtree(repository / ".git")
+    assert host.facts(repository)["revision"] is None
 
 
 def test_another_projects_revision_is_not_ringsides(repository: Path) -> None:
@@ -61,11 +70,6 @@ def test_another_projects_revision_is_not_ringsides(repository: Path) -> None:
     # A copy of ringside's sources in it has no revision of its own.
     (bundled / "pyproject.toml").write_text(OWN, encoding="utf-8")
     assert host.facts(bundled)["revision"] is None
-
-
-def test_outside_a_repository_there_is_no_revision(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(OWN, encoding="utf-8")
-    assert host.facts(tmp_path)["revision"] is None
 
 
 @pytest.mark.parametrize("text", ["", "[project", "project = 1", "[project]\nname = ['ringside']", "[tool]"])
@@ -231,21 +235,3 @@ def test_files_are_read_without_blanks_around_them(tmp_path: Path) -> None:
     file.write_bytes(b" text \xff\n")
     assert host._read(str(file)) == "text \ufffd"
     assert host._read(str(tmp_path / "none")) is None
-
-
-def test_git_that_hangs_or_is_missing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (repository / "pyproject.toml").write_text(OWN, encoding="utf-8")
-    commit(repository)
-    assert host.facts(repository)["revision"]
-    monkeypatch.setenv("PATH", "/nonexistent")
-    assert host.facts(repository)["revision"] is None
-
-
-def test_a_tag_is_no_revision(repository: Path) -> None:
-    """Two checkouts with the same tag may differ."""
-    (repository / "pyproject.toml").write_text(OWN, encoding="utf-8")
-    commit(repository)
-    subprocess.run(["git", "-c", "tag.gpgsign=false", "tag", "v1"], cwd=repository, check=True)
-    revision = host.facts(repository)["revision"]
-    assert len(revision) == 12
-    assert int(revision, 16) > 0

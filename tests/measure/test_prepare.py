@@ -205,7 +205,7 @@ def test_descriptors_of_the_machine_are_checked(workplace: Path) -> None:
 def test_a_sandbox_must_be_there(prepare: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.sandbox.shutil.which", lambda program: None)
     assert prepare("pair").contenders
-    with pytest.raises(UsageError, match="--sandbox needs bubblewrap"):
+    with pytest.raises(UsageError, match="^--sandbox needs bubblewrap: apt-get install bubblewrap$"):
         prepare("pair", sandbox=True)
 
 

@@ -20,7 +20,7 @@ from ringside.stats.paired import (
     paired_ratio,
 )
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
-from tests.support.analyses import near
+from tests.support.analyses import near, whole
 
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=6, max_size=20)
 
@@ -31,13 +31,9 @@ def by_block(values: list[float]) -> dict[int, float]:
 
 @given(VALUES, VALUES)
 def test_swapping_the_contenders_inverts_the_ratio(a: list[float], b: list[float]) -> None:
-    forth, back = paired_ratio(by_block(a), by_block(b)), paired_ratio(by_block(b), by_block(a))
-    assert forth is not None
-    assert back is not None
+    forth, back = whole(paired_ratio(by_block(a), by_block(b))), whole(paired_ratio(by_block(b), by_block(a)))
     assert forth.n == min(len(a), len(b))
     assert forth.estimate * back.estimate == pytest.approx(1)
-    assert forth.low is not None
-    assert back.high is not None
     assert forth.low * back.high == pytest.approx(1)
 
 
@@ -60,10 +56,7 @@ def test_intervals_by_the_published_tables_of_the_signed_rank_test() -> None:
     for n, critical in ((6, 0), (7, 2), (8, 3), (10, 8), (20, 52)):
         logs = [float(value) ** 1.5 for value in range(1, n + 1)]
         walsh = sorted((a + b) / 2 for i, a in enumerate(logs) for b in logs[i:])
-        ratio = paired_ratio(by_block([math.exp(x / 100) for x in logs]), by_block([1.0] * n))
-        assert ratio is not None
-        assert ratio.low is not None
-        assert ratio.high is not None
+        ratio = whole(paired_ratio(by_block([math.exp(x / 100) for x in logs]), by_block([1.0] * n)))
         assert math.log(ratio.low) * 100 == pytest.approx(walsh[critical])
         assert math.log(ratio.high) * 100 == pytest.approx(walsh[-1 - critical])
 
@@ -91,9 +84,7 @@ def test_an_outlier_changes_little() -> None:
     # Twelve blocks: with ten, Wilcoxon's test itself does not reject beside one outlier of the other sign.
     slow = {block: 1.1 + block / 1000 for block in range(1, 13)}
     fast = dict.fromkeys(range(1, 13), 1.0) | {4: 50.0}
-    ratio = paired_ratio(slow, fast)
-    assert ratio is not None
-    assert ratio.low is not None
+    ratio = whole(paired_ratio(slow, fast))
     assert ratio.estimate == pytest.approx(1.1, rel=0.02)
     assert ratio.low > 1
 
@@ -133,10 +124,7 @@ def test_the_interval_covers_the_true_ratio() -> None:
             drift = generator.gauss(0, 0.3)
             a[block] = 1.2 * math.exp(drift + generator.gauss(0, 0.05) + (generator.random() < 0.05))
             b[block] = math.exp(drift + generator.gauss(0, 0.05) + (generator.random() < 0.05))
-        ratio = paired_ratio(a, b)
-        assert ratio is not None
-        assert ratio.low is not None
-        assert ratio.high is not None
+        ratio = whole(paired_ratio(a, b))
         covered += ratio.low <= 1.2 <= ratio.high
     # The test is exact: of seven pairs 3 in 64 intervals miss.
     assert 0.94 < covered / 2000 < 0.965
@@ -190,10 +178,9 @@ def test_critical_values_of_the_published_tables() -> None:
 def test_the_ends_are_where_scipy_begins_to_reject(values: list[int], confidence: float) -> None:
     """Averages are multiples of 1/2: a quarter below and above an end lie no others. Moved by such an amount,
     neither zeros nor ties of different signs remain."""
-    interval = hodges_lehmann([float(value) for value in values], confidence)
-    assume(interval.low is not None)
-    assert interval.low is not None
-    assert interval.high is not None
+    tested = hodges_lehmann([float(value) for value in values], confidence)
+    assume(tested.low is not None)
+    interval = whole(tested)
     for by, rejected in (
         (interval.low - 0.25, True),
         (interval.low + 0.25, False),
@@ -214,10 +201,9 @@ def test_the_estimate_is_the_median_of_all_averages(logs: list[float]) -> None:
 def test_more_confidence_is_no_narrower(logs: list[float], confidence: float) -> None:
     narrow, wide = hodges_lehmann(logs, confidence), hodges_lehmann(logs, 0.9995)
     assert narrow.estimate == wide.estimate
-    if wide.low is not None and wide.high is not None:
-        assert narrow.low is not None
-        assert narrow.high is not None
-        assert wide.low <= narrow.low <= narrow.high <= wide.high
+    if wide.low is not None:
+        inner, outer = whole(narrow), whole(wide)
+        assert outer.low <= inner.low <= inner.high <= outer.high
 
 
 def test_below_six_values_there_is_no_interval() -> None:

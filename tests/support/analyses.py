@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import pytest
@@ -170,6 +170,23 @@ def _trial(
         if block <= len(each) and (value := each[block - 1]) is not None
     }
     return dataclasses.replace(trial, phases=present)
+
+
+class WholeInterval(NamedTuple):
+    """An interval with both of its ends."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+def whole(interval: Interval | None) -> WholeInterval:
+    """An interval that must be there, with both of its ends."""
+    assert interval is not None
+    assert interval.low is not None
+    assert interval.high is not None
+    return WholeInterval(interval.estimate, interval.low, interval.high, interval.n)
 
 
 def near(value: Any, **tolerance: Any) -> Any:
