@@ -1,4 +1,5 @@
-"""Makes docs/KEYS.md, the reference of all keys of manifests, experiments, suites and published figures.
+"""Makes docs/KEYS.md, the reference of all keys of manifests, experiments, suites and published figures, from
+the types that read these files.
 
 .venv/bin/python scripts/keys.py            write it
 .venv/bin/python scripts/keys.py --check    exit status 1 if it differs from the types
@@ -6,12 +7,142 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import sys
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from ringside.catalogue.reference import reference
+import msgspec
+from msgspec import inspect
+
+from ringside.catalogue import schema
+from ringside.catalogue.decode import describe, header_of, options, table_in, tables
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "KEYS.md"
+FILES = (
+    ("A contender: `contenders/NAME/contender.toml`", schema.ManifestFile),
+    ("An experiment: `experiments/NAME.toml`", schema.ExperimentFile),
+    ("A suite: `experiments/NAME.toml`", schema.SuiteFile),
+    ("Published figures: `published/NAME.toml`", schema.PublishedFile),
+)
+_HEAD = """\
+# Keys of all files
+Made by `scripts/keys.py` from the types in `src/ringside/catalogue/schema.py`; do not edit it by hand.
+
+A mistake in a file is reported in one line as `FILE:LINE: …`, with the key as it is written and the nearest \
+known one. It disables only that file: commands that do not need it go on.
+
+Text between braces in a command, such as `{runtime}`, must be one of the placeholders that the key names; \
+`{ text }` with spaces stays as it is. \
+[CONTRIBUTING](../CONTRIBUTING.md#a-contender) has a minimal manifest, \
+[experiments/README](../experiments/README.md) a minimal experiment. \
+`ringside list workloads` prints the workloads, their factors and levels.
+"""
+
+
+def meanings() -> dict[tuple[str, str], str]:
+    """The text below each key of a table, by the names of its class and field."""
+    module = ast.parse(Path(schema.__file__).read_text(encoding="utf-8"))
+    texts = {}
+    for table in (node for node in module.body if isinstance(node, ast.ClassDef)):
+        for field, below in pairwise(table.body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    texts[table.name, name] = " ".join(text.split())
+    return texts
+
+
+MEANINGS = meanings()
+
+
+def reference() -> str:
+    """The page, in Markdown."""
+    return "\n".join([_HEAD, *(part for title, file in FILES for part in _file(title, file))])
+
+
+def _file(title: str, file: type[msgspec.Struct]) -> Iterator[str]:
+    root = inspect.type_info(file)
+    assert isinstance(root, inspect.StructType)
+    yield f"## {title}\n{_about(root)}\n"
+    if rows := list(_rows(root)):
+        yield _table(rows)
+    for header, table in tables(root):
+        yield f"### `{header}`\n{_about(table)}\n"
+        yield _table(list(_rows(table)))
+
+
+def _about(table: inspect.StructType) -> str:
+    return " ".join((table.cls.__doc__ or "").split())
+
+
+def _rows(table: inspect.StructType) -> Iterator[tuple[str, ...]]:
+    for field in table.fields:
+        if table_in(field.type) is None:
+            yield (
+                f"`{_written(field)}`",
+                _value(field.type),
+                "required" if field.required else _default(field),
+                MEANINGS[table.cls.__name__, field.name],
+            )
+
+
+def _written(field: inspect.Field) -> str:
+    """The key; the header where the value is a table that users write below one."""
+    if field.encode_name in ("factors", "point"):
+        return header_of(field.encode_name, field.type).replace(".NAME", "")
+    return field.encode_name
+
+
+def _value(node: inspect.Type) -> str:
+    """What a value must be, with what a table or a list holds."""
+    texts = []
+    for option in options(node):
+        match option:
+            case inspect.DictType(value_type=value):
+                texts.append(f"a table of {_values(value)}")
+            case inspect.VarTupleType(item_type=inspect.DictType(value_type=value)):
+                texts.append(f"tables of {_values(value)}")
+            case inspect.VarTupleType(item_type=item, min_length=least):
+                texts.append(f"a list of {_values(item)}" + (", at least one" if least else ""))
+            case _:
+                texts.append(describe(option))
+    return " or ".join(texts)
+
+
+def _values(node: inspect.Type) -> str:
+    """Several such values."""
+    texts = []
+    for option in options(node):
+        match option:
+            case inspect.StrType():
+                texts.append("texts")
+            case inspect.AnyType():
+                texts.append("anything")
+            case inspect.IntType() | inspect.FloatType():
+                texts.append(describe(option).removeprefix("a ").replace("number", "numbers"))
+            case inspect.VarTupleType(item_type=item):
+                texts.append(f"lists of {_values(item)}")
+            case _:
+                texts.append(describe(option))
+    return " or ".join(dict.fromkeys(texts))
+
+
+def _default(field: inspect.Field) -> str:
+    """The default as it is written; nothing where it is nothing, or the description says it."""
+    value: Any = field.default
+    if value is msgspec.NODEFAULT or value in (None, "", (), {}):
+        return ""
+    return f"`{json.dumps(value)}`"
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    head = ("key", "value", "default", "meaning")
+    lines = [head, ("---",) * len(head), *rows]
+    texts = (" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)
+    return "".join(f"| {text} |\n" for text in texts)
 
 
 def main() -> int:

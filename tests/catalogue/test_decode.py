@@ -67,7 +67,7 @@ def complaint(tmp_path: Path, text: str, shape: type[Any]) -> str:
         decode(read_toml(file), shape)
     message = str(caught.value)
     assert "\n" not in message
-    return message.removeprefix(f"{tmp_path}/")
+    return message.removeprefix(f"{file}:")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_files_as_they_should_be(tmp_path: Path, text: str, shape: type[Any]) ->
 
 def test_an_unknown_key_comes_with_the_nearest_and_all_known(tmp_path: Path) -> None:
     assert complaint(tmp_path, f"{EXPERIMENT}[limits]\nwall = 3\n", schema.ExperimentFile) == (
-        "a.toml:6: unknown key `limits.wall`; did you mean `wall_s`? "
+        "6: unknown key `limits.wall`; did you mean `wall_s`? "
         "known here: memory_bytes, output_bytes, processes, wall_s"
     )
     # A key that stands there already is not proposed.
@@ -98,25 +98,15 @@ def test_an_unknown_key_comes_with_the_nearest_and_all_known(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("before", "after", "shape", "start"),
     [
-        (
-            "[runtime.two]",
-            "colour = 1\n[runtime.two]",
-            "manifest",
-            "a.toml:9: unknown key `runtime.one.colour`",
-        ),
-        (
-            "[workload.fib]",
-            "colour = 1\n[workload.fib]",
-            "manifest",
-            "a.toml:19: unknown key `workload.ring.col",
-        ),
-        ('["make", "install"]', "[]", "manifest", "a.toml:16: `build.command` must be a list with something"),
-        ('command = ["make"]', 'command = ["make"]\nx = 1', "manifest", "a.toml:15: unknown key `build.x`"),
-        ("contenders =", "[show]\nx = 1\n[y]\ncontenders =", "experiment", "a.toml:5: unknown key `show.x`"),
-        ("value = 0.5", "value = 0.5\nx = 1", "published", "a.toml:10: unknown key `figure.x`"),
-        ("text =", "x = 1\ntext =", "published", "a.toml:16: unknown key `claim.x`"),
-        ('title = "A post"', 'title = "A post"\nx = 1', "published", "a.toml:4: unknown key `source.x`"),
-        ("[source]", "x = 1\n[source]", "published", "a.toml:2: unknown key `x`"),
+        ("[runtime.two]", "colour = 1\n[runtime.two]", "manifest", "9: unknown key `runtime.one.colour`"),
+        ("[workload.fib]", "colour = 1\n[workload.fib]", "manifest", "19: unknown key `workload.ring.col"),
+        ('["make", "install"]', "[]", "manifest", "16: `build.command` must be a list with something"),
+        ('command = ["make"]', 'command = ["make"]\nx = 1', "manifest", "15: unknown key `build.x`"),
+        ("contenders =", "[show]\nx = 1\n[y]\ncontenders =", "experiment", "5: unknown key `show.x`"),
+        ("value = 0.5", "value = 0.5\nx = 1", "published", "10: unknown key `figure.x`"),
+        ("text =", "x = 1\ntext =", "published", "16: unknown key `claim.x`"),
+        ('title = "A post"', 'title = "A post"\nx = 1', "published", "4: unknown key `source.x`"),
+        ("[source]", "x = 1\n[source]", "published", "2: unknown key `x`"),
     ],
 )
 def test_each_table_knows_its_keys(tmp_path: Path, before: str, after: str, shape: str, start: str) -> None:
@@ -132,21 +122,21 @@ def test_each_table_knows_its_keys(tmp_path: Path, before: str, after: str, shap
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("title =", "titel =", "a.toml:2: `title` is missing; is `titel` meant to be `title`?"),
-        ('title = "A thing"', "", "a.toml:1: `title` is missing"),
-        ('family = "threads"', "", "a.toml:1: `family` is missing"),
+        ("title =", "titel =", "2: `title` is missing; is `titel` meant to be `title`?"),
+        ('title = "A thing"', "", "1: `title` is missing"),
+        ('family = "threads"', "", "1: `family` is missing"),
         (
             '[workload.ring]\ncommand = ["{runtime}"]',
             "[workload.ring]\nmost = {}",
-            "a.toml:17: `workload.ring.command` is missing from [workload.ring]",
+            "17: `workload.ring.command` is missing from [workload.ring]",
         ),
         (
             'executable = ["two"]',
             'executables = ["two"]',
-            "a.toml:10: `runtime.two.executable` is missing from [runtime.two]; "
+            "10: `runtime.two.executable` is missing from [runtime.two]; "
             "is `executables` meant to be `executable`?",
         ),
-        ('command = ["make"]', "", "a.toml:13: `build.command` is missing from [[build]]"),
+        ('command = ["make"]', "", "13: `build.command` is missing from [[build]]"),
     ],
 )
 def test_a_missing_key_names_its_table(tmp_path: Path, before: str, after: str, message: str) -> None:
@@ -160,7 +150,7 @@ def test_a_missing_key_names_its_table(tmp_path: Path, before: str, after: str, 
         ("title = 1", "`title` must be text of up to 80 characters, not 1"),
         ('parallel = "yes"', '`parallel` must be true or false, not "yes"'),
         ("parallel = 1", "`parallel` must be true or false, not 1"),
-        ('class = "flor"', '`class` must be bare, floor or idiomatic, not "flor"'),
+        ('class = "flor"', '`class` must be bare, floor or idiomatic, not "flor"; did you mean "floor"?'),
         (
             'family = "actor"',
             "`family` must be actors, channels, event-loop, generators, green-threads, processes, tasks or "

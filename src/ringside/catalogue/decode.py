@@ -132,7 +132,7 @@ def _lacks_name(root: inspect.Type, keys: tuple[Key, ...], value: object) -> boo
     """Whether a key of a named table, such as [runtime.NAME], stands below the header without the name."""
     if not keys or isinstance(value, dict):
         return False
-    parent = plain(type_at(root, keys[:-1]))
+    parent = type_at(root, keys[:-1])
     named = parent.value_type if isinstance(parent, inspect.DictType) else None
     return isinstance(named, inspect.StructType) and any(
         field.encode_name == keys[-1] for field in named.fields
@@ -252,28 +252,16 @@ def _show(value: Any) -> str:
 # --- what a value must be, in words ---------------------------------------------------------------
 
 
-def plain(node: inspect.Type) -> inspect.Type:
-    """The type without the description that it may have."""
-    return node.type if isinstance(node, inspect.Metadata) else node
-
-
-def description(node: inspect.Type) -> str:
-    """What the schema says of the type; empty where it says nothing."""
-    schema = node.extra_json_schema if isinstance(node, inspect.Metadata) else None
-    return str((schema or {}).get("description", ""))
-
-
 def options(node: inspect.Type) -> Sequence[inspect.Type]:
     """The types that a value may have, None apart."""
-    node = plain(node)
     if not isinstance(node, inspect.UnionType):
         return (node,)
-    return [plain(option) for option in node.types if not isinstance(option, inspect.NoneType)]
+    return [option for option in node.types if not isinstance(option, inspect.NoneType)]
 
 
 def table_in(node: inspect.Type) -> inspect.StructType | None:
     """The table that a value of this type is, holds by name, or lists; None where it is none of these."""
-    match plain(node):
+    match node:
         case inspect.StructType() as table:
             return table
         case inspect.DictType(value_type=inspect.StructType() as table):
@@ -292,7 +280,7 @@ def tables(root: inspect.StructType) -> Iterator[tuple[str, inspect.StructType]]
 
 def header_of(name: str, node: inspect.Type) -> str:
     """The header of a table as it is written."""
-    match plain(node):
+    match node:
         case inspect.DictType():
             return f"[{name}.NAME]"
         case inspect.VarTupleType():
@@ -302,7 +290,7 @@ def header_of(name: str, node: inspect.Type) -> str:
 
 def describe(node: inspect.Type) -> str:
     """What a value must be: `a whole number above 0`, `a list with something in it`."""
-    match plain(node):
+    match node:
         case inspect.UnionType():
             return " or ".join(", ".join(map(describe, options(node))).rsplit(", ", 1))
         case inspect.StrType(max_length=most):
@@ -343,7 +331,7 @@ def type_at(root: inspect.Type, keys: Sequence[Any]) -> inspect.Type:
                 node = option.value_type
             elif isinstance(option, inspect.VarTupleType) and isinstance(key, int):
                 node = option.item_type
-    return plain(node)
+    return node
 
 
 def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
