@@ -16,7 +16,7 @@ from ringside.cli import context
 from ringside.errors import CatalogueError
 from ringside.model.catalogue import Receipt
 from tests.support import ROOT
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 
 LANGUAGES = languages(context.known_workloads())
 
@@ -27,9 +27,9 @@ def written(folder: Path, language: str, *workloads: str) -> Path:
 
 
 def test_the_next_command_names_the_folder(workplace: Path) -> None:
-    done = ringside("new", "contender", "mine", "--language", "python")
+    done = in_process("new", "contender", "mine", "--language", "python")
     assert done.stderr == "ringside: next: ringside check ./mine\n"
-    done = ringside("new", "contender", "mine", "--language", "python", "--in", str(workplace / "there"))
+    done = in_process("new", "contender", "mine", "--language", "python", "--in", str(workplace / "there"))
     assert done.stderr == f"ringside: next: ringside check {workplace}/there/mine\n"
 
 
@@ -72,7 +72,7 @@ def check_copy(language: str, workloads: tuple[str, ...], *words: str) -> None:
     if not isinstance(receipt, Receipt):
         assert "CI" not in os.environ, receipt
         pytest.skip(receipt)
-    done = ringside("check", "./mine", *words)
+    done = in_process("check", "./mine", *words)
     assert [line for line in done.stdout.splitlines() if line.endswith(": conforms")] == [
         f"mine: {workload}: conforms" for workload in contender.workloads
     ]
@@ -80,7 +80,7 @@ def check_copy(language: str, workloads: tuple[str, ...], *words: str) -> None:
 
 def test_one_workload_elsewhere(workplace: Path) -> None:
     (workplace / "other").mkdir()
-    ringside("new", "contender", "m.1", "--language", "GoLang", "--workload", "ring", "--in", "other")
+    in_process("new", "contender", "m.1", "--language", "GoLang", "--workload", "ring", "--in", "other")
     folder = workplace / "other" / "m.1"
     assert sorted(path.name for path in folder.iterdir()) == [
         *("README.md", "contender.toml", "go.mod", "ring", "service", "settings"),

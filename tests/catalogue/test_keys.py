@@ -17,7 +17,7 @@ from ringside.catalogue.decode import decode, read_toml
 from ringside.cli import context
 from ringside.errors import CatalogueError
 from tests.support import ROOT
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 
 Add = Callable[..., None]
 FILES = (schema.ManifestFile, schema.ExperimentFile, schema.SuiteFile, schema.PublishedFile)
@@ -196,11 +196,11 @@ def test_a_broken_manifest_disables_only_itself(workplace: Path, add_fake: Add, 
     manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.rings]"))
     reason = r"torn/contender\.toml:\d+: there is no workload `rings`; did you mean ring\?"
     for words, status in ((["list", "contenders"], 0), (["doctor"], 1)):
-        done = ringside(*words, status=status, COLUMNS="250")
+        done = in_process(*words, status=status, COLUMNS="250")
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("torn ")]
         assert re.search(rf"^torn is left out: .*{reason}$", line)
         assert re.search("^one ", done.stdout, re.MULTILINE)
-    done = ringside("run", "trio", "--json", status=1)
+    done = in_process("run", "trio", "--json", status=1)
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("torn:")]
     assert re.search(rf"^torn: /.*{reason}", line)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
@@ -208,4 +208,4 @@ def test_a_broken_manifest_disables_only_itself(workplace: Path, add_fake: Add, 
     assert cells["torn"]["outcomes"] == {"unavailable": 1}
     assert re.search(reason, cells["torn"]["reason"])
     # Where nothing else is asked for, that is the answer.
-    assert re.search(reason, ringside("run", "trio", "--only", "torn", status=2).stderr)
+    assert re.search(reason, in_process("run", "trio", "--only", "torn", status=2).stderr)

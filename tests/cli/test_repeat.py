@@ -10,7 +10,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
+from tests.support.fake_contenders import add_build
 
 Add = Callable[..., None]
 SAID = "this is </script><b>what·[31m I said"
@@ -29,7 +30,7 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     add_fake("good")
     add_fake("bad", "crashes")
     add_experiment("pair", "good", "bad", blocks=2)
-    done = ringside("run", "pair", status=1)
+    done = in_process("run", "pair", status=1)
     talk = done.stderr.splitlines()
     first = talk.index("bad at " + next(line for line in talk if line.startswith("bad at "))[7:])
     assert talk[first].endswith(": crashed: exit status 1")
@@ -43,16 +44,16 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     assert "\x1b" not in done.stdout + done.stderr
 
     cells = {
-        cell["contender"]: cell for cell in json.loads(ringside("show", "--json", status=1).stdout)["cells"]
+        cell["contender"]: cell for cell in json.loads(in_process("show", "--json", status=1).stdout)["cells"]
     }
     assert (cells["bad"]["stderr"], cells["bad"]["repeat"]) == ([SAID], command)
     assert (cells["good"]["stderr"], cells["good"]["repeat"]) == ([], None)
-    rows = list(csv.DictReader(io.StringIO(ringside("show", "--csv", status=1).stdout)))
+    rows = list(csv.DictReader(io.StringIO(in_process("show", "--csv", status=1).stdout)))
     assert {(row["stderr"], row["repeat"]) for row in rows if row["contender"] == "bad"} == {(SAID, command)}
-    ringside("report", "-o", "page.html")
+    in_process("report", "-o", "page.html")
     assert f"<code>{command}</code>" in (workplace / "page.html").read_text()
 
-    again = ringside(*command.split()[1:], status=1)
+    again = in_process(*command.split()[1:], status=1)
     lines = again.stdout.splitlines()
     assert re.fullmatch(r"bad at nodes=4 messages=5 .*: crashed: exit status 1", lines[0])
     assert lines[1:3] == ["stderr:", f"  | {SAID}"]
@@ -60,10 +61,10 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     by_hand = subprocess.run(["sh", "-c", lines[4]], capture_output=True, text=True, check=False)
     assert (by_hand.returncode, by_hand.stderr) == (1, "this is </script><b>what\x1b[31m I said\n")
     # Nothing was stored, and a program that was mended shows it.
-    assert len(json.loads(ringside("show", "--json", status=1).stdout)["cells"]) == 2
+    assert len(json.loads(in_process("show", "--json", status=1).stdout)["cells"]) == 2
     assert cells["bad"]["outcomes"] == {"crashed": 2}
     change(workplace, "bad", "contender.toml", "how=crashes", "how=good")
-    mended = ringside("repeat", "latest", "bad")
+    mended = in_process("repeat", "latest", "bad")
     assert f"bad has changed since run {run}" in mended.stderr
     assert re.search(r"^bad at .*: ok$", mended.stdout, re.MULTILINE)
     assert "  ::phase name=relay ns=2000" in mended.stdout
@@ -77,11 +78,11 @@ def test_the_command_names_the_point_where_there_are_several(
 ) -> None:
     add_fake("bad", "crashes")
     add_experiment("solo", "bad")
-    ringside("run", "solo", "--set", "nodes=4,5", status=1)
-    cells = json.loads(ringside("show", "--json", status=1).stdout)["cells"]
+    in_process("run", "solo", "--set", "nodes=4,5", status=1)
+    cells = json.loads(in_process("show", "--json", status=1).stdout)["cells"]
     command = cells[1]["repeat"].split()
     assert command[-2:] == ["--set", "nodes=5"]
-    assert "nodes=5" in ringside(*command[1:], status=1).stdout.splitlines()[0]
+    assert "nodes=5" in in_process(*command[1:], status=1).stdout.splitlines()[0]
 
 
 def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
@@ -89,14 +90,14 @@ def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, ad
     add_fake("typo")
     change(workplace, "typo", "fake.py", "::phase name=relay", "::phase name=rely")
     add_experiment("pair", "good", "typo")
-    done = ringside("run", "pair", status=1)
+    done = in_process("run", "pair", status=1)
     reason = "no `::phase name=relay`; the phases reported: `spawn`, `rely`"
     (row,) = [line for line in done.stdout.splitlines() if reason in line]
     assert row.split()[0] == "typo"
     assert re.search(r"^typo +missing", done.stdout, re.MULTILINE)
     assert re.search(r"^typo again, .*: ringside repeat \S+ typo$", done.stdout, re.MULTILINE)
     cells = {
-        cell["contender"]: cell for cell in json.loads(ringside("show", "--json", status=1).stdout)["cells"]
+        cell["contender"]: cell for cell in json.loads(in_process("show", "--json", status=1).stdout)["cells"]
     }
     assert cells["typo"]["missing"] == {"hop_ns": reason}
     assert cells["good"]["missing"] == {}
@@ -106,11 +107,9 @@ def test_a_build_that_fails_shows_its_log_and_a_true_reason(
     workplace: Path, add_fake: Add, add_experiment: Add
 ) -> None:
     add_fake("bad")
-    manifest = workplace / "contenders" / "bad" / "contender.toml"
-    build = '\n[[build]]\ncommand = ["sh", "-c", "echo \\u001b[1mmissing bracket; exit 3"]\n'
-    manifest.write_text(manifest.read_text() + build)
+    add_build(workplace / "contenders" / "bad", "sh", "-c", "echo \x1b[1mmissing bracket; exit 3")
     add_experiment("solo", "bad")
-    done = ringside("run", "solo", status=1)
+    done = in_process("run", "solo", status=1)
     assert "bad: cannot be built: `sh` ended with 3" in done.stderr
     (log,) = re.findall(r"fix the error in (\S+\.log) and run again", done.stderr)
     assert "missing bracket" in (workplace / log).read_text()
@@ -120,18 +119,18 @@ def test_a_build_that_fails_shows_its_log_and_a_true_reason(
     # The runtime is here, and no number of blocks would help.
     assert re.search(r"Python 3\.\d+\.\d+, not built", done.stdout)
     assert "too few blocks" not in done.stdout.lower()
-    document = json.loads(ringside("show", "--json", status=1).stdout)
+    document = json.loads(in_process("show", "--json", status=1).stdout)
     contender = document["contenders"]["bad"]
     assert "·[1mmissing bracket" in contender["log"]
     assert log in contender["remedy"]
     assert document["warnings"] == []
-    again = ringside("repeat", "latest", "bad", status=1)
+    again = in_process("repeat", "latest", "bad", status=1)
     assert again.stdout == ""
     assert "bad: cannot be built: `sh` ended with 3" in again.stderr
 
 
 def test_commands_are_not_repeated(workplace: Path, complaint: Callable[..., str]) -> None:
-    ringside("vs", "true", "false", "--blocks", "1", "--store", "s.sqlite", status=None)
+    in_process("vs", "true", "false", "--blocks", "1", "--store", "s.sqlite", status=None)
     assert "is not one of `ringside run`: repeat its command by hand" in complaint(
         "repeat", "latest", "A", "--store", "s.sqlite"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ringside.workloads.fib.workload import fibonacci
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_server
 
 Add = Callable[..., None]
@@ -30,48 +30,48 @@ def suite(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
 
 
 def test_a_suite_is_run_shown_and_reported_together(suite: Path) -> None:
-    done = ringside("run", "both", "--json")
+    done = in_process("run", "both", "--json")
     document = json.loads(done.stdout)
     assert [run["experiment"] for run in document["runs"]] == ["first", "second"]
     assert document["suite"].endswith("-both")
-    assert json.loads(ringside("show", "--json").stdout) == document
-    assert json.loads(ringside("show", document["suite"], "--json").stdout) == document
-    single = json.loads(ringside("show", document["runs"][0]["run"], "--json").stdout)
+    assert json.loads(in_process("show", "--json").stdout) == document
+    assert json.loads(in_process("show", document["suite"], "--json").stdout) == document
+    single = json.loads(in_process("show", document["runs"][0]["run"], "--json").stdout)
     assert single["experiment"] == "first"
-    shown = ringside("show").stdout
+    shown = in_process("show").stdout
     assert shown.index("first") < shown.index("second")
-    ringside("report", "-o", "page.html")
+    in_process("report", "-o", "page.html")
     page = (suite / "page.html").read_text()
     assert all(run["run"] in page for run in document["runs"])
-    assert ringside("show", "--csv").stdout.count("contender,nodes") == 2
-    assert "Both (first, second)" in " ".join(ringside("list", "experiments", COLUMNS="300").stdout.split())
+    assert in_process("show", "--csv").stdout.count("contender,nodes") == 2
+    assert "Both (first, second)" in " ".join(in_process("list", "experiments", COLUMNS="300").stdout.split())
 
 
 def test_each_part_is_printed_once_and_the_overview_behind_all(suite: Path) -> None:
-    printed = ringside("run", "both").stdout
+    printed = in_process("run", "both").stdout
     titles = ["first", "second", "Contenders", "Overview"]
     assert [line for line in printed.splitlines() if line in titles] == titles
-    shown = ringside("show").stdout
+    shown = in_process("show").stdout
     assert [line for line in shown.splitlines() if line in titles] == titles
     # Two experiments of one problem are told apart by their own names.
     assert re.search(r"^contender +first +second *$", shown, re.MULTILINE)
 
 
 def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
-    document = json.loads(ringside("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
+    document = json.loads(in_process("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
     (run,) = document["runs"]
     assert (run["experiment"], run["cells"][0]["point"]["nodes"]) == ("second", 7)
 
 
 def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
     # The time is over after the first block of the first part.
-    done = ringside("run", "both", "--blocks", "3", "--time", "1ms", "--json")
+    done = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json")
     document = json.loads(done.stdout)
     assert [run["blocks"] for run in document["runs"]] == [1]
-    resumed = ringside("run", "--resume", document["suite"], "--json")
+    resumed = in_process("run", "--resume", document["suite"], "--json")
     assert [run["blocks"] for run in json.loads(resumed.stdout)["runs"]] == [3, 3]
-    assert ringside("show", document["suite"], "--json").stdout == resumed.stdout
-    again = ringside("run", "--resume", document["suite"], "--json")
+    assert in_process("show", document["suite"], "--json").stdout == resumed.stdout
+    again = in_process("run", "--resume", document["suite"], "--json")
     assert f"ringside: {document['suite']} is finished: nothing is left" in again.stderr
     assert again.stdout == resumed.stdout
 
@@ -83,36 +83,32 @@ def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
     (suite / "experiments" / "both.toml").write_text(
         'title = "Both"\nparts = ["first"]\nfull = ["second", "first"]\n'
     )
-    assert [run["experiment"] for run in json.loads(ringside("run", "both", "--json").stdout)["runs"]] == [
+    assert [run["experiment"] for run in json.loads(in_process("run", "both", "--json").stdout)["runs"]] == [
         "first"
     ]
     # Cut off in its first part, it goes on with its own second one.
     document = json.loads(
-        ringside("run", "both", "--full", "--blocks", "3", "--time", "1ms", "--json").stdout
+        in_process("run", "both", "--full", "--blocks", "3", "--time", "1ms", "--json").stdout
     )
     assert [run["experiment"] for run in document["runs"]] == ["second"]
-    resumed = ringside("run", "--resume", document["suite"], "--json")
+    resumed = in_process("run", "--resume", document["suite"], "--json")
     assert [run["experiment"] for run in json.loads(resumed.stdout)["runs"]] == ["second", "first"]
     assert "leave out --only" in complaint("run", "--resume", document["suite"], "--full")
 
 
-def test_a_suite_names_a_part_once(suite: Path, complaint: Complaint) -> None:
-    file = suite / "experiments" / "both.toml"
-    file.write_text('title = "Both"\nparts = ["first"]\nfull = ["first", "first"]\n')
-    assert "both.toml:3: an experiment is named twice in `full`" in complaint("run", "both")
-    file.write_text('title = "Both"\nparts = ["first"]\nfull = ["both"]\n')
-    assert "both.toml:3: `both` is a part of itself" in complaint("run", "both")
-
-
-def test_wrong_use_of_suites(suite: Path, complaint: Complaint) -> None:
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('full = ["first", "first"]', "both.toml:3: an experiment is named twice in `full`"),
+        ('full = ["both"]', "both.toml:3: `both` is a part of itself"),
+        ('full = ["third"]', "both.toml:3: there is no experiment `third`"),
+        ("blocks = 3", "unknown key `blocks`"),
+    ],
+)
+def test_wrong_use_of_suites(suite: Path, complaint: Complaint, text: str, line: str) -> None:
     assert "no part of `both` has a factor `colour`" in complaint("run", "both", "--set", "colour=1")
-    file = suite / "experiments" / "both.toml"
-    file.write_text('title = "Both"\nparts = ["both"]\n')
-    assert "both.toml:2: `both` is a part of itself" in complaint("run", "both")
-    file.write_text('title = "Both"\nparts = ["first", "third"]\n')
-    assert "there is no experiment `third`" in complaint("run", "both")
-    file.write_text('title = "Both"\nparts = ["first"]\nblocks = 3\n')
-    assert "unknown key `blocks`" in complaint("run", "both")
+    (suite / "experiments" / "both.toml").write_text(f'title = "Both"\nparts = ["first"]\n{text}\n')
+    assert line in complaint("run", "both")
 
 
 @pytest.fixture
@@ -135,7 +131,7 @@ def server(workplace: Path) -> Callable[[str], None]:
 @pytest.mark.integration
 def test_servers_through_the_whole_path(workplace: Path, server: Callable[..., None]) -> None:
     server("good", "lies", "silent", "dies", "deaf")
-    done = ringside("run", "serve", "--json", status=1)
+    done = in_process("run", "serve", "--json", status=1)
     cells = {cell["contender"]: cell for cell in json.loads(done.stdout)["cells"]}
     assert {name: next(iter(cell["outcomes"])) for name, cell in cells.items()} == {
         "good": "ok",
@@ -155,10 +151,10 @@ def test_servers_through_the_whole_path(workplace: Path, server: Callable[..., N
     assert first, reason
     number, answer, expected = map(int, re.findall(r"'(\d+)'", first[1]))
     assert (answer, expected) == (fibonacci(number) + 1, fibonacci(number))
-    shown = ringside("show", status=1).stdout
+    shown = in_process("show", status=1).stdout
     assert "Answers" in shown
     assert first[1] in " ".join(shown.split())
-    ringside("report", "-o", "page.html")
+    in_process("report", "-o", "page.html")
     page = (workplace / "page.html").read_text()
     assert "Latency percentiles" in page
     assert first[1] in html.unescape(page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -38,3 +39,10 @@ def write_server(folder: Path, *words: str) -> None:
         f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", {arguments}]\n',
         encoding="utf-8",
     )
+
+
+def add_build(folder: Path, *command: str) -> None:
+    """Add a build step to a contender."""
+    manifest = folder / "contender.toml"
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(f"{text}\n[[build]]\ncommand = {json.dumps(command)}\n", encoding="utf-8")
