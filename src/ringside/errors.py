@@ -3,9 +3,9 @@
 ::
 
     RingsideError                  exit status 2 unless said otherwise
-    ├── UsageError                 a word on the command line is off
+    ├── UsageError                 the command line asks for what does not exist or makes no sense
     │   └── NoStoreError           there is no store yet to read from
-    ├── CatalogueError             a manifest, experiment or published file is off (file and line)
+    ├── CatalogueError             a manifest, experiment or published file is wrong (file and line)
     ├── BuildError                 a contender cannot be built; carries the log
     ├── StoreError                 the store cannot be opened, read or written
     ├── ProbeError                 the probe is missing, of another version, or broke off
@@ -29,7 +29,7 @@ class NoStoreError(UsageError):
 
 
 class CatalogueError(RingsideError):
-    """A file of the catalogue is off. The text begins with the file and, where known, the line."""
+    """A file of the catalogue is wrong. The text begins with the file and, where known, the line."""
 
 
 class BuildError(RingsideError):

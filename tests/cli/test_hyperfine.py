@@ -18,11 +18,11 @@ import filelock
 import pytest
 
 from ringside.analysis.run import analysis_of
-from ringside.cli import context
-from ringside.cli.vs_options import HYPERFINE
+from ringside.cli import context, vs_options
 from ringside.measure.exclusive import VARIABLE
 from ringside.render.command import command
 from ringside.store.runs import single_run
+from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, Ended, in_process, ringside
 
 NO_PROGRAM = "some-program-that-does-not-exist"
@@ -425,22 +425,21 @@ def test_a_failure_concludes_and_cleans_up(vs: Vs) -> None:
 
 
 def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
-    known = vs("--help", "all").stdout
-    assert "-n, --command-name" in known
-    from ringside.cli.vs import vs as vs_command
-
-    ours = {word for parameter in vs_command.params for word in (*parameter.opts, *parameter.secondary_opts)}
-    for flag in HYPERFINE:
-        for word in (each.partition("[")[0] for each in flag.words):
-            if word in ("-h", "--help", "-S", "-i"):
-                continue
-            if flag.answer:
-                ended = vs(word, "true")
-                assert ended.status == 2
-                (line,) = ended.stderr.strip().splitlines()
-                assert flag.answer in line
-            else:
-                assert word in ours, word
+    """Those of the table for its users."""
+    page = (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
+    rows = page.partition("| hyperfine |")[2].partition("\n\n")[0]
+    words = set(
+        re.findall(r"(?<=[`, ])--?[a-zA-Z-]+", "\n".join(re.findall(r"^\| (`[^`]+`)", rows, re.MULTILINE)))
+    )
+    assert len(words) > 40
+    ours = {word for parameter in vs_options.vs.params for word in parameter.opts}
+    # The help, and those whose value is part of the word, are read before the parser.
+    assert words - ours - {"-h", "--help", "-S", "-i"} == set(vs_options.ANSWERS)
+    for word, answer in vs_options.ANSWERS.items():
+        ended = vs(word, "true")
+        assert ended.status == 2
+        (line,) = ended.stderr.strip().splitlines()
+        assert answer in line
 
 
 def test_the_common_options_fit_one_screen(vs: Vs) -> None:

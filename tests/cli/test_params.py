@@ -94,13 +94,6 @@ def test_cpus() -> None:
             params.cpus(text)
 
 
-def test_shares() -> None:
-    assert params.share("2%") == 0.02
-    for text in ("", "2", "0%", "101%", "x%"):
-        with pytest.raises(click.BadParameter, match="like 2%"):
-            params.share(text)
-
-
 def test_margins() -> None:
     assert (params.margin("3%"), params.margin("0.04"), params.margin("0")) == (0.03, 0.04, 0.0)
     for text in ("", "5", "101%", "x%"):

@@ -37,10 +37,10 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     assert talk[first + 1] == f"  | {SAID}"
     (run,) = re.findall(r"^run (\S+):", done.stderr, re.MULTILINE)
     command = f"ringside repeat {run} bad"
-    assert talk[first + 2] == f"  again, with all that it writes: {command}"
+    assert talk[first + 2] == f"  all output of bad: {command}"
     # Once, not in each block.
     assert done.stderr.count(SAID) == 1
-    assert f"bad wrote to stderr:\n  | {SAID}\nbad again, with all that it writes: {command}" in done.stdout
+    assert f"bad wrote to stderr:\n  | {SAID}\nall output of bad: {command}" in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
 
     cells = {
@@ -95,7 +95,7 @@ def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, ad
     (row,) = [line for line in done.stdout.splitlines() if reason in line]
     assert row.split()[0] == "typo"
     assert re.search(r"^typo +missing", done.stdout, re.MULTILINE)
-    assert re.search(r"^typo again, .*: ringside repeat \S+ typo$", done.stdout, re.MULTILINE)
+    assert re.search(r"^all output of typo: ringside repeat \S+ typo$", done.stdout, re.MULTILINE)
     cells = {
         cell["contender"]: cell for cell in json.loads(in_process("show", "--json", status=1).stdout)["cells"]
     }

@@ -320,7 +320,7 @@ def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluste
     _, said = process.communicate(timeout=300)
     assert process.returncode == 2, said
     assert "delta is not a node" in said
-    assert "--on auto --engines delta,gamma` goes on" in said
+    assert "--on auto --engines delta,gamma` continues it" in said
     assert {trial.outcome for trial in counted(stored()[1])} == {Outcome.OK}
 
 

@@ -147,7 +147,7 @@ def test_all_attacks_beside_honest_programs(
     warnings = {each["code"]: each["text"] for each in document["warnings"]}
     interference = warnings["interference"]
     assert "terminates-the-probe (SIGTERM to the probe" in interference
-    anew = "its build was changed{}, and was made anew)"
+    anew = "its build was changed{}, and was built again)"
     assert "built (" + anew.format(" during the trial of `overwrites-a-build`") in interference
     assert "cleared (" + anew.format("") in interference
     assert warnings["left-behind"]
@@ -171,7 +171,7 @@ def test_all_attacks_beside_honest_programs(
     assert {path.suffix for path in (workplace / ".ringside").iterdir()} <= {"", ".sqlite"}
     # The store is whole, and can be read again.
     assert json.loads(ringside("show", "--json", status=1).stdout)["cells"] == document["cells"]
-    # A build that was changed after the last trial of its contender is made anew by the next run.
+    # A build that was changed after the last trial of its contender is built again by the next run.
     add_experiment("again", *honest, blocks=1)
     again = json.loads(ringside("run", "again", "--json").stdout)
     assert [cell["outcomes"] for cell in again["cells"]] == [{"ok": 1}] * len(honest)

@@ -160,7 +160,7 @@ def test_a_build_that_was_changed_is_made_anew(make: Make, change: str) -> None:
             file.write_text("# changed\n", encoding="utf-8")
     when = "" if change == "remove" else " during the trial of `two`"
     assert watch.mend_build(two) is None
-    assert watch.mend_build(one) == f"its build was changed{when}, and was made anew"
+    assert watch.mend_build(one) == f"its build was changed{when}, and was built again"
     assert watch.mend_build(one) is None
     assert sorted(path.name for path in one.build.iterdir()) == [".built", "deep", "link"]
     assert [path.name for path in (one.build / "deep").iterdir()] == ["fake.py"]
@@ -178,7 +178,7 @@ def test_what_a_contender_does_to_its_own_build_is_its_business(make: Make) -> N
     # Without its marker it is made anew.
     with watch.trial(one):
         (one.build / ".built").unlink()
-    assert watch.mend_build(one) == "its build was changed, and was made anew"
+    assert watch.mend_build(one) == "its build was changed, and was built again"
     assert has_build(one)
 
 
@@ -192,7 +192,7 @@ def test_a_build_that_cannot_be_made_anew(make: Make, workplace: Path) -> None:
     with pytest.raises(BuildError) as failed:
         watch.mend_build(one)
     assert str(failed.value) == (
-        "its build was changed during the trial of `two`, and cannot be made anew: cannot be built: `sh` "
+        "its build was changed during the trial of `two`, and cannot be built again: cannot be built: `sh` "
         "ended with 3"
     )
     assert isinstance(failed.value.__cause__, BuildError)

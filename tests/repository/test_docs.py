@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 import pytest
 
-from ringside.cli import vs_options
 from ringside.cli.main import cli
 from ringside.model.results import Outcome
 from ringside.workloads import WORKLOADS
@@ -30,11 +29,6 @@ def test_every_verb_and_option_is_documented() -> None:
             for option in parameter.opts if isinstance(parameter, click.Option) else []:
                 if option.startswith("--"):
                     assert f"`{option}" in page, f"{name} {option}"
-
-
-def test_the_table_for_users_of_hyperfine_is_current() -> None:
-    """`python -m ringside.cli.vs_options` prints it."""
-    assert vs_options.table() in (ROOT / "docs" / "COMMANDS.md").read_text(encoding="utf-8")
 
 
 def test_every_documented_verb_exists() -> None:

@@ -31,7 +31,7 @@ def check_coherent(
                     raise StoreError(f"run {run.id} cannot be read: a point has no usable {factor.name}")
     known = set(cells)
     if any(trial.cell not in known for trial in trials):
-        raise StoreError(f"run {run.id} cannot be read: it has a trial of a cell that it does not have")
+        raise StoreError(f"run {run.id} cannot be read: it has a trial of a cell that is not in its plan")
 
 
 def _fits(factor: Factor, level: Level | None) -> bool:

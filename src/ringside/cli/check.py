@@ -26,7 +26,7 @@ FORMAT = 1
 @click.argument("contender", metavar="FOLDER|CONTENDER", required=False)
 @params.with_option
 @click.option("--workload", "chosen", multiple=True, metavar="W", help="Only this workload; may be repeated.")
-@click.option("--quick", is_flag=True, help="Fewer sizes and wrong uses: seconds for each workload.")
+@click.option("--quick", is_flag=True, help="Fewer sizes and invalid inputs: seconds for each workload.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def check(
     contender: str | None,
@@ -144,7 +144,7 @@ def _print(document: dict[str, Any]) -> None:
             print(f"  {finding['rule']} (docs/PROTOCOL.md#rule-{finding['rule']})")
             print(f"    rule:     {finding['meaning']}")
             print(f"    expected: {one_line(finding['expected'], 600)}")
-            print(f"    came:     {one_line(finding['came'], 600)}")
+            print(f"    got:      {one_line(finding['came'], 600)}")
             print(f"    by hand:  {one_line(finding['command'], 4000)}")
 
 

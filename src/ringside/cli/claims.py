@@ -38,5 +38,5 @@ def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = 
     elif form == "markdown":
         sys.stdout.write(markdown.table_markdown(claim_table(examined)) + "\n")
     else:
-        terminal.render(claim_table(examined), context.out())
+        terminal.render(claim_table(examined), context.stdout_console())
     return 0

@@ -20,7 +20,7 @@ from ringside.cli import EXIT_FAILED, params
     type=params.gate,
     multiple=True,
     metavar="slower:3%",
-    help="Exit status 1 where OTHER has this verdict, by so much or more.",
+    help="Exit status 1 where OTHER has this verdict by at least this much.",
 )
 @click.option(
     "--margin",
@@ -65,7 +65,7 @@ def compare(
     elif form == "markdown":
         sys.stdout.write(markdown.render_diff(difference))
     else:
-        console = context.out()
+        console = context.stdout_console()
         terminal.render(run_diff.diff_table(difference), console)
         terminal.diagnose(difference.diagnostics, console)
     undecidable = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS)

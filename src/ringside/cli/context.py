@@ -1,4 +1,4 @@
-"""What the verbs share: where the store and the builds lie, and consoles."""
+"""What commands share: where the store and the builds are, and consoles."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def inputs() -> Inputs:
     return Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or FOLDER / "inputs"))
 
 
-def out(*, colours: bool | None = None) -> Console:
+def stdout_console(*, colours: bool | None = None) -> Console:
     """stdout, for data. rich honours NO_COLOR. `colours`: with or without, wherever it goes."""
     console = _Console(
         highlight=False,
@@ -134,8 +134,8 @@ def _width() -> int:
     return max(size.columns, _MIN_WIDTH)
 
 
-def talk() -> Console:
-    """stderr, for talk."""
+def stderr_console() -> Console:
+    """stderr, for all that is no data."""
     console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
     if console.width < _MIN_WIDTH:
         console.width = _MIN_WIDTH

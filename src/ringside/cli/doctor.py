@@ -33,7 +33,7 @@ def doctor() -> int:
     from ringside.cli import context
     from ringside.render import terminal
 
-    console, toolchain = context.out(), context.toolchain()
+    console, toolchain = context.stdout_console(), context.toolchain()
     contenders, errors = context.catalogue().contenders()
     table = _contenders(contenders, errors, toolchain)
     terminal.render(table, console)

@@ -34,7 +34,7 @@ def listing(kind: str | None, *, outside: Sequence[str] = (), store: str | None 
     from ringside.cli import context
     from ringside.render import terminal
 
-    console = context.out()
+    console = context.stdout_console()
     if kind == "runs":
         return _runs(store, console)
     tables: dict[str, Callable[[], TableData]] = {

@@ -13,37 +13,35 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, load_options, options, streams
+from ringside.analysis.run import analysis_of
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_options, load_plan, streams
 from ringside.cli.load_options import LoadSettings
+from ringside.cli.progress import LiveProgress
 from ringside.errors import ProbeError, UsageError
+from ringside.load import document, summary, thresholds, versus
+from ringside.load import result as results
+from ringside.load import target as targets
+from ringside.load.live import Screen, progress_interval_s
+from ringside.load.result import LoadResult
+from ringside.load.target import Target
+from ringside.load.versus import LoadDriver, with_addresses
+from ringside.measure.exclusive import alone
 from ringside.model.design import DEFAULT_MARGIN
+from ringside.probe.process import Probe
+from ringside.probe.protocol import EngineMessage, EngineWarning, LoadPlan, LoadRequest
+from ringside.render import paired
+from ringside.store.plans import read_plan
 from ringside.text import one_line
+from ringside.units import MILLISECONDS, TIME_UNITS
 
 if TYPE_CHECKING:
     from ringside.cluster.engines import Engines
-    from ringside.load.live import Screen
-    from ringside.load.result import LoadResult
-    from ringside.load.target import Target
-    from ringside.load.versus import LoadDriver
-    from ringside.probe.protocol import EngineMessage, LoadPlan
 
 _BLOCKS = 10
 
 
-@click.command(cls=options.Command)
-@click.argument("targets", metavar="TARGET…", nargs=-1, required=True)
-@options.takes(LoadSettings)
-def load(settings: LoadSettings) -> int:
-    """Drive load at TARGET and show what its users would see.
-
-    TARGET is http://…, https://…, h2://… and h2s://… (HTTP/2, the second inside TLS), ws://…, wss://… (each
-    message must come back), tcp://host:port (lines), or one of the first six after stream+ (held open). Exit
-    status 1 if nothing was answered as expected.
-    """
-    from ringside.load import target as targets
-
+def drive(settings: LoadSettings) -> int:
+    """Carry out the command; the exit status."""
     parsed, weights = targets.parse_several(settings.targets, settings.weights)
     other = targets.parse(settings.other_target) if settings.other_target else None
     load_options.check(settings, parsed[0], other)
@@ -64,7 +62,6 @@ def load(settings: LoadSettings) -> int:
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int) -> LoadPlan:
     """The plan for targets with their weights, addresses apart. Raises UsageError."""
-    from ringside.cli import load_plan
 
     plan = load_plan.plan(settings, targets, weights, seed)
     if settings.cluster is None:  # other machines check themselves
@@ -77,7 +74,6 @@ def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[i
 def _noted(settings: LoadSettings) -> Iterator[None]:
     """Have runs wait for a load from this machine. It does not wait itself: several loads at once may be
     what is wanted."""
-    from ringside.measure.exclusive import alone
 
     def warn() -> None:
         streams.say("another ringside is measuring on this machine: the figures of both may suffer")
@@ -100,7 +96,6 @@ def _pattern_refused() -> Iterator[None]:
 
 def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
     """Whether the target accepts connections, or nobody asked to wait for that."""
-    from ringside.load import target as targets
 
     if wait_ready_s is None or targets.wait(target, wait_ready_s):
         return True
@@ -133,7 +128,6 @@ def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[LoadDr
 
 def _engines(driver: LoadDriver) -> Engines | None:
     """The engines on other nodes; None where a probe here carries out the load."""
-    from ringside.probe.process import Probe
 
     if isinstance(driver, Probe):
         return None
@@ -149,23 +143,17 @@ def _is_watched(settings: LoadSettings) -> bool:
 
 
 def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: LoadPlan) -> int:
-    from ringside.cli import context
-    from ringside.load import document, result, thresholds
-    from ringside.load import target as targets
-    from ringside.load.live import Screen, progress_interval_s
-    from ringside.load.versus import with_addresses
-    from ringside.probe.protocol import EngineWarning, LoadRequest
 
     target = targets.combined([each for each, _ in shares])
     addresses, silent = _addresses(target)
     with (
         _driver(settings, addresses) as driver,
-        Screen(context.talk(), wanted=_is_watched(settings)) as screen,
+        Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen,
     ):
         progress_s = progress_interval_s(plan) if screen.is_shown else None
         screen.begin(target.text, plan)
         request = LoadRequest(with_addresses(plan, addresses, progress_s))
-        load_result = result.from_messages(driver.load(request, screen.receive))
+        load_result = results.from_messages(driver.load(request, screen.receive))
         if engines := _engines(driver):
             load_result = dataclasses.replace(
                 load_result, engines=engines.parts, started_within_s=engines.started_within_s
@@ -173,7 +161,7 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
     load_result = load_result.with_warnings(
         EngineWarning(
             "address-left-out",
-            f"{address} is an address of the target too, but does not answer: it got no load",
+            f"{address} is another address of the target and does not answer: no load was sent to it",
             "name the address in the target to be sure which one is measured",
         )
         for address in silent
@@ -212,9 +200,6 @@ def _show(
     result: LoadResult,
 ) -> None:
     """Print the load as text or CSV. One without a server that is trusted has a line on stderr alone."""
-    from ringside.cli import context
-    from ringside.load import document, summary
-    from ringside.units import MILLISECONDS, TIME_UNITS
 
     unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
     if settings.form == "csv":
@@ -222,12 +207,11 @@ def _show(
         sys.stdout.write(document.as_csv(each, weights, result, unit))
     elif not (result.is_refused or result.is_untrusted):
         several = shares if len(shares) > 1 else ()
-        summary.show(target, plan, result, context.out(), unit=unit, shares=several)
+        summary.show(target, plan, result, context.stdout_console(), unit=unit, shares=several)
 
 
 def _addresses(target: Target) -> tuple[list[str], list[str]]:
     """The target's addresses: those to be loaded, and those that do not answer."""
-    from ringside.load import target as targets
 
     answering, silent = targets.answering(targets.resolve(target))
     for address in silent:
@@ -245,7 +229,6 @@ def _check_writable(path: Path) -> None:
 
 
 def _write_hdr(path: Path, result: LoadResult) -> None:
-    from ringside.load import result as results
 
     name = result.main_histogram
     summary = result.figures.latency(name)
@@ -263,14 +246,6 @@ def _compare(
     settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
 ) -> int:
     """Carry out and show the comparison of the targets A and B. Returns the exit status."""
-    from ringside.analysis.run import analysis_of
-    from ringside.cli import context
-    from ringside.cli.progress import LiveProgress
-    from ringside.load import versus
-    from ringside.load.live import Screen, progress_interval_s
-    from ringside.measure.exclusive import alone
-    from ringside.render import paired
-    from ringside.store.plans import read_plan
 
     versus.check(targets, plans["A"])
     addresses = {name: _addresses(each)[0] for name, each in targets.items()}
@@ -283,10 +258,10 @@ def _compare(
         elsewhere = _engines(driver)
         engines = {node.name: facts for node, facts in elsewhere.facts().items()} if elsewhere else {}
         # Who gives up while another one measures leaves no empty run behind.
-        with alone(LiveProgress(context.talk()).on_wait):
+        with alone(LiveProgress(context.stderr_console()).on_wait):
             run = versus.begin(targets, plan, blocks, margin, seed, storage, engines)
             experiment = read_plan(run).experiment
-            with Screen(context.talk(), wanted=_is_watched(settings)) as screen:
+            with Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen:
                 progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
                 whole = {
                     name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets
@@ -313,7 +288,9 @@ def _compare(
             loads = versus.documents(analysis, targets, plan)
             print(json.dumps(paired.load_document(analysis, facts, loads), indent=2))
         else:
-            paired.show(analysis, versus.how(analysis, targets, plans, list(engines)), context.out())
+            paired.show(
+                analysis, versus.how(analysis, targets, plans, list(engines)), context.stdout_console()
+            )
     if interrupted:
         streams.say("interrupted")
         return EXIT_INTERRUPTED

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _MESSAGE_LENGTH = 4000
 
-# For each command its module, which holds it by the same name, and the first sentence of its help.
+# For each command its module, which holds it by the same name (but for `_options`), and the first sentence of
+# its help.
 COMMANDS = {
     "check": (
         "check",
@@ -36,7 +37,7 @@ COMMANDS = {
     "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
     "export": ("export", "Export RUN (default: latest)."),
     "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),
-    "load": ("load", "Drive load at TARGET and show what its users would see."),
+    "load": ("load_options", "Drive load at TARGET and show what its users would see."),
     "new": (
         "new",
         "Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.",
@@ -50,7 +51,10 @@ COMMANDS = {
     "serve": ("serve", "Show the runs of the store in a browser, also while they are in progress."),
     "setup": ("setup", "Install missing runtimes and build contenders."),
     "show": ("show", "Show RUN's tables (default: latest)."),
-    "vs": ("vs", "Compare any commands, each quoted as one argument: in blocks, in random order, in pairs."),
+    "vs": (
+        "vs_options",
+        "Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.",
+    ),
 }
 
 
@@ -64,7 +68,8 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = COMMANDS[cmd_name][0]
-        command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), module)
+        attribute = module.removesuffix("_options")
+        command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

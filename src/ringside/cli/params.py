@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ringside import units
 from ringside.text import one_line
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ _GATES = {
 COUNT = click.IntRange(1, 1_000_000)
 # A million for each of a thousand engines.
 CONNECTIONS = click.IntRange(1, 10**9)
-# Stores keep seeds as 64-bit integers with a sign.
-# A contender takes the seed plus the number of the block, in 64 bits with a sign.
+# A contender takes the seed plus the number of the block, in 64 bits with a sign, as stores keep it.
 SEED = click.IntRange(0, 2**62)
 FILE = click.Path(path_type=Path)
 
@@ -52,30 +52,12 @@ UNTIL_HELP = (
     "End when all is `decided`, at the `end` of the blocks, or when intervals are within 2% [decided]."
 )
 MARGIN_HELP = "Ratios closer to 1 than this are equivalent"
-store_option = click.option(
-    "--store", metavar="PATH|URL", help="The store [default: .ringside/ringside.sqlite]."
-)
-
-on_option = click.option(
-    "--on",
-    metavar="CLUSTER",
-    help="Measure on a Ray cluster: ray://HOST:PORT, auto, local (docs/CLUSTER.md).",
-)
-with_option = click.option(
-    "--with",
-    "outside",
-    multiple=True,
-    metavar="FOLDER|NAME=COMMAND",
-    help="A contender outside the catalogue: its folder, or the command of a server with `{port}` in it.",
-)
-port_option = click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=8000,
-    show_default=True,
-    metavar="N",
-    help="The port of the page; 0: any that is free.",
-)
+STORE_HELP = "The store [default: .ringside/ringside.sqlite]."
+WITH_HELP = "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it."
+PORT_HELP = "The port of the page; 0: any that is free [default: 8000]."
+PORT, DEFAULT_PORT = click.IntRange(0, 65_535), 8000
+store_option = click.option("--store", metavar="PATH|URL", help=STORE_HELP)
+with_option = click.option("--with", "outside", multiple=True, metavar="FOLDER|NAME=COMMAND", help=WITH_HELP)
 
 
 def form_option(name: str, help_text: str) -> Callable[[Function], Function]:
@@ -96,7 +78,7 @@ def form_option(name: str, help_text: str) -> Callable[[Function], Function]:
 
 def duration(text: str) -> float:
     """`10s`, `500ms`, `1m30s`, or `10` for seconds, as seconds: more than 0, up to a week."""
-    seconds = _seconds(text)
+    seconds = _read(text, units.seconds)
     if not 0 < seconds <= _MAX_DAYS * _DAY_S:
         raise _bad(text, f"is out of range: more than 0, up to {_MAX_DAYS} days")
     return seconds
@@ -104,16 +86,10 @@ def duration(text: str) -> float:
 
 def run_duration(text: str) -> float:
     """The time limit of a run, in seconds: 0 up to a year."""
-    seconds = _seconds(text)
+    seconds = _read(text, units.seconds)
     if seconds > _MAX_RUN_DAYS * _DAY_S:
         raise _bad(text, f"is out of range: up to {_MAX_RUN_DAYS} days")
     return seconds
-
-
-def _seconds(text: str) -> float:
-    from ringside import units
-
-    return _read(text, units.seconds)
 
 
 def rate(text: str) -> float:
@@ -172,32 +148,13 @@ def engines(text: str) -> int | tuple[str, ...]:
     return names
 
 
-engines_option = click.option(
-    "--engines",
-    type=engines,
-    metavar="N|NODE,…",
-    help="With --on: the load of servers comes from N other nodes, or from these.",
-)
-
-
-def share(text: str) -> float:
-    """`2%` as 0.02: more than 0 %, up to 100 %."""
-    from ringside import units
-
-    return _read(text, units.share)
-
-
 def margin(text: str) -> float:
     """`5%` or `0.05` as 0.05: from 0 to 100 %."""
-    from ringside import units
-
     return _read(text, units.margin)
 
 
 def goal(text: str) -> Goal:
     """`decided`, `end`, or a share like `2%`."""
-    from ringside import units
-
     return _read(text, units.goal)
 
 

@@ -193,7 +193,7 @@ class LiveProgress:
             cell.contender == trial.cell.contender for cell in self._failed - {trial.cell}
         ):
             words = shlex.join([trial.cell.contender, *self._outside])
-            self._print(f"  again, with all that it writes: {self._repeat} {words}")
+            self._print(f"  all output of {trial.cell.contender}: {self._repeat} {words}")
 
     def _left(self) -> str:
         left = self._estimate.left_s() if self._estimate else None

@@ -52,7 +52,7 @@ def repeat(
     if len(runs) > 1:
         ids = ", ".join(each.id for each in runs)
         raise UsageError(f"{run} is a suite of runs: name one of {ids}")
-    with LiveProgress(context.talk()) as progress:
+    with LiveProgress(context.stderr_console()) as progress:
         again = repetition(
             runs[0],
             storage.trials(runs[0]),

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, params
+from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, params, streams
+from ringside.cli.options import COMMON, option, takes
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -28,43 +29,67 @@ if TYPE_CHECKING:
     from ringside.store import Store
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """The command line of `ringside run`; None where an option was left out."""
+
+    experiment: str | None = None
+    outside: tuple[str, ...] = option(COMMON, "--with FOLDER|NAME=COMMAND", params.WITH_HELP, multiple=True)
+    only: tuple[str, ...] = option(COMMON, "--only C[,C…]", "Only these contenders.", multiple=True)
+    levels: tuple[str, ...] = option(
+        COMMON, "--set FACTOR=LEVEL[,…]", "Other levels of a factor.", multiple=True
+    )
+    cores: str | None = option(
+        COMMON, "--cores N[,N…]|all", "Numbers of CPUs; all: 1, 2, 4 … and all of them."
+    )
+    blocks: int | None = option(
+        COMMON, "--blocks N", "At most N passes over all cells.", type=click.IntRange(1, 10_000)
+    )
+    until: Goal | None = option(COMMON, "--until GOAL", params.UNTIL_HELP, type=params.goal)
+    margin: float | None = option(
+        COMMON,
+        "--margin 5%",
+        f"{params.MARGIN_HELP} [default: the experiment's, else 5%].",
+        type=params.margin,
+    )
+    time_s: float | None = option(
+        COMMON, "--time 5m", "Begin no new block after this time.", type=params.run_duration
+    )
+    seed: int | None = option(
+        COMMON, "--seed N", "Seed of the random orders [default: a new one].", type=params.SEED
+    )
+    full: bool = option(COMMON, "--full", "The suite at full size, however long it takes.", is_flag=True)
+    sandbox: bool = option(
+        COMMON,
+        "--sandbox",
+        "Contenders under bubblewrap: read-only system, no other processes.",
+        is_flag=True,
+    )
+    resume: str | None = option(COMMON, "--resume RUN", "Continue an interrupted run.")
+    on: str | None = option(
+        COMMON, "--on CLUSTER", "Measure on a Ray cluster: ray://HOST:PORT, auto, local (docs/CLUSTER.md)."
+    )
+    engines: int | tuple[str, ...] | None = option(
+        COMMON,
+        "--engines N|NODE,…",
+        "With --on: the load of servers comes from N other nodes, or from these.",
+        type=params.engines,
+    )
+    serves: bool = option(
+        COMMON, "--serve", "Show the run in a browser while it is in progress.", is_flag=True
+    )
+    port: int = option(COMMON, "--port N", params.PORT_HELP, type=params.PORT, default=params.DEFAULT_PORT)
+    as_json: bool = option(COMMON, "--json", "Print one JSON document instead of tables.", is_flag=True)
+    report_to: Path | None = option(
+        COMMON, "--report FILE", "At the end, write a page as `ringside report`.", type=params.FILE
+    )
+    store: str | None = option(COMMON, "--store PATH|URL", params.STORE_HELP)
+
+
 @click.command()
 @click.argument("experiment", required=False)
-@params.with_option
-@click.option("--only", multiple=True, metavar="C[,C…]", help="Only these contenders.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="FACTOR=LEVEL[,…]", help="Other levels of a factor."
-)
-@click.option("--cores", metavar="N[,N…]|all", help="Numbers of CPUs; all: 1, 2, 4 … and all of them.")
-@click.option(
-    "--blocks", type=click.IntRange(1, 10_000), metavar="N", help="At most N passes over all cells."
-)
-@click.option("--until", type=params.goal, metavar="GOAL", help=params.UNTIL_HELP)
-@click.option(
-    "--margin",
-    type=params.margin,
-    metavar="5%",
-    help=f"{params.MARGIN_HELP} [default: the experiment's, else 5%].",
-)
-@click.option(
-    "--time", "time_s", type=params.run_duration, metavar="5m", help="Begin no new block after this time."
-)
-@click.option("--seed", type=params.SEED, metavar="N", help="Seed of the random orders [default: a new one].")
-@click.option("--full", is_flag=True, help="The suite at full size, however long it takes.")
-@click.option(
-    "--sandbox", is_flag=True, help="Contenders under bubblewrap: read-only system, no other processes."
-)
-@click.option("--resume", metavar="RUN", help="Continue an interrupted run.")
-@params.on_option
-@params.engines_option
-@click.option("--serve", "serves", is_flag=True, help="Show the run in a browser while it is in progress.")
-@params.port_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
-@click.option(
-    "--report", "report_to", type=params.FILE, help="At the end, write a page as `ringside report`."
-)
-@params.store_option
-def run(**values: Any) -> int:
+@takes(RunSettings)
+def run(options: RunSettings) -> int:
     """Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.
 
     A workload's name runs the contenders of --with and --only at its defaults. A run ends as soon as every
@@ -75,7 +100,6 @@ def run(**values: Any) -> int:
     from ringside.measure.campaign import new_task, resumed_task
     from ringside.store.runs import runs_of
 
-    options = RunOptions(**values)
     _check(options)
     if not options.resume:
         catalogue = context.catalogue(options.outside)
@@ -84,36 +108,10 @@ def run(**values: Any) -> int:
     outside = context.outside_of(runs_of(storage, options.resume)[0], options.outside)
     catalogue = context.catalogue(outside)
     task = resumed_task(options.resume, storage, catalogue)
-    return _carry_out(replace(options, outside=outside), task, catalogue, storage)
+    return _carry_out(replace(options, outside=tuple(outside)), task, catalogue, storage)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What the command line of `run` says."""
-
-    experiment: str | None
-    outside: Sequence[str]
-    only: Sequence[str]
-    settings: Sequence[str]
-    cores: str | None
-    blocks: int | None
-    time_s: float | None
-    until: Goal | None
-    margin: float | None
-    seed: int | None
-    full: bool
-    sandbox: bool
-    resume: str | None
-    on: str | None
-    engines: int | tuple[str, ...] | None
-    serves: bool
-    port: int
-    as_json: bool
-    report_to: Path | None
-    store: str | None
-
-
-def _check(options: RunOptions) -> None:
+def _check(options: RunSettings) -> None:
     """Raises UsageError where options contradict each other."""
     from ringside.cli.report import check_page
 
@@ -121,7 +119,7 @@ def _check(options: RunOptions) -> None:
         raise UsageError("--resume names the run to go on with: leave out the experiment")
     if not options.resume and not options.experiment:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    sizes = (options.only, options.settings, options.cores, options.blocks, options.until)
+    sizes = (options.only, options.levels, options.cores, options.blocks, options.until)
     is_planned = any((*sizes, options.full, options.sandbox)) or options.margin is not None
     if options.resume and (is_planned or options.seed is not None):
         raise UsageError(
@@ -134,11 +132,11 @@ def _check(options: RunOptions) -> None:
         check_page(options.report_to, "--report")
 
 
-def _selection(options: RunOptions) -> Selection:
+def _selection(options: RunSettings) -> Selection:
     """What a new run is of. Raises UsageError."""
     from ringside.measure.plan import Selection
 
-    settings = list(options.settings)
+    settings = list(options.levels)
     if options.cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
         settings.append(f"cores={'walk' if options.cores == 'all' else options.cores}")
@@ -155,11 +153,11 @@ def _selection(options: RunOptions) -> Selection:
         full=options.full,
         sandbox=options.sandbox,
         engines=len(engines) if isinstance(engines, tuple) else engines or 0,
-        outside=tuple(options.outside),
+        outside=options.outside,
     )
 
 
-def _carry_out(options: RunOptions, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
+def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
     """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
@@ -170,7 +168,7 @@ def _carry_out(options: RunOptions, task: Task, catalogue: Catalogue, storage: S
     # The first answers are there long before the last.
     shows_parts = task.suite_id is not None and not options.resume and not options.as_json
     with ExitStack() as stack:
-        progress = stack.enter_context(LiveProgress(context.talk()))
+        progress = stack.enter_context(LiveProgress(context.stderr_console()))
         machines: Machines
         free_cpus: Sequence[int] = ()
         if options.on and not task.is_empty:
@@ -187,20 +185,20 @@ def _carry_out(options: RunOptions, task: Task, catalogue: Catalogue, storage: S
         storage = storage or context.open_store(options.store)
         if task.is_empty:
             name = task.suite_id or task.runs[0].id
-            print(f"ringside: {name} is finished: nothing is left", file=sys.stderr)
+            streams.say(f"{name} is finished: nothing is left")
         campaign = Campaign(task, catalogue, machines, storage, progress)
         on_run_end = partial(_show_part, storage, progress) if shows_parts else None
         failure = _conducted(campaign, options, on_run_end, free_cpus)
     if failure is not None:
         begun = task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
-        print(f"ringside: {failure or 'interrupted'}{_hint(options, begun)}", file=sys.stderr)
+        streams.say(f"{failure or 'interrupted'}{_hint(options, begun)}")
         return EXIT_USAGE if failure else EXIT_INTERRUPTED
     return _present(options, task, campaign, with_parts=not shows_parts)
 
 
 def _conducted(
     campaign: Campaign,
-    options: RunOptions,
+    options: RunSettings,
     on_run_end: Callable[[Run], None] | None,
     free_cpus: Sequence[int],
 ) -> str | None:
@@ -220,7 +218,7 @@ def _conducted(
     return failure
 
 
-def _hint(options: RunOptions, name: str | None) -> str:
+def _hint(options: RunSettings, name: str | None) -> str:
     """How the run, or suite, of that name is resumed; empty where none has begun."""
     from ringside.render.command import with_options
 
@@ -231,10 +229,10 @@ def _hint(options: RunOptions, name: str | None) -> str:
         words += f" --on {shlex.quote(options.on)}"
     if isinstance(options.engines, tuple):
         words += f" --engines {shlex.quote(','.join(options.engines))}"
-    return f"; `ringside run --resume {words}` goes on, `ringside show {name}` shows what is there"
+    return f"; `ringside run --resume {words}` continues it, `ringside show {name}` shows its trials so far"
 
 
-def _present(options: RunOptions, task: Task, campaign: Campaign, *, with_parts: bool) -> int:
+def _present(options: RunSettings, task: Task, campaign: Campaign, *, with_parts: bool) -> int:
     """Show what was measured; the exit status."""
     from ringside.cli import show
     from ringside.cli.report import write_page
@@ -267,7 +265,7 @@ def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:
     from ringside.render import terminal
 
     with progress.paused():
-        terminal.show_part(analysis_of(storage, run, for_plots=False), context.out())
+        terminal.show_part(analysis_of(storage, run, for_plots=False), context.stdout_console())
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

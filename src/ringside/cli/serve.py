@@ -19,7 +19,7 @@ LOCAL = "127.0.0.1"
 
 @click.command()
 @click.option("--host", default=LOCAL, metavar="ADDRESS", show_default=True, help="Listen here.")
-@params.port_option
+@click.option("--port", type=params.PORT, default=params.DEFAULT_PORT, metavar="N", help=params.PORT_HELP)
 @params.store_option
 def serve(*, host: str, port: int, store: str | None = None) -> int:
     """Show the runs of the store in a browser, also while they are in progress.

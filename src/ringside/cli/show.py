@@ -58,7 +58,7 @@ def present(
         document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])
         sys.stdout.write(documents.as_json(document))
     elif form == "text":
-        console = context.out()
+        console = context.stdout_console()
         if suite is None:
             terminal.show(analyses[0], console)
         else:

@@ -13,7 +13,7 @@ from typing import TextIO
 
 
 class _Talk(io.FileIO):
-    """A stream whose errors are no reason to end: talk that nobody can read is lost."""
+    """stderr, where what cannot be written is dropped."""
 
     def write(self, data: object) -> int:
         try:

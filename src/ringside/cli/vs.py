@@ -9,24 +9,40 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-import click
-
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, options, streams
-from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsCommand, VsSettings
+from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, streams
+from ringside.cli.progress import LiveProgress
+from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import RingsideError, UsageError
+from ringside.measure import command_trials, host
+from ringside.measure.command_trials import CommandTrials, ExecutionOptions
+from ringside.measure.commands import (
+    Command,
+    Hooks,
+    check_parameter,
+    listed_levels,
+    parse_commands,
+    readable,
+    scan_points,
+    scanned_levels,
+    split_shell,
+)
+from ringside.measure.exclusive import alone
+from ringside.measure.executor import LocalExecutor
+from ringside.measure.loop import BlockLoop
+from ringside.measure.outputs import INHERIT, check_output
+from ringside.measure.places import ThisMachine
+from ringside.measure.stopping import StoppingRule
+from ringside.model.design import Experiment, Level, Point
+from ringside.model.results import Run
+from ringside.render import documents, hyperfine, paired
+from ringside.stats.sequential import FIRST_LOOK
+from ringside.store import Store
 from ringside.text import one_line
 from ringside.units import TIME_UNITS, TimeUnit, count, time_unit
-
-if TYPE_CHECKING:
-    from ringside.analysis.run import RunAnalysis
-    from ringside.measure.command_trials import CommandTrials, ExecutionOptions
-    from ringside.measure.commands import Command
-    from ringside.measure.stopping import StoppingRule
-    from ringside.model.design import Experiment, Level, Point
-    from ringside.model.results import Run
-    from ringside.store import Store
+from ringside.workloads.command import COMMAND
 
 _HINT = " (--ignore-failure includes failed runs)"
 _TIME_S = 30.0
@@ -50,24 +66,8 @@ class _Form:
     unit: TimeUnit | None
 
 
-@click.command(cls=VsCommand)
-@click.argument("texts", nargs=-1, metavar="'CMD A' ['CMD B' …]")
-@options.takes(VsSettings)
-def vs(settings: VsSettings) -> int:
-    """Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.
-
-    The first is the baseline; a command alone is timed. It ends when all is decided, or after 30 seconds.
-    Exit status 1 where a command failed.
-    """
-    from ringside.analysis.run import analysis_of
-    from ringside.cli import context
-    from ringside.cli.progress import LiveProgress
-    from ringside.measure import command_trials
-    from ringside.measure.commands import scan_points
-    from ringside.measure.exclusive import alone
-    from ringside.measure.executor import LocalExecutor
-    from ringside.measure.host import memory_available_bytes
-
+def compare(settings: VsSettings) -> int:
+    """Carry out the command; the exit status."""
     form = _form(settings)
     factors = _factors(settings)
     points = scan_points(factors)
@@ -80,12 +80,12 @@ def vs(settings: VsSettings) -> int:
     storage = context.open_store(settings.store, anywhere=True)
     experiment = command_trials.experiment_of(commands, rule, settings.margin, factors)
     # Who gives up while another one measures leaves no empty run behind.
-    with alone(LiveProgress(context.talk()).on_wait):
+    with alone(LiveProgress(context.stderr_console()).on_wait):
         # What another one used is available by now.
-        memory_bytes = int(memory_available_bytes() * _MEMORY_SHARE)
+        memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
         execution = replace(execution, memory_bytes=memory_bytes)
         run = command_trials.begin(commands, experiment, execution, seed, storage, points)
-        trials = command_trials.CommandTrials(commands, execution, seed, LocalExecutor(), points)
+        trials = CommandTrials(commands, execution, seed, LocalExecutor(), points)
         status, is_whole = _measured(run, experiment, points, rule, trials, storage)
     analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
     if analysis.trial_count:
@@ -108,16 +108,10 @@ def _measured(
 ) -> tuple[int, bool]:
     """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
     was measured can be compared."""
-    from ringside.cli import context
-    from ringside.cli.progress import LiveProgress
-    from ringside.measure import command_trials
-    from ringside.measure.loop import BlockLoop
-    from ringside.measure.places import ThisMachine
-    from ringside.workloads.command import COMMAND
 
     status, is_whole = 0, True
     try:
-        with LiveProgress(context.talk(), quiet=True) as progress:
+        with LiveProgress(context.stderr_console(), quiet=True) as progress:
             machine = ThisMachine(trials, progress)
             BlockLoop(run, experiment, COMMAND, points, rule, machine, store, progress).conduct()
     except command_trials.CommandFailedError as error:
@@ -169,7 +163,6 @@ def _form(settings: VsSettings) -> _Form:
 
 def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
     """The levels of each parameter. Raises UsageError."""
-    from ringside.measure.commands import check_parameter, listed_levels, scanned_levels
 
     factors: dict[str, tuple[Level, ...]] = {}
     if settings.scan and settings.lists:
@@ -188,8 +181,6 @@ def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
 
 def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, ...]:
     """The commands with what surrounds them, the reference first. Raises UsageError."""
-    from ringside.measure.commands import Hooks, parse_commands, split_shell
-    from ringside.measure.outputs import INHERIT, check_output
 
     if settings.shell and settings.no_shell:
         raise UsageError("-N and --shell exclude each other")
@@ -228,9 +219,6 @@ def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...
 
 def _execution(settings: VsSettings) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
-    from ringside.measure import host
-    from ringside.measure.command_trials import ExecutionOptions
-    from ringside.measure.commands import readable
 
     environment, left_out = host.environment()
     environment.pop("RINGSIDE_PADDING", None)
@@ -262,8 +250,6 @@ def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
 def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
     command alone has no goal, and a time of its own."""
-    from ringside.measure.stopping import StoppingRule
-    from ringside.stats.sequential import FIRST_LOOK
 
     others = (settings.blocks, settings.min_runs, settings.until, settings.time_s)
     if settings.runs is not None:
@@ -336,8 +322,6 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
 
 def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
     """Write verdicts and figures to stdout."""
-    from ringside.cli import context
-    from ringside.render import documents, paired
 
     run = analysis.run
     blocks = count(analysis.blocks_done, "block")
@@ -351,12 +335,11 @@ def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
         elif form.kind == "markdown":
             sys.stdout.write(paired.as_markdown(analysis, how, form.order))
         else:
-            paired.show(analysis, how, context.out(colours=_COLOURS.get(form.style)), form.order)
+            paired.show(analysis, how, context.stdout_console(colours=_COLOURS.get(form.style)), form.order)
 
 
 def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form) -> None:
     """Write each export to its file."""
-    from ringside.render import hyperfine
 
     for kind, path in files.items():
         with time_unit(form.unit):

@@ -1,6 +1,5 @@
-"""The options of `ringside vs`, each with what hyperfine calls it, and how its words are read: options whose
-value is part of the same word take no command for a value. `python -m ringside.cli.vs_options` prints the
-table for users of hyperfine in docs/COMMANDS.md."""
+"""`ringside vs`: its options, most of which are hyperfine's, and how its words are read: a value that is part
+of the same word is no command."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params
-from ringside.cli.options import COMMON, Command, declared, help_records, option
+from ringside.cli.options import COMMON, Command, help_records, option, takes
 from ringside.model.design import DEFAULT_MARGIN
 
 if TYPE_CHECKING:
@@ -31,39 +30,15 @@ _PARAMETERS = "Parameters"
 _HOW_OFTEN = "How often"
 _OUTPUT = "Output"
 
-_PAIRS = "the same; ratios are those of pairs, with their intervals"
-
-
-@dataclass(frozen=True, slots=True)
-class Hyperfine:
-    """An option of hyperfine, as its help names it, and what holds in `vs`. `answer`: the one line for a user
-    of an option that `vs` does not have."""
-
-    name: str
-    here: str = "the same"
-    answer: str = ""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The ways to write it: `-w`, `--warmup`."""
-        return tuple(word.split()[0] for word in self.name.split(", "))
-
-
-# Options of hyperfine 1.20 that are none of `vs`, the two that its help does not show last.
-_OTHERS = (
-    Hyperfine("-h, --help", "common options; `vs --help all` has all of them"),
-    Hyperfine("-V, --version", "`ringside --version`", "the version is printed by `ringside --version`"),
-    Hyperfine(
-        "--min-benchmarking-time SEC",
-        "not there; `--time` limits the time, `--min-runs` gives a least number",
-        "`--time 10s` limits the time and `--min-runs N` gives a least number of executions",
+# Options of hyperfine 1.20 that `vs` does not have, and the line for a user of one. docs/COMMANDS.md compares
+# the others with those of `vs`.
+ANSWERS = {
+    **dict.fromkeys(("-V", "--version"), "the version is printed by `ringside --version`"),
+    "--min-benchmarking-time": (
+        "`--time 10s` limits the time and `--min-runs N` gives a least number of executions"
     ),
-    Hyperfine(
-        "--debug-mode",
-        "not there; nothing is measured but real executions",
-        "there is no mode without real executions; `--runs 1` executes each command once",
-    ),
-)
+    "--debug-mode": "there is no mode without real executions; `--runs 1` executes each command once",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,55 +52,22 @@ class VsSettings:
         "Instead of A, B, …, in order.",
         multiple=True,
         shown="-n, --command-name NAME",
-        notes=Hyperfine(
-            "-n, --command-name NAME",
-            "names stand for commands in the order of the commands, also where there are parameters: tables "
-            "and exports add those. Without a name commands are A, B, …",
-        ),
     )
     warmup: int = option(
-        COMMON,
-        "-w, --warmup N",
-        "Untimed executions first [1].",
-        type=click.IntRange(0, 1000),
-        default=1,
-        notes=Hyperfine("-w, --warmup NUM", "the same; default: 1 instead of 0"),
+        COMMON, "-w, --warmup N", "Untimed executions first [1].", type=click.IntRange(0, 1000), default=1
     )
     prepare: tuple[str, ...] = option(
-        COMMON,
-        "-p, --prepare CMD",
-        "Run before each execution, untimed.",
-        multiple=True,
-        notes=Hyperfine("-p, --prepare CMD", "the same; before warm-ups too"),
+        COMMON, "-p, --prepare CMD", "Run before each execution, untimed.", multiple=True
     )
-    runs: int | None = option(
-        COMMON,
-        "-r, --runs N",
-        "Exactly N executions of each command.",
-        type=_RUNS,
-        notes=Hyperfine("-r, --runs NUM", "the same: `--blocks NUM --until end`"),
-    )
+    runs: int | None = option(COMMON, "-r, --runs N", "Exactly N executions of each command.", type=_RUNS)
     time_s: float | None = option(
         COMMON, "--time 1m", "Time limit [30s, at least 7 blocks].", type=params.duration
     )
     shell: str | None = option(
-        COMMON,
-        "--shell SHELL",
-        "Run commands through it [sh].",
-        shown="-S, --shell[=SHELL]",
-        notes=Hyperfine(
-            "-S, --shell SHELL",
-            "`--shell=SHELL`, with `none` and `default` too. `-S` and `--shell` alone mean `sh`, and never "
-            "take the next word. Without either, commands are executed without a shell, and the time of the "
-            "shell's start is not subtracted",
-        ),
+        COMMON, "--shell SHELL", "Run commands through it [sh].", shown="-S, --shell[=SHELL]"
     )
     ignore_failure: str | None = option(
-        COMMON,
-        "--ignore-failure CODES",
-        "Include failed executions.",
-        shown="-i, --ignore-failure[=1,2]",
-        notes=Hyperfine("-i, --ignore-failure[=MODE]"),
+        COMMON, "--ignore-failure CODES", "Include failed executions.", shown="-i, --ignore-failure[=1,2]"
     )
     scan: tuple[str, str, str] | None = option(
         COMMON,
@@ -133,7 +75,6 @@ class VsSettings:
         "Numbers for {VAR} in commands; -D is the step.",
         nargs=3,
         shown="-P VAR MIN MAX",
-        notes=Hyperfine("-P, --parameter-scan VAR MIN MAX"),
     )
     lists: tuple[tuple[str, str], ...] = option(
         COMMON,
@@ -142,118 +83,38 @@ class VsSettings:
         nargs=2,
         multiple=True,
         shown="-L VAR A,B,…",
-        notes=Hyperfine("-L, --parameter-list VAR VALUES"),
     )
-    show_output: bool = option(
-        COMMON,
-        "--show-output",
-        "Show what the commands print.",
-        is_flag=True,
-        notes=Hyperfine("--show-output", "the same, through a pipe: programs see no terminal"),
-    )
+    show_output: bool = option(COMMON, "--show-output", "Show what the commands print.", is_flag=True)
     as_json: bool = option(COMMON, "--json", "One JSON document with every time.", is_flag=True)
-    export_json: str | None = option(
-        COMMON,
-        "--export-json FILE",
-        "Times in hyperfine's layout.",
-        notes=Hyperfine(
-            "--export-json FILE",
-            "the same: hyperfine's layout and keys. `--json` is another document, with every figure",
-        ),
-    )
+    export_json: str | None = option(COMMON, "--export-json FILE", "Times in hyperfine's layout.")
     reference: str | None = option(
-        _COMMANDS,
-        "--reference CMD",
-        "The baseline, in place of the first command.",
-        notes=Hyperfine(
-            "--reference CMD",
-            "the same; it is executed in every block, with parameters at every point. Without it ratios are "
-            "over the first command, not over the fastest",
-        ),
+        _COMMANDS, "--reference CMD", "The baseline, in place of the first command."
     )
-    reference_name: str | None = option(
-        _COMMANDS,
-        "--reference-name NAME",
-        "The name of --reference.",
-        notes=Hyperfine("--reference-name CMD"),
-    )
+    reference_name: str | None = option(_COMMANDS, "--reference-name NAME", "The name of --reference.")
     no_shell: bool = option(
-        _COMMANDS,
-        "-N",
-        "Without a shell (default), whatever it looks like.",
-        is_flag=True,
-        notes=Hyperfine(
-            "-N", "the same; the default. Given, it also allows words like `&&` as arguments of the program"
-        ),
+        _COMMANDS, "-N", "Without a shell (default), whatever it looks like.", is_flag=True
     )
-    stdin: str | None = option(
-        _COMMANDS,
-        "--input FILE",
-        "A file that each command reads as stdin.",
-        notes=Hyperfine("--input WHERE"),
-    )
+    stdin: str | None = option(_COMMANDS, "--input FILE", "A file that each command reads as stdin.")
     output: tuple[str, ...] = option(
         _COMMANDS,
         "--output WHERE",
         "null, pipe (default: read and compared), inherit, or ./FILE.",
         multiple=True,
-        notes=Hyperfine(
-            "--output WHERE", "the same; default: `pipe`, so that outputs can be compared, instead of `null`"
-        ),
     )
-    setup: str | None = option(
-        _COMMANDS,
-        "-s, --setup CMD",
-        "Run once for each command, before all blocks.",
-        notes=Hyperfine(
-            "-s, --setup CMD",
-            "once for each command and combination of parameters, all of them before the first block, since "
-            "commands alternate: what one builds must not overwrite what another has built "
-            "(`--setup 'make CC={cc} O=build-{cc}'`)",
-        ),
-    )
+    setup: str | None = option(_COMMANDS, "-s, --setup CMD", "Run once for each command, before all blocks.")
     conclude: tuple[str, ...] = option(
-        _COMMANDS,
-        "-C, --conclude CMD",
-        "Run after each execution, untimed.",
-        multiple=True,
-        notes=Hyperfine("-C, --conclude CMD", "the same; after a failed execution too"),
+        _COMMANDS, "-C, --conclude CMD", "Run after each execution, untimed.", multiple=True
     )
-    cleanup: str | None = option(
-        _COMMANDS,
-        "-c, --cleanup CMD",
-        "Run once for each command, at the end.",
-        notes=Hyperfine("-c, --cleanup CMD", "the same, after the last block; after a failure or Ctrl-C too"),
-    )
+    cleanup: str | None = option(_COMMANDS, "-c, --cleanup CMD", "Run once for each command, at the end.")
     timeout_s: float = option(
         _COMMANDS, "--timeout 5m", "Time limit of one execution [5m].", type=params.duration, default=300.0
     )
     cpus: tuple[int, ...] = option(
         _COMMANDS, "--cpus LIST", "Pin the commands: 1 or 0,2-3.", type=params.cpus, default=()
     )
-    step: str | None = option(
-        _PARAMETERS,
-        "-D, --parameter-step-size DELTA",
-        "The step of -P [1].",
-        notes=Hyperfine("-D, --parameter-step-size DELTA"),
-    )
-    min_runs: int | None = option(
-        _HOW_OFTEN,
-        "-m, --min-runs N",
-        "N blocks at least.",
-        type=_RUNS,
-        notes=Hyperfine(
-            "-m, --min-runs NUM",
-            "the same; default: 7 blocks for a comparison, 10 executions for a command alone",
-        ),
-    )
-    blocks: int | None = option(
-        _HOW_OFTEN,
-        "-M, --max-runs, --blocks N",
-        "N blocks at most.",
-        type=_RUNS,
-        notes=Hyperfine("-M, --max-runs NUM", "the same; also `--blocks`"),
-    )
+    step: str | None = option(_PARAMETERS, "-D, --parameter-step-size DELTA", "The step of -P [1].")
+    min_runs: int | None = option(_HOW_OFTEN, "-m, --min-runs N", "N blocks at least.", type=_RUNS)
+    blocks: int | None = option(_HOW_OFTEN, "-M, --max-runs, --blocks N", "N blocks at most.", type=_RUNS)
     until: Goal | None = option(_HOW_OFTEN, "--until GOAL", params.UNTIL_HELP, type=params.goal)
     margin: float = option(
         _HOW_OFTEN,
@@ -266,47 +127,22 @@ class VsSettings:
         _HOW_OFTEN, "--seed N", "Seed of the random orders [default: a new one].", type=params.SEED
     )
     as_markdown: bool = option(_OUTPUT, "--markdown", "Markdown.", is_flag=True)
-    export_csv: str | None = option(
-        _OUTPUT,
-        "--export-csv FILE",
-        "Means, medians and ranges as CSV.",
-        notes=Hyperfine("--export-csv FILE"),
-    )
-    export_markdown: str | None = option(
-        _OUTPUT,
-        "--export-markdown FILE",
-        "A table in Markdown.",
-        notes=Hyperfine("--export-markdown FILE", _PAIRS),
-    )
-    export_asciidoc: str | None = option(
-        _OUTPUT,
-        "--export-asciidoc FILE",
-        "A table in AsciiDoc.",
-        notes=Hyperfine("--export-asciidoc FILE", _PAIRS),
-    )
-    export_orgmode: str | None = option(
-        _OUTPUT,
-        "--export-orgmode FILE",
-        "A table for Emacs org-mode.",
-        notes=Hyperfine("--export-orgmode FILE", _PAIRS),
-    )
+    export_csv: str | None = option(_OUTPUT, "--export-csv FILE", "Means, medians and ranges as CSV.")
+    export_markdown: str | None = option(_OUTPUT, "--export-markdown FILE", "A table in Markdown.")
+    export_asciidoc: str | None = option(_OUTPUT, "--export-asciidoc FILE", "A table in AsciiDoc.")
+    export_orgmode: str | None = option(_OUTPUT, "--export-orgmode FILE", "A table for Emacs org-mode.")
     sort: str = option(
         _OUTPUT,
         "--sort ORDER",
         "auto (best first), command, or mean-time.",
         type=click.Choice(["auto", "command", "mean-time"]),
         default="auto",
-        notes=Hyperfine(
-            "--sort METHOD",
-            "the same; `auto` has the best median first in tables, and the order of the commands in exports",
-        ),
     )
     time_unit: str | None = option(
         _OUTPUT,
         "-u, --time-unit UNIT",
         "millisecond, second, or microsecond.",
         type=click.Choice(list(UNITS)),
-        notes=Hyperfine("-u, --time-unit UNIT", "the same; also `s`, `ms`, `us`"),
     )
     style: str = option(
         _OUTPUT,
@@ -314,7 +150,6 @@ class VsSettings:
         "nocolor, color, or none: only exports.",
         type=click.Choice(["auto", "basic", "full", "nocolor", "color", "none"]),
         default="auto",
-        notes=Hyperfine("--style TYPE"),
     )
     store: str | None = option(_OUTPUT, "--store PATH|URL", "The store.")
 
@@ -323,15 +158,6 @@ class VsSettings:
         """The file of each export that is asked for, by its format."""
         formats = ("json", "csv", "markdown", "asciidoc", "orgmode")
         return {name: file for name in formats if (file := getattr(self, f"export_{name}"))}
-
-
-HYPERFINE = (*(notes for _, _, notes in declared(VsSettings) if notes), *_OTHERS)
-
-
-def table() -> str:
-    """The table for users of hyperfine, of docs/COMMANDS.md."""
-    rows = [f"| `{flag.name}` | {flag.here} |" for flag in HYPERFINE]
-    return "\n".join(["| hyperfine | `ringside vs` |", "|---|---|", *rows])
 
 
 # A value for these stands behind `=`; what they mean without one.
@@ -355,12 +181,10 @@ class VsCommand(Command):
             return super().parse_args(ctx, words)
         except click.NoSuchOption as error:
             word = error.option_name.partition("=")[0]
-            for flag in HYPERFINE:
-                if flag.answer and word in flag.words:
-                    raise click.UsageError(
-                        f"{error.option_name} is hyperfine's: {flag.answer}", ctx
-                    ) from error
-            raise
+            if word not in ANSWERS:
+                raise
+            message = f"{error.option_name} is hyperfine's: {ANSWERS[word]}"
+            raise click.UsageError(message, ctx) from error
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter, is_whole: bool = True
@@ -409,5 +233,15 @@ def _single_words(word: str) -> list[str]:
     return [f"--shell={word[2:].lstrip('=')}"] if word.startswith("-S") and len(word) > 2 else [word]
 
 
-if __name__ == "__main__":
-    print(table())
+@click.command(cls=VsCommand)
+@click.argument("texts", nargs=-1, metavar="'CMD A' ['CMD B' …]")
+@takes(VsSettings)
+def vs(settings: VsSettings) -> int:
+    """Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.
+
+    The first is the baseline; a command alone is timed. It ends when all is decided, or after 30 seconds.
+    Exit status 1 where a command failed.
+    """
+    from ringside.cli.vs import compare
+
+    return compare(settings)

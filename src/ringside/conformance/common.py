@@ -94,7 +94,7 @@ def _keep(lines: Lines, word: str, values: dict[str, str], shown: str) -> str:
     return ""
 
 
-# A quick check looks at so many wrong uses.
+# A quick check tries so many invalid inputs.
 _QUICK = 4
 _AT_ONE_TIME = 4
 # What the details of the probe contain where a thread allows itself other CPUs, or a server ends badly.

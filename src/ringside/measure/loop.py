@@ -180,7 +180,7 @@ class BlockLoop:
         self, block: int, missing: list[tuple[int, Cell]], done: Mapping[tuple[int, Cell], Trial]
     ) -> list[_Share]:
         """What is missing of a block, of which trials may be there: a point that has some is completed at
-        their place, or made anew where that one is gone."""
+        their place, or measured again where that one is gone."""
         by_place: dict[str | None, list[tuple[int, Cell]]] = {}
         for point in dict.fromkeys(cell.point for _, cell in missing):
             there = [

@@ -92,7 +92,7 @@ class Toolchain:
                 log = ""
                 for command in contender.builds:
                     log += run_build(expand(command, names), contender.folder, log)
-                # The marker comes last: a build that was cut off is made anew.
+                # The marker comes last: a build that was interrupted is made again.
                 (build / _DONE).write_text(log, encoding="utf-8")
                 _log_file(build).unlink(missing_ok=True)
         except OSError as error:

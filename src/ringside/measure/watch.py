@@ -75,9 +75,9 @@ class FileWatch:
         try:
             rebuild(ready)
         except BuildError as error:
-            raise BuildError(f"its build was changed{when}, and cannot be made anew: {error}") from error
+            raise BuildError(f"its build was changed{when}, and cannot be built again: {error}") from error
         self._builds[name] = _stamps_below(ready.build)
-        return f"its build was changed{when}, and was made anew"
+        return f"its build was changed{when}, and was built again"
 
     def discard_changed(self) -> None:
         """At the end of a run: the next one makes builds anew that were changed after the last trial of their

@@ -312,7 +312,9 @@ def _of_request(message: Message, number: str | None) -> Message:
     if number is None or not isinstance(message, TrialOutcome):
         return message
     if message.number != number:
-        raise ProbeError("the outcome is not that of the request: somebody writes in the probe's place")
+        raise ProbeError(
+            "the outcome is not that of the request: another program writes to the probe's output"
+        )
     return msgspec.structs.replace(message, number=None)
 
 

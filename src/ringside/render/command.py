@@ -112,5 +112,5 @@ def failure_notes(analysis: RunAnalysis, cell: CellAnalysis) -> tuple[str, ...]:
     elif log := last_lines(analysis.contenders[name].log, LOG_LINES):
         lines += [f"the build of {name} printed:", *(f"  | {line}" for line in log)]
     if again := command_to_repeat(analysis, cell):
-        lines.append(f"{name} again, with all that it writes: {again}")
+        lines.append(f"all output of {name}: {again}")
     return tuple(lines)

@@ -93,7 +93,7 @@ class Live:
         return await self.worker.run(look)
 
     async def newest(self, progress: Progress | None = None) -> Content:
-        """What the page shows, made anew where it has to be. Raises RingsideError."""
+        """What the page shows, rendered again where the run has changed. Raises RingsideError."""
         async with self._making:
             progress = progress or await self.progress()
             if self.content is None or not self.content.is_fresh(progress):

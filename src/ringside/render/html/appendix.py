@@ -62,7 +62,7 @@ def momentary_facts(host: Mapping[str, Any], name: str = "") -> list[dict[str, s
 
 
 def _moment(key: str, value: Any) -> str:
-    """A value of a moment, rounded to what it can mean."""
+    """A fact that held at one moment only, such as the load average, with few digits."""
     if key == "load_average" and isinstance(value, list | tuple):
         return ", ".join(f"{each:.2f}" if isinstance(each, float) else str(each) for each in value)
     if key == "pressure_cpu" and isinstance(value, int | float):
