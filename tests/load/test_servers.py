@@ -274,7 +274,7 @@ def drive(target: Target, io: str, count: int) -> int:
     return answered
 
 
-def stderr_console(target: Target, io: str, count: int) -> int:
+def talk(target: Target, io: str, count: int) -> int:
     """So many messages over WebSockets, each of which comes back: texts, bytes, long ones."""
     answered = 0
     parts: list[tuple[float, str, dict[str, Any]]] = [

@@ -66,7 +66,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Kind:
-    """What is particular to a workload of servers: its arguments, invalid inputs, points and checks. `answers`:
+    """What is particular to a workload of servers: arguments, invalid inputs, points and checks. `answers`:
     raises OSError or ValueError where the server does not answer as it should. `ask`: a client for a shell.
     `nonsense`: what a client may send that is no request. `factor`: the one that is a number of connections.
     `rules`: those of the workload alone, by their ids."""
