@@ -67,7 +67,7 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     mended = in_process("repeat", "latest", "bad")
     assert f"bad has changed since run {run}" in mended.stderr
     assert re.search(r"^bad at .*: ok$", mended.stdout, re.MULTILINE)
-    assert "  ::phase name=relay ns=2000" in mended.stdout
+    assert "  ::phase name=relay ns=" in mended.stdout
     assert f"run {run} has no contender `best`; it has: good, bad" in complaint("repeat", "latest", "best")
     point = "no such point; it has: nodes=4 messages=5"
     assert point in complaint("repeat", "latest", "bad", "--set", "nodes=9")

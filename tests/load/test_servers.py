@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,11 @@ TLS = "ssl_certificate {0}; ssl_certificate_key {1};"
 @dataclass(frozen=True)
 class Instance:
     """What a server has to be: it speaks one protocol, with a certificate and its key where that is inside
-    TLS, and closes a kept connection after so many seconds without a request. It gets a new folder."""
+    TLS, and closes a kept connection after so many seconds without a request. It gets a new folder, and one
+    with what was built before."""
 
     folder: Path
+    builds: Path
     protocol: str
     idle_s: int
     files: tuple[str, ...]
@@ -74,16 +76,14 @@ class Server:
 
 
 def _go(instance: Instance) -> tuple[list[str], None]:
-    built = subprocess.run(
-        ["go", "build", "-o", instance.folder / "server", HERE / "server.go"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if "SetUnencryptedHTTP2" in built.stderr:
-        pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
-    assert built.returncode == 0, built.stderr
-    return [str(instance.folder / "server"), f"{instance.idle_s}s", *instance.files], None
+    server = instance.builds / "server"
+    if not server.exists():
+        build = ["go", "build", "-o", server, HERE / "server.go"]
+        built = subprocess.run(build, capture_output=True, text=True, check=False)
+        if "SetUnencryptedHTTP2" in built.stderr:
+            pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
+        assert built.returncode == 0, built.stderr
+    return [str(server), f"{instance.idle_s}s", *instance.files], None
 
 
 def _node(instance: Instance) -> tuple[list[str], None]:
@@ -92,8 +92,9 @@ def _node(instance: Instance) -> tuple[list[str], None]:
 
 
 def _inets(instance: Instance) -> tuple[list[str], None]:
-    subprocess.run(["erlc", "-o", instance.folder, HERE / "inets_server.erl"], check=True)
-    words = ["-noshell", "-pa", str(instance.folder), "-run", "inets_server", "main", str(instance.idle_s)]
+    if not (instance.builds / "inets_server.beam").exists():
+        subprocess.run(["erlc", "-o", instance.builds, HERE / "inets_server.erl"], check=True)
+    words = ["-noshell", "-pa", str(instance.builds), "-run", "inets_server", "main", str(instance.idle_s)]
     return ["erl", *words, *instance.files], None
 
 
@@ -180,14 +181,15 @@ class Target:
 
 
 @contextlib.contextmanager
-def served(name: str, protocol: str, folder: Path, certificates: Path, idle_s: int = 60) -> Iterator[Target]:
+def served(name: str, protocol: str, folder: Path, builds: Path, idle_s: int = 60) -> Iterator[Target]:
+    """A server; `builds`: the folder of the certificates."""
     server = SERVERS[name]
     for executable in server.executables:
         if not shutil.which(executable):
             pytest.skip(f"{executable} is not installed")
-    files = tuple(str(certificates / file) for file in ("own.pem", "own.key"))
+    files = tuple(str(builds / file) for file in ("own.pem", "own.key"))
     inside_tls = protocol in ("https", "h2s", "wss")
-    words, port = server.start(Instance(folder, protocol, idle_s, files if inside_tls else ()))
+    words, port = server.start(Instance(folder, builds, protocol, idle_s, files if inside_tls else ()))
     with subprocess.Popen(
         words, cwd=folder, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -311,26 +313,43 @@ def test_a_hundred_thousand_requests_without_a_fault(
             assert drive(target, io, SOAK_COUNT) == SOAK_COUNT
 
 
+def burst_twice(name: str, protocol: str, folder: Path, certificates: Path) -> list[dict[str, Any]]:
+    """The outcomes of two bursts with each io: the second comes two seconds later, on connections that were
+    idle for longer than the server keeps them."""
+    plan: dict[str, Any] = {
+        "requests": 16,
+        "pacing": {"kind": "constant", "rate_per_s": 4.0, "burst": 8},
+        "request": {"target": "/hello"},
+        "expect": {"equals": "hello"},
+    }
+    with served(name, protocol, folder, certificates, idle_s=1) as target, ThreadPoolExecutor() as both:
+        return list(
+            both.map(lambda io: load(target, io, streams=1, **copy.deepcopy(plan)), ("epoll", "uring"))
+        )
+
+
+@pytest.fixture(scope="module")
+def bursts(
+    tmp_path_factory: pytest.TempPathFactory, certificates: Path
+) -> Iterator[dict[tuple[str, str], Future[list[dict[str, Any]]]]]:
+    """Several servers at one time: most of it is waiting."""
+    with ThreadPoolExecutor(5) as several:
+        yield {
+            (name, protocol): several.submit(
+                burst_twice, name, protocol, tmp_path_factory.mktemp(f"{name}-{protocol}"), certificates
+            )
+            for name, server in SERVERS.items()
+            for protocol in HTTP
+            if protocol in server.routes
+        }
+
+
 @each(*HTTP)
 def test_kept_connections_that_a_server_closes_are_opened_again(
-    name: str, protocol: str, tmp_path: Path, certificates: Path
+    name: str, protocol: str, bursts: dict[tuple[str, str], Future[list[dict[str, Any]]]]
 ) -> None:
-    """Each burst comes two seconds after the one before, on connections that were idle for a second."""
-
-    def burst(io: str) -> None:
-        outcome = load(
-            target,
-            io,
-            streams=1,
-            requests=16,
-            pacing={"kind": "constant", "rate_per_s": 4.0, "burst": 8},
-            request={"target": "/hello"},
-            expect={"equals": "hello"},
-        )
+    for outcome in bursts[name, protocol].result():
         assert outcome["requests"] == 16
         # Some servers keep a connection that never had a request, while others are opened.
         assert outcome["connections"]["idle_closes"] >= 1
         assert outcome["connections"]["opened"] > 8
-
-    with served(name, protocol, tmp_path, certificates, idle_s=1) as target, ThreadPoolExecutor() as both:
-        list(both.map(burst, ("epoll", "uring")))
