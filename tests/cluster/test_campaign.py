@@ -15,8 +15,10 @@ from ringside.measure.campaign import new_task, resumed_task
 from ringside.measure.plan import Selection
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
+from tests.support import stored_trials
 from tests.support.fake_cluster import Driver, FakeSession, node, pretend
 from tests.support.postgresql import Server
+from tests.support.stored_trials import identities
 
 Add = Callable[..., None]
 MakeSession = Callable[..., FakeSession]
@@ -83,17 +85,11 @@ def cut_off(driver: Driver, after: int) -> Run:
 
 
 def counted(store: Store) -> list[Trial]:
-    return [trial for trial in store.trials(store.run()) if trial.outcome not in REPEATABLE]
+    return stored_trials.counted(store.trials(store.run()))
 
 
 def assert_whole(store: Store) -> None:
-    """Each cell counts once in each block, and pairs are of one machine."""
-    trials = counted(store)
-    assert Counter((trial.block, trial.cell.contender) for trial in trials) == {
-        (block, name): 1 for block in range(1, BLOCKS + 1) for name in NAMES
-    }
-    assert len({(trial.block, trial.machine) for trial in trials}) == BLOCKS
-    assert [trial.detail for trial in trials if trial.outcome is not Outcome.OK] == []
+    stored_trials.assert_whole(counted(store), BLOCKS)
 
 
 # --- stores ---
@@ -135,8 +131,7 @@ def test_a_postgresql_that_is_lost_while_machines_measure(postgresql: Server, se
         assert len(before) == 4
         assert resume(Driver(session("alpha", "beta"), again)).ended_at
         assert_whole(again)
-        kept = {(trial.block, trial.cell, trial.started_at) for trial in counted(again)}
-        assert {(trial.block, trial.cell, trial.started_at) for trial in before} <= kept
+        assert identities(before) <= identities(counted(again))
         again.close()
 
 
@@ -149,8 +144,7 @@ def test_a_run_whose_cluster_was_lost_goes_on_where_it_was(store: Store, session
     assert len(before) == 5
     assert resume(Driver(session("alpha", "beta", "gamma"), store)).ended_at
     assert_whole(store)
-    kept = {(trial.block, trial.cell, trial.started_at) for trial in counted(store)}
-    assert {(trial.block, trial.cell, trial.started_at) for trial in before} <= kept
+    assert identities(before) <= identities(counted(store))
     assert store.run().host["machines"].keys() == {"alpha", "beta", "gamma"}
 
 

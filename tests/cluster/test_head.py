@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections import Counter
 from collections.abc import Callable
-from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from ringside.errors import StoreError, UsageError
-from ringside.model.results import REPEATABLE, Trial
-from ringside.store import Store
 from tests.support.command_line import RINGSIDE, ringside
 from tests.support.processes import is_over
 from tests.support.ray_cluster import RayCluster, started
+from tests.support.stored_trials import assert_whole, identities, trials_so_far
 
-STORE = Path(".ringside/ringside.sqlite")
 PATIENCE_S = 300
 BLOCKS = 40
 NAMES = ("one", "two")
-
-
-def stored() -> list[Trial]:
-    with suppress(StoreError, UsageError), closing(Store(STORE, create=False)) as store:
-        return store.trials(store.run())
-    return []
 
 
 def add_node(cluster: RayCluster) -> None:
@@ -49,7 +38,7 @@ def test_a_head_that_dies_is_one_line_and_the_run_goes_on_elsewhere(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
             try:
-                assert is_over(lambda: len(stored()) > 3 or process.poll() is not None, PATIENCE_S)
+                assert is_over(lambda: len(trials_so_far()) > 3 or process.poll() is not None, PATIENCE_S)
                 assert process.poll() is None, process.communicate()
                 cluster.kill(cluster.cluster.head_node)
                 shown, said = process.communicate(timeout=PATIENCE_S)
@@ -62,16 +51,10 @@ def test_a_head_that_dies_is_one_line_and_the_run_goes_on_elsewhere(
         assert "ringside: " in last
         assert "`ringside run --resume " in last
         assert "--on " in last
-    before = stored()
+    before = trials_so_far()
     with started(with_clients=True) as another:
         add_node(another)
         ringside(*last.partition("`ringside ")[2].partition("`")[0].split()[:3], "--on", another.address)
-    counted = [trial for trial in stored() if trial.outcome not in REPEATABLE]
-    assert Counter((trial.block, trial.cell.contender) for trial in counted) == {
-        (block, name): 1 for block in range(1, BLOCKS + 1) for name in NAMES
-    }
-    kept = {(trial.block, trial.cell, trial.started_at) for trial in counted}
-    first = {
-        (trial.block, trial.cell, trial.started_at) for trial in before if trial.outcome not in REPEATABLE
-    }
-    assert first <= kept
+    after = trials_so_far()
+    assert_whole(after, BLOCKS)
+    assert identities(before) <= identities(after)

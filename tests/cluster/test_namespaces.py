@@ -12,19 +12,18 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from ringside.errors import StoreError, UsageError
 from ringside.measure.exclusive import VARIABLE
 from ringside.model.results import REPEATABLE, Outcome, Trial
-from ringside.store import Store
 from tests.support import namespaces
 from tests.support.command_line import RINGSIDE
 from tests.support.processes import is_over
+from tests.support.stored_trials import assert_whole, counted, trials_so_far
 
 RAY = str(Path(sys.executable).parent / "ray")
 PORT = 6379
@@ -153,16 +152,6 @@ def kill(name: str) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def stored(workplace: Path) -> list[Trial]:
-    """The trials of the latest run; none while there is no store yet."""
-    try:
-        store = Store(workplace / ".ringside/ringside.sqlite", create=False)
-        with closing(store):
-            return store.trials(store.run())
-    except (StoreError, UsageError):
-        return []
-
-
 @pytest.mark.integration
 def test_the_load_crosses_a_network(cluster: Hosts, workplace: Path) -> None:
     words = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")
@@ -181,7 +170,7 @@ def test_the_load_crosses_a_network(cluster: Hosts, workplace: Path) -> None:
             break
         time.sleep(1)
     assert done.returncode == 0, done.stderr
-    (trial,) = stored(workplace)
+    (trial,) = trials_so_far()
     assert trial.machine in ("node1 ← node2", "node2 ← node1")
     assert trial.outcome is Outcome.OK, trial.detail
     measured = trial.load("measured")
@@ -239,7 +228,7 @@ def test_one_host_is_cut_off_and_another_killed_in_the_middle_of_a_run(
             try:
                 everywhere = {"node1", "node2", "node3"}
                 # Each has completed a block.
-                assert is_over(lambda: set(of_later_blocks(stored(workplace))) == everywhere, PATIENCE_S)
+                assert is_over(lambda: set(of_later_blocks(trials_so_far())) == everywhere, PATIENCE_S)
                 cut, killed = "node1", "node2"
                 (hosts.folder / f"{hosts.nodes[cut]}.hold").touch()
                 assert is_over((hosts.folder / f"{hosts.nodes[cut]}.held").exists, PATIENCE_S)
@@ -257,13 +246,7 @@ def test_one_host_is_cut_off_and_another_killed_in_the_middle_of_a_run(
         assert f"{name} is left out: lost in block" in said
     # What Ray itself has to say about that is not among the figures.
     assert "raylet" not in shown + said
-    trials = stored(workplace)
-    counted = [trial for trial in trials if trial.outcome not in REPEATABLE]
-    assert Counter((trial.block, trial.cell.contender) for trial in counted) == {
-        (block, name): 1 for block in range(1, blocks + 1) for name in names
-    }
-    assert {trial.outcome for trial in counted} == {Outcome.OK}
-    # Pairs are of one machine, as the block is.
-    assert len({(trial.block, trial.machine) for trial in counted}) == blocks
-    assert {trial.machine for trial in counted} == everywhere
+    trials = trials_so_far()
+    assert_whole(trials, blocks, len(names))
+    assert {trial.machine for trial in counted(trials)} == everywhere
     assert all(" was lost" in trial.detail for trial in trials if trial.outcome in REPEATABLE)

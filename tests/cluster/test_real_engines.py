@@ -5,23 +5,20 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ringside.model.results import REPEATABLE, Outcome, Run, Trial
-from ringside.store import Store
+from ringside.model.results import Outcome
 from ringside.workloads.fanout import FANOUT
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import ringside
 from tests.support.fake_contenders import write_server
 from tests.support.processes import is_over
 from tests.support.ray_cluster import RayCluster, started
+from tests.support.stored_trials import STORE, assert_whole, begun, counted, has_trials, stored
 
-STORE = Path(".ringside/ringside.sqlite")
 NODES = ("alpha", "beta", "gamma")
 # Contenders that need no build.
 FIB = ("fib", "--only", "python-sync,python-threads", "--set", "seconds=1", "--blocks", "2", "--until", "end")
@@ -50,23 +47,11 @@ def own_address(ray: RayCluster, workplace: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("RAY_ADDRESS", ray.own)
 
 
-def stored() -> tuple[Run, list[Trial]]:
-    store = Store(STORE, create=False)
-    run = store.run()
-    trials = store.trials(run, samples=True)
-    store.close()
-    return run, trials
-
-
-def counted(trials: list[Trial]) -> list[Trial]:
-    return [trial for trial in trials if trial.outcome not in REPEATABLE]
-
-
 @pytest.mark.integration
 def test_the_contender_is_on_one_node_and_its_load_comes_from_another(ray: RayCluster) -> None:
     only = ("--only", "python-asyncio,python-threads", "--set", "clients=4")
     done = ringside("run", *FIB[:1], *only, *FIB[3:], "--on", "auto", "--engines", "1")
-    run, trials = stored()
+    run, trials = stored(samples=True)
     assert run.ended_at
     assert [trial.outcome for trial in trials] == [Outcome.OK] * 4
     (place,) = {trial.machine for trial in trials}
@@ -240,25 +225,6 @@ def test_what_cannot_be_is_one_line(words: tuple[str, ...], line: str) -> None:
     assert not STORE.exists()
 
 
-def begun(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([*RINGSIDE, "run", *words], stderr=subprocess.PIPE, text=True)
-
-
-def has_trials(least: int) -> bool:
-    try:
-        return STORE.exists() and len(stored()[1]) >= least
-    except Exception:
-        return False
-
-
-def assert_each_once_and_pairs_in_one_place(trials: list[Trial], blocks: int) -> None:
-    by_cell = Counter((trial.block, trial.cell) for trial in counted(trials))
-    assert set(by_cell.values()) == {1}
-    assert len(by_cell) == 2 * blocks
-    assert len({(trial.block, trial.machine) for trial in counted(trials)}) == blocks
-    assert {trial.outcome for trial in counted(trials)} == {Outcome.OK}
-
-
 @pytest.mark.integration
 def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]) -> None:
     process = begun(*FIB, "--blocks", "6", "--on", "auto", "--engines", "1")
@@ -273,7 +239,7 @@ def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]
     assert "is left out: lost in block" in said
     assert f"{engine} was lost" in said
     _, trials = stored()
-    assert_each_once_and_pairs_in_one_place(trials, 6)
+    assert_whole(trials, 6)
     assert len({trial.machine for trial in counted(trials)}) == 2
 
 
@@ -290,7 +256,7 @@ def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayClus
     ringside("run", "--resume", run.id, "--on", "auto")
     run, after = stored()
     assert run.ended_at
-    assert_each_once_and_pairs_in_one_place(after, 4)
+    assert_whole(after, 4)
 
 
 @pytest.mark.integration
@@ -302,7 +268,7 @@ def test_four_nodes_are_two_places(ray: RayCluster) -> None:
     finally:
         ray.kill(node)
     _, trials = stored()
-    assert_each_once_and_pairs_in_one_place(trials, 6)
+    assert_whole(trials, 6)
     places = {trial.machine for trial in trials}
     assert len(places) == 2
     assert sorted(name for place in places for name in place.split(" ← ")) == sorted([*NODES, "delta"])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,14 +18,13 @@ from ringside.cluster.parcel import parcel
 from ringside.cluster.session import connect
 from ringside.errors import ClusterError
 from ringside.measure.exclusive import VARIABLE, MachineLock
-from ringside.model.results import REPEATABLE, Outcome, Run, Trial
-from ringside.store import Store
-from tests.support.command_line import RINGSIDE, ringside
+from ringside.model.results import REPEATABLE, Outcome
+from tests.support.command_line import ringside
 from tests.support.processes import is_over
 from tests.support.ray_cluster import RayCluster, started
+from tests.support.stored_trials import assert_whole, begun, has_trials, identities, stored
 
 Add = Callable[..., None]
-STORE = Path(".ringside/ringside.sqlite")
 
 
 @pytest.fixture(scope="module")
@@ -43,28 +40,6 @@ def ray() -> Iterator[RayCluster]:
 @pytest.fixture(autouse=True)
 def own_address(ray: RayCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", ray.own)
-
-
-def stored() -> tuple[Run, list[Trial]]:
-    store = Store(STORE, create=False)
-    run = store.run()
-    trials = store.trials(run)
-    store.close()
-    return run, trials
-
-
-def counted(trials: list[Trial]) -> list[Trial]:
-    return [trial for trial in trials if trial.outcome not in REPEATABLE]
-
-
-def assert_each_once_and_pairs_on_one_machine(trials: list[Trial], blocks: int, cells: int) -> None:
-    by_cell = Counter((trial.block, trial.cell) for trial in counted(trials))
-    assert set(by_cell.values()) == {1}
-    assert len(by_cell) == blocks * cells
-    places: dict[tuple[int, object], set[str]] = {}
-    for trial in counted(trials):
-        places.setdefault((trial.block, trial.cell.point), set()).add(trial.machine)
-    assert all(len(machines) == 1 for machines in places.values())
 
 
 @pytest.mark.integration
@@ -86,7 +61,7 @@ def test_machines_share_the_blocks_and_a_missing_runtime_is_missing_there_only(
     done = ringside("run", "mine", "--on", "auto", "--until", "end")
     run, trials = stored()
     assert run.ended_at
-    assert_each_once_and_pairs_on_one_machine(trials, 6, 3)
+    assert_whole(trials, 6, 3, only_ok=False)
     assert {trial.machine for trial in trials} == {"alpha", "beta"}
     outcomes = {(trial.machine, trial.cell.contender, trial.outcome) for trial in trials}
     assert outcomes == {
@@ -104,20 +79,6 @@ def test_machines_share_the_blocks_and_a_missing_runtime_is_missing_there_only(
     assert "partly on alpha: needs $ONLY_THERE/python3" in done.stderr
     refused = ringside("run", "--resume", run.id, status=0)
     assert "is finished: nothing is left" in refused.stderr
-
-
-def begun(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([*RINGSIDE, "run", *words], stderr=subprocess.PIPE, text=True)
-
-
-def has_trials_of_both(least: int) -> bool:
-    if not STORE.exists():
-        return False
-    try:
-        _, trials = stored()
-    except Exception:
-        return False
-    return len(trials) >= least and {"alpha", "gamma"} <= {trial.machine for trial in trials}
 
 
 @pytest.fixture
@@ -138,14 +99,14 @@ def test_the_block_of_a_node_that_dies_moves_and_nothing_counts_twice(
         add_fake(name, "dawdles")
     add_experiment("mine", *names, blocks=14)
     process = begun("mine", "--on", "auto", "--until", "end")
-    assert is_over(lambda: has_trials_of_both(7) or process.poll() is not None, 120)
+    assert is_over(lambda: has_trials(7, "alpha", "gamma") or process.poll() is not None, 120)
     assert process.poll() is None
     ray.kill(gamma)
     _, said = process.communicate(timeout=200)
     assert process.returncode == 0, said
     assert "gamma is left out: lost in block" in said
     _, trials = stored()
-    assert_each_once_and_pairs_on_one_machine(trials, 14, 3)
+    assert_whole(trials, 14, 3)
     assert all("gamma was lost" in trial.detail for trial in trials if trial.outcome in REPEATABLE)
 
 
@@ -157,7 +118,7 @@ def test_a_run_whose_driver_was_killed_is_resumed(
         add_fake(name, "dawdles")
     add_experiment("mine", "one", "two", blocks=8)
     process = begun("mine", "--on", "auto", "--until", "end")
-    assert is_over(lambda: STORE.exists() and bool(safely(stored)) and len(stored()[1]) >= 3, 120)
+    assert is_over(lambda: has_trials(3), 120)
     process.kill()
     process.communicate()
     run, before = stored()
@@ -166,17 +127,8 @@ def test_a_run_whose_driver_was_killed_is_resumed(
     ringside("run", "--resume", run.id, "--on", "auto")
     run, after = stored()
     assert run.ended_at
-    assert_each_once_and_pairs_on_one_machine(after, 8, 2)
-    kept = {(trial.block, trial.cell, trial.started_at) for trial in counted(after)}
-    assert {(trial.block, trial.cell, trial.started_at) for trial in counted(before)} <= kept
-
-
-def safely(read: Callable[[], object]) -> object:
-    """What it returns, None while the store is not yet one."""
-    try:
-        return read()
-    except Exception:
-        return None
+    assert_whole(after, 8, 2)
+    assert identities(before) <= identities(after)
 
 
 @pytest.mark.integration

@@ -323,9 +323,7 @@ def burst_twice(name: str, protocol: str, folder: Path, certificates: Path) -> l
         "expect": {"equals": "hello"},
     }
     with served(name, protocol, folder, certificates, idle_s=1) as target, ThreadPoolExecutor() as both:
-        return list(
-            both.map(lambda io: load(target, io, streams=1, **copy.deepcopy(plan)), ("epoll", "uring"))
-        )
+        return list(both.map(lambda io: load(target, io, streams=1, **plan), ("epoll", "uring")))
 
 
 @pytest.fixture(scope="module")
