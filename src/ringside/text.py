@@ -1,8 +1,10 @@
-"""Texts: untrusted ones made harmless for a line of a terminal or of Markdown, sentences, and times."""
+"""Texts: untrusted ones made harmless for a line of a terminal or of Markdown, sentences, times, slips."""
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 
 # The last lines of a program's stderr that tables show; `ringside repeat` shows more.
 STDERR_LINES = 5
@@ -22,6 +24,11 @@ def one_line(text: str, most: int = 400) -> str:
 def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
     """The last lines of hostile text, each harmless."""
     return [one_line(line) for line in text.rstrip().splitlines()[-most:]]
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The one of the names that `name` may be a misspelling of."""
+    return next(iter(difflib.get_close_matches(name, list(names), n=1)), None)
 
 
 def capitalised(text: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from ringside.cluster import groups, machines, parcel
 from ringside.cluster.engine import Engine
-from ringside.cluster.groups import Site, Wanted
+from ringside.cluster.groups import Site, SiteEngines
 from ringside.cluster.machines import Machines
 from ringside.cluster.session import Node
 from ringside.errors import ClusterError, ProbeError
@@ -158,7 +158,7 @@ def reserved(monkeypatch: pytest.MonkeyPatch) -> list[Reserved]:
 
 def test_no_group_of_nodes_is_free(session: MakeSession, reserved: list[Reserved]) -> None:
     nodes = [node(name) for name in ("alpha", "beta", "gamma", "delta")]
-    there, said = engaging(session(*nodes), 0.1, wanted=Wanted(1))
+    there, said = engaging(session(*nodes), 0.1, wanted=SiteEngines(1))
     with pytest.raises(ClusterError, match="no 2 nodes of the cluster ray://fake:10001 were free within 0 s"):
         there.engage()
     assert said == ["waiting for 2 nodes that are free: another run may measure there (Ctrl-C gives up)"]
@@ -170,7 +170,7 @@ def test_a_group_is_not_waited_for_where_nodes_have_gone(
     session: MakeSession, reserved: list[Reserved]
 ) -> None:
     cluster = session(node("alpha"), node("beta"))
-    there, _ = engaging(cluster, wanted=Wanted(1))
+    there, _ = engaging(cluster, wanted=SiteEngines(1))
     there.tick = lambda: cluster.gone.add("beta")
     with pytest.raises(ClusterError, match=r"needs 2 nodes .* and the cluster has 1: alpha"):
         there.engage()
@@ -181,24 +181,28 @@ def test_a_group_is_not_waited_for_where_nodes_have_gone(
     [
         (
             [node("a", has_resource=False)] * 2,
-            Wanted(1),
+            SiteEngines(1),
             "needs nodes that advertise the resource `ringside`",
         ),
-        ([node("a"), node("b")], Wanted(2), r"needs 3 nodes .* 2 for engines, and the cluster has 2: a, b"),
-        ([node("a"), node("b")], Wanted(1, ("c",)), "c is not a node; the cluster has a, b"),
+        (
+            [node("a"), node("b")],
+            SiteEngines(2),
+            r"needs 3 nodes .* 2 for engines, and the cluster has 2: a, b",
+        ),
+        ([node("a"), node("b")], SiteEngines(1, ("c",)), "c is not a node; the cluster has a, b"),
     ],
 )
-def test_too_few_nodes_for_engines(nodes: list[Node], wanted: Wanted, said: str) -> None:
+def test_too_few_nodes_for_engines(nodes: list[Node], wanted: SiteEngines, said: str) -> None:
     with pytest.raises(ClusterError, match=said):
         groups.most_sites(nodes, wanted)
 
 
 def test_as_many_sites_as_there_is_room_for() -> None:
     nodes = [node(name) for name in "abcde"]
-    assert groups.most_sites(nodes, Wanted(1)) == 2
-    assert groups.most_sites(nodes, Wanted(4)) == 1
+    assert groups.most_sites(nodes, SiteEngines(1)) == 2
+    assert groups.most_sites(nodes, SiteEngines(4)) == 1
     # Named nodes are there once.
-    assert groups.most_sites(nodes, Wanted(1, ("a",))) == 1
+    assert groups.most_sites(nodes, SiteEngines(1, ("a",))) == 1
 
 
 def test_a_contender_on_a_loopback_is_not_reached_from_elsewhere() -> None:

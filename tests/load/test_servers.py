@@ -78,7 +78,7 @@ class Server:
 def _go(instance: Instance) -> tuple[list[str], None]:
     server = instance.builds / "server"
     if not server.exists():
-        build = ["go", "build", "-o", server, HERE / "server.go"]
+        build = ["go", "build", "-o", str(server), str(HERE / "server.go")]
         built = subprocess.run(build, capture_output=True, text=True, check=False)
         if "SetUnencryptedHTTP2" in built.stderr:
             pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from msgspec.structs import asdict
 from packaging.version import InvalidVersion, Version
 
 from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
@@ -17,6 +18,7 @@ from ringside.catalogue.schema import Levels, ManifestFile, RuntimeTable
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import PLACEHOLDER, Contender, KnownWorkload, Runtime, WorkloadEntry
 from ringside.model.design import Level
+from ringside.text import nearest
 
 # The workloads that there are, by their names.
 Workloads = Mapping[str, KnownWorkload]
@@ -72,8 +74,8 @@ def check_placeholders(
 
 def unknown_placeholder(name: str, known: Collection[str]) -> str:
     """What is wrong with a placeholder that is not known, with the nearest one."""
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean `{{{near[0]}}}`? " if near else ""
+    near = nearest(name, known)
+    hint = f"did you mean `{{{near}}}`? " if near else ""
     return (
         f"unknown placeholder `{{{name}}}`; {hint}known here: "
         f"{', '.join(f'`{{{other}}}`' for other in known)} (`{{ {name} }}` stays as it is)"
@@ -116,12 +118,11 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
         _check_workloads(file, manifest, known)
     workloads = {
         name: WorkloadEntry(
-            command=table.command,
-            kind=table.kind or manifest.kind,
-            most=table.most,
-            only=levels_of(file, ("workload", name, "only"), table.only),
-            capabilities=table.capabilities,
-            host=table.host,
+            **asdict(table)
+            | {
+                "kind": table.kind or manifest.kind,
+                "only": levels_of(file, ("workload", name, "only"), table.only),
+            }
         )
         for name, table in manifest.workload.items()
     }
@@ -160,17 +161,10 @@ def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
         except InvalidVersion:
             message = f"`runtime.{name}.minimum` must be a version like 1.19, not {table.minimum}"
             raise file.error(message, (*keys, "minimum")) from None
-    return Runtime(
-        name=name,
-        executable=table.executable,
-        version=table.version,
-        minimum=table.minimum,
-        locate=table.locate,
-        install=table.install,
-        instructions=table.instructions,
-        title=table.title,
-        optional=table.optional,
-    )
+    fields = asdict(table)
+    # That of the contender on this runtime.
+    del fields["parallel"]
+    return Runtime(name=name, **fields)
 
 
 def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -> None:

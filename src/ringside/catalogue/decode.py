@@ -3,7 +3,6 @@ known, and the way out."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
@@ -17,7 +16,7 @@ import msgspec
 from msgspec import inspect
 
 from ringside.errors import CatalogueError
-from ringside.text import one_line
+from ringside.text import nearest, one_line
 
 T = TypeVar("T")
 # Names of tables and keys, and indexes in lists and in arrays of tables.
@@ -137,11 +136,6 @@ def _lacks_name(root: inspect.Type, keys: tuple[Key, ...], value: object) -> boo
     return isinstance(named, inspect.StructType) and any(
         field.encode_name == keys[-1] for field in named.fields
     )
-
-
-def nearest(name: str, names: Sequence[str]) -> str | None:
-    """The one of the names that `name` may be a misspelling of."""
-    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
 
 
 def _keys_of(error: msgspec.ValidationError, data: Any, schema: type[Any]) -> tuple[Key, ...]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import asdict
+
 from ringside.catalogue.contenders import (
     Workloads,
     check_factor,
@@ -82,17 +84,8 @@ def read_experiment(path: Path, known: Known | None = None) -> Experiment:
         baseline=baseline,
         blocks=table.blocks,
         published=table.published,
-        limits=Limits(
-            wall_s=table.limits.wall_s,
-            memory_bytes=table.limits.memory_bytes,
-            output_bytes=table.limits.output_bytes,
-            processes=table.limits.processes,
-        ),
-        show=Show(
-            metrics=table.show.metrics,
-            sweep=table.show.sweep,
-            ratios=_ratios(file, table.show.ratios, contenders),
-        ),
+        limits=Limits(**asdict(table.limits)),
+        show=Show(table.show.metrics, table.show.sweep, _ratios(file, table.show.ratios, contenders)),
         at=table.point,
         until=until if isinstance(until, float) else None,
         until_decided=until == "decided",
@@ -171,7 +164,8 @@ def read_published(
             keys = ("claim", index)
             tests = known_workload(file, claim.workload, known, (*keys, "workload")).claims
             if (name := f"{path.stem}/{claim.id}") not in tests:
-                message = f"`{claim.workload}` has no test of the claim `{name}`; it has: {_names(tests)}"
+                listed = ", ".join(sorted(tests)) or "none"
+                message = f"`{claim.workload}` has no test of the claim `{name}`; it has: {listed}"
                 raise file.error(message, (*keys, "id"))
     return Published(
         name=path.stem,
@@ -207,10 +201,6 @@ def _check_figure(
         if table.unit is not None and table.unit != own:
             message = f"`{figure.metric}` is measured in {own or 'plain numbers'}, not in {table.unit}"
             raise file.error(f"{message}: convert the value", (*keys, "unit"))
-
-
-def _names(known: Iterable[str]) -> str:
-    return ", ".join(sorted(known)) or "none"
 
 
 def _figures(table: FigureTable) -> list[Figure]:

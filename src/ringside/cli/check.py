@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ringside.cli import EXIT_FAILED, params
+from ringside.cli import EXIT_FAILED, params, streams
 from ringside.errors import UsageError
 from ringside.text import LOG_LINES, last_lines, one_line
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ringside.model.catalogue import Contender, Unavailable
 
 FORMAT = 1
+_say = partial(streams.say, name="check")
 
 
 @click.command()
@@ -146,7 +147,3 @@ def _print(document: dict[str, Any]) -> None:
             print(f"    expected: {one_line(finding['expected'], 600)}")
             print(f"    got:      {one_line(finding['came'], 600)}")
             print(f"    by hand:  {one_line(finding['command'], 4000)}")
-
-
-def _say(text: str) -> None:
-    print(f"check: {one_line(text)}", file=sys.stderr)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from ringside.cli import EXIT_FAILED, params
+from ringside.cli import EXIT_FAILED, params, streams
 
 
 @click.command()
@@ -70,7 +70,7 @@ def compare(
         terminal.diagnose(difference.diagnostics, console)
     undecidable = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS)
     if gates and all(change.obstacle in undecidable for change in difference.changes):
-        print("ringside: --fail-if cannot decide: there are no verdicts", file=sys.stderr)
+        streams.say("--fail-if cannot decide: there are no verdicts")
         return EXIT_FAILED
     failed = [
         (change, word, size) for word, size in gates for change in difference.beyond(Verdict(word), size)
@@ -78,9 +78,8 @@ def compare(
     for change, word, size in failed:
         word = verdict_word(change.verdict, change.metric)
         allowed = f"; --fail-if allows {size * 100:.3g} %" if size else ""
-        print(
-            f"ringside: {change.cell.contender} at {change.cell.point}: {change.metric.title} is {word} "
-            f"({change.ratio.estimate - 1:+.1%}){allowed}",
-            file=sys.stderr,
+        streams.say(
+            f"{change.cell.contender} at {change.cell.point}: {change.metric.title} is {word} "
+            f"({change.ratio.estimate - 1:+.1%}){allowed}"
         )
     return EXIT_FAILED if failed else 0

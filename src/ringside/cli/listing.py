@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ringside.cli import params
+from ringside.cli import params, streams
 from ringside.errors import CatalogueError, NoStoreError
 from ringside.render.table import TableCell, TableData
 from ringside.text import one_line
@@ -56,7 +55,7 @@ def _runs(store: str | None, console: Console) -> int:
     try:
         storage = context.open_store(store, create=False)
     except NoStoreError as error:
-        print(f"ringside: {error}", file=sys.stderr)
+        streams.say(str(error))
         return 0
     rows = [
         (

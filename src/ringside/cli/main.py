@@ -3,7 +3,6 @@ when the command is used, so that `--help` is quick."""
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import os
@@ -18,12 +17,10 @@ import click
 from ringside import __version__
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, streams
 from ringside.errors import RingsideError, UsageError
-from ringside.text import one_line
+from ringside.text import nearest, one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-_MESSAGE_LENGTH = 4000
 
 # For each command its module, which holds it by the same name (but for `_options`), and the first sentence of
 # its help.
@@ -89,8 +86,8 @@ class _LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"known: {', '.join(COMMANDS)}"
+            near = nearest(args[0], COMMANDS)
+            hint = f"did you mean `{near}`?" if near else f"known: {', '.join(COMMANDS)}"
             raise click.UsageError(f"there is no command `{args[0]}`; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -168,8 +165,7 @@ def _check_words(words: Sequence[str]) -> None:
 
 
 def _complain(text: str, status: int) -> int:
-    # It may quote what a file or a program says.
-    print(f"ringside: {one_line(' '.join(text.split()), _MESSAGE_LENGTH)}", file=sys.stderr)
+    streams.say(" ".join(text.split()))
     return status
 
 

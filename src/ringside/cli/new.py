@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from ringside.cli import streams
 from ringside.errors import UsageError
 from ringside.text import one_line
 
@@ -56,5 +56,5 @@ def new(kind: str, name: str, *, language: str, workloads: Sequence[str] = (), f
         print(place / path)
     # Without a slash it would be the name of a contender of the catalogue.
     words = place if place.is_absolute() else f"./{place}"
-    print(f"ringside: next: ringside check {words}", file=sys.stderr)
+    streams.say(f"next: ringside check {words}")
     return 0

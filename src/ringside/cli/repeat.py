@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import click
 
-from ringside.cli import EXIT_FAILED, params
+from ringside.cli import EXIT_FAILED, params, streams
 from ringside.errors import UsageError
 from ringside.text import last_lines, one_line
 
@@ -69,7 +68,7 @@ def repeat(
             return EXIT_FAILED
         request = again.request()
         if again.has_changed:
-            print(f"ringside: {contender} has changed since run {runs[0].id}", file=sys.stderr)
+            streams.say(f"{contender} has changed since run {runs[0].id}")
         with alone(progress.on_wait):
             trial = again.carry_out()
     print(one_line(f"{contender} at {trial.cell.point}: {trial.outcome}: {trial.detail}".rstrip(": ")))

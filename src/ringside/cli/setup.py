@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ringside.cli import EXIT_FAILED
+from ringside.cli import EXIT_FAILED, streams
 from ringside.model.catalogue import Contender, Unavailable
-from ringside.text import LOG_LINES, last_lines, one_line
+from ringside.text import LOG_LINES, last_lines
 
 if TYPE_CHECKING:
     from ringside.measure.apt import Package
 
 _TRIES = 3
 _PAUSE_S = 5.0
+_say = partial(streams.say, name="setup")
 
 
 @click.command()
@@ -121,7 +122,3 @@ def retry(action: Callable[[], bool]) -> bool:
         if attempt + 1 < _TRIES:
             time.sleep(_PAUSE_S)
     return False
-
-
-def _say(text: str) -> None:
-    print(f"setup: {one_line(text)}", file=sys.stderr)

@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from ringside.text import one_line
+
+_MESSAGE_LENGTH = 4000
+
 
 class _Talk(io.FileIO):
     """stderr, where what cannot be written is dropped."""
@@ -58,9 +62,9 @@ def output() -> Iterator[None]:
         drop(sys.stdout)
 
 
-def say(text: str) -> None:
-    """A line on stderr, after `ringside: `."""
-    print(f"ringside: {text}", file=sys.stderr, flush=True)
+def say(text: str, name: str = "ringside") -> None:
+    """A line on stderr, after the name of who says it. The text may quote what a file or a program says."""
+    print(f"{name}: {one_line(text, _MESSAGE_LENGTH)}", file=sys.stderr, flush=True)
 
 
 def drop(stream: TextIO) -> None:

@@ -49,7 +49,7 @@ _PATIENCE_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class EngineSlot:
     """The place of an engine: its node, and its number there, from 0: more than one where loads run at the
     same time."""
 
@@ -82,8 +82,8 @@ class Engines:
         self._session = session
         self._probe = probe or Probe()
         self._place_s = place_s
-        self._actors: dict[Seat, Any] = {}
-        self._place([Seat(node) for node in nodes], say)
+        self._actors: dict[EngineSlot, Any] = {}
+        self._place([EngineSlot(node) for node in nodes], say)
 
     def load(
         self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
@@ -101,12 +101,12 @@ class Engines:
             )
         certificates = _certificates(plan)
         texts = _texts(plan, count)
-        plans = {Seat(node): text for node, text in zip(self.nodes, texts, strict=True)}
+        plans = {EngineSlot(node): text for node, text in zip(self.nodes, texts, strict=True)}
         with self._ending_at_errors(), interrupts(self._interrupt):
             self._prepare(plans, certificates)
             self._start(list(plans))
             answers = self._results(list(plans), _limit_s([plan]))
-        each = [parts.part_of(seat.node, answer) for seat, answer in answers.items()]
+        each = [parts.part_of(slot.node, answer) for slot, answer in answers.items()]
         self.parts = tuple(part for part, _ in each)
         merged = self._probe.merge(plan, [record for _, record in each])
         outcome = merged[-1]
@@ -131,17 +131,17 @@ class Engines:
         NodeLostError where an engine is lost, ClusterError where one cannot do its part, KeyboardInterrupt
         after `call_off` before they began."""
         counts = [min(len(self.nodes), plan.connections // plan.threads) for plan in plans]
-        texts: dict[Seat, bytes] = {}
+        texts: dict[EngineSlot, bytes] = {}
         for number, (plan, count) in enumerate(zip(plans, counts, strict=True)):
-            seats = [Seat(node, number) for node in self.nodes[:count]]
-            texts |= zip(seats, _texts(plan, count, service_times), strict=True)
+            slots = [EngineSlot(node, number) for node in self.nodes[:count]]
+            texts |= zip(slots, _texts(plan, count, service_times), strict=True)
         with self._ending_at_errors():
-            self._place([seat for seat in texts if seat not in self._actors])
+            self._place([slot for slot in texts if slot not in self._actors])
             self._prepare(texts, None)
             self._start(list(texts))
             on_begun(counts)
             answers = self._results(list(texts), _limit_s(plans))
-        return [(seat.number, *parts.part_of(seat.node, answer)) for seat, answer in answers.items()]
+        return [(slot.number, *parts.part_of(slot.node, answer)) for slot, answer in answers.items()]
 
     def call_off(self) -> None:
         """End the loads of a step, and of those that follow until `go_on`, from any thread. Engines that have
@@ -155,72 +155,72 @@ class Engines:
 
     def facts(self) -> dict[Node, Mapping[str, Any]]:
         """The facts of the nodes' machines. Raises ClusterError."""
-        seats = [Seat(node) for node in self.nodes]
+        slots = [EngineSlot(node) for node in self.nodes]
         with self._ending_at_errors(), interrupts(self._interrupt):
-            facts = self._call(lambda seat: self._actors[seat].facts.remote(), _GRACE_S, seats)
-        return {seat.node: each for seat, each in facts.items()}
+            facts = self._call(lambda slot: self._actors[slot].facts.remote(), _GRACE_S, slots)
+        return {slot.node: each for slot, each in facts.items()}
 
-    def _place(self, seats: Sequence[Seat], say: Callable[[str], None] | None = None) -> None:
+    def _place(self, slots: Sequence[EngineSlot], say: Callable[[str], None] | None = None) -> None:
         """Start engines."""
-        for seat in seats:
-            self._actors[seat] = self._session.actor(Engine, seat.node, holds=seat.number == 0).remote()
+        for slot in slots:
+            self._actors[slot] = self._session.actor(Engine, slot.node, holds=slot.number == 0).remote()
         with self._ending_at_errors(), interrupts(self._interrupt):
-            self._call(lambda seat: self._actors[seat].__ray_ready__.remote(), self._place_s, seats, say)
+            self._call(lambda slot: self._actors[slot].__ray_ready__.remote(), self._place_s, slots, say)
 
-    def _prepare(self, texts: Mapping[Seat, bytes], certificates: bytes | None) -> None:
+    def _prepare(self, texts: Mapping[EngineSlot, bytes], certificates: bytes | None) -> None:
         """Make engines ready for their parts of loads."""
         prepared = self._call(
-            lambda seat: self._actors[seat].prepare.remote(VERSION, texts[seat], certificates),
+            lambda slot: self._actors[slot].prepare.remote(VERSION, texts[slot], certificates),
             READY_S + _GRACE_S,
             list(texts),
         )
         self._check(prepared)
 
-    def _start(self, seats: Sequence[Seat]) -> None:
+    def _start(self, slots: Sequence[EngineSlot]) -> None:
         """Tell all to begin."""
         released_s = time.monotonic()
-        self._call(lambda seat: self._actors[seat].start.remote(), _GRACE_S, seats)
+        self._call(lambda slot: self._actors[slot].start.remote(), _GRACE_S, slots)
         self.started_within_s = time.monotonic() - released_s
 
-    def _results(self, seats: Sequence[Seat], limit_s: float | None) -> Mapping[Seat, Answer]:
+    def _results(self, slots: Sequence[EngineSlot], limit_s: float | None) -> Mapping[EngineSlot, Answer]:
         """The engines' answers, none of them an error."""
         deadline = time.monotonic() + limit_s if limit_s is not None else None
-        answers: dict[Seat, Answer] = {}
+        answers: dict[EngineSlot, Answer] = {}
         is_called_off = False
-        while len(answers) < len(seats):
-            rest = [seat for seat in seats if seat not in answers]
+        while len(answers) < len(slots):
+            rest = [slot for slot in slots if slot not in answers]
             arrived = self._call(
-                lambda seat: self._actors[seat].result.remote(_TICK_S), _GRACE_S, rest, ending=True
+                lambda slot: self._actors[slot].result.remote(_TICK_S), _GRACE_S, rest, ending=True
             )
-            answers |= {seat: answer for seat, answer in arrived.items() if answer is not None}
+            answers |= {slot: answer for slot, answer in arrived.items() if answer is not None}
             self._check(answers)
             if self.interrupted and not is_called_off:
                 is_called_off = True
-                self._call(lambda seat: self._actors[seat].call_off.remote(), _GRACE_S, seats, ending=True)
+                self._call(lambda slot: self._actors[slot].call_off.remote(), _GRACE_S, slots, ending=True)
                 deadline = time.monotonic() + _END_S
             if deadline is not None and time.monotonic() > deadline:
                 raise NodeLostError(
                     f"{rest[0].node.name} did not end its part of the load: there are no figures"
                 )
-        return {seat: answers[seat] for seat in seats}
+        return {slot: answers[slot] for slot in slots}
 
     def _call(
         self,
-        method: Callable[[Seat], Any],
+        method: Callable[[EngineSlot], Any],
         limit_s: float,
-        seats: Sequence[Seat],
+        slots: Sequence[EngineSlot],
         say: Callable[[str], None] | None = None,
         *,
         ending: bool = False,
-    ) -> dict[Seat, Any]:
+    ) -> dict[EngineSlot, Any]:
         """What a method of each actor returns. `ending`: a first signal does not break it off. Raises
         NodeLostError where a node is lost or takes longer than `limit_s`."""
         ray, begun = self._session.ray, time.monotonic()
-        values: dict[Seat, Any] = {}
+        values: dict[EngineSlot, Any] = {}
         refs = {}
-        for seat in seats:
-            with self._losses(seat.node):
-                refs[method(seat)] = seat
+        for slot in slots:
+            with self._losses(slot.node):
+                refs[method(slot)] = slot
         while refs:
             if self._signals > (1 if ending else 0):
                 raise KeyboardInterrupt
@@ -228,9 +228,9 @@ class Engines:
             with self._losses(node):
                 done, _ = ray.wait(list(refs), num_returns=1, timeout=_TICK_S)
             for ref in done:
-                seat = refs.pop(ref)
-                with self._losses(seat.node):
-                    values[seat] = ray.get(ref)
+                slot = refs.pop(ref)
+                with self._losses(slot.node):
+                    values[slot] = ray.get(ref)
             waited_s = time.monotonic() - begun
             if not done and waited_s > limit_s:
                 raise NodeLostError(
@@ -238,10 +238,10 @@ class Engines:
                     "that, or name other nodes with --engines"
                 )
             if not done and say and waited_s > _PATIENCE_S:
-                names = dict.fromkeys(seat.node.name for seat in refs.values())
+                names = dict.fromkeys(slot.node.name for slot in refs.values())
                 say(f"waiting for {', '.join(names)}, up to {limit_s:g} s")
                 say = None
-        return {seat: values[seat] for seat in seats}
+        return {slot: values[slot] for slot in slots}
 
     @contextmanager
     def _losses(self, node: Node) -> Iterator[None]:
@@ -254,10 +254,10 @@ class Engines:
                 "repeat the load, or name other nodes with --engines"
             ) from error
 
-    def _check(self, answers: Mapping[Seat, Answer]) -> None:
-        for seat, answer in answers.items():
+    def _check(self, answers: Mapping[EngineSlot, Answer]) -> None:
+        for slot, answer in answers.items():
             if answer.error:
-                raise ClusterError(f"{seat.node.name}: {one_line(answer.error, 300)}")
+                raise ClusterError(f"{slot.node.name}: {one_line(answer.error, 300)}")
 
     def __enter__(self) -> Engines:
         return self

@@ -38,22 +38,17 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SiteEngines:
     """The engines of each site: so many, or on nodes of these names or addresses."""
 
     engines: int
     names: tuple[str, ...] = ()
 
 
-def wanted(engines: int | Sequence[str]) -> Wanted:
-    """What `--engines` asks for."""
-    return Wanted(engines) if isinstance(engines, int) else Wanted(len(engines), tuple(engines))
-
-
 class Reservation:
     """A placement group that Ray has been asked for."""
 
-    def __init__(self, session: Session, wanted: Wanted, nodes: Sequence[Node]) -> None:
+    def __init__(self, session: Session, wanted: SiteEngines, nodes: Sequence[Node]) -> None:
         """`nodes`: those that there are. Raises UsageError where this Ray cannot choose nodes."""
         from ray.util import placement_group
 
@@ -108,7 +103,7 @@ def give_up(group: Any) -> None:
         remove_placement_group(group)
 
 
-def most_sites(nodes: Sequence[Node], wanted: Wanted) -> int:
+def most_sites(nodes: Sequence[Node], wanted: SiteEngines) -> int:
     """How many sites there can be at a time. Raises ClusterError where there is not one."""
     if not all(node.has_resource for node in nodes):
         raise ClusterError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from ringside.cluster import groups
 from ringside.cluster.bench import Bench, NodeFacts
-from ringside.cluster.groups import Reservation, Site, Wanted
+from ringside.cluster.groups import Reservation, Site, SiteEngines
 from ringside.cluster.session import ADVERTISE, Node, Session
 from ringside.errors import ClusterError, RingsideError, UsageError
 from ringside.text import one_line
@@ -47,7 +47,7 @@ class Machines:
         say: Callable[[str], None],
         tick: Callable[[], None],
         patience_s: float = PATIENCE_S,
-        wanted: Wanted | None = None,
+        wanted: SiteEngines | None = None,
     ) -> None:
         """`wanted`: two-sided trials, with these engines for each machine."""
         self.session = session
@@ -94,7 +94,7 @@ class Machines:
         used = {node.id for machine in self for node in (machine.site.node, *machine.site.engines)}
         return [node for node in nodes if node.id not in used]
 
-    def _reserved(self, nodes: list[Node], wanted: Wanted) -> list[Site]:
+    def _reserved(self, nodes: list[Node], wanted: SiteEngines) -> list[Site]:
         """As many sites of two-sided trials as the nodes have room for, without those of other runs. Raises
         ClusterError where there is none."""
         count = groups.most_sites(nodes, wanted)
@@ -134,7 +134,9 @@ class Machines:
             groups.check_reach(site)
         return sites
 
-    def _still_possible(self, reservation: Reservation, nodes: list[Node], wanted: Wanted) -> Reservation:
+    def _still_possible(
+        self, reservation: Reservation, nodes: list[Node], wanted: SiteEngines
+    ) -> Reservation:
         """The reservation, or one in its place where a node that it names has died."""
         if reservation.is_possible(nodes):
             return reservation

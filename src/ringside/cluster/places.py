@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cluster import groups
+from ringside.cluster.groups import SiteEngines
 from ringside.cluster.machines import Machine, Machines
 from ringside.cluster.parcel import parcel
 from ringside.cluster.session import NodeLostError, connect
@@ -126,9 +126,8 @@ def engaged(
     observer: ClusterObserver,
     engines: int | tuple[str, ...] | None = None,
 ) -> Iterator[Cluster]:
-    """The machines, which are let go at the end. `engines`: of two-sided
-    trials, how many or on which nodes; None: as many as the task has. Raises UsageError, ClusterError,
-    ProbeError."""
+    """The machines, which are let go at the end. `engines`: of two-sided trials, how many or on which nodes;
+    None: as many as the task has. Raises UsageError, ClusterError, ProbeError."""
     wanted = _wanted(task, engines)
     with parcel(contenders_of(task, catalogue)) as (folder, sent), connect(on, folder) as session:
         machines = Machines(session, observer.say, observer.on_tick, wanted=wanted)
@@ -139,13 +138,14 @@ def engaged(
             machines.close()
 
 
-def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> groups.Wanted | None:
+def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> SiteEngines | None:
     """The engines of each contender's machine; None of a task whose load comes from its own. Raises
     UsageError where `engines` are others than those with which a run began."""
-
     planned = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
     count = planned[0].engines if planned else 0
-    group = groups.wanted(engines or count)
+    group = (
+        SiteEngines(len(engines), engines) if isinstance(engines, tuple) else SiteEngines(engines or count)
+    )
     if group.engines != count or any(each.engines != count for each in planned):
         began = f"with --engines {count}" if count else "without --engines"
         raise UsageError(f"the run began {began}: go on like that")

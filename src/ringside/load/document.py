@@ -21,18 +21,10 @@ FORMAT = 1
 _PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "max")
 _CSV_TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99_9", "max")
 _CSV_HEADER = (
-    "target",
-    "weight",
-    "outcome",
-    "duration_s",
-    "requests",
-    "rate_per_s",
-    "intended_rate_per_s",
-    "late_requests",
-    "unfinished",
-    "errors",
-    "messages",
+    *("target", "weight", "outcome", "duration_s", "requests", "rate_per_s"),
+    *("intended_rate_per_s", "late_requests", "unfinished", "errors", "messages"),
 )
+_HISTOGRAMS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "schedule_error")
 _TOTAL = "total"
 
 
@@ -65,13 +57,7 @@ def as_document(
         "errors": figures.errors,
         "statuses": figures.statuses,
         "latency_is_lower_bound": result.is_lower_bound,
-        "latency_ms": milliseconds(figures.latency("latency")),
-        "service_ms": milliseconds(figures.latency("service")),
-        "queue_ms": milliseconds(figures.latency("queue")),
-        "connect_ms": milliseconds(figures.latency("connect")),
-        "handshake_ms": milliseconds(figures.latency("handshake")),
-        "first_byte_ms": milliseconds(figures.latency("first_byte")),
-        "schedule_error_ms": milliseconds(figures.latency("schedule_error")),
+        **{f"{name}_ms": milliseconds(figures.latency(name)) for name in _HISTOGRAMS},
     }
     if target.protocol == "stream":
         document |= {

@@ -70,16 +70,10 @@ SEQUENCE = {
     "malformed": "messages of another form",
     "early": "messages before they were due",
 }
-_ROWS = {
-    "latency": "latency",
-    "service": "service",
-    "queue": "queue",
-    "connect": "connect",
-    "handshake": "handshake",
-    "first_byte": "first byte",
-    "lateness": "lateness",
-    "schedule_error": "schedule error",
-}
+_ROWS = (
+    *("latency", "service", "queue", "connect", "handshake"),
+    *("first_byte", "lateness", "schedule_error"),
+)
 _COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
 _BARS = 16
 _BAR_WIDTH = 50
@@ -308,13 +302,14 @@ def _ends(summary: LatencySummary | None) -> tuple[int, int, int]:
 def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
     """The table of times; lower bounds have a `≥`."""
     rows = []
-    for name, title in _ROWS.items():
+    for name in _ROWS:
         summary = result.figures.latency(name)
         # In a closed loop service is latency, and nothing queues.
         if summary is None or (name in ("service", "queue") and not result.is_open_loop):
             continue
         mark = "≥" if name == "latency" and result.is_lower_bound else ""
-        rows.append((TableCell(title, "text"), *(TableCell(mark + text) for text in _times(summary, unit))))
+        title = TableCell(name.replace("_", " "), "text")
+        rows.append((title, *(TableCell(mark + text) for text in _times(summary, unit))))
     notes = []
     if result.is_lower_bound:
         unfinished = result.figures.unfinished
@@ -332,15 +327,7 @@ def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
 
 
 def _times(summary: LatencySummary, unit: TimeUnit) -> list[str]:
-    values = (
-        summary.mean_ns,
-        summary.p50_ns,
-        summary.p90_ns,
-        summary.p95_ns,
-        summary.p99_ns,
-        summary.p99_9_ns,
-        summary.max_ns,
-    )
+    values = (getattr(summary, f"{column.replace('.', '_')}_ns") for column in _COLUMNS)
     # The histogram's least value is a nanosecond: nothing.
     return [significant(value / unit.ns) if value > 1 else "0" for value in values]
 

@@ -4,7 +4,6 @@ values in; here texts are checked before a load begins, with words that help."""
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from ringside.errors import UsageError
 from ringside.probe.protocol import Templates
-from ringside.text import one_line
+from ringside.text import nearest, one_line
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.:-]*"
 # As probe/src/load/placeholder.rs reads a text: `{{name}}` stands for `{name}`.
@@ -142,8 +141,9 @@ def _unknown(option: str, name: str, columns: Sequence[str]) -> str:
     if name.partition(":")[0] == "random":
         return f"{shown} in {option}: write it as {{random:1:100}}, the smaller number first"
     known = [*_OWN, "random", *columns]
-    near = difflib.get_close_matches(name, known, n=1)
-    written = ["{random:1:100}" if each == "random" else "{" + each + "}" for each in (near or known)]
+    near = nearest(name, known)
+    shown_names = [near] if near else known
+    written = ["{random:1:100}" if each == "random" else "{" + each + "}" for each in shown_names]
     hint = f"did you mean {written[0]}?" if near else f"known: {', '.join(written)}."
     return (
         f"there is no value for {shown} in {option}; {hint} To send the braces, write "

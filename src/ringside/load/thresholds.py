@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Any
 from ringside import units as numbers
 from ringside.load.result import LoadResult
 from ringside.stats.samples import Histogram
-from ringside.text import one_line
+from ringside.text import nearest, one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _WORDS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
@@ -89,8 +88,8 @@ def parse(text: str) -> Threshold:
         raise ValueError(f"{_quoted(text)} is no condition: write it in quotes, like 'p99>200ms'")
     figure, sign = match["figure"], match["operator"]
     if figure not in _KNOWN and not _PERCENTILE.fullmatch(figure):
-        near = difflib.get_close_matches(figure, _KNOWN, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"possible are {', '.join(_KNOWN)}"
+        near = nearest(figure, _KNOWN)
+        hint = f"did you mean {near}?" if near else f"possible are {', '.join(_KNOWN)}"
         raise ValueError(f"{_quoted(text)}: there is no figure `{one_line(figure, 30)}`; {hint}")
     number = _NUMBER.fullmatch(match["limit"])
     if not number:
