@@ -18,7 +18,8 @@ import filelock
 import pytest
 
 from ringside.analysis.run import analysis_of
-from ringside.cli import context, vs_options
+from ringside.cli import context
+from ringside.cli import vs as vs_command
 from ringside.measure.exclusive import VARIABLE
 from ringside.render.command import command
 from ringside.store.runs import single_run
@@ -26,7 +27,7 @@ from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, Ended, in_process, ringside
 
 NO_PROGRAM = "some-program-that-does-not-exist"
-
+LONG_LIST = ",".join(map(str, range(40)))
 
 Vs = Callable[..., Ended]
 
@@ -77,21 +78,6 @@ def test_at_least_and_at_most_so_many(vs: Vs) -> None:
     assert [len(result["times"]) for result in exported()] == [4]
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("--runs=3", "--min-runs=2"), "--runs is exactly so many"),
-        (("--runs=3", "--time=2s"), "--runs is exactly so many"),
-        (("--min-runs=3", "--max-runs=2"), "--min-runs 3 is more than --max-runs 2"),
-        (("--runs=0",), "1<=x"),
-    ],
-)
-def test_runs_that_contradict(vs: Vs, words: Sequence[str], hint: str) -> None:
-    ended = vs(*words, "true")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert hint in ended.stderr
-
-
 def test_without_a_margin_nothing_is_equivalent(vs: Vs) -> None:
     document = json.loads(vs("--runs=1", "--margin=0%", "true", "true", "--json").stdout)
     assert document["margin"] == 0
@@ -118,12 +104,6 @@ def test_a_shell_is_no_command(vs: Vs, words: Sequence[str]) -> None:
     """hyperfine's `-S` takes the next word; here only `=` gives a value."""
     ended = vs(*words, "echo a && true", "echo b", "--runs=1", "--json")
     assert [each["command"] for each in json.loads(ended.stdout)["commands"]] == ["echo a && true", "echo b"]
-
-
-def test_too_many_names(vs: Vs) -> None:
-    ended = vs("--command-name=a", "--command-name=b", "echo a")
-    assert ended.status == 2
-    assert "2 names for 1 command:" in ended.stderr
 
 
 @pytest.mark.parametrize("option", ["--prepare", "--conclude", "--output"])
@@ -187,12 +167,6 @@ def test_failures_that_are_ignored(vs: Vs, ignored: Sequence[str], status: int, 
         assert f"exit status {status}" in ended.stderr
 
 
-def test_exit_statuses_are_numbers(vs: Vs) -> None:
-    ended = vs("--ignore-failure=some", "false")
-    assert ended.status == 2
-    assert "write exit statuses as 1 or 1,2" in ended.stderr
-
-
 def test_a_failure_leaves_what_was_measured_before_it(vs: Vs) -> None:
     """hyperfine has all runs of one command by then; here commands alternate."""
     fails_third = "sh -c 'echo >> made; test $(wc -l < made) -lt 3'"
@@ -224,6 +198,22 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
+        (("--runs=3", "--min-runs=2"), "--runs is exactly so many"),
+        (("--runs=3", "--time=2s"), "--runs is exactly so many"),
+        (("--min-runs=3", "--max-runs=2"), "--min-runs 3 is more than --max-runs 2"),
+        (("--runs=0",), "1<=x"),
+        (("-L", "x", "1,2,3", "-L", "x", "a,b,c"), "the parameter x is given twice"),
+        (("-L", "x", "1,1"), "name each value once"),
+        (("-P", "x", "1", "2", "-L", "y", "1"), "-P and -L exclude each other"),
+        (("-D", "2"), "add -P VAR MIN MAX"),
+        (("-P", "x", "2", "1"), "from the smaller number up"),
+        (("-P", "x", "1", "2", "-D", "0"), "from the smaller number up"),
+        (("-P", "x", "1", "two"), "'two' is no number"),
+        (("-P", "x", "1", "1e9"), "up to 1,000 levels"),
+        (("-P", "{x}", "1", "2"), "no name of a parameter"),
+        (("-L", "x", LONG_LIST, "-L", "y", LONG_LIST), "1,600 combinations"),
+        (("--command-name=a", "--command-name=b"), "2 names for 1 command:"),
+        (("--ignore-failure=some",), "write exit statuses as 1 or 1,2"),
         (("--output=nowhere",), "write null, pipe, inherit, or a file with its folder: ./nowhere"),
         (("--output=./no/such",), "--output ./no/such: No such file"),
         (("--show-output", "--output=null"), "exclude each other"),
@@ -364,30 +354,6 @@ def test_a_parameter_that_occurs_nowhere_is_reported(vs: Vs) -> None:
     assert vs("--runs=1", "-L", "m", "1,2", "echo {m}").stderr == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("-L", "x", "1,2,3", "-L", "x", "a,b,c"), "the parameter x is given twice"),
-        (("-L", "x", "1,1"), "name each value once"),
-        (("-P", "x", "1", "2", "-L", "y", "1"), "-P and -L exclude each other"),
-        (("-D", "2"), "add -P VAR MIN MAX"),
-        (("-P", "x", "2", "1"), "from the smaller number up"),
-        (("-P", "x", "1", "2", "-D", "0"), "from the smaller number up"),
-        (("-P", "x", "1", "two"), "'two' is no number"),
-        (("-P", "x", "1", "1e9"), "up to 1,000 levels"),
-        (("-P", "{x}", "1", "2"), "no name of a parameter"),
-        (
-            ("-L", "x", ",".join(map(str, range(40))), "-L", "y", ",".join(map(str, range(40)))),
-            "1,600 combinations",
-        ),
-    ],
-)
-def test_parameters_that_are_not_possible(vs: Vs, words: Sequence[str], hint: str) -> None:
-    ended = vs(*words, "echo test")
-    assert (ended.status, ended.stdout) == (2, "")
-    assert hint in ended.stderr
-
-
 # --- the order of execution ---
 
 
@@ -432,10 +398,10 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
         re.findall(r"(?<=[`, ])--?[a-zA-Z-]+", "\n".join(re.findall(r"^\| (`[^`]+`)", rows, re.MULTILINE)))
     )
     assert len(words) > 40
-    ours = {word for parameter in vs_options.vs.params for word in parameter.opts}
+    ours = {word for parameter in vs_command.vs.params for word in parameter.opts}
     # The help, and those whose value is part of the word, are read before the parser.
-    assert words - ours - {"-h", "--help", "-S", "-i"} == set(vs_options.ANSWERS)
-    for word, answer in vs_options.ANSWERS.items():
+    assert words - ours - {"-h", "--help", "-S", "-i"} == set(vs_command.ANSWERS)
+    for word, answer in vs_command.ANSWERS.items():
         ended = vs(word, "true")
         assert ended.status == 2
         (line,) = ended.stderr.strip().splitlines()

@@ -1,4 +1,4 @@
-"""`ringside load`: its options, and how they are held against each other and against the target."""
+"""The options of `ringside load`, and how they are held against each other and against the target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from ringside.cli import params
-from ringside.cli.options import COMMON, Command, declared, option, takes
+from ringside.cli.options import COMMON, declared, option
 from ringside.errors import UsageError
 
 if TYPE_CHECKING:
@@ -319,18 +319,3 @@ def _check_kind(settings: LoadSettings, target: Target) -> None:
             if is_stream and suited.instead:
                 raise UsageError(f"{name} is not for a stream: {suited.instead}")
             raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")
-
-
-@click.command(cls=Command)
-@click.argument("targets", metavar="TARGET…", nargs=-1, required=True)
-@takes(LoadSettings)
-def load(settings: LoadSettings) -> int:
-    """Drive load at TARGET and show what its users would see.
-
-    TARGET is http://…, https://…, h2://… and h2s://… (HTTP/2, the second inside TLS), ws://…, wss://… (each
-    message must come back), tcp://host:port (lines), or one of the first six after stream+ (held open). Exit
-    status 1 if nothing was answered as expected.
-    """
-    from ringside.cli.load import drive
-
-    return drive(settings)

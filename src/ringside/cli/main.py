@@ -22,8 +22,7 @@ from ringside.text import nearest, one_line
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# For each command its module, which holds it by the same name (but for `_options`), and the first sentence of
-# its help.
+# For each command its module, which holds it by the same name, and the first sentence of its help.
 COMMANDS = {
     "check": (
         "check",
@@ -34,7 +33,7 @@ COMMANDS = {
     "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
     "export": ("export", "Export RUN (default: latest)."),
     "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),
-    "load": ("load_options", "Drive load at TARGET and show what its users would see."),
+    "load": ("load", "Drive load at TARGET and show what its users would see."),
     "new": (
         "new",
         "Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.",
@@ -48,10 +47,7 @@ COMMANDS = {
     "serve": ("serve", "Show the runs of the store in a browser, also while they are in progress."),
     "setup": ("setup", "Install missing runtimes and build contenders."),
     "show": ("show", "Show RUN's tables (default: latest)."),
-    "vs": (
-        "vs_options",
-        "Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.",
-    ),
+    "vs": ("vs", "Compare any commands, each quoted as one argument: in blocks, in random order, in pairs."),
 }
 
 
@@ -65,8 +61,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = COMMANDS[cmd_name][0]
-        attribute = module.removesuffix("_options")
-        command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), attribute)
+        command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), module)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

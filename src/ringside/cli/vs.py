@@ -1,350 +1,108 @@
-"""`ringside vs`: any commands, in pairs, or one by itself."""
+"""`ringside vs`, and how its words are read: as hyperfine does, but an option whose value is part of the same
+word takes no command for a value."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import string
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
+import re
+from collections.abc import Sequence
 
-from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, streams
-from ringside.cli.progress import LiveProgress
-from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
-from ringside.errors import RingsideError, UsageError
-from ringside.measure import command_trials, host
-from ringside.measure.command_trials import CommandTrials, ExecutionOptions
-from ringside.measure.commands import (
-    Command,
-    Hooks,
-    check_parameter,
-    listed_levels,
-    parse_commands,
-    readable,
-    scan_points,
-    scanned_levels,
-    split_shell,
-)
-from ringside.measure.exclusive import alone
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.loop import BlockLoop
-from ringside.measure.outputs import INHERIT, check_output
-from ringside.measure.places import ThisMachine
-from ringside.measure.stopping import StoppingRule
-from ringside.model.design import Experiment, Level, Point
-from ringside.model.results import Run
-from ringside.render import documents, hyperfine, paired
-from ringside.stats.sequential import FIRST_LOOK
-from ringside.store import Store
-from ringside.text import one_line
-from ringside.units import TIME_UNITS, TimeUnit, count, time_unit
-from ringside.workloads.command import COMMAND
+import click
 
-_HINT = " (--ignore-failure includes failed runs)"
-_TIME_S = 30.0
-_MEMORY_SHARE = 0.9
-# A command alone, as hyperfine does: there is no verdict that could end it.
-_ALONE_BLOCKS, _ALONE_S = 10, 3.0
-_ALL = ("all-non-zero", "")
-_STDOUT = "-"
-_COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
+from ringside.cli.options import COMMON, Command, help_records, takes
+from ringside.cli.vs_options import VsSettings
+
+# Options of hyperfine 1.20 that `vs` does not have, and the line for a user of one. docs/COMMANDS.md compares
+# the others with those of `vs`.
+ANSWERS = {
+    **dict.fromkeys(("-V", "--version"), "the version is printed by `ringside --version`"),
+    "--min-benchmarking-time": (
+        "`--time 10s` limits the time and `--min-runs N` gives a least number of executions"
+    ),
+    "--debug-mode": "there is no mode without real executions; `--runs 1` executes each command once",
+}
+# A value for these stands behind `=`; what they mean without one.
+_ALONE = {"--shell": "default", "--ignore-failure": "all-non-zero"}
+_SHORT = {"-S": "--shell", "-i": "--ignore-failure"}
+_FLAGS = re.compile(r"-[SNi]{2,}")
+_SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh", "none", "default"}
+_MORE = "`ringside vs --help all` has all options; docs/COMMANDS.md compares them with hyperfine's."
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """What goes to stdout. `silent`: nothing but exports; `order` of rows; `unit` of times, None for the one
-    that suits each."""
+class VsCommand(Command):
+    """The command `vs`: its help shows the common options first."""
 
-    kind: Literal["json", "markdown", "text"]
-    silent: bool
-    style: str
-    order: str
-    unit: TimeUnit | None
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        before = args[: args.index("--")] if "--" in args else args
+        if ("-h" in before or "--help" in before) and not ctx.resilient_parsing:
+            click.echo(self._help(ctx, before[-1] == "all"), color=ctx.color)
+            ctx.exit()
+        words = [*_with_values(before), *args[len(before) :]]
+        try:
+            return super().parse_args(ctx, words)
+        except click.NoSuchOption as error:
+            word = error.option_name.partition("=")[0]
+            if word not in ANSWERS:
+                raise
+            message = f"{error.option_name} is hyperfine's: {ANSWERS[word]}"
+            raise click.UsageError(message, ctx) from error
 
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter, is_whole: bool = True
+    ) -> None:
+        for section, records in help_records(ctx, self.params).items():
+            if section == COMMON or is_whole:
+                with formatter.section(section):
+                    formatter.write_dl(records, col_max=34)
+        if not is_whole:
+            formatter.write_text(_MORE)
 
-def compare(settings: VsSettings) -> int:
-    """Carry out the command; the exit status."""
-    form = _form(settings)
-    factors = _factors(settings)
-    points = scan_points(factors)
-    commands = _commands(settings, points)
-    rule = _rule(settings, is_alone=len(commands) == 1, points=len(points))
-    _warn_of_unused(settings, factors)
-    execution = _execution(settings)
-    exports = _opened(settings.exports)
-    seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed
-    storage = context.open_store(settings.store, anywhere=True)
-    experiment = command_trials.experiment_of(commands, rule, settings.margin, factors)
-    # Who gives up while another one measures leaves no empty run behind.
-    with alone(LiveProgress(context.stderr_console()).on_wait):
-        # What another one used is available by now.
-        memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
-        execution = replace(execution, memory_bytes=memory_bytes)
-        run = command_trials.begin(commands, experiment, execution, seed, storage, points)
-        trials = CommandTrials(commands, execution, seed, LocalExecutor(), points)
-        status, is_whole = _measured(run, experiment, points, rule, trials, storage)
-    analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
-    if analysis.trial_count:
-        if is_whole:
-            _show(analysis, _facts(settings, rule, execution, run), form)
-        # A failure late in a long run leaves what was measured before it.
-        _export(analysis, exports, form)
-    if status == EXIT_INTERRUPTED:
-        streams.say("interrupted")
-    return status
+    def _help(self, ctx: click.Context, is_whole: bool) -> str:
+        # No wider than a terminal of the usual width.
+        formatter = click.HelpFormatter(width=80, max_width=80)
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter, is_whole)
+        return formatter.getvalue().rstrip("\n")
 
 
-def _measured(
-    run: Run,
-    experiment: Experiment,
-    points: tuple[Point, ...],
-    rule: StoppingRule,
-    trials: CommandTrials,
-    store: Store,
-) -> tuple[int, bool]:
-    """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
-    was measured can be compared."""
-
-    status, is_whole = 0, True
-    try:
-        with LiveProgress(context.stderr_console(), quiet=True) as progress:
-            machine = ThisMachine(trials, progress)
-            BlockLoop(run, experiment, COMMAND, points, rule, machine, store, progress).conduct()
-    except command_trials.CommandFailedError as error:
-        hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
-        what = "is compared" if len(experiment.contenders) > 1 else "is shown"
-        streams.say(f"{error}; nothing {what}{hint}")
-        status, is_whole = EXIT_FAILED, False
-    except KeyboardInterrupt:
-        # What was measured until then is shown.
-        status = EXIT_INTERRUPTED
-    finally:
-        if not _clean_up(trials):
-            status = status or EXIT_FAILED
-    return status, is_whole
-
-
-def _clean_up(trials: CommandTrials) -> bool:
-    """Whether it could be done. What was measured is worth showing in any case."""
-    try:
-        trials.clean_up()
-    except RingsideError as error:
-        streams.say(str(error))
-        return False
-    return True
-
-
-def _form(settings: VsSettings) -> _Form:
-    """What goes to stdout. Raises UsageError where several things would mix there."""
-    if settings.as_json and settings.as_markdown:
-        raise UsageError(
-            "--json and --markdown exclude each other: --export-markdown FILE writes both at once"
-        )
-    kind: Literal["json", "markdown", "text"] = (
-        "json" if settings.as_json else "markdown" if settings.as_markdown else "text"
-    )
-    to_stdout = [f"--export-{name} -" for name, file in settings.exports.items() if file == "-"]
-    if settings.show_output and settings.output:
-        raise UsageError("--show-output and --output exclude each other: --output=inherit is the same")
-    data = [*([f"--{kind}"] if kind != "text" else []), *to_stdout]
-    if data and (settings.show_output or "inherit" in settings.output):
-        raise UsageError(f"{data[0]} and what the commands print would mix on stdout: export to a file")
-    if len(data) > 1:
-        raise UsageError(f"{data[0]} and {data[1]} would mix on stdout: export to files")
-    # Only the export is on stdout then, so that a pipe gets it alone.
-    unit = TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None
-    is_silent = settings.style == "none" or bool(to_stdout)
-    return _Form(kind, is_silent, settings.style, settings.sort, unit)
-
-
-def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
-    """The levels of each parameter. Raises UsageError."""
-
-    factors: dict[str, tuple[Level, ...]] = {}
-    if settings.scan and settings.lists:
-        raise UsageError("-P and -L exclude each other: list the numbers with -L")
-    if settings.step and not settings.scan:
-        raise UsageError("-D is the step of -P: add -P VAR MIN MAX")
-    if settings.scan:
-        name, least, most = settings.scan
-        check_parameter(name, factors)
-        factors[name] = scanned_levels(least, most, settings.step)
-    for name, values in settings.lists:
-        check_parameter(name, factors)
-        factors[name] = listed_levels(values)
-    return factors
-
-
-def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, ...]:
-    """The commands with what surrounds them, the reference first. Raises UsageError."""
-
-    if settings.shell and settings.no_shell:
-        raise UsageError("-N and --shell exclude each other")
-    if not settings.texts:
-        raise UsageError("name a command, or several, each quoted as one argument: ringside vs 'sleep 0.1'")
-    if settings.reference_name and not settings.reference:
-        raise UsageError("--reference-name is the name of --reference: add --reference CMD")
-    texts, names = list(settings.texts), list(settings.names)
-    if len(names) > len(texts):
-        named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
-        raise UsageError(f"{named}: at most one -n for each")
-    if settings.reference is not None:
-        # The other commands keep their letters.
-        names += string.ascii_uppercase[len(names) : len(texts)]
-        texts.insert(0, settings.reference)
-        names.insert(0, settings.reference_name or "reference")
-    return parse_commands(
-        texts,
-        names,
-        Hooks(settings.setup, settings.prepare, settings.conclude, settings.cleanup),
-        split_shell(settings.shell) if settings.shell else None,
-        points=points,
-        outputs=[INHERIT] if settings.show_output else [check_output(each) for each in settings.output],
-        is_literal=settings.no_shell or settings.shell == "none",
-    )
-
-
-def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...]]) -> None:
-    """A parameter in no command is allowed, as in hyperfine, but is more often a typing error."""
-    hooks = (settings.setup, *settings.prepare, *settings.conclude, settings.cleanup, *settings.names)
-    everything = "\n".join([*settings.texts, *(text for text in hooks if text)])
-    for name in factors:
-        if f"{{{name}}}" not in everything:
-            streams.say(f"{{{name}}} occurs in no command: every level does the same")
-
-
-def _execution(settings: VsSettings) -> ExecutionOptions:
-    """How each command is executed. Raises UsageError."""
-
-    environment, left_out = host.environment()
-    environment.pop("RINGSIDE_PADDING", None)
-    for name in left_out:
-        streams.say(f"the variable {one_line(name, 60)} is not UTF-8: the commands do not get it")
-    return ExecutionOptions(
-        folder=Path.cwd(),
-        environment=environment,
-        warmups=settings.warmup,
-        timeout_s=settings.timeout_s,
-        input=readable(Path(settings.stdin)) if settings.stdin not in (None, "null") else None,
-        cpus=_usable(settings.cpus or ()),
-        ignored=_ignored(settings.ignore_failure),
-    )
-
-
-def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
-    if text is None or text in _ALL:
-        return frozenset() if text is None else "all"
-    try:
-        statuses = frozenset(int(each) for each in text.split(","))
-    except ValueError:
-        statuses = frozenset({-1})
-    if not all(0 <= status <= 255 for status in statuses):
-        raise UsageError(f"--ignore-failure={text}: write exit statuses as 1 or 1,2, or leave the value out")
-    return statuses
-
-
-def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
-    """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
-    command alone has no goal, and a time of its own."""
-
-    others = (settings.blocks, settings.min_runs, settings.until, settings.time_s)
-    if settings.runs is not None:
-        if any(value is not None for value in others):
-            raise UsageError(
-                "--runs is exactly so many: leave out --min-runs, --max-runs, --until and --time"
-            )
-        return StoppingRule(max_blocks=settings.runs)
-    if settings.min_runs and settings.blocks and settings.min_runs > settings.blocks:
-        raise UsageError(f"--min-runs {settings.min_runs} is more than --max-runs {settings.blocks}")
-    if settings.until == "end" and not (settings.blocks or settings.time_s):
-        raise UsageError("--until end: say which end, with --blocks or --time")
-    if is_alone and isinstance(settings.until, float):
-        raise UsageError("--until narrows the ratio of two commands: a command alone has --runs or --time")
-    goal = settings.until or "decided"
-    default_s = _ALONE_S * points if is_alone else _TIME_S
-    # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
-    is_timed = settings.time_s is None and (is_alone or not settings.blocks)
-    least = _ALONE_BLOCKS if is_alone and settings.time_s is None else FIRST_LOOK
-    return StoppingRule(
-        max_blocks=settings.blocks or MAX_BLOCKS,
-        decided=goal == "decided" and not is_alone,
-        until=goal if isinstance(goal, float) else None,
-        min_blocks=settings.min_runs or 1,
-        time_s=None
-        if settings.until == "end" and settings.time_s is None
-        else default_s
-        if is_timed
-        else settings.time_s,
-        min_timed_blocks=settings.min_runs or least if is_alone else max(FIRST_LOOK, settings.min_runs or 1),
-    )
-
-
-def _facts(settings: VsSettings, rule: StoppingRule, execution: ExecutionOptions, run: Run) -> dict[str, Any]:
-    """How it was measured, for the JSON document."""
-    return {
-        "seed": run.seed,
-        "blocks": settings.runs or settings.blocks,
-        "until": "end" if settings.runs else settings.until or "decided",
-        "margin": settings.margin,
-        "time_s": rule.time_s,
-        "warmups": execution.warmups,
-        "cpus": list(execution.cpus),
-        "host": dict(run.host),
-    }
-
-
-def _usable(cpus: Sequence[int]) -> tuple[int, ...]:
-    usable = os.sched_getaffinity(0)
-    missing = [str(cpu) for cpu in cpus if cpu not in usable]
-    if missing:
-        listed = ", ".join(map(str, sorted(usable)))
-        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
-    return tuple(cpus)
-
-
-def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
-    """The file of each export, None for stdout; a file that cannot be written is an error before anything is
-    measured. Raises UsageError."""
-    files: dict[str, Path | None] = {}
-    for kind, name in exports.items():
-        files[kind] = None if name == _STDOUT else Path(name)
-        if path := files[kind]:
-            try:
-                path.open("ab").close()
-            except OSError as error:
-                raise UsageError(f"--export-{kind} {name}: {error.strerror}") from error
-    return files
-
-
-def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
-    """Write verdicts and figures to stdout."""
-
-    run = analysis.run
-    blocks = count(analysis.blocks_done, "block")
-    order = "in random order, " if len(analysis.cells) > 1 else ""
-    how = f"{blocks} {order}seed {run.seed}; run {run.id}" if order else f"{blocks}; run {run.id}"
-    if form.silent:
-        return
-    with time_unit(form.unit):
-        if form.kind == "json":
-            sys.stdout.write(documents.as_json(paired.vs_document(analysis, facts)))
-        elif form.kind == "markdown":
-            sys.stdout.write(paired.as_markdown(analysis, how, form.order))
+def _with_values(args: Sequence[str]) -> list[str]:
+    """The words with a value for each option that may lack one. Raises UsageError where the next word looks
+    like its value."""
+    words: list[str] = []
+    args = [part for word in args for part in _single_words(word)]
+    for place, word in enumerate(args):
+        name, equals, value = word.partition("=")
+        name = _SHORT.get(name, name)
+        if name == "--shell" and not equals and place + 1 < len(args):
+            program = os.path.basename(args[place + 1].partition(" ")[0])
+            if program in _SHELLS:
+                raise click.UsageError(
+                    f"write --shell='{args[place + 1]}': {word} alone means sh and takes no value"
+                )
+        if name in _ALONE:
+            words.append(f"{name}={value if equals else _ALONE[name]}")
         else:
-            paired.show(analysis, how, context.stdout_console(colours=_COLOURS.get(form.style)), form.order)
+            words.append(word)
+    return words
 
 
-def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form) -> None:
-    """Write each export to its file."""
+def _single_words(word: str) -> list[str]:
+    """`-Si` as `-S`, `-i`; `-Sbash` as `--shell=bash`."""
+    if _FLAGS.fullmatch(word):
+        return [f"-{letter}" for letter in word[1:]]
+    return [f"--shell={word[2:].lstrip('=')}"] if word.startswith("-S") and len(word) > 2 else [word]
 
-    for kind, path in files.items():
-        with time_unit(form.unit):
-            text = hyperfine.FORMATS[kind](analysis, form.order)
-        if path is None:
-            sys.stdout.write(text)
-        else:
-            path.write_text(text, encoding="utf-8")
+
+@click.command(cls=VsCommand)
+@click.argument("texts", nargs=-1, metavar="'CMD A' ['CMD B' …]")
+@takes(VsSettings)
+def vs(settings: VsSettings) -> int:
+    """Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.
+
+    The first is the baseline; a command alone is timed. It ends when all is decided, or after 30 seconds.
+    Exit status 1 where a command failed.
+    """
+    from ringside.cli.vs_run import compare
+
+    return compare(settings)

@@ -1,0 +1,313 @@
+"""What `ringside load` does with its options: one load, or two targets in turn."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import resource
+import secrets
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ringside.analysis.run import analysis_of
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_options, load_plan, streams
+from ringside.cli.load_options import LoadSettings
+from ringside.cli.progress import LiveProgress
+from ringside.errors import ProbeError, UsageError
+from ringside.load import document, summary, thresholds, versus
+from ringside.load import result as results
+from ringside.load import target as targets
+from ringside.load.live import Screen, progress_interval_s
+from ringside.load.result import LoadResult
+from ringside.load.target import Target
+from ringside.load.versus import LoadDriver, with_addresses
+from ringside.measure.exclusive import alone
+from ringside.model.design import DEFAULT_MARGIN
+from ringside.probe.process import Probe
+from ringside.probe.protocol import EngineMessage, EngineWarning, LoadPlan, LoadRequest
+from ringside.render import paired
+from ringside.store.plans import read_plan
+from ringside.text import one_line
+from ringside.units import MILLISECONDS, TIME_UNITS
+
+if TYPE_CHECKING:
+    from ringside.cluster.engines import Engines
+
+_BLOCKS = 10
+
+
+def drive(settings: LoadSettings) -> int:
+    """Carry out the command; the exit status."""
+    parsed, weights = targets.parse_several(settings.targets, settings.weights)
+    other = targets.parse(settings.other_target) if settings.other_target else None
+    load_options.check(settings, parsed[0], other)
+    seed = secrets.randbelow(2**32) if settings.seed is None else settings.seed
+    plan = _plan(settings, parsed, weights, seed)
+    if settings.hdr_file:
+        _check_writable(settings.hdr_file)
+    for each in (parsed[0], other) if other else (parsed[0],):
+        if not _is_ready(each, settings.wait_ready_s):
+            return EXIT_FAILED
+    with _pattern_refused():
+        if other is None:
+            with _noted(settings):
+                return _load(settings, list(zip(parsed, weights, strict=True)), plan)
+        plans = {"A": plan, "B": _plan(settings, [other], [1], seed)}
+        return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
+
+
+def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int) -> LoadPlan:
+    """The plan for targets with their weights, addresses apart. Raises UsageError."""
+
+    plan = load_plan.plan(settings, targets, weights, seed)
+    if settings.cluster is None:  # other machines check themselves
+        _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
+        load_plan.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
+    return plan
+
+
+@contextmanager
+def _noted(settings: LoadSettings) -> Iterator[None]:
+    """Have runs wait for a load from this machine. It does not wait itself: several loads at once may be
+    what is wanted."""
+
+    def warn() -> None:
+        streams.say("another ringside is measuring on this machine: the figures of both may suffer")
+
+    with nullcontext() if settings.cluster else alone(warn, waits=False):
+        yield
+
+
+@contextmanager
+def _pattern_refused() -> Iterator[None]:
+    """The probe alone knows its patterns; its refusal of one is a wrong use of the option."""
+    try:
+        yield
+    except ProbeError as error:
+        _, refused, why = str(error).partition("expect: matches: ")
+        if not refused:
+            raise
+        raise UsageError(f"--expect-pattern {one_line(why)}: write a regular expression") from error
+
+
+def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
+    """Whether the target accepts connections, or nobody asked to wait for that."""
+
+    if wait_ready_s is None or targets.wait(target, wait_ready_s):
+        return True
+    streams.say(
+        f"{one_line(target.text)} accepted no connection within {wait_ready_s:g} s (--wait-ready): "
+        "start the server, or wait longer"
+    )
+    return False
+
+
+@contextmanager
+def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[LoadDriver]:
+    """What carries out loads at these addresses: a probe here, or engines on the nodes of a cluster."""
+    if settings.cluster is None:
+        from ringside.probe.process import Probe
+
+        yield Probe()
+        return
+    from ringside.cluster import parts
+    from ringside.cluster.engines import Engines
+    from ringside.cluster.parcel import parcel
+    from ringside.cluster.session import connect
+
+    with parcel() as (folder, _), connect(settings.cluster, folder, option="--from") as session:
+        nodes = parts.choose(session.nodes(), settings.engines)
+        parts.check_reach(addresses, nodes)
+        with Engines(session, nodes, streams.say) as engines:
+            yield engines
+
+
+def _engines(driver: LoadDriver) -> Engines | None:
+    """The engines on other nodes; None where a probe here carries out the load."""
+
+    if isinstance(driver, Probe):
+        return None
+    from ringside.cluster.engines import Engines
+
+    assert isinstance(driver, Engines)
+    return driver
+
+
+def _is_watched(settings: LoadSettings) -> bool:
+    """Whether a load may be drawn while it runs: engines elsewhere report at the end."""
+    return settings.form is None and settings.cluster is None
+
+
+def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: LoadPlan) -> int:
+
+    target = targets.combined([each for each, _ in shares])
+    addresses, silent = _addresses(target)
+    with (
+        _driver(settings, addresses) as driver,
+        Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen,
+    ):
+        progress_s = progress_interval_s(plan) if screen.is_shown else None
+        screen.begin(target.text, plan)
+        request = LoadRequest(with_addresses(plan, addresses, progress_s))
+        load_result = results.from_messages(driver.load(request, screen.receive))
+        if engines := _engines(driver):
+            load_result = dataclasses.replace(
+                load_result, engines=engines.parts, started_within_s=engines.started_within_s
+            )
+    load_result = load_result.with_warnings(
+        EngineWarning(
+            "address-left-out",
+            f"{address} is another address of the target and does not answer: no load was sent to it",
+            "name the address in the target to be sure which one is measured",
+        )
+        for address in silent
+    )
+    if settings.hdr_file:
+        _write_hdr(settings.hdr_file, load_result)
+    if load_result.is_refused:
+        streams.say(
+            f"{one_line(load_result.figures.detail)}; start the server, name its port, or wait for it with "
+            "--wait-ready 10s"
+        )
+    if load_result.is_untrusted:
+        streams.say(one_line(load_result.figures.detail))
+    checks = [thresholds.check(threshold, load_result) for threshold in settings.thresholds]
+    several = shares if len(shares) > 1 else ()
+    with streams.output():
+        if settings.form == "json":
+            whole = document.as_document(target, plan, load_result, checks, several)
+            print(json.dumps(whole, indent=2))
+        else:
+            _show(settings, target, shares, plan, load_result)
+    crossed = [check for check in checks if check.is_crossed]
+    for check in crossed:
+        streams.say(check.sentence())
+    if load_result.figures.outcome == "interrupted" or driver.interrupted:
+        return EXIT_INTERRUPTED
+    is_good = load_result.is_answered and load_result.figures.outcome == "ok"
+    return 0 if is_good and not crossed else EXIT_FAILED
+
+
+def _show(
+    settings: LoadSettings,
+    target: Target,
+    shares: Sequence[tuple[Target, int]],
+    plan: LoadPlan,
+    result: LoadResult,
+) -> None:
+    """Print the load as text or CSV. One without a server that is trusted has a line on stderr alone."""
+
+    unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
+    if settings.form == "csv":
+        each, weights = zip(*shares, strict=True)
+        sys.stdout.write(document.as_csv(each, weights, result, unit))
+    elif not (result.is_refused or result.is_untrusted):
+        several = shares if len(shares) > 1 else ()
+        summary.show(target, plan, result, context.stdout_console(), unit=unit, shares=several)
+
+
+def _addresses(target: Target) -> tuple[list[str], list[str]]:
+    """The target's addresses: those to be loaded, and those that do not answer."""
+
+    answering, silent = targets.answering(targets.resolve(target))
+    for address in silent:
+        streams.say(f"{address} does not answer and is left out")
+    return answering, silent
+
+
+def _check_writable(path: Path) -> None:
+    """A load of minutes should not end in a file that cannot be written."""
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(
+            f"--hdr {one_line(str(path))} cannot be written: name a file in a folder that exists"
+        )
+
+
+def _write_hdr(path: Path, result: LoadResult) -> None:
+
+    name = result.main_histogram
+    summary = result.figures.latency(name)
+    text = results.hdr_text(
+        result.counts.get(name, ()), summary.mean_ns if summary else 0, summary.stdev_ns if summary else 0
+    )
+    try:
+        path.write_text(text, encoding="ascii")
+    except OSError as error:
+        raise UsageError(f"--hdr {one_line(str(path))} cannot be written: {error.strerror}") from error
+    streams.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")
+
+
+def _compare(
+    settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
+) -> int:
+    """Carry out and show the comparison of the targets A and B. Returns the exit status."""
+
+    versus.check(targets, plans["A"])
+    addresses = {name: _addresses(each)[0] for name, each in targets.items()}
+    plan, blocks = plans["A"], settings.blocks or _BLOCKS
+    margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
+    storage = context.open_store(settings.store, anywhere=True)
+    interrupted = False
+    everywhere = [address for each in addresses.values() for address in each]
+    with _driver(settings, everywhere) as driver:
+        elsewhere = _engines(driver)
+        engines = {node.name: facts for node, facts in elsewhere.facts().items()} if elsewhere else {}
+        # Who gives up while another one measures leaves no empty run behind.
+        with alone(LiveProgress(context.stderr_console()).on_wait):
+            run = versus.begin(targets, plan, blocks, margin, seed, storage, engines)
+            experiment = read_plan(run).experiment
+            with Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen:
+                progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
+                whole = {
+                    name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets
+                }
+                observer = _Turns(screen, targets, blocks)
+                try:
+                    versus.conduct(run, experiment, whole, storage, driver, observer)
+                except KeyboardInterrupt:
+                    # What was measured until then is shown.
+                    interrupted = True
+    analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
+    with streams.output():
+        if settings.form == "json":
+            duration_s = versus.part(plan, blocks, 0).duration_s
+            facts: dict[str, Any] = {
+                "blocks": blocks,
+                "margin": margin,
+                "seed": seed,
+                "duration_s": duration_s,
+            }
+            if engines:
+                within_ms = versus.started_within_ns(analysis) / 1e6
+                facts |= {"engines": list(engines), "engines_started_within_ms": within_ms}
+            loads = versus.documents(analysis, targets, plan)
+            print(json.dumps(paired.load_document(analysis, facts, loads), indent=2))
+        else:
+            paired.show(
+                analysis, versus.how(analysis, targets, plans, list(engines)), context.stdout_console()
+            )
+    if interrupted:
+        streams.say("interrupted")
+        return EXIT_INTERRUPTED
+    return 0 if analysis.is_complete else EXIT_FAILED
+
+
+class _Turns:
+    """Shows each load of a comparison on the screen."""
+
+    def __init__(self, screen: Screen, targets: Mapping[str, Target], blocks: int) -> None:
+        self._screen = screen
+        self._targets = targets
+        self._blocks = blocks
+
+    def on_load(self, block: int, target: str, plan: LoadPlan) -> None:
+        turn = f"block {block} of {self._blocks}" if block else "warm-up"
+        self._screen.begin(f"{turn}: {target} = {self._targets[target].text}", plan)
+
+    def on_message(self, message: EngineMessage) -> None:
+        self._screen.receive(message)
