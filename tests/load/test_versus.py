@@ -119,12 +119,7 @@ def test_the_documents_of_a_run(tmp_path: Path) -> None:
     json.dumps(whole)
 
 
-def test_targets_that_cannot_be_compared() -> None:
-    versus.check(TARGETS, http_plan())
-    with pytest.raises(UsageError, match="like with like"):
-        versus.check({"A": HTTP, "B": STREAM}, http_plan())
-    with pytest.raises(UsageError, match="--rate instead of --staircase"):
-        versus.check(TARGETS, http_plan(steps=((1, 1),)))
+def test_streams_are_compared_where_it_is_known_when_messages_are_due() -> None:
     streams = {"A": STREAM, "B": STREAM}
     with pytest.raises(UsageError, match="--interval or --due-field"):
         versus.check(streams, load_plan(STREAM))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -108,13 +108,3 @@ def test_a_server_without_websockets(http: str) -> None:
     load = load_document(f"ws{http[4:]}/", "--requests", "4", status=1)
     assert set(load["errors"]) == {"upgrade"}
     assert "it answers 200 to the request for a WebSocket" in load["detail"]
-
-
-def test_wrong_use(complaint: Callable[..., str]) -> None:
-    for arguments, message in (
-        (("ws://h/", "--method", "PUT"), "--method is not for a WebSocket"),
-        (("stream+ws://h/", "--framing", "line"), "--framing is not for a stream of a WebSocket"),
-        (("ws://h/", "--vs", "http://h/"), "like with like"),
-        (("ws://h/", "--insecure"), "--insecure is for TLS"),
-    ):
-        assert message in complaint("load", *arguments)
