@@ -138,24 +138,13 @@ def test_no_tls_is_explained_by_what_the_target_asked_for() -> None:
         ({"rate_per_s": 60, "burst": 2000}, "60 requests per second in bursts of 2,000"),
         ({"rate_per_s": 60, "poisson": True, "seed": 9}, "60 requests per second Poisson, seed 9"),
         ({"steps": ((50, 0.5), (1000, 2))}, "open loop, 50/s for 0.5 s, 1,000/s for 2 s; 64"),
+        ({"rate_per_s": 60, "slack_s": 0.000_25}, "at even intervals, sent together within 250 µs; 64"),
+        ({"steps": ((50, 0.5),), "slack_s": 0.000_25}, "50/s for 0.5 s, sent together within 250 µs; 64"),
+        ({"close": True}, "a connection for each request"),
     ],
 )
 def test_when_requests_were_due(schedule: dict[str, Any], expected: str) -> None:
     assert expected in summary.how(HTTP, http_plan(**schedule), load_result())
-
-
-def test_the_slack_of_a_schedule() -> None:
-    for schedule, expected in (
-        ({"rate_per_s": 60}, "60 requests per second at even intervals, sent together within 250 µs; 64"),
-        ({"steps": ((50, 0.5),)}, "open loop, 50/s for 0.5 s, sent together within 250 µs; 64"),
-    ):
-        plan = http_plan(slack_s=0.000_25, **schedule)
-        assert expected in summary.how(HTTP, plan, load_result())
-
-
-def test_a_connection_for_each_request() -> None:
-    assert "a connection for each request" in summary.how(HTTP, http_plan(close=True), load_result())
-    assert "a connection for each request" not in summary.how(HTTP, http_plan(), load_result())
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 200])

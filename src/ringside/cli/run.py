@@ -203,8 +203,12 @@ def _conducted(
     free_cpus: Sequence[int],
 ) -> str | None:
     """Carry out a campaign; why it could not be completed, empty where it was interrupted, else None."""
-    serves = options.serves and not campaign.task.is_empty
-    page = _page(options.port, options.store, free_cpus) if serves else None
+    from ringside.cli import serve
+
+    page: Server | None = None
+    if options.serves and not campaign.task.is_empty:
+        page = serve.start(serve.LOCAL, options.port, options.store, cpus=free_cpus)
+        print(f"{page.url} shows the run in progress", file=sys.stderr)
     failure: str | None = None
     try:
         campaign.carry_out(options.time_s, on_run_end)
@@ -249,14 +253,6 @@ def _present(options: RunSettings, task: Task, campaign: Campaign, *, with_parts
     if options.report_to:
         write_page(campaign.store, stored, options.report_to, "--report")
     return status
-
-
-def _page(port: int, store: str | None, cpus: Sequence[int]) -> Server:
-    from ringside.cli import serve
-
-    page = serve.start(serve.LOCAL, port, store, cpus=cpus)
-    print(f"{page.url} shows the run in progress", file=sys.stderr)
-    return page
 
 
 def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:
