@@ -130,6 +130,10 @@ pub struct TrialOutcome {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interference: Vec<String>,
     pub probe_cpu_ns: u64,
+    /// Of it, what may have been on the program's CPUs.
+    pub probe_shared_cpu_ns: u64,
+    /// Of it, for the program's output while it ran.
+    pub reading_ns: u64,
     pub samples: u64,
     pub sample_interval_ns: Option<u64>,
     /// Of a time line: the threads with most CPU time, the busiest first.
@@ -170,5 +174,5 @@ pub struct Output {
     pub starting: BTreeMap<char, u64>,
     /// Of a plain command's stdout.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
+    pub xxh3: Option<String>,
 }

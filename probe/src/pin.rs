@@ -68,6 +68,11 @@ pub fn pin_thread(key: &str, cpus: &[usize]) -> Result<(), String> {
     }
 }
 
+/// Whether two sets have a CPU in common.
+pub fn overlap(one: &CpuSet, other: &CpuSet) -> bool {
+    cpu_list(one).iter().any(|&cpu| other.is_set(cpu))
+}
+
 /// Whether the calling thread may use these CPUs and no others.
 fn is_pinned(cpus: &[usize]) -> bool {
     let exist = cpus.iter().all(|&cpu| cpu < CpuSet::MAX_CPU);

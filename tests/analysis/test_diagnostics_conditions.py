@@ -57,6 +57,17 @@ def test_a_quiet_machine_has_no_neighbours() -> None:
     assert noise(trial(**OWN, pressure=nothing)) == []
 
 
+def test_what_ringside_uses_is_nobody_elses() -> None:
+    """Of ten seconds two are the probe's, or the driver's: the warning called both other programs."""
+    full = (seconds(10.0, 0.0),)
+    assert noise(trial(**OWN, cpus=full, probe_shared_cpu_ns=2 * 10**9)) == []
+    assert noise(trial(**OWN, cpus=full, driver_cpu_ns=1_500_000_000)) == []
+    # On CPUs of its own the probe takes nothing of the program's.
+    assert noise(trial(**OWN, cpus=full, probe_cpu_ns=2 * 10**9)) == [
+        Diagnostic("noisy-neighbour", values=near({"others": 0.2}))
+    ]
+
+
 @pytest.mark.parametrize(
     ("report", "values"),
     [

@@ -20,6 +20,7 @@ from ringside.probe.protocol import (
     LoadRequest,
     Phase,
     Started,
+    TrialMessage,
     TrialOutcome,
     TrialRequest,
 )
@@ -40,15 +41,32 @@ WAITS = "while :; do sleep 0.1; done\n"
 HANGS = f"trap '' INT TERM\n{WAITS}"
 
 
+def sent(messages: list[TrialMessage]) -> list[TrialMessage]:
+    """The messages as the probe wrote them."""
+    *before, last = messages
+    return [*before, msgspec.structs.replace(last, driver_cpu_ns=0)]
+
+
 def test_messages_come_as_types_the_outcome_last(tmp_path: Path) -> None:
     messages = printing(tmp_path, STARTED, PHASE, OUTCOME).trial(TRIAL)
-    assert messages == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("ok")]
+    assert sent(messages) == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("ok")]
 
 
 def test_a_last_line_without_its_newline_counts(tmp_path: Path) -> None:
     (tmp_path / "outcome").write_text(OUTCOME)
     messages = Probe(script(tmp_path, "say outcome")).trial(TRIAL)
-    assert messages == [TrialOutcome("ok")]
+    assert sent(messages) == [TrialOutcome("ok")]
+
+
+def test_what_this_process_uses_during_a_trial_is_known(tmp_path: Path) -> None:
+    def busy(_: TrialMessage) -> None:
+        until = time.process_time() + 0.02
+        while time.process_time() < until:
+            pass
+
+    last = printing(tmp_path, STARTED, OUTCOME).trial(TRIAL, on_message=busy)[-1]
+    assert isinstance(last, TrialOutcome)
+    assert last.driver_cpu_ns >= 40_000_000
 
 
 def test_messages_of_a_load_are_handed_on_as_they_come(tmp_path: Path) -> None:
@@ -74,7 +92,7 @@ def test_an_outcome_that_somebody_else_wrote_is_no_outcome(tmp_path: Path, outco
 def test_two_requests_have_two_numbers(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text(f"{OUTCOME}\n")
     probe = Probe(script(tmp_path, "say lines; read -r request; say lines"))
-    assert probe.trial(TRIAL) == [TrialOutcome("ok")]
+    assert sent(probe.trial(TRIAL)) == [TrialOutcome("ok")]
     with pytest.raises(ProbeError, match="not that of the request"):
         probe.trial(TRIAL)
 
@@ -219,7 +237,7 @@ def test_an_interrupted_probe_still_reports_and_nothing_is_lost(
     sender = probes.when((tmp_path / "ready").exists, number)
     messages = probe.trial(TRIAL)
     sender.join()
-    assert messages == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("interrupted")]
+    assert sent(messages) == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("interrupted")]
     assert probe.interrupted
     # Afterwards signals do what they did before.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -139,7 +139,7 @@ def test_the_document_of_vs() -> None:
         "peak_pss_bytes": None,
         "exit_status": 0,
         "signal": None,
-        "stdout_sha256": "x",
+        "stdout_xxh3": "x",
     }
 
 

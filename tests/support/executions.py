@@ -27,7 +27,7 @@ def execution(
         "cpu_user_ns": round(wall_s * 8e8),
         "cpu_system_ns": round(wall_s * 1e8),
         "peak_pss_bytes": 1 << 20,
-        "output": ProgramOutput(sha256="x"),
+        "output": ProgramOutput(xxh3="x"),
         **report,
     }
     return Trial(block, position, Cell(name, place), Outcome.OK, "", report=TrialOutcome("ok", **facts))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from msgspec.structs import replace
 
 from ringside.model.design import Cell, Point
@@ -18,13 +20,13 @@ def execution(
     command: str,
     block: int = 1,
     *,
-    sha256: str | None = "same",
+    xxh3: str | None = "same",
     wall_ns: int = SLOW_NS,
     outcome: Outcome = Outcome.OK,
     detail: str = "",
     point: Point = POINT,
 ) -> Trial:
-    report = replace(REPORT, wall_ns=wall_ns, output=ProgramOutput(sha256=sha256))
+    report = replace(REPORT, wall_ns=wall_ns, output=ProgramOutput(xxh3=xxh3))
     return Trial(block, 0, Cell(command, point), outcome, detail, report=report)
 
 
@@ -53,7 +55,7 @@ def test_equal_commands_have_no_weak_points() -> None:
 
 
 def test_output_that_differs() -> None:
-    trials = [execution("fast"), execution("best", sha256="other"), execution("also")]
+    trials = [execution("fast"), execution("best", xxh3="other"), execution("also")]
     diagnostic = codes(*trials)["unequal-output"]
     assert diagnostic.subjects == ("best",)
     assert diagnostic.values == {"reference": "also"}
@@ -64,9 +66,9 @@ def test_output_that_differs() -> None:
 def test_output_that_changes_between_executions_is_not_compared() -> None:
     trials = [
         execution("A"),
-        execution("B", sha256="first"),
+        execution("B", xxh3="first"),
         execution("A", 2),
-        execution("B", 2, sha256="second"),
+        execution("B", 2, xxh3="second"),
     ]
     diagnostics = codes(*trials)
     assert diagnostics.keys() == {"varying-output"}
@@ -80,14 +82,14 @@ def test_output_that_changes_between_executions_is_not_compared() -> None:
 def test_each_point_has_an_output_of_its_own() -> None:
     points = [Point((("n", level),)) for level in "ab"]
     trials = [
-        execution(name, block, sha256=str(point), point=point)
+        execution(name, block, xxh3=str(point), point=point)
         for block in (1, 2)
         for name in "AB"
         for point in points
     ]
     assert codes(*trials) == {}
     (other, *_) = points
-    diagnostics = codes(*trials, execution("C", sha256="other", point=other))
+    diagnostics = codes(*trials, execution("C", xxh3="other", point=other))
     assert diagnostics["unequal-output"].subjects == ("C",)
     assert codes(*trials, execution("B", 3, point=other)).keys() == {"varying-output"}
 
@@ -116,6 +118,37 @@ def test_commands_whose_start_takes_most_of_the_time() -> None:
     assert diagnostic.text == "`A` took under 5 ms: most of that is the start of a process"
 
 
+def printing(command: str, reading_ns: int, stdout_bytes: int = 1 << 30) -> Trial:
+    trial = execution(command)
+    assert trial.report
+    output = replace(trial.report.output, stdout_bytes=stdout_bytes)
+    return dataclasses.replace(trial, report=replace(trial.report, output=output, reading_ns=reading_ns))
+
+
+def test_output_whose_reading_slows_a_command() -> None:
+    """The reader was called other programs."""
+    slowed, not_slowed = SLOW_NS // 5, SLOW_NS // 20
+    diagnostic = codes(printing("A", slowed), printing("B", not_slowed), printing("C", slowed, 1000))[
+        "read-output"
+    ]
+    assert (diagnostic.subjects, diagnostic.values) == (("A",), {"shares": {"A": 0.2}})
+    assert diagnostic.text == (
+        "Ringside read the output of `A` (20 % of its time): a program waits for its reader, so this is "
+        "slower than without"
+    )
+    assert "--output null" in diagnostic.remedy
+    assert codes(printing("B", not_slowed)) == {}
+
+
+def test_outputs_of_earlier_probes_are_compared_by_their_own_hash() -> None:
+    def of(sha256: str) -> Trial:
+        trial = execution(sha256)
+        assert trial.report
+        return dataclasses.replace(trial, report=replace(trial.report, output=ProgramOutput(sha256=sha256)))
+
+    assert codes(of("x"), of("y")).keys() == {"unequal-output"}
+
+
 def test_warm_ups_do_not_count() -> None:
     assert codes(execution("A", 0, detail="exit status 1", wall_ns=1)) == {}
-    assert codes(execution("A"), execution("A", 0, sha256="cold")) == {}
+    assert codes(execution("A"), execution("A", 0, xxh3="cold")) == {}

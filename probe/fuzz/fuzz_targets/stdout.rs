@@ -23,7 +23,8 @@ fn read<'a>(mut parser: StdoutParser, pieces: impl Iterator<Item = &'a [u8]>) ->
         parser.feed(piece, &mut |event| events.push(event));
     }
     parser.finish(&mut |event| events.push(event));
-    (parser.total(), parser.starting(), parser.hash(), events)
+    let hash = parser.hash().or_else(|| parser.plain_hash());
+    (parser.total(), parser.starting(), hash, events)
 }
 
 fuzz_target!(|data: &[u8]| {

@@ -37,7 +37,7 @@ use crate::writer::{ReaderGone, Writer};
 use outcome::Parts;
 use program_output::ProgramOutput;
 use rustix::process::getppid;
-use rustix::thread::CpuSet;
+use rustix::thread::{sched_getaffinity, CpuSet};
 pub use setup::{listen_upstreams, Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
@@ -60,6 +60,8 @@ struct Trial<'a, 'w> {
     report: Option<OwnedFd>,
     output: ProgramOutput,
     host: HostBaseline,
+    /// The CPUs of the program.
+    cpus: CpuSet,
     reference: Option<reference::Times>,
     service: Option<Service>,
     loads: LoadRunner<'a>,
@@ -157,6 +159,7 @@ pub fn run(
             request.limits.output_bytes,
         ),
         host,
+        cpus: pin::set_of(&program_cpus),
         reference,
         service: service.map(Service::new),
         loads: LoadRunner::new(
@@ -226,6 +229,7 @@ impl Trial<'_, '_> {
         let stub = self.stub.take().and_then(Background::finish);
         // When nobody is left who could write more.
         let left_files = self.places.clear();
+        let shares_cpus = self.shares_cpus();
         let mut outcome = outcome::assemble(Parts {
             request: self.request,
             cause: self.cause.as_ref().unwrap_or(&Cause::Exited),
@@ -241,6 +245,7 @@ impl Trial<'_, '_> {
             ended_ns,
             paused_ns: self.paused_ns,
             probe_cpu_ns: self.probe_cpu_ns,
+            shares_cpus,
             interference: &mut self.interference,
             reference: self.reference,
         });
@@ -278,6 +283,13 @@ impl Trial<'_, '_> {
         loads
             .chain(stub.map(|plan| pin::set_of(&plan.cpus)))
             .collect()
+    }
+
+    /// Whether a thread of the probe may run on a CPU of the program.
+    fn shares_cpus(&self) -> bool {
+        let own = sched_getaffinity(None).ok();
+        let mut sets = self.thread_cpus().into_iter().chain(own);
+        sets.any(|set| pin::overlap(&set, &self.cpus))
     }
 
     fn now_ns(&self) -> u64 {
@@ -339,7 +351,7 @@ impl Trial<'_, '_> {
             if ready.stdout {
                 let start = self.start;
                 let clock = || start.elapsed().as_nanos() as u64;
-                for (t_ns, event) in self.output.read_stdout(&clock).0 {
+                for (t_ns, event) in self.output.read_stdout(&clock) {
                     self.handle(event, t_ns, true)?;
                 }
             }

@@ -36,6 +36,8 @@ pub struct Parts<'a> {
     pub ended_ns: u64,
     pub paused_ns: u64,
     pub probe_cpu_ns: u64,
+    /// Threads of the probe could run on the program's CPUs.
+    pub shares_cpus: bool,
     pub interference: &'a mut Interference,
     pub reference: Option<reference::Times>,
 }
@@ -78,13 +80,11 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         Cause::NotStarted(_) => (None, None),
         _ => supervisor.exit(),
     };
-    let hash = parts.output.parser.hash();
-    let sha256 = hash.clone().filter(|_| parts.request.plain);
     let observed = Observed {
         result: parts.result,
         lines: parts.output.parser.total(),
         starting: parts.output.parser.starting(),
-        hash,
+        hash: parts.output.parser.hash(),
     };
     let (outcome, mut detail) = verdict(&Facts {
         cause: parts.cause,
@@ -104,6 +104,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     let peaks = &parts.sampler.peaks;
     let terminated_ns = parts.service.and_then(Service::terminated_ns);
     let ending_ns = terminated_ns.filter(|_| *parts.cause == Cause::Exited);
+    let probe_cpu_ns = clock::process_cpu_ns().saturating_sub(parts.probe_cpu_ns);
     TrialOutcome {
         number: parts.request.number.clone(),
         outcome,
@@ -132,14 +133,19 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
             stderr_bytes: parts.output.stderr.bytes(),
             lines: observed.lines,
             starting: observed.starting,
-            sha256,
+            xxh3: parts.output.parser.plain_hash(),
         },
         stdout_tail: parts.output.stdout.tail(),
         stderr_tail: parts.output.stderr.tail(),
         left_behind: parts.leftover.left_behind,
         left_files: parts.left_files,
         interference: interference.finish(),
-        probe_cpu_ns: clock::process_cpu_ns().saturating_sub(parts.probe_cpu_ns),
+        probe_cpu_ns,
+        probe_shared_cpu_ns: match parts.shares_cpus {
+            true => probe_cpu_ns,
+            false => 0,
+        },
+        reading_ns: parts.output.reading_ns(),
         samples,
         sample_interval_ns,
         threads: parts.sampler.busiest(),

@@ -1,5 +1,6 @@
 //! The program's stdout and stderr: read, parsed, and limited.
 
+use crate::clock::thread_cpu_ns;
 use crate::pipe::OutputPipe;
 use crate::protocol_line::Parsed;
 use crate::stdout::StdoutParser;
@@ -10,6 +11,7 @@ pub struct ProgramOutput {
     pub stderr: OutputPipe,
     pub parser: StdoutParser,
     max_bytes: u64,
+    reading_ns: u64,
 }
 
 impl ProgramOutput {
@@ -25,12 +27,26 @@ impl ProgramOutput {
             stderr: OutputPipe::new(stderr),
             parser,
             max_bytes,
+            reading_ns: 0,
         }
     }
 
+    /// CPU time of the reading while the program ran.
+    pub fn reading_ns(&self) -> u64 {
+        self.reading_ns
+    }
+
     /// Reads and parses stdout; `clock`: nanoseconds of the trial. Returns the protocol lines, each with the time at
-    /// which its end had been read, and whether there may be more at once.
-    pub fn read_stdout(&mut self, clock: &dyn Fn() -> u64) -> (Vec<(u64, Parsed)>, bool) {
+    /// which its end had been read.
+    pub fn read_stdout(&mut self, clock: &dyn Fn() -> u64) -> Vec<(u64, Parsed)> {
+        let before = thread_cpu_ns();
+        let (lines, _) = self.parse_stdout(clock);
+        self.reading_ns += thread_cpu_ns().saturating_sub(before);
+        lines
+    }
+
+    /// As `read_stdout`; the second value is whether there may be more at once.
+    fn parse_stdout(&mut self, clock: &dyn Fn() -> u64) -> (Vec<(u64, Parsed)>, bool) {
         let mut lines = Vec::new();
         let parser = &mut self.parser;
         let more = self.stdout.read(clock(), &mut |piece| {
@@ -41,7 +57,9 @@ impl ProgramOutput {
     }
 
     pub fn read_stderr(&mut self, now_ns: u64) {
+        let before = thread_cpu_ns();
         self.stderr.read(now_ns, &mut |_| {});
+        self.reading_ns += thread_cpu_ns().saturating_sub(before);
     }
 
     /// Reads what is left of both pipes, as far as the limit allows. Returns the protocol lines, and apart that of a
@@ -50,7 +68,7 @@ impl ProgramOutput {
         let mut lines = Vec::new();
         let mut more = true;
         while more && self.stdout.bytes() <= self.max_bytes {
-            let (read, more_left) = self.read_stdout(&|| now_ns);
+            let (read, more_left) = self.parse_stdout(&|| now_ns);
             lines.extend(read.into_iter().map(|(_, line)| line));
             more = more_left;
         }

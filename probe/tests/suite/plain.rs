@@ -11,17 +11,45 @@ fn nothing_that_a_plain_command_prints_is_a_protocol_line() {
     trial.is("ok", "");
     assert!(trial.outcome["result"].is_null());
     assert!(trial.of("phase").is_empty());
-    let hash = std::process::Command::new("sh")
-        .args(["-c", &format!("({script}) | sha256sum")])
-        .output()
-        .unwrap();
-    let hash = String::from_utf8(hash.stdout).unwrap()[..64].to_owned();
-    assert_eq!(trial.outcome["output"]["sha256"], hash);
+    let hash = "8bf0dd32b1b7d9d90163766ec692389b"; // as `xxhsum -H2` has it
+    assert_eq!(trial.outcome["output"]["xxh3"], hash);
     let failed = run(&with(sh("echo x; exit 3"), "/plain", json!(true)));
     failed.is("crashed", "exit status 3");
-    assert!(failed.outcome["output"]["sha256"].is_string());
-    // Of others it is not told.
-    assert!(run(&sh("echo x")).outcome["output"].get("sha256").is_none());
+    assert!(failed.outcome["output"]["xxh3"].is_string());
+    // Of others it is not reported.
+    assert!(run(&sh("echo x")).outcome["output"].get("xxh3").is_none());
+}
+
+#[test]
+fn the_cost_of_reading_is_the_probes_and_known() {
+    let request = |cpus: bool, bytes: &str| {
+        let request = with(
+            sh(&format!("head -c {bytes} /dev/zero")),
+            "/plain",
+            json!(true),
+        );
+        let request = with(request, "/limits/output_bytes", json!(1 << 30));
+        match cpus {
+            true => with(
+                with(request, "/cpus", json!([1])),
+                "/probe_cpus",
+                json!([0]),
+            ),
+            false => request,
+        }
+    };
+    let outcome = |cpus, bytes| run(&request(cpus, bytes)).outcome;
+    let ns = |outcome: &serde_json::Value, key: &str| outcome[key].as_u64().unwrap();
+    let much = outcome(false, "100M");
+    // A hundred megabytes are not copied in a millisecond.
+    assert!(ns(&much, "reading_ns") > 1_000_000, "{much}");
+    assert!(ns(&much, "reading_ns") < ns(&much, "probe_shared_cpu_ns"));
+    assert_eq!(much["probe_shared_cpu_ns"], much["probe_cpu_ns"]);
+    if std::thread::available_parallelism().unwrap().get() > 1 {
+        let apart = outcome(true, "1");
+        assert_eq!(ns(&apart, "probe_shared_cpu_ns"), 0);
+        assert!(ns(&apart, "probe_cpu_ns") > 0);
+    }
 }
 
 #[test]

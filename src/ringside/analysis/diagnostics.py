@@ -214,6 +214,7 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
             total += cpu.busy_ns + cpu.idle_ns + cpu.stolen_ns
             busy, stolen = busy + cpu.busy_ns, stolen + cpu.stolen_ns
         own += (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
+        own += report.probe_shared_cpu_ns + report.driver_cpu_ns
     shares: dict[str, float] = {}
     if total >= _MIN_OBSERVED_NS:
         others = max(0, busy - own) / total

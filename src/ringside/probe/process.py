@@ -148,14 +148,17 @@ class Probe:
             keep=True,
             number=request.number,
         )
+        before_ns = time.process_time_ns()
         # A command may write to files of this process: `vs --output inherit`.
         with nullcontext() if request.plain else hidden():
             try:
-                return carry_out()
+                messages = carry_out()
             except _DiedIdleError:
                 if not is_reused:
                     raise
-                return carry_out()
+                messages = carry_out()
+        driver_cpu_ns = time.process_time_ns() - before_ns
+        return [*messages[:-1], msgspec.structs.replace(messages[-1], driver_cpu_ns=driver_cpu_ns)]
 
     def close(self) -> None:
         """End a probe that waits for another trial."""

@@ -213,7 +213,7 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
         },
         "exit_status": report.exit_status if report else None,
         "signal": report.signal if report else None,
-        "stdout_sha256": report.output.sha256 if report else None,
+        "stdout_xxh3": report.output.xxh3 if report else None,
     }
 
 

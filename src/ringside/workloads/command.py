@@ -7,11 +7,16 @@ from statistics import median
 
 from ringside.model.design import Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.units import percent
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import CPU_S, PEAK, WALL_S, process_figures
 
 # Below this most of the wall time is that of starting a process.
 _SHORT_S = 0.005
+# What the probe takes to read output, a program takes to write it into the pipe: this share of the wall time
+# stands for a tenth that `--output null` would save. Less output is not worth a word.
+_READING_SHARE = 0.05
+_READ_BYTES = 1 << 20
 
 
 class CommandTimes(Measurement):
@@ -42,13 +47,14 @@ class CommandTimes(Measurement):
         return {metric.name: figures[metric.name] for metric in self.metrics if metric.name in figures}
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
-        """Outputs that differ, failures that were counted, and commands that are too short."""
+        """Outputs that differ, failures that were counted, and commands that are too short, or that wait for
+        the reader of their output."""
         by_name: dict[str, list[Trial]] = {}
         for trial in trials:
             if trial.outcome is Outcome.OK and trial.block > 0:
                 by_name.setdefault(trial.cell.contender, []).append(trial)
         commands = dict(sorted(by_name.items()))
-        return [*_outputs(commands), *_failures(commands), *self._short(commands)]
+        return [*_outputs(commands), *_failures(commands), *self._short(commands), *_reading(commands)]
 
     def _short(self, commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         walls_s = {
@@ -73,14 +79,14 @@ def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         for trial in trials:
             if trial.report:
                 at_point = printed.setdefault(trial.cell.point, {})
-                at_point.setdefault(name, set()).add(trial.report.output.sha256)
+                at_point.setdefault(name, set()).add(trial.report.output.digest)
     varying = tuple(name for name in commands if any(len(at.get(name, ())) > 1 for at in printed.values()))
     unequal: dict[str, str] = {}
     for at_point in printed.values():
         constant = {name: next(iter(hashes)) for name, hashes in at_point.items() if len(hashes) == 1}
         reference = next(iter(constant), "")
-        for name, sha256 in constant.items():
-            if sha256 != constant[reference]:
+        for name, digest in constant.items():
+            if digest != constant[reference]:
                 unequal.setdefault(name, reference)
     if unequal:
         first = next(iter(unequal.values()))
@@ -98,6 +104,34 @@ def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
             varying,
             text=f"output of {_named(varying)} changes between executions, so it was not compared",
             remedy="fix seeds and print no times, to show that the commands do the same work",
+        )
+
+
+def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
+    """Commands that print more than the probe can read beside them without slowing them."""
+    shares = {
+        name: median(each)
+        for name, trials in commands.items()
+        if (
+            each := [
+                report.reading_ns / report.wall_ns
+                for trial in trials
+                if (report := trial.report)
+                and report.wall_ns
+                and report.output.stdout_bytes + report.output.stderr_bytes >= _READ_BYTES
+            ]
+        )
+    }
+    slowed = {name: share for name, share in shares.items() if share > _READING_SHARE}
+    if slowed:
+        parts = (f"{_named([name])} ({percent(share)} of its time)" for name, share in slowed.items())
+        yield Diagnostic(
+            "read-output",
+            tuple(slowed),
+            {"shares": slowed},
+            f"Ringside read the output of {', '.join(parts)}: a program waits for its reader, so this is "
+            "slower than without",
+            "leave the output unread with `--output null`, or name a file",
         )
 
 

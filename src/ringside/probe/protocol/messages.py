@@ -234,20 +234,28 @@ class ThreadUse(Message, frozen=True):
 
 
 class ProgramOutput(Message, frozen=True):
-    """How much a program printed; `sha256` of a plain command's stdout."""
+    """How much a program printed; `xxh3` of a plain command's stdout, of earlier probes `sha256`."""
 
     stdout_bytes: Bytes = 0
     stderr_bytes: Bytes = 0
     lines: Count = 0
     starting: dict[str, Count] = msgspec.field(default_factory=dict)
     sha256: str | None = None
+    xxh3: str | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """What outputs are compared by."""
+        return self.xxh3 or self.sha256
 
 
 class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
     the program did to the probe instead of its work. `left_files`: in its temporary folder and in shared
     memory, where they were removed. `unmapped_bytes`: memory in files that no process mapped, which is in no
-    other figure; None for less than 16 MiB. `number`: that of the request."""
+    other figure; None for less than 16 MiB. `number`: that of the request. `probe_shared_cpu_ns`: what the
+    probe may have used of the program's CPUs; `driver_cpu_ns`: what this process used meanwhile, which it
+    enters itself."""
 
     outcome: str
     detail: str = ""
@@ -277,6 +285,9 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     left_files: Count = 0
     interference: tuple[str, ...] = ()
     probe_cpu_ns: Nanoseconds | None = None
+    probe_shared_cpu_ns: Nanoseconds = 0
+    driver_cpu_ns: Nanoseconds = 0
+    reading_ns: Nanoseconds = 0
     samples: Count = 0
     sample_interval_ns: Nanoseconds | None = None
     threads: tuple[ThreadUse, ...] = ()
