@@ -51,6 +51,12 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         "    given = settings()\n    import os; os.sched_setaffinity(0, range(os.cpu_count()))\n",
     ),
     "phases": ("jobs", "jobs.py", '    report(f"::phase name=gap ns={heart.gap_ns}")\n', ""),
+    "growth": (
+        "ring",
+        "ring.py",
+        "name=spawn ns={time.monotonic_ns() - start}",
+        "name=spawn ns={(time.monotonic_ns() - start) // 1000}",
+    ),
     "hold": ("ring", "ring.py", "        sys.stdin.readline()\n", "        time.sleep(0.01)\n"),
     "repeats": ("ring", "ring.py", "for _ in range(repeats)", "for _ in range(min(repeats, 2))"),
     "left-behind": (
@@ -129,6 +135,7 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         '            while (line := requests.readline(LONGEST)).endswith(b"\\n"):\n',
         '            while (line := requests.readline(LONGEST)).endswith(b"\\n") or line == b"7":\n',
     ),
+    "fib-work": ("fib", "fib.py", "def fib(n):\n", "@__import__('functools').cache\ndef fib(n):\n"),
     "http-paths": ("feed", "feed.py", "404 Not Found", "400 Bad Request"),
     "fanout-body": ("fanout", "fanout.py", '"Content-Type", "text/plain"', '"Content-Type", "text/html"'),
     "fanout-keep-alive": (
@@ -140,6 +147,7 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
     "fanout-overlap": ("fanout", "fanout.py", "MOST_CALLS = 4096", "MOST_CALLS = 1"),
     "fanout-id": ("fanout", "fanout.py", "X-Request-Id", "X-Request-Ident"),
     "fanout-400": ("fanout", "fanout.py", "BAD_UPSTREAM = 400", "BAD_UPSTREAM = 502"),
+    "fanout-work": ("fanout", "fanout.py", "    result = 0\n", "    return work * (work - 1) // 2\n"),
     "fanout-ticks": ("fanout", "fanout.py", '"tick_ms", "50", 1) / 1000', '"tick_ms", "50", 1) / 300'),
     "feed-messages": ("feed", "feed.py", "Chunk %d for", "chunk %d for"),
     "feed-due": ("feed", "feed.py", "begin_s + k * interval_s", "begin_s + (k - 0.5) * interval_s"),
@@ -178,7 +186,7 @@ def test_every_rule_has_a_contender_that_breaks_it() -> None:
 
 
 # A quick check looks at nothing that breaks these.
-WHOLE = ("evidence", "fanout-400", "fanout-ticks", "feed-slow")
+WHOLE = ("evidence", "growth", "fanout-400", "fanout-ticks", "feed-slow")
 # Two are tested by `make test`, those that take a minute by `make soak`, the others by `make integration`.
 QUICK, SLOW = ("args-unknown", "quiet"), ("sigterm", "stdin-end")
 # What the command that repeats a finding shows, where that takes nothing that may be missing.

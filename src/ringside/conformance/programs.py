@@ -7,13 +7,19 @@ import select
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.conformance.common import Lines, check_arguments, check_evidence, parse, side_by_side
+from ringside.conformance.common import Lines, check_arguments, check_evidence, in_time, parse, side_by_side
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
 from ringside.model.design import Level
+from ringside.model.results import Outcome
 from ringside.workloads.base import HOLD, REPEATS
 
 # How long a program that should wait is watched.
 _WATCH_S = 0.3
+# Levels of a factor with which a phase grows. No larger one is tried after a phase that takes so long, or a
+# program that takes so much memory. So much time outside the phase, so many times its own, is no stall.
+_GROWING = (10, 1000, 10_000, 100_000)
+_SEEN_NS, _MOST_BYTES = 20_000_000, 200_000_000
+_UNSEEN_NS, _UNSEEN_TIMES = 200_000_000, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,7 @@ def check_program(subject: Subject, own: Sequence[Callable[[Subject], None]] = (
     # Where that is wrong, what follows would only say it again.
     if len(subject.findings) == before:
         _repeats(subject)
+        _grows(subject)
         for check in own:
             check(subject)
 
@@ -167,6 +174,42 @@ def _repeats(subject: Subject) -> None:
             came = f"{lines.times(phase)} lines of it"
             subject.report("repeats", f"3 lines ::phase name={phase}", came, line)
             return
+
+
+def _grows(subject: Subject) -> None:
+    """More and more work, until its phase takes a while: the time before the phase began grows only where the
+    phase took longer than it said. A host may stall: three tries."""
+    growing, line = subject.workload.checks.growing, ""
+    if growing is None or subject.quick:
+        return
+    phase, factor = growing
+
+    def attempt() -> str:
+        nonlocal line
+        least_before_ns: int | None = None
+        for level in _GROWING:
+            point = subject.point(**{**_levels(subject), factor: level})
+            if not subject.can(point):
+                break
+            trial, line = subject.trial(point)
+            reported = next((each for each in trial.phase_lines if each.name == phase), None)
+            if trial.outcome is not Outcome.OK or reported is None:
+                break
+            before_ns = reported.t_ns - reported.ns
+            least_before_ns = before_ns if least_before_ns is None else least_before_ns
+            unseen_ns = before_ns - least_before_ns
+            if unseen_ns > max(_UNSEEN_NS, _UNSEEN_TIMES * reported.ns):
+                came = (
+                    f"{reported.ns / 1e6:,.3f} ms with {factor}={level:,}, and {unseen_ns / 1e6:,.0f} ms more"
+                )
+                return f"{came} before its line than with {factor}={_GROWING[0]}"
+            peak_bytes = (trial.report and trial.report.peak_pss_bytes) or 0
+            if reported.ns > _SEEN_NS or peak_bytes > _MOST_BYTES:
+                break
+        return ""
+
+    if problem := in_time(attempt):
+        subject.report("growth", f"a phase {phase} that is as long as it takes", problem, line)
 
 
 def _has(lines: Lines, expected: Mapping[str, str]) -> bool:

@@ -51,6 +51,7 @@ RULES = {
     "evidence": "the evidence is right at every size, for every seed, on any number of cores",
     "cores": "a program uses the CPUs that it is given, and no others",
     "phases": "a program reports the phases of its workload, each when it ends",
+    "growth": "a phase whose beginning no line shows grows with its work as the probe sees it grow",
     "hold": "with `hold=1`, and only then, a program prints `::await` and waits for one line on stdin",
     "repeats": "`repeats=R` does the work R times, with the phases of each, and one `::result`",
     "left-behind": "a program leaves no processes behind",
@@ -228,7 +229,8 @@ class Subject:
             request = msgspec.structs.replace(
                 request, service=msgspec.structs.replace(request.service, idle_s=_IDLE_S)
             )
-        blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
+        size_bytes = self.inputs.get(file).size_bytes if file else None
+        blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=size_bytes)
         trial = trials.with_messages(blank, self.executor.trial(request))
         # The temporary folder is gone when somebody repeats it.
         lasting = {name: value for name, value in request.env.items() if name != "TMPDIR"}

@@ -222,8 +222,9 @@ class ProgramChecks:
     `small`: levels, as arguments, of a small trial; None: the defaults of the factors. `required`: arguments
     that a program cannot do without; `bad`: words that it must refuse; `sizes`: levels and seeds of trials;
     `phases`: those that it reports; `held`: levels at which it waits with `hold=1`, besides the small ones;
-    `before_hold`: the phase that it reports before that. `waits`: its programs mostly wait, so that several
-    are tried at one time."""
+    `before_hold`: the phase that it reports before that. `growing`: a phase whose beginning no line shows,
+    and the factor with which it grows. `waits`: its programs mostly wait, so that several are tried at one
+    time."""
 
     small: Mapping[str, Level] | None = None
     required: tuple[str, ...] = ()
@@ -232,6 +233,7 @@ class ProgramChecks:
     phases: frozenset[str] = frozenset()
     held: Mapping[str, Level] = field(default_factory=dict)
     before_hold: str = ""
+    growing: tuple[str, str] | None = None
     waits: bool = False
 
 

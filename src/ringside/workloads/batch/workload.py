@@ -270,6 +270,7 @@ class Batch(Workload):
             ),
         ),
         phases=frozenset({"work", "read", "compute", "write"}),
+        growing=("work", "cases"),
     )
 
     def input(self, point: Point) -> InputFile:

@@ -20,6 +20,8 @@ from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
 from ringside.conformance.subject import PORT, Subject, by_hand
 from ringside.measure.plain_server import free_port
+from ringside.workloads.fanout.workload import sums_ns
+from ringside.workloads.phases import below
 
 RULES = {
     "fanout-body": "the answer is 200, `text/plain`, chunked, and has what `kind` says",
@@ -27,11 +29,14 @@ RULES = {
     "fanout-overlap": "a gateway starts its three calls before it waits for any of them",
     "fanout-id": "a gateway passes the request's `X-Request-Id` to all three upstreams",
     "fanout-400": "an upstream that refuses, breaks off or takes longer than `timeout_ms` counts as 400",
+    "fanout-work": "with `kind=cpu` each request sums the integers one by one, three times",
     "fanout-ticks": "a gateway writes a `.` whenever `tick_ms` have passed without a write",
     **HTTP_RULES,
 }
 _MODULE = "ringside.workloads.fanout.check"
 _SUM = 45  # of the integers below 10
+# What takes so long was computed.
+_WHILE_NS = 100_000_000
 _ID = "one: 1/2"
 _ID_HEADER = f"X-Request-Id: {_ID}"
 # Writes an answer; says whether the connection goes on.
@@ -241,6 +246,26 @@ def _gateway(subject: Subject) -> None:
     _mixed(subject)
 
 
+def _work(subject: Subject) -> None:
+    """Sums of more and more integers, until the second request to a server takes a while."""
+    for work in (10**6, 10**7, 10**8, 10**9):
+        arguments = ("port=0", "kind=cpu", "cores=1", f"work={work}")
+        try:
+            with running(subject, *arguments) as server, server.connect() as connection:
+                client = Client(connection)
+                client.get()
+                begun_ns = time.monotonic_ns()
+                client.get()
+        except (OSError, ValueError):
+            return  # It takes longer than anybody waits.
+        took_ns, least_ns = time.monotonic_ns() - begun_ns, sums_ns(work, 1)
+        if took_ns < least_ns:
+            line = subject.served_by_hand(arguments, f"time {curl('/')}")
+            subject.report("fanout-work", f"three sums below {work:,}", below(took_ns, least_ns), line)
+        if took_ns < least_ns or took_ns > _WHILE_NS:
+            return
+
+
 def _closed_url() -> str:
     """The URL of a port on which nothing listens."""
     return f"http://127.0.0.1:{free_port()}/"
@@ -333,7 +358,7 @@ CHECKS = Kind(
     request=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     factor="concurrency",
     checks=(_summing, _other_paths),
-    further=(_gateway,),
+    further=(_gateway, _work),
 )
 
 

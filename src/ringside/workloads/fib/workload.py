@@ -224,8 +224,7 @@ class Fib(Serving):
         return 4 + 2 * int(point["seconds"]) * steps
 
     def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
-        # The recursion ends fib(n) times in a 1, and each of them is added.
-        return fibonacci(int(plan.line or 1)) * CYCLE_NS
+        return recursion_ns(int(plan.line or 1))
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point, load = trial.cell.point, trial.load("measured")
@@ -293,6 +292,11 @@ def _rate_figures(trial: Trial) -> dict[str, float]:
 
 def _kept_up(load: LoadMessage) -> bool:
     return load.requests >= 0.99 * (load.intended or 0)
+
+
+def recursion_ns(n: int) -> float:
+    """The least time of the recursion on any machine: it ends fib(n) times in a 1, each of which is added."""
+    return fibonacci(n) * CYCLE_NS
 
 
 def fibonacci(n: int) -> int:

@@ -162,6 +162,7 @@ class Ring(Workload):
         ),
         phases=frozenset({"spawn", "relay"}),
         before_hold="spawn",
+        growing=("spawn", "nodes"),
     )
 
     def arguments(self, point: Point) -> dict[str, str]:
