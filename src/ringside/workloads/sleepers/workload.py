@@ -130,6 +130,7 @@ class Sleepers(Workload):
         ),
         phases=frozenset({"start", "wake"}),
         before_hold="start",
+        growing=("start", "tasks"),
         waits=True,
     )
 
