@@ -83,6 +83,7 @@ def test_a_plan_comes_out_as_it_went_in() -> None:
     published = Catalogue([ROOT]).published("2007-ring-showdown")
     values = plan_values(EXPERIMENT, POINTS, CONTENDERS, published, SUITE)
     assert values["version"] == PLAN_VERSION
+    assert run_of(values).suite == SUITE
     assert read_plan(run_of(values)) == RunPlan(EXPERIMENT, POINTS, CONTENDERS, published, SUITE)
 
 
@@ -92,11 +93,6 @@ def test_a_plan_without_a_suite_and_a_source(tmp_path: Path) -> None:
     run = store.run(store.begin_run("x", 1, values, {}, {}).id)
     assert read_plan(run) == RunPlan(EXPERIMENT, POINTS, CONTENDERS, None, None)
     assert run.suite == {}
-
-
-def test_a_plan_of_a_suite_names_it() -> None:
-    run = run_of(plan_values(EXPERIMENT, POINTS, CONTENDERS, None, SUITE))
-    assert run.suite == SUITE
 
 
 # As revision 3dbd790 wrote it: no version, no class of contenders.
