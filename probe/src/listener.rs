@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 /// The state of a listening socket in /proc/net/tcp.
 const LISTEN: &[u8] = b"0A";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A process of the trial.
     Trial,
@@ -15,18 +15,14 @@ pub enum Owner {
     Other,
     /// Nothing listens there.
     Nobody,
-    /// Files of a process of the trial cannot be read.
-    Unknown,
+    /// Files of a process of the trial cannot be read, as those of one that has given up privileges: one of these
+    /// sockets, by their inodes, may be its own. It is where none is left when all processes have ended.
+    Unknown(Vec<u64>),
 }
 
 /// Who accepts connections to an address of TCP, seen from the processes of the trial.
 pub fn owner(procfs: &mut ProcFs, processes: &[Process], address: SocketAddr) -> Owner {
-    let mut listeners = Vec::new();
-    for table in ["net/tcp", "net/tcp6"] {
-        if let Some(text) = procfs.read(format_args!("{table}")) {
-            listeners.extend(listening(text, address));
-        }
-    }
+    let mut listeners = listeners(procfs, address);
     // The kernel prefers the socket with the nearest address; those with the same one share the connections.
     let Some(nearest) = listeners.iter().map(|(distance, _)| *distance).min() else {
         return Owner::Nobody;
@@ -43,8 +39,25 @@ pub fn owner(procfs: &mut ProcFs, processes: &[Process], address: SocketAddr) ->
     match (inodes.is_empty(), readable) {
         (true, _) => Owner::Trial,
         (false, true) => Owner::Other,
-        (false, false) => Owner::Unknown,
+        (false, false) => Owner::Unknown(inodes),
     }
+}
+
+/// Whether one of these sockets, by their inodes, listens at an address.
+pub fn still_listens(procfs: &mut ProcFs, inodes: &[u64], address: SocketAddr) -> bool {
+    let listeners = listeners(procfs, address);
+    listeners.iter().any(|(_, inode)| inodes.contains(inode))
+}
+
+/// The sockets that listen at an address: distances of their own, and inodes.
+fn listeners(procfs: &mut ProcFs, address: SocketAddr) -> Vec<(u8, u64)> {
+    let mut listeners = Vec::new();
+    for table in ["net/tcp", "net/tcp6"] {
+        if let Some(text) = procfs.read(format_args!("{table}")) {
+            listeners.extend(listening(text, address));
+        }
+    }
+    listeners
 }
 
 /// How far an address of a listening socket, as tables of /proc/net show it, is from that of a host; None where it
@@ -135,7 +148,14 @@ mod tests {
         let parent = procfs.process(own.parent).unwrap();
         assert_eq!(owner(&mut procfs, &[own], at), Owner::Trial);
         assert_eq!(owner(&mut procfs, &[parent], at), Owner::Other);
+        // One that cannot be read, as it is not there.
+        let gone = Process { pid: -1, ..own };
+        let Owner::Unknown(inodes) = owner(&mut procfs, &[parent, gone], at) else {
+            panic!("known");
+        };
+        assert!(still_listens(&mut procfs, &inodes, at));
         drop(listener);
+        assert!(!still_listens(&mut procfs, &inodes, at));
         assert_eq!(owner(&mut procfs, &[own], at), Owner::Nobody);
     }
 

@@ -3,7 +3,7 @@
 use crate::cgroup::{Cgroup, CpuUsage};
 use crate::clock::timespec;
 use crate::launch::{launch, Pipes};
-use crate::listener::{owner, Owner};
+use crate::listener::{owner, still_listens, Owner};
 use crate::namespace;
 use crate::procfs::{ProcFs, Process};
 use crate::request::Request;
@@ -119,6 +119,25 @@ impl Supervisor {
     pub fn listener(&mut self, address: SocketAddr) -> Owner {
         let tree = self.tree(&mut |_, _| {});
         owner(&mut self.procfs, &tree, address)
+    }
+
+    /// Whether one of these sockets still listens at an address.
+    pub fn still_listens(&mut self, inodes: &[u64], address: SocketAddr) -> bool {
+        still_listens(&mut self.procfs, inodes, address)
+    }
+
+    /// CPU time of all processes of the trial until now.
+    pub fn cpu_so_far_ns(&mut self) -> u64 {
+        if let Some(cpu) = self.cpu() {
+            return cpu.total_ns;
+        }
+        let gone = sys::children_usage();
+        let tick_ns = 1_000_000_000 / sys::ticks_per_second();
+        let of = |process: &Process| {
+            sys::process_cpu_ns(process.pid).unwrap_or(0) + process.child_ticks * tick_ns
+        };
+        let tree = self.tree(&mut |_, _| {});
+        gone.user_ns + gone.system_ns + tree.iter().map(of).sum::<u64>()
     }
 
     /// Whether a process is one of the trial's; None when it has ended, so that nobody knows any more.

@@ -7,7 +7,10 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -167,6 +170,51 @@ def test_an_ordinary_user_cannot_forge_figures(readable_probe: str, namespaces: 
     assert seen == ([] if is_hidden else ["visible"]) + [str(NOBODY if os.geteuid() == 0 else os.geteuid())]
 
 
+# Its work is done while it waits, in a thread. Processes with many mappings make the sample last. It says how
+# long it has run, and what CPU time the thread had while it waited.
+WORKS_WHILE_IT_WAITS = """
+import mmap, os, signal, sys, threading, time
+maps = [mmap.mmap(-1, 4096, prot=1 + 2 * (number % 2)) for number in range(30_000)]
+children = []
+for _ in range(6):
+    children.append(os.fork())
+    if children[-1] == 0:
+        signal.pause()
+used = 0
+def work():
+    global used
+    while not done:
+        used = time.thread_time_ns()
+done = False
+threading.Thread(target=work).start()
+print('::await name=spawned', flush=True)
+before = used
+sys.stdin.readline()
+used, done = used - before, True
+for child in children:
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+# Not at its end: that would be time of which it does not know.
+del maps
+with open('/proc/self/stat') as stat:
+    start = int(stat.read().rpartition(')')[2].split()[19]) / os.sysconf('SC_CLK_TCK')
+ran_ns = int((time.clock_gettime(time.CLOCK_BOOTTIME) - start) * 1e9)
+print('::result ran_ns=%d used_ns=%d' % (ran_ns, used), flush=True)
+"""
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_work_during_a_wait_is_wall_time(cgroup: str) -> None:
+    argv = (sys.executable, "-S", "-E", "-c", WORKS_WHILE_IT_WAITS)
+    program = msgspec.structs.replace(request("good"), argv=argv, expect=None, cgroup=cgroup)
+    final = last(LocalExecutor().trial(program))
+    assert final.outcome == "ok"
+    result = {name: int(value) for name, value in (final.result or {}).items()}
+    worked_ns = min(result["used_ns"], final.paused_ns)
+    # Ticks of the clocks, of 10 ms at most.
+    assert (final.wall_ns or 0) > result["ran_ns"] - final.paused_ns + worked_ns - 30_000_000
+
+
 # Three children, one after the other, that compute for 200 ms each, and are waited for by nobody.
 LEAVES_CHILDREN = """
 import os, signal, time
@@ -294,16 +342,17 @@ def test_floods(cgroup: str) -> None:
     assert "threads, the limit is 500" in flooded.detail
 
 
-def served(script: str, requests: int = 1) -> TrialOutcome:
+def served(script: str, requests: int = 1, probe: str | None = None) -> TrialOutcome:
     """A server from a script, under a load of so many requests."""
     load = LoadPlan("http", requests=requests, timeout_s=2, request=HttpRequest(headers=(("Host", "here"),)))
     server = msgspec.structs.replace(
         request("good"),
-        argv=(sys.executable, "-S", "-E", "-c", script),
+        # Not everybody may reach this interpreter.
+        argv=("python3" if probe else sys.executable, "-S", "-E", "-c", script),
         expect=None,
         service=Service(ready_s=10, idle_s=0.05, steps=(Step("only", (NamedLoad("all", load),)),)),
     )
-    return last(LocalExecutor().trial(server))
+    return last((Probe(probe) if probe else LocalExecutor()).trial(server))
 
 
 def test_the_port_of_somebody_else() -> None:
@@ -315,6 +364,107 @@ def test_the_port_of_somebody_else() -> None:
         assert foreign.detail == f"::ready names port {port}, which is another program's"
     nobody = served(waits.format(port))
     assert nobody.detail == f"::ready names port {port}, which has no listener on 127.0.0.1"
+
+
+@contextmanager
+def somebody_else(listener: socket.socket) -> Iterator[int]:
+    """Another program's server; its port."""
+    listener.listen()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                with client:
+                    while client.recv(4096):
+                        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    thread = Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+
+
+# Its files cannot be read, as those of a server that has given up privileges.
+HIDDEN = "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+
+
+def ends_of_servers(probe: str, scripts: list[str]) -> list[str]:
+    ends = [served(script, probe=probe) for script in scripts]
+    return [f"{end.outcome} {end.detail}" for end in ends]
+
+
+def test_a_program_whose_files_cannot_be_read(readable_probe: str) -> None:
+    with somebody_else(socket.socket()) as port:
+        foreign = HIDDEN + f"print('::ready port={port}', flush=True)\nimport time; time.sleep(60)"
+        honest = HIDDEN + RESETS.format(every=10_000_000)
+        ends = as_ordinary_user(ends_of_servers, readable_probe, [honest, foreign])
+    why = f"::ready names port {port}, which is another program's"
+    assert ends == ["ok ", f"wrong-evidence {why}: it still listened when all processes had ended"]
+
+
+# It gives its port to whoever waits for it: at once, or when its first request has come.
+SWAPS = """
+import os, socket, time
+listener = socket.create_server(('127.0.0.1', {port}))
+print('::ready port={port}', flush=True)
+{wait}
+listener.close()
+while not os.path.exists({note!r}):
+    time.sleep(0.01)
+{answer}
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "wait", "answer"),
+    [
+        ("begin", "time.sleep(0.02)", ""),
+        (
+            "end",
+            "client, _ = listener.accept()",
+            "client.recv(4096); client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')",
+        ),
+    ],
+)
+def test_a_port_that_another_program_takes_over(tmp_path: Path, place: str, wait: str, answer: str) -> None:
+    note = tmp_path / "taken"
+    own, other = socket.socket(), socket.socket()
+    for each in (own, other):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    own.bind(("127.0.0.1", 0))
+    port = own.getsockname()[1]
+    own.close()
+    ended: list[TrialOutcome] = []
+    script = SWAPS.format(port=port, note=str(note), wait=wait, answer=answer)
+    trial = Thread(target=lambda: ended.append(served(script)))
+    trial.start()
+    while trial.is_alive() and not is_listening(port):
+        time.sleep(0.001)
+    while trial.is_alive():
+        try:
+            other.bind(("127.0.0.1", port))
+            break
+        except OSError:
+            time.sleep(0.001)
+    with somebody_else(other):
+        note.touch()
+        trial.join()
+    (final,) = ended
+    assert final.outcome == "wrong-evidence"
+    assert final.detail.startswith(f"::ready names port {port}, which ")
+    # On a busy host the first look may come after it had gone.
+    assert place == "begin" or final.detail.endswith("at the end of step only")
+
+
+def is_listening(port: int) -> bool:
+    table = Path("/proc/net/tcp").read_text()
+    return f"0100007F:{port:04X} 00000000:0000 0A" in table
 
 
 RESETS = """

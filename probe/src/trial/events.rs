@@ -7,7 +7,13 @@ use crate::messages::Message;
 use crate::protocol_line::{Event, Parsed};
 use crate::text::quoted;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// CPU time that a runtime may use while its program waits: its threads look for work, or tidy up.
+const IDLE_NS: u64 = 10_000_000;
+
+/// How long the kernel may take to close the sockets of processes that have ended.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// How long a program that is ending may take for it.
 const DYING: Duration = Duration::from_millis(200);
@@ -25,7 +31,7 @@ impl Trial<'_, '_> {
                 self.writer.send(&Message::Ready { t_ns, port }, true)?;
                 // Without a load nobody calls there.
                 if let (Some(port), true) = (port.filter(|_| !self.loads.is_empty()), alive) {
-                    self.check_listener(port);
+                    self.check_listener(port, "");
                 }
                 self.port = self.port.or(port);
                 let service = self.service.as_mut();
@@ -49,29 +55,59 @@ impl Trial<'_, '_> {
                     self.stop(Cause::WrongEvidence(why));
                 } else if alive {
                     self.awaited.push(name.clone());
+                    let before_ns = self.supervisor.cpu_so_far_ns();
                     self.mark_and_wait(&name)?;
+                    let cpu_ns = self.supervisor.cpu_so_far_ns().saturating_sub(before_ns);
                     // A program that has closed its stdin waits for nothing.
                     let _ = rustix::io::write(&self.stdin, b"\n");
-                    self.paused_ns += self.now_ns() - t_ns;
+                    let pause_ns = self.now_ns() - t_ns;
+                    self.paused_ns += pause_ns;
+                    if cpu_ns > IDLE_NS {
+                        self.worked_ns += cpu_ns.min(pause_ns);
+                    }
                 }
             }
         }
         Ok(())
     }
 
-    /// Ends the trial where the port is not the program's.
-    fn check_listener(&mut self, port: u16) {
+    /// Ends the trial where the port is not the program's. `when`: beyond its line.
+    pub(super) fn check_listener(&mut self, port: u16, when: &str) {
         let host = self.host();
         let why = match self.supervisor.listener(SocketAddr::new(host, port)) {
-            Owner::Trial | Owner::Unknown => return,
+            Owner::Trial => return,
+            Owner::Unknown(inodes) => return self.unknown_listeners.extend(inodes),
             Owner::Other => "is another program's".into(),
             // A program that has just died has closed its port: that it ended is the reason.
             Owner::Nobody if self.supervisor.ends_within(DYING) => return,
             Owner::Nobody => format!("has no listener on {host}"),
         };
         self.stop(Cause::WrongEvidence(format!(
-            "::ready names port {port}, which {why}"
+            "::ready names port {port}, which {why}{when}"
         )));
+    }
+
+    /// When all processes of the trial have ended: whoever's listener was unknown and still is there is another
+    /// program.
+    pub(super) fn check_unknown_listeners(&mut self) {
+        let Some(port) = self.port.filter(|_| !self.unknown_listeners.is_empty()) else {
+            return;
+        };
+        let (address, since) = (SocketAddr::new(self.host(), port), Instant::now());
+        // The kernel may close files of io_uring some time after its process.
+        while self
+            .supervisor
+            .still_listens(&self.unknown_listeners, address)
+        {
+            if since.elapsed() > CLOSING {
+                let why = format!("::ready names port {port}, which is another program's");
+                self.cause = Some(Cause::WrongEvidence(format!(
+                    "{why}: it still listened when all processes had ended"
+                )));
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     pub(super) fn check_output(&mut self) {

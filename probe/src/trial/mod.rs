@@ -69,6 +69,10 @@ struct Trial<'a, 'w> {
     port: Option<u16>,
     result: Option<BTreeMap<String, String>>,
     paused_ns: u64,
+    /// What of the pauses is wall time, as the program worked.
+    worked_ns: u64,
+    /// Sockets that listened at the port, and perhaps were not the program's.
+    unknown_listeners: Vec<u64>,
     /// The probe's own CPU time when the trial began.
     probe_cpu_ns: u64,
     /// The number of processes, where it exceeded its limit.
@@ -170,6 +174,8 @@ pub fn run(
         port: None,
         result: None,
         paused_ns: 0,
+        worked_ns: 0,
+        unknown_listeners: Vec::new(),
         probe_cpu_ns,
         excess_processes: None,
         parent: getppid().map(|pid| pid.as_raw_nonzero().get()),
@@ -209,6 +215,9 @@ impl Trial<'_, '_> {
         self.sampling.stop();
         // Before the wait for the loads and for a sample: a program must not be able to keep them busy.
         let leftover = self.supervisor.end(self.excess_processes);
+        if matches!(self.cause, None | Some(Cause::Exited)) && leftover.unkillable == 0 {
+            self.check_unknown_listeners();
+        }
         if let Some(why) = self.interference.lowered_limits() {
             // Samples may lack anything then, and so may the other reasons.
             if !matches!(self.cause, Some(Cause::Interrupted(_))) {
@@ -244,6 +253,7 @@ impl Trial<'_, '_> {
             last_line_error: last_line_error.as_deref(),
             ended_ns,
             paused_ns: self.paused_ns,
+            worked_ns: self.worked_ns,
             probe_cpu_ns: self.probe_cpu_ns,
             shares_cpus,
             interference: &mut self.interference,

@@ -35,6 +35,7 @@ pub struct Parts<'a> {
     pub last_line_error: Option<&'a str>,
     pub ended_ns: u64,
     pub paused_ns: u64,
+    pub worked_ns: u64,
     pub probe_cpu_ns: u64,
     /// Threads of the probe could run on the program's CPUs.
     pub shares_cpus: bool,
@@ -111,7 +112,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         detail,
         exit_status,
         signal,
-        wall_ns: parts.ended_ns.saturating_sub(parts.paused_ns),
+        wall_ns: (parts.ended_ns + parts.worked_ns).saturating_sub(parts.paused_ns),
         paused_ns: parts.paused_ns,
         ending_ns: ending_ns.map(|since| parts.ended_ns.saturating_sub(since)),
         cpu_user_ns,

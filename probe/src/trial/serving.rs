@@ -40,6 +40,8 @@ impl Trial<'_, '_> {
             return Ok(());
         };
         self.mark_and_wait(&format!("begin {}", self.loads.step_name(step)))?;
+        let name = self.loads.step_name(step);
+        self.check_listener(port, &format!(" at the begin of step {name}"));
         if self.cause.is_some() {
             return Ok(());
         }
@@ -109,6 +111,9 @@ impl Trial<'_, '_> {
                 self.stop(if crashed { Cause::Exited } else { cause });
             }
             Ok(go_on) => {
+                if let Some(port) = self.port {
+                    self.check_listener(port, &format!(" at the end of step {step}"));
+                }
                 let now = self.now_ns();
                 if let Some(service) = &mut self.service {
                     service.driven(now, go_on);
