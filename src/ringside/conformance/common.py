@@ -138,6 +138,7 @@ def check_evidence(
     possible = [(point, seed) for levels, seed in points if subject.can(point := subject.point(**levels))]
     for (point, seed), (trial, line) in zip(possible, _trials(subject, possible), strict=True):
         stalled = trial.outcome in (Outcome.TIMED_OUT, Outcome.LOAD_FAILED)
+        stalled |= trial.outcome is Outcome.WRONG_EVIDENCE and trial.detail.startswith("::phase ")
         if stalled or (subject.workload.checks.waits and trial.outcome is not Outcome.OK):
             # A host may stall for longer than any limit; beside others a program may have been too slow.
             trial, line = subject.trial(point, seed)
