@@ -11,6 +11,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 from tests.support.command_line import RINGSIDE, in_process, load_document
+from tests.support.started import ports_of
 
 LOAD = [*RINGSIDE, "load"]
 
@@ -303,3 +305,35 @@ def test_nothing_is_drawn_for_json(http: str) -> None:
     shown, status = on_a_terminal(80, "", f"{http}/", "--requests", "50", "--json")
     assert status == 0
     assert json.loads(shown)["requests"] == 50
+
+
+# Answers one of twenty requests with 200, the others with 503; ends after so many seconds where it gets them.
+FAILING = """
+import socket, sys, threading
+def serve(client):
+    for count, _ in enumerate(iter(lambda: client.recv(4096), b"")):
+        status = b"200 OK" if count % 20 == 0 or len(sys.argv) > 1 else b"503 Busy"
+        client.sendall(b"HTTP/1.1 " + status + b"\\r\\nContent-Length: 0\\r\\n\\r\\n")
+listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+print(listener.getsockname()[1], flush=True)
+if len(sys.argv) > 1:
+    import os
+    threading.Timer(float(sys.argv[1]), lambda: os._exit(0)).start()
+while True:
+    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
+"""
+
+
+def test_a_target_that_fails_is_not_faster(http: str) -> None:
+    with ports_of((sys.executable, "-c", FAILING)) as (port,):
+        words = ("--vs", f"http://127.0.0.1:{port}/", "--rate", "200", "--duration", "5s", "--json")
+        done = in_process("load", f"{http}/", *words, status=1)
+    document = json.loads(done.stdout)
+    assert {each["verdict"] for each in document["comparisons"]} == {"inconclusive"}
+    assert any("requests failed: status" in warning for warning in document["warnings"])
+
+
+def test_a_server_that_dies_in_the_middle(workplace: Path) -> None:
+    with ports_of((sys.executable, "-c", FAILING, "1.5")) as (port,):
+        done = in_process("load", f"http://127.0.0.1:{port}/", "--rate", "50", "--duration", "8s", status=1)
+    assert "was answered from second 2 on" in " ".join(done.stdout.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -101,6 +102,18 @@ def test_an_unknown_outcome_is_an_error_of_the_probe(tmp_path: Path) -> None:
         targets(printing(tmp_path, '{"type":"outcome","outcome":"splendid"}')).trial(
             1, 0, Cell("A", POINT), first=True, tick=lambda: None
         )
+
+
+def test_a_load_whose_requests_fail_says_nothing_of_its_target(tmp_path: Path) -> None:
+    def outcome_of(**counts: object) -> tuple[Outcome, str]:
+        figures = {"type": "outcome", "outcome": "ok", "requests": 990, **counts}
+        probe = printing(tmp_path, json.dumps(figures))
+        trial = targets(probe).trial(1, 0, Cell("A", POINT), first=False, tick=lambda: None)
+        return trial.outcome, trial.detail
+
+    assert outcome_of(errors={"status": 10})[0] is Outcome.OK
+    failed = (Outcome.LOAD_FAILED, "11 of 1,001 requests failed: status 7, unfinished 4")
+    assert outcome_of(errors={"status": 7}, unfinished=4) == failed
 
 
 def test_all_figures_of_a_load_come_into_the_message() -> None:

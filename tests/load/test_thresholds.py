@@ -81,6 +81,11 @@ def test_figures_of_conditions() -> None:
     assert value_of("errors>0%", errors={"reset": 15}, late_requests=50, messages=85) == 100 * 15 / 250
     nothing = {"requests": 0, "histograms": {}}
     assert value_of("p99>1ms", **nothing) is value_of("errors>1%", **nothing) is None
+    # Half of them were never answered.
+    silent = {"requests": 50, "unfinished": 50, "unsent": 20}
+    assert value_of("errors>0", **silent) == value_of("errors>0%", **silent) == 50
+    assert value_of("unfinished>1%", **silent) == 50
+    assert value_of("unsent>1%", **silent) == value_of("unsent>1", **silent) == 20
     stream = {"histograms": {"latency": histogram(), "lateness": histogram(10 * MS)}}
     assert value_of("p50>1ms", **stream) == 20 * MS
 
@@ -106,7 +111,12 @@ def test_sentences() -> None:
     def sentence(text: str, **changed: object) -> str:
         return thresholds.check(thresholds.parse(text), load_result(**changed)).sentence()
 
-    assert sentence("p99>4ms") == "p99 is 5.00 ms, above 4.00 ms (--fail-if 'p99>4ms')"
+    many = {"histograms": {"latency": histogram() | {"count": 1000}}}
+    assert sentence("p99>4ms", **many) == "p99 is 5.00 ms, above 4.00 ms (--fail-if 'p99>4ms')"
+    few = "; fewer than 10 requests lie beyond it"
+    assert sentence("p99>4ms") == f"p99 is 5.00 ms, above 4.00 ms{few} (--fail-if 'p99>4ms')"
+    assert few not in sentence("p90>1ms")
+    assert few not in sentence("max>1ms")
     assert sentence("p99>4ms", **OPEN).startswith("p99 is at least 5.00 ms")
     assert sentence("rate<60") == "rate is 50 per second, below 60 per second (--fail-if 'rate<60')"
     assert sentence("errors>1%", errors={"reset": 25}) == "errors are 20 %, above 1 % (--fail-if 'errors>1%')"
@@ -118,7 +128,7 @@ def test_a_load_that_crosses_thresholds(http: str) -> None:
     done = in_process("load", *arguments, "--fail-if", "p99>1ns", "--fail-if", "rate<0.001", status=1)
     (line,) = done.stderr.splitlines()
     assert line.startswith("ringside: p99 is ")
-    assert "above 1.00 ns (--fail-if 'p99>1ns')" in line
+    assert "above 1.00 ns; fewer than 10 requests lie beyond it (--fail-if 'p99>1ns')" in line
     assert "Times in milliseconds" in done.stdout
     fine = in_process("load", *arguments, "--fail-if", "max>1000s", "--fail-if", "errors>0", "--json")
     checks = json.loads(fine.stdout)["thresholds"]

@@ -16,7 +16,7 @@ def load(settings: LoadSettings) -> int:
 
     TARGET is http://…, https://…, h2://… and h2s://… (HTTP/2, the second inside TLS), ws://…, wss://… (each
     message must come back), tcp://host:port (lines), or one of the first six after stream+ (held open). Exit
-    status 1 if nothing was answered as expected.
+    status 1 if nothing was answered as expected, or answers ceased.
     """
     from ringside.cli.load_run import drive
 

@@ -188,7 +188,8 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
         streams.say(check.sentence())
     if load_result.figures.outcome == "interrupted" or driver.interrupted:
         return EXIT_INTERRUPTED
-    is_good = load_result.is_answered and load_result.figures.outcome == "ok"
+    went_on = load_result.silent_from_s is None
+    is_good = load_result.is_answered and went_on and load_result.figures.outcome == "ok"
     return 0 if is_good and not crossed else EXIT_FAILED
 
 

@@ -11,14 +11,13 @@ from typing import Any
 import msgspec
 
 from ringside.cluster.parts import EnginePart
-from ringside.load.result import LoadResult
+from ringside.load.result import PERCENTILES, LoadResult, unsupported
 from ringside.load.target import Target
 from ringside.load.thresholds import Check
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing, SecondOfLoad, TargetFigures
 from ringside.units import TimeUnit
 
 FORMAT = 1
-_PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "max")
 _CSV_TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99_9", "max")
 _CSV_HEADER = (
     *("target", "weight", "outcome", "duration_s", "requests", "rate_per_s"),
@@ -136,12 +135,13 @@ def _engine(part: EnginePart) -> dict[str, Any]:
     }
 
 
-def milliseconds(summary: LatencySummary | None) -> dict[str, float] | None:
-    """Mean and percentiles of a histogram in milliseconds; None where it holds nothing."""
+def milliseconds(summary: LatencySummary | None) -> dict[str, Any] | None:
+    """Mean, percentiles and maximum of a histogram in milliseconds, and which percentiles too few requests
+    support; None where it holds nothing."""
     if summary is None or not summary.count:
         return None
-    percentiles = {name: getattr(summary, f"{name}_ns") / 1e6 for name in _PERCENTILES}
-    return {"mean": summary.mean_ns / 1e6, **percentiles}
+    times = {name: getattr(summary, f"{name}_ns") / 1e6 for name in ("mean", *PERCENTILES, "max")}
+    return {**times, "unsupported": list(unsupported(summary))}
 
 
 def _pacing(pacing: Pacing) -> dict[str, Any]:

@@ -5,13 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from msgspec import structs
 
 from ringside.cluster.parts import EnginePart
 from ringside.errors import ProbeError
-from ringside.probe.protocol import EngineMessage, EngineWarning, Histogram, LoadFigures, LoadOutcome, Started
+from ringside.probe.protocol import (
+    EngineMessage,
+    EngineWarning,
+    Histogram,
+    LatencySummary,
+    LoadFigures,
+    LoadOutcome,
+    Started,
+)
+from ringside.stats.samples import is_supported
 
+# Those of a summary, with their levels.
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
+# A p99 of a target that loses more is not one of its users'.
+MAX_FAILED_SHARE = 0.01
 _TICKS_PER_HALF = 5
 # Of a histogram with three significant digits.
 _SUB_BUCKETS = 2048
@@ -58,6 +72,21 @@ class LoadResult:
         return self.is_open_loop and self.figures.unfinished > 0
 
     @property
+    def silent_from_s(self) -> int | None:
+        """The second from which on nothing was answered, although it was before and requests went on; None
+        where answers went on until the end. A second counts once it is longer than three times the longest
+        pause before."""
+        seconds = self.figures.series
+        answered = [index for index, second in enumerate(seconds) if second.requests]
+        if not answered or not self.figures.failed:
+            return None
+        pauses = [later - earlier for earlier, later in pairwise(answered)]
+        last = answered[-1]
+        # The last second of a series is shorter than others.
+        is_over = len(seconds) - 1 - last > 3 * max(pauses, default=1)
+        return last + 1 if is_over else None
+
+    @property
     def main_histogram(self) -> str:
         """The name of the histogram that matters most: latency, or a stream's lateness."""
         return "lateness" if self.figures.latency("lateness") else "latency"
@@ -66,6 +95,11 @@ class LoadResult:
         """The same with more warnings."""
         figures = structs.replace(self.figures, warnings=(*self.figures.warnings, *warnings))
         return replace(self, figures=figures)
+
+
+def unsupported(summary: LatencySummary) -> tuple[str, ...]:
+    """The names of the percentiles beyond which fewer than MIN_BEYOND values lie: they describe those few."""
+    return tuple(name for name, level in PERCENTILES.items() if not is_supported(level, summary.count))
 
 
 def from_messages(messages: Iterable[EngineMessage]) -> LoadResult:
@@ -83,7 +117,26 @@ def from_messages(messages: Iterable[EngineMessage]) -> LoadResult:
                 outcome = message
     if outcome is None:
         raise ProbeError("the probe sent no outcome of the load: run `make setup`")
-    return LoadResult(outcome, counts, started)
+    result = LoadResult(outcome, counts, started)
+    second = result.silent_from_s
+    if second is None:
+        return result
+    ceased = EngineWarning(
+        "answers-ceased",
+        f"nothing was answered from second {second} on: the figures are those of the time before",
+        "look at what the server says of that moment",
+    )
+    return result.with_warnings([ceased])
+
+
+def failure(figures: LoadFigures) -> str:
+    """Why a load says nothing of how fast its target is: more than MAX_FAILED_SHARE of its requests failed.
+    Empty where it does."""
+    if figures.failed <= MAX_FAILED_SHARE * figures.attempted:
+        return ""
+    counts = {**figures.errors, "unfinished": figures.unfinished}
+    kinds = ", ".join(f"{kind} {number:,}" for kind, number in counts.items() if number)
+    return f"{figures.failed:,} of {figures.attempted:,} requests failed: {kinds}"
 
 
 def hdr_text(counts: Sequence[tuple[int, int]], mean_ns: float, stdev_ns: float) -> str:

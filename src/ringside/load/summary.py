@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ringside import units as numbers
-from ringside.load.result import LoadResult
+from ringside.load.result import PERCENTILES, LoadResult, unsupported
 from ringside.load.target import Target
 from ringside.probe.protocol import (
     ClosedLoop,
@@ -22,6 +22,7 @@ from ringside.probe.protocol import (
 )
 from ringside.render import bars, terminal
 from ringside.render.table import TableCell, TableData
+from ringside.stats.samples import MIN_BEYOND
 from ringside.text import one_line, sentences
 from ringside.units import MILLISECONDS, TimeUnit, significant
 from ringside.workloads.target import errors_text
@@ -301,16 +302,19 @@ def _ends(summary: LatencySummary | None) -> tuple[int, int, int]:
 
 def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
     """The table of times; lower bounds have a `≥`."""
-    rows = []
+    rows, is_thin = [], False
     for name in _ROWS:
         summary = result.figures.latency(name)
         # In a closed loop service is latency, and nothing queues.
         if summary is None or (name in ("service", "queue") and not result.is_open_loop):
             continue
         mark = "≥" if name == "latency" and result.is_lower_bound else ""
+        is_thin |= bool(unsupported(summary))
         title = TableCell(name.replace("_", " "), "text")
         rows.append((title, *(TableCell(mark + text) for text in _times(summary, unit))))
     notes = []
+    if is_thin:
+        notes.append(f"?: fewer than {MIN_BEYOND} lie beyond this percentile: it describes those few alone.")
     if result.is_lower_bound:
         unfinished = result.figures.unfinished
         are = f"{numbers.count(unfinished, 'request')} {'are' if unfinished != 1 else 'is'}"
@@ -327,9 +331,14 @@ def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
 
 
 def _times(summary: LatencySummary, unit: TimeUnit) -> list[str]:
-    values = (getattr(summary, f"{column.replace('.', '_')}_ns") for column in _COLUMNS)
-    # The histogram's least value is a nanosecond: nothing.
-    return [significant(value / unit.ns) if value > 1 else "0" for value in values]
+    few = unsupported(summary)
+    texts = []
+    for name in ("mean", *PERCENTILES, "max"):
+        value = getattr(summary, f"{name}_ns")
+        # The histogram's least value is a nanosecond: nothing.
+        text = significant(value / unit.ns) if value > 1 else "0"
+        texts.append(f"{text}?" if name in few else text)
+    return texts
 
 
 def plot(result: LoadResult, console: Console) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ringside import units as numbers
 from ringside.load.result import LoadResult
-from ringside.stats.samples import Histogram
+from ringside.stats.samples import MIN_BEYOND, Histogram, is_supported
 from ringside.text import nearest, one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -20,9 +20,12 @@ _PERCENTILE = re.compile(r"p([5-9]\d(?:\.\d{1,2})?)")
 _NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>.*)")
 _NS = {name: unit.ns for unit in numbers.TIME_UNITS.values() for name in (unit.symbol, unit.name)}
 _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
-_KNOWN = (*_TIMES, "errors", "rate")
+# Requests that failed, in one way or in any.
+_FAILURES = ("errors", "unfinished", "unsent")
+_KNOWN = (*_TIMES, *_FAILURES, "rate")
 # Percentiles that the engine itself computes; others come from the histogram's counts.
 _SUMMARY = {*_TIMES} - {"p99.99"}
+TOO_FEW = f"fewer than {MIN_BEYOND} requests lie beyond it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,13 @@ class Threshold:
 @dataclass(frozen=True, slots=True)
 class Check:
     """A threshold held against a load. `value`: in the threshold's unit; None where nothing was measured,
-    which counts as crossed. `is_lower_bound`: the true value may be larger."""
+    which counts as crossed. `is_lower_bound`: the true value may be larger. `is_thin`: a percentile of fewer
+    requests than support it."""
 
     threshold: Threshold
     value: float | None
     is_lower_bound: bool = False
+    is_thin: bool = False
 
     @property
     def is_crossed(self) -> bool:
@@ -58,13 +63,14 @@ class Check:
         source = f"(--fail-if '{one_line(threshold.text)}')"
         if self.value is None:
             return f"{threshold.figure} was not measured, since nothing was answered {source}"
-        verb = "are" if threshold.figure == "errors" else "is"
+        verb = "are" if threshold.figure in _FAILURES else "is"
         if self.is_lower_bound:
             verb += " at least"
         side = _WORDS[threshold.operator] if self.is_crossed else f"not {_WORDS[threshold.operator]}"
+        few = f"; {TOO_FEW}" if self.is_thin else ""
         return (
             f"{threshold.figure} {verb} {_shown(self.value, threshold.unit)}, "
-            f"{side} {_shown(threshold.limit, threshold.unit)} {source}"
+            f"{side} {_shown(threshold.limit, threshold.unit)}{few} {source}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -78,6 +84,7 @@ class Check:
             "limit": threshold.limit / scale,
             "unit": unit,
             "crossed": self.is_crossed,
+            "too_few_requests": self.is_thin,
         }
 
 
@@ -103,7 +110,7 @@ def parse(text: str) -> Threshold:
         if unit not in ("", "/s"):
             raise wrong_unit
         return Threshold(text, figure, sign, value, "per second")
-    if figure == "errors":
+    if figure in _FAILURES:
         if unit not in ("", "%"):
             raise wrong_unit
         if unit and value > 100:
@@ -116,17 +123,16 @@ def parse(text: str) -> Threshold:
 
 def check(threshold: Threshold, result: LoadResult) -> Check:
     """Hold a threshold against a load. Times are latencies, of streams lateness; the rate is that of replies
-    as expected, of streams of messages; the share of errors is that of all replies and errors."""
+    as expected, of streams of messages. Errors contain the requests that had no answer at the end
+    (`unfinished`, of which `unsent` were never sent); shares are those of all requests."""
     figures = result.figures
     if threshold.figure == "rate":
         return Check(threshold, figures.achieved_rate_per_s)
-    if threshold.figure == "errors":
-        errors = sum(figures.errors.values())
+    if threshold.figure in _FAILURES:
+        failed = figures.failed if threshold.figure == "errors" else getattr(figures, threshold.figure)
         if not threshold.unit:
-            return Check(threshold, float(errors))
-        # Of a stream messages count: it has no replies.
-        total = errors + figures.requests + figures.late_requests + figures.messages
-        return Check(threshold, 100 * errors / total if total else None)
+            return Check(threshold, float(failed))
+        return Check(threshold, 100 * failed / figures.attempted if figures.attempted else None)
     name = result.main_histogram
     summary = figures.latency(name)
     if summary is None:
@@ -135,7 +141,9 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
         value = getattr(summary, f"{threshold.figure.replace('.', '_')}_ns")
     else:
         value = _percentile(result.counts.get(name, ()), float(threshold.figure[1:]) / 100)
-    return Check(threshold, value, result.is_lower_bound)
+    has_level = threshold.figure.startswith("p")
+    is_thin = has_level and not is_supported(float(threshold.figure[1:]) / 100, summary.count)
+    return Check(threshold, value, result.is_lower_bound, is_thin)
 
 
 def _percentile(counts: Sequence[tuple[int, int]], level: float) -> float | None:

@@ -12,7 +12,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.load import summary
 from ringside.load.document import as_document
-from ringside.load.result import LoadResult
+from ringside.load.result import LoadResult, failure
 from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.loop import BlockLoop
@@ -101,12 +101,15 @@ class TargetTrials:
         if self._driver.interrupted or outcome.outcome == "interrupted":
             # A load that was cut short is not comparable.
             return Trial(block, position, cell, Outcome.INTERRUPTED, outcome.detail, started_at=begun)
+        ended, detail = outcome_of(outcome), outcome.detail
+        if ended is Outcome.OK and (why := failure(outcome)):
+            ended, detail = Outcome.LOAD_FAILED, why
         return Trial(
             block,
             position,
             cell,
-            outcome_of(outcome),
-            outcome.detail,
+            ended,
+            detail,
             started_at=begun,
             loads=(load_message(outcome, started, self._driver.started_within_s),),
             missing=started.missing if started else (),

@@ -115,6 +115,16 @@ class LoadFigures(Message, frozen=True):
     series: tuple[SecondOfLoad, ...] = ()
     warnings: tuple[EngineWarning, ...] = ()
 
+    @property
+    def failed(self) -> int:
+        """Requests without the answer that was expected: errors, and those that had none at the end."""
+        return sum(self.errors.values()) + self.unfinished
+
+    @property
+    def attempted(self) -> int:
+        """All requests, answered or not; of streams messages and errors, since they have no replies."""
+        return self.failed + self.requests + self.late_requests + self.messages
+
     def latency(self, histogram: str) -> LatencySummary | None:
         """The summary of that histogram; None where it holds nothing."""
         summary = self.histograms.get(histogram)
