@@ -3,6 +3,7 @@
 use crate::limits::Limits;
 use crate::sys;
 use crate::text::quoted;
+use rustix::fs::stat;
 use rustix::process::{getpriority_process, Pid};
 use rustix::thread::{sched_getaffinity, CpuSet};
 use std::fs;
@@ -28,6 +29,7 @@ pub struct Interference {
     texts: Vec<String>,
     schedule: Schedule,
     limits: Limits,
+    surroundings: Surroundings,
     cpus: Option<CpuSet>,
 }
 
@@ -38,6 +40,7 @@ impl Interference {
             texts: Vec::new(),
             schedule: schedule_of(0),
             limits: Limits::of(0),
+            surroundings: Surroundings::read(),
             cpus: sched_getaffinity(None).ok(),
         }
     }
@@ -72,8 +75,9 @@ impl Interference {
         let mut threads: Vec<i32> = names
             .filter_map(|name| name.to_str()?.parse().ok())
             .collect();
-        if threads.is_empty() {
-            threads.push(0);
+        // There may be no /proc, or that of another namespace, with other numbers.
+        if !threads.contains(&(std::process::id() as i32)) {
+            threads = vec![0];
         }
         for thread in threads {
             if schedule_of(thread) != self.schedule {
@@ -110,12 +114,54 @@ impl Interference {
         self.limits.lowered_to(&Limits::of(0))
     }
 
-    /// Compares the probe's CPUs with those at the beginning, and gives all texts.
+    /// Compares the probe's CPUs and surroundings with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
+        let now = Surroundings::read();
+        for text in self.surroundings.changed_to(&now) {
+            self.add(text.into());
+        }
         if self.cpus.is_some() && self.cpus != sched_getaffinity(None).ok() {
             self.add("the probe was moved to other CPUs".into());
         }
         std::mem::take(&mut self.texts)
+    }
+}
+
+/// What only root can change: whom the kernel ends for want of memory, what it starts for whoever crashes, and what is
+/// mounted where the probe looks.
+struct Surroundings {
+    oom_score: Option<Vec<u8>>,
+    core_pattern: Option<Vec<u8>>,
+    devices: [Option<u64>; 2],
+}
+
+impl Surroundings {
+    fn read() -> Surroundings {
+        let read = |path: &str| fs::read(path).ok();
+        Surroundings {
+            oom_score: read("/proc/self/oom_score_adj"),
+            core_pattern: read("/proc/sys/kernel/core_pattern"),
+            devices: ["/proc", "/dev/shm"].map(|path| stat(path).ok().map(|file| file.st_dev)),
+        }
+    }
+
+    fn changed_to(&self, now: &Surroundings) -> Vec<&'static str> {
+        let changes = [
+            (
+                self.oom_score != now.oom_score,
+                "the probe's oom_score_adj was changed",
+            ),
+            (
+                self.core_pattern != now.core_pattern,
+                "kernel.core_pattern was changed",
+            ),
+            (
+                self.devices != now.devices,
+                "/proc or /dev/shm of the probe was replaced",
+            ),
+        ];
+        let changed = changes.into_iter().filter(|(changed, _)| *changed);
+        changed.map(|(_, text)| text).collect()
     }
 }
 

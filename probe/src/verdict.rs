@@ -108,6 +108,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::OnceLock;
 
     fn judge(change: impl FnOnce(&mut Facts)) -> (Verdict, String) {
         let expect = Expect::default();
@@ -151,7 +152,8 @@ mod tests {
             Verdict::WrongEvidence
         );
         // The way it ended does not matter when the probe killed it.
-        let never = Box::leak(Box::new(Cause::NeverReady("no ::ready".into())));
+        static NEVER: OnceLock<Cause> = OnceLock::new();
+        let never = NEVER.get_or_init(|| Cause::NeverReady("no ::ready".into()));
         let judged = judge(|facts| {
             facts.cause = never;
             facts.exit_status = None;

@@ -205,6 +205,11 @@ def lower_limit(name, soft=0, hard=0):
     time.sleep(1.2)
 
 
+def make_victim():
+    with open(f"/proc/{probe}/oom_score_adj", "w") as score:
+        score.write("1000")
+
+
 def move_thread():
     (last, *_) = sorted(map(int, os.listdir("/proc/%d/task" % probe)), reverse=True)
     os.sched_setaffinity(last, {max(os.sched_getaffinity(last))})
@@ -343,6 +348,9 @@ BEFORE = {
     "lowers-the-probes-processes": lambda: lower_limit("NPROC"),
     "lowers-the-probes-locked-memory": lambda: lower_limit("MEMLOCK"),
     "moves-the-probe": lambda: os.sched_setaffinity(probe, {max(os.sched_getaffinity(probe))}),
+    "unmounts-proc": lambda: ctypes.CDLL(None).umount2(b"/proc", 2),  # MNT_DETACH
+    "unmounts-shared-memory": lambda: ctypes.CDLL(None).umount2(b"/dev/shm", 2),
+    "makes-the-probe-a-victim": make_victim,
     "leaves-its-cgroup": leave_cgroup,
     "leaves-its-cgroup-briefly": leave_cgroup_briefly,
     "leaves-its-cgroup-for-its-namesake": leave_cgroup_for_its_namesake,

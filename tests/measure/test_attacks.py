@@ -107,6 +107,22 @@ def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces:
     assert orphans.children() <= before
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("unmounts-proc", "/proc or /dev/shm of the probe was replaced"),
+        ("unmounts-shared-memory", "/proc or /dev/shm of the probe was replaced"),
+        ("makes-the-probe-a-victim", "the probe's oom_score_adj was changed"),
+    ],
+)
+def test_what_root_changes_around_the_probe(how: str, text: str) -> None:
+    if not has_own_namespaces(attack("good")):
+        pytest.skip("no namespaces can be made here")
+    final = last(attack(how))
+    assert (final.outcome, final.interference) == ("ok", (text,))
+
+
 def test_an_honest_program_interferes_with_nothing() -> None:
     assert last(attack("good")).interference == ()
 
