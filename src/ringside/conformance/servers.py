@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
+import select
 import signal
 import socket
 import struct
@@ -35,7 +36,12 @@ _END_S = 2.0
 _PATIENT_END_S = 10.0
 _CONNECTIONS = 1000
 _QUICK_CONNECTIONS = 100
+_OPEN_AT_END = 100
 _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
+# What the backlog of a server holds that serves one connection at a time, besides that one.
+_WAITING = 127
+# So much a client sends that never reads, for so long where the server reads on.
+_UNREAD_BYTES, _UNREAD_S = 8 << 20, 2.0
 # Another address of the loopback, and how the kernel writes it.
 _OTHER_HOST = "127.0.0.2"
 _OTHER = {"0200007F", "0000000000000000FFFF00000200007F"}
@@ -250,6 +256,8 @@ def _ending(server: Server) -> str:
 def _nonsense(subject: Subject, kind: Kind) -> None:
     """It survives clients that misbehave, and says nothing of them."""
     with running(subject, *kind.arguments) as server:
+        if kind.request and not subject.quick:
+            _never_reads(subject, kind, server)
         for sent in kind.nonsense[: 4 if subject.quick else None]:
             for reset in (False, True):
                 _misbehave(server, sent, reset=reset)
@@ -269,6 +277,29 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
                 subject.report("quiet", "no output", wrote.decode(errors="replace"), line)
 
 
+def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
+    """A client that sends requests and reads no answer."""
+    with server.connect() as connection:
+        connection.setblocking(False)
+        sent, give_up_s = 0, time.monotonic() + _UNREAD_S
+        many = kind.request * (1 + 20_000 // len(kind.request))
+        with suppress(ConnectionError):
+            # A server that does not read on is right.
+            while sent < _UNREAD_BYTES and time.monotonic() < give_up_s:
+                if not select.select([], [connection], [], 0.5)[1]:
+                    break
+                sent += connection.send(many)
+        problem = in_time(lambda: _asks(server, kind)) if _most(subject, kind) > 1 else ""
+    if problem := problem or in_time(lambda: _asks(server, kind)):
+        line = subject.served_by_hand(kind.arguments, kind.ask)
+        subject.report("survives", "an answer beside a client that never reads", problem, line)
+
+
+def _most(subject: Subject, kind: Kind) -> int:
+    """How many connections at one time the manifest allows."""
+    return subject.ready.contender.workloads[subject.workload.name].most.get(kind.factor, _CONNECTIONS)
+
+
 def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
     with suppress(OSError), server.connect() as connection:
         connection.settimeout(0.1)
@@ -285,7 +316,7 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
 
     def attempt() -> str:
         with running(subject, *kind.arguments) as server, ExitStack() as stack:
-            for _ in range(10):
+            for _ in range(_OPEN_AT_END):
                 connection = stack.enter_context(server.connect())
                 connection.sendall(kind.request)
             time.sleep(0.1)
@@ -308,11 +339,9 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
 
 def _connections(subject: Subject, kind: Kind) -> None:
     """So many clients at one time, each of which is answered."""
-    entry = subject.ready.contender.workloads[subject.workload.name]
-    most = min(
-        entry.most.get(kind.factor, _CONNECTIONS), _QUICK_CONNECTIONS if subject.quick else _CONNECTIONS
-    )
+    most = min(_most(subject, kind), _QUICK_CONNECTIONS if subject.quick else _CONNECTIONS)
     if most < 2:
+        _one_at_a_time(subject, kind)
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = min(most, hard - 100)
@@ -327,6 +356,23 @@ def _connections(subject: Subject, kind: Kind) -> None:
             kind.arguments, by_hand(_BY_HAND, str(most), subject.workload.name, str(PORT))
         )
         subject.report("connections", f"{most} clients at one time get an answer", f"{count} did", line)
+
+
+def _one_at_a_time(subject: Subject, kind: Kind) -> None:
+    """The others wait until the first leaves, and each is then answered."""
+    with running(subject, *kind.arguments) as server, ExitStack() as stack:
+        count = 0
+        with suppress(OSError, ValueError):
+            with server.connect() as first:
+                kind.answers(first)
+                waiting = [stack.enter_context(server.connect()) for _ in range(_WAITING)]
+                kind.answers(first)
+            for count, connection in enumerate(waiting, start=1):  # noqa: B007
+                kind.answers(connection)
+                connection.close()
+    if count < _WAITING:
+        line = subject.served_by_hand(kind.arguments, kind.ask)
+        subject.report("connections", f"{_WAITING} clients wait, and get an answer", f"{count} did", line)
 
 
 def answered(kind: Kind, port: int, count: int) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 from ringside.conformance.common import parse
 from ringside.conformance.programs import OwnRules
 from ringside.conformance.subject import Subject
+from ringside.workloads.batch.input import MAX, MIN
 
 RULES = {
     "batch-input": "for an input that breaks the rules a program exits with status 2 and prints one line on "
@@ -32,6 +34,13 @@ _BROKEN_INPUTS: Sequence[tuple[str, str, str]] = (
     ("a count beyond 64 bits", "3\n2", "9" * 30 + "\n2"),
     ("a large size", "1\n5", "1000000\n5"),
     ("a fraction", "8", "8.5"),
+    ("cut off after a vector", "9 10\n", ""),
+    ("letters for a size", "1\n5", "one\n5"),
+    ("a negative count", "3\n2", "-3\n2"),
+    ("a number far beyond 64 bits", "8", "-" + "9" * 6000),
+    ("a large count", "3\n2", "999999999999\n2"),
+    ("a zero byte", "8", "8\0"),
+    ("bytes that are no text", "8", "\xff"),
     ("empty", _GOOD_INPUT, ""),
 )
 
@@ -56,4 +65,39 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="latin-1")
 
 
-CHECKS = OwnRules(RULES, (_broken_input,))
+def _sizes_in_one_input(subject: Subject) -> None:
+    """Cases of all sizes in one input, with equal values and those at the ends of the range."""
+    random = Random(7)
+    cases = [
+        [[random.randint(MIN, MAX) for _ in range(size)] for _ in range(2)]
+        for size in (0, 1, 0, *range(2, 40), 5000, 3)
+    ]
+    cases += [
+        *(
+            [[7] * 30, [-7] * 30],
+            [[0] * 5, [0] * 5],
+            [[MIN, MAX] * 10, [MIN, MAX] * 10],
+            [[MIN] * 9, [MAX] * 9],
+        ),
+        [[random.randint(-2, 2) for _ in range(200)] for _ in range(2)],
+    ]
+    lines = [str(len(cases))]
+    for first, second in cases:
+        lines += [str(len(first)), " ".join(map(str, first)), " ".join(map(str, second))]
+    path = subject.folder / "sizes.txt"
+    _write(path, "\n".join(lines) + "\n")
+    done = subject.run(f"input={path}", "cores=2")
+    came = [line for line in done.stdout.decode(errors="replace").splitlines() if not line.startswith("::")]
+    expected = [f"Case #{number}: {_smallest(*case)}" for number, case in enumerate(cases, start=1)]
+    if came != expected:
+        wrong = next((at for at, line in enumerate(expected) if came[at : at + 1] != [line]), len(expected))
+        wanted = expected[wrong] if wrong < len(expected) else "no more lines"
+        shown = came[wrong][:100] if wrong < len(came) else str(done)
+        subject.report("evidence", wanted, shown, subject.by_hand(f"input={path}", "cores=2"))
+
+
+def _smallest(first: list[int], second: list[int]) -> int:
+    return sum(a * b for a, b in zip(sorted(first), sorted(second, reverse=True), strict=True))
+
+
+CHECKS = OwnRules(RULES, (_broken_input, _sizes_in_one_input))

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 import socket
+import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from types import TracebackType
 
 from ringside.conformance.common import in_time, reason
@@ -41,7 +44,11 @@ _ID = "one: 1/2"
 _ID_HEADER = f"X-Request-Id: {_ID}"
 # Writes an answer; says whether the connection goes on.
 Answer = Callable[[socket.socket], bool]
+# Of the URLs of upstreams.
+_PATHS = ("", "deep/path", "a?b=c")
 
+# Cases mostly wait.
+_AT_ONE_TIME = 4
 # How long the first of several calls waits for the others.
 _MEETING_S = 3.0
 
@@ -109,27 +116,38 @@ class Meeting:
         return self._answer(connection)
 
 
-def says(text: str, after_s: float = 0.0, *, goes_on: bool = True) -> Answer:
-    """These characters of Latin-1, after a while."""
+def goes_on(connection: socket.socket) -> bool:
+    return True
+
+
+def closes(connection: socket.socket) -> bool:
+    return False
+
+
+def reads(connection: socket.socket) -> bool:
+    """Until the client gives up."""
+    while connection.recv(4096):
+        pass
+    return False
+
+
+def says(*parts: str | float, then: Answer = goes_on) -> Answer:
+    """These texts, in Latin-1; a number is a pause in seconds."""
 
     def answer(connection: socket.socket) -> bool:
-        time.sleep(after_s)
-        connection.sendall(text.encode("latin-1"))
-        return goes_on
+        for part in parts:
+            if isinstance(part, str):
+                connection.sendall(part.encode("latin-1"))
+            else:
+                time.sleep(part)
+        return then(connection)
 
     return answer
 
 
 def whole(status: int = 200, after_s: float = 0.0, body: str = "fine") -> Answer:
     """An answer of HTTP, of a stated length."""
-    return says(f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}", after_s)
-
-
-def nothing(connection: socket.socket) -> bool:
-    """Reads until the client gives up."""
-    while connection.recv(4096):
-        pass
-    return False
+    return says(after_s, f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}")
 
 
 def read_head(readline: Callable[[], bytes]) -> str:
@@ -141,18 +159,48 @@ def read_head(readline: Callable[[], bytes]) -> str:
 
 
 _PLAYS_S = 10.0
+_BEGUN = "HTTP/1.1 200 Said\r\n"
+_CHUNKED = "Transfer-Encoding: chunked\r\n\r\n"
+# How upstreams answer.
+_ANSWERS: Mapping[str, Answer] = {
+    "whole": whole(),
+    "slow": whole(after_s=0.5),
+    "first": whole(202),
+    "second": whole(203, 0.3),
+    "last": whole(201, 0.6),
+    "late-body": says("HTTP/1.1 201 Said\r\nContent-", 0.3, "Length: 4\r\n\r\nfi", 0.3, "ne"),
+    "large": whole(body="x" * 300_000),
+    "to-the-end": says("HTTP/1.0 200 Said\r\n\r\nuntil the end", then=closes),
+    "chunks": says(
+        f"HTTP/1.1 203 Said\r\n{_CHUNKED}5\r\nhel", 0.05, "lo\r\n1;why=not\r\n!\r\n0\r\nTrailer: yes\r\n\r\n"
+    ),
+    "empty": says("HTTP/1.1 204 Said\r\n\r\n"),
+    "small-header": says("HTTP/1.1 404 Said\r\ncontent-length:0\r\n\r\n"),
+    "503": whole(503),
+    # Nobody listens there.
+    "redirects": says("HTTP/1.1 302 Said\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
+    # A client that keeps its connections has one that is closed.
+    "closes-after": says(f"{_BEGUN}Content-Length: 4\r\n\r\nfine", then=closes),
+    "ends": closes,
+    "breaks": says(f"{_BEGUN}Content-Length: 100\r\n\r\nnot all", then=closes),
+    "breaks-in-head": says(f"{_BEGUN}Content-", then=closes),
+    "breaks-in-chunk": says(f"{_BEGUN}{_CHUNKED}5\r\nhel", then=closes),
+    "foreign": says("SSH-2.0-something_else\r\n\r\n", then=reads),
+    "silent": reads,
+    "stops": says(f"{_BEGUN}Content-Length: 9\r\n\r\nfine", then=reads),
+    # Never silent for long, and never done: the time is that of the whole call.
+    "dribbles": says(f"{_BEGUN}Content-Length: 9000\r\n\r\n", *("x", 0.05) * 200, then=closes),
+}
+_HANGS_UP, _REFUSES, _MEETS = "hangs-up", "refuses", "meeting"
 
 
-def _answer(how: str, meeting: Meeting) -> Answer | None:
-    """How an upstream answers; None for one that does not listen."""
-    return {
-        "whole": whole(),
-        "slow": whole(after_s=0.5),
-        "breaks": says("HTTP/1.1 200 Said\r\nContent-Length: 100\r\n\r\nnot all", goes_on=False),
-        "silent": nothing,
-        "refuses": None,
-        "meeting": meeting,
-    }[how]
+def _upstream(how: str, meeting: Meeting, port: int = 0) -> Upstream | None:
+    """An upstream that answers so; None for one that does not listen."""
+    if how == _REFUSES:
+        return None
+    if how == _HANGS_UP:
+        return Upstream(closes, at_accept=True, port=port)
+    return Upstream(meeting if how == _MEETS else _ANSWERS[how], port=port)
 
 
 def play(ways: Sequence[str], seconds: float = _PLAYS_S) -> None:
@@ -160,9 +208,9 @@ def play(ways: Sequence[str], seconds: float = _PLAYS_S) -> None:
     meeting = Meeting(len(ways), whole())
     with ExitStack() as stack:
         upstreams = [
-            stack.enter_context(Upstream(answer, port=PORT + 1 + place))
+            stack.enter_context(upstream)
             for place, how in enumerate(ways)
-            if (answer := _answer(how, meeting))
+            if (upstream := _upstream(how, meeting, PORT + 1 + place))
         ]
         shown = [0] * len(upstreams)
         end_s = time.monotonic() + seconds
@@ -182,68 +230,156 @@ _SUMMING = ("port=0", "cores=1", "kind=cpu", "work=10")
 
 def _sums(connection: socket.socket) -> None:
     reply = Client(connection).get()
-    if reply.body != f"{_SUM}\n" * 3:
-        raise ValueError(str(reply))
+    if reply.status != 200 or reply.body != f"{_SUM}\n" * 3:
+        raise ValueError(f"{reply}")
 
 
 def _summing(subject: Subject, server: Server) -> None:
+    """kind=cpu, several times on one connection."""
     line = subject.served_by_hand(_SUMMING, curl("/"))
-    expected = f"200, text/plain, chunked, three lines {_SUM}"
+    expected = f"200, text/plain, chunked, `{_SUM}\\n` three times"
     try:
         with server.connect() as connection:
             client = Client(connection)
-            reply = client.get("/?why=not")
-            chunked = "chunked" in reply.headers.get("transfer-encoding", "")
+            reply = client.get()
             plain = reply.headers.get("content-type", "").startswith("text/plain")
-            if reply.status != 200 or not (chunked and plain) or reply.body != f"{_SUM}\n" * 3:
+            chunked = "chunked" in reply.headers.get("transfer-encoding", "")
+            if reply.status != 200 or not plain or not chunked or reply.body != f"{_SUM}\n" * 3:
                 subject.report("fanout-body", expected, reply, line)
                 return
-            again = _second(client)
+            again = _again(client)
     except (OSError, ValueError) as error:
         subject.report("fanout-body", expected, error, line)
         return
     if again:
         line = subject.served_by_hand(_SUMMING, f"{curl('/')} http://127.0.0.1:{PORT}/")
-        subject.report("fanout-keep-alive", "an answer to a second request on a connection", again, line)
+        expected = "answers to further requests on a connection, which arrive in pieces and together"
+        subject.report("fanout-keep-alive", expected, again, line)
 
 
-def _second(client: Client) -> str:
-    """What is wrong with a second request on a connection."""
+def _again(client: Client) -> str:
+    """What is wrong with further requests on a connection: one by itself, one in pieces, three together, and
+    one that asks for the end."""
     try:
-        reply = client.get()
+        client.send("/")
+        replies = [client.reply()]
+        client.send_in_pieces("/")
+        replies.append(client.reply())
+        for _ in range(3):
+            client.send("/")
+        replies += [client.reply() for _ in range(3)]
+        client.send("/", Connection="close")
+        replies.append(client.reply())
+        wrong = [reply for reply in replies if reply.body != f"{_SUM}\n" * 3]
+        return str(wrong[0]) if wrong else client.after_the_end()
     except (OSError, ValueError) as error:
         return reason(error)
-    return "" if reply.body == f"{_SUM}\n" * 3 else str(reply)
 
 
 def _other_paths(subject: Subject, server: Server) -> None:
     uses = [("GET", "/other", 404), ("DELETE", "/", 405), ("GET", "/other?q", 404), ("POST", "/", 405)]
-    check_paths(subject, server, _SUMMING, [*uses, ("PUT", "/other", 404)])
+    more = [("PUT", "/other", 404), ("GET", "//", 404), ("HEAD", "/", 405), ("GET", "/?q=/other", 200)]
+    check_paths(subject, server, _SUMMING, uses + more, body="something")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What a gateway has to make of three upstreams. `expected`: statuses, in this order where `ordered`. The
+    last comes after `least_s` at the earliest."""
+
+    rule: str
+    upstreams: tuple[str, str, str]
+    expected: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    ordered: bool = False
+    least_s: float = 0.0
+
+
+_SUMMED, _FAILED = f"200:{_SUM}\n", f"400:{_SUM}\n"
+_CASES = (
+    _Case("fanout-body", ("last", "first", "second"), ("202", "203", "201"), ordered=True),
+    _Case("fanout-body", ("late-body", "first", "second"), ("202", "203", "201"), ordered=True),
+    _Case("fanout-body", ("large", "to-the-end", "chunks"), ("200", "200", "203")),
+    _Case("fanout-body", ("empty", "small-header", "503"), ("204", "404", "503")),
+    _Case("fanout-body", ("redirects",) * 3, ("302",) * 3),
+    _Case("fanout-body", ("closes-after",) * 3, ("200",) * 3),
+    _Case("fanout-body", ("whole",) * 3, (_SUMMED,) * 3, ("kind=mixed", "work=10")),
+    _Case("fanout-400", (_REFUSES, "breaks", "silent"), ("400",) * 3, ("timeout_ms=500",), least_s=0.49),
+    _Case("fanout-400", ("whole", _REFUSES, "whole"), ("200", "200", "400")),
+    _Case("fanout-400", (_HANGS_UP, "ends", "breaks-in-head"), ("400",) * 3, ("timeout_ms=3000",)),
+    _Case("fanout-400", ("breaks", "breaks-in-chunk", "foreign"), ("400",) * 3, ("timeout_ms=3000",)),
+    _Case("fanout-400", ("silent", "stops", "dribbles"), ("400",) * 3, ("timeout_ms=500",), least_s=0.49),
+    _Case(
+        "fanout-400",
+        ("whole", _REFUSES, "whole"),
+        (_SUMMED, _SUMMED, _FAILED),
+        ("kind=mixed", "work=10"),
+    ),
+    # Each status begins a new tick.
+    _Case("fanout-ticks", ("last", "first", "second"), ("202", "203", "201"), ("tick_ms=450",), ordered=True),
+)
 
 
 def _gateway(subject: Subject) -> None:
     """What a gateway does with its upstreams."""
-    with ExitStack() as stack:
+    if not _meets(subject) or not _passes_on(subject) or subject.quick:
+        return
+    with ThreadPoolExecutor(_AT_ONE_TIME) as pool:
+        problems = [*pool.map(lambda case: in_time(lambda: _case(subject, case)), _CASES)]
+    for case, problem in zip(_CASES, problems, strict=True):
+        if problem:
+            line = _called_by_hand(subject, case.upstreams, *case.arguments)
+            subject.report(case.rule, " ".join(map(repr, case.expected)), problem, line)
+    _ticks(subject)
+    _leaving(subject)
+    for kind in ("cpu", "mixed"):
+        _crowd(subject, kind)
+
+
+def _calling(upstreams: Sequence[str], *more: str) -> list[str]:
+    kind = () if any(word.startswith("kind=") for word in more) else ("kind=io",)
+    return ["port=0", "cores=1", *kind, "upstreams=" + ",".join(upstreams), *more]
+
+
+def _called_by_hand(subject: Subject, upstreams: Sequence[str], *more: str, client: str = "") -> str:
+    """A line for a shell: the upstreams, the gateway that calls them, and a client of it."""
+    urls = [f"http://127.0.0.1:{PORT + 1 + place}/" for place in range(len(upstreams))]
+    served = subject.served_by_hand(_calling(urls, *more), client or curl("/"))
+    return f"{by_hand(_MODULE, *upstreams)} & sleep 1; {served}"
+
+
+def _ask(subject: Subject, arguments: Sequence[str], *headers: Mapping[str, str]) -> list[Reply]:
+    """The answers of a gateway to requests with these headers, one after the other. Raises OSError or
+    ValueError where one is no HTTP."""
+    replies = []
+    with running(subject, *arguments) as server, server.connect() as connection:
+        client = Client(connection)
+        for each in headers or ({},):
+            replies.append(client.get(**each))
+            # Upstreams may close meanwhile.
+            time.sleep(0.05)
+    return replies
+
+
+def _meets(subject: Subject) -> bool:
+    """Whether three calls are under way at one time, to three servers and to one."""
+    for servers in (3, 1):
         meeting = Meeting(3, whole())
-        three = [stack.enter_context(Upstream(meeting)) for _ in range(3)]
-        arguments = _calling(three)
-        reply, problem = _ask(subject, arguments, X_Request_Id=_ID)
-        line = _called_by_hand(subject, ["meeting"] * 3, "io", client=curl("/", "GET", f"-H '{_ID_HEADER}'"))
+        with ExitStack() as stack:
+            urls = [stack.enter_context(Upstream(meeting)).url for _ in range(servers)]
+            try:
+                (reply,) = _ask(subject, _calling(urls * (3 // servers)))
+            except (OSError, ValueError) as error:
+                reply = Reply.of(error)
+        line = _called_by_hand(subject, [_MEETS] * 3)
         if meeting.was_alone:
             expected = "three calls under way at one time"
             subject.report("fanout-overlap", expected, "one was answered before another began", line)
-            return
-        if problem or reply.status != 200 or not re.fullmatch(r"\.*200\.*200\.*200", reply.body):
+        elif reply.status != 200 or not re.fullmatch(r"\.*200\.*200\.*200", reply.body):
             subject.report("fanout-body", "200 three times, and dots", reply, line)
-            return
-        ids = [re.findall(r"(?im)^X-Request-Id: *(.*?)\r?$", head) for up in three for head in up.heads]
-        if ids != [[_ID]] * 3:
-            subject.report("fanout-id", f"{_ID_HEADER} at each upstream", ids, line)
-    if subject.quick:
-        return
-    _failures(subject)
-    _ticks(subject)
-    _mixed(subject)
+        if subject.findings:
+            return False
+    return True
 
 
 def _work(subject: Subject) -> None:
@@ -266,72 +402,128 @@ def _work(subject: Subject) -> None:
             return
 
 
-def _closed_url() -> str:
-    """The URL of a port on which nothing listens."""
-    return f"http://127.0.0.1:{free_port()}/"
+def _passes_on(subject: Subject) -> bool:
+    """Whether each upstream gets its own path, and the request's id where there is one."""
+    with ExitStack() as stack:
+        three = [stack.enter_context(Upstream(whole())) for _ in _PATHS]
+        urls = [upstream.url + path for upstream, path in zip(three, _PATHS, strict=True)]
+        with suppress(OSError, ValueError):
+            _ask(subject, _calling(urls), {"X_Request_Id": _ID}, {}, {"x_REQUEST_id": "three"})
+    expected = [
+        (f"GET /{path} HTTP/1.1", f"127.0.0.1:{upstream.port}", sent)
+        for upstream, path in zip(three, _PATHS, strict=True)
+        for sent in ([_ID], [], ["three"])
+    ]
+    called = [_call(head) for upstream in three for head in upstream.heads]
+    if called == expected:
+        return True
+    client = curl("/", "GET", f"-H '{_ID_HEADER}'")
+    line = _called_by_hand(subject, [_MEETS] * 3, client=client)
+    subject.report("fanout-id", f"{expected}", f"{called}", line)
+    return False
 
 
-def _called_by_hand(
-    subject: Subject, upstreams: Sequence[str], kind: str, *more: str, client: str = ""
-) -> str:
-    """A line for a shell: the upstreams, the gateway that calls them, and a client of it. `upstreams`: how
-    each answers, see `_answer`."""
-    arguments = _calling(
-        [f"http://127.0.0.1:{PORT + 1 + place}/" for place in range(len(upstreams))], kind, *more
+def _call(head: str) -> tuple[str, str, list[str]]:
+    """Of a request: its first line, its host, and its ids."""
+    hosts, ids = (
+        re.findall(rf"^{name}: *(.*?)\r?$", head, re.IGNORECASE | re.MULTILINE)
+        for name in ("Host", "X-Request-Id")
     )
-    return (
-        f"{by_hand(_MODULE, *upstreams)} & sleep 1; {subject.served_by_hand(arguments, client or curl('/'))}"
-    )
+    return head.partition("\r\n")[0], "".join(hosts), ids
 
 
-def _calling(upstreams: Sequence[Upstream | str], kind: str = "io", *more: str) -> list[str]:
-    urls = (each if isinstance(each, str) else each.url for each in upstreams)
-    return ["port=0", "cores=1", f"kind={kind}", "upstreams=" + ",".join(urls), *more]
-
-
-def _ask(subject: Subject, arguments: Sequence[str], **headers: str) -> tuple[Reply, str]:
-    """The answer of a gateway, and what is wrong with it as HTTP."""
-    try:
-        with running(subject, *arguments) as server, server.connect() as connection:
-            return Client(connection).get(**headers), ""
-    except (OSError, ValueError) as error:
-        problem = reason(error)
-        return Reply(0, {}, [(0.0, problem.encode())]), problem
-
-
-def _failures(subject: Subject) -> None:
-    """One that refuses, one that breaks off, one that never answers."""
-    begun = says("HTTP/1.1 200 Said\r\nContent-Length: 100\r\n\r\nnot all", goes_on=False)
-    with Upstream(begun) as broken, Upstream(nothing) as silent:
-        arguments = _calling([_closed_url(), broken, silent], "io", "timeout_ms=500")
-        reply, problem = _ask(subject, arguments)
-    if problem or reply.body.replace(".", "") != "400400400":
-        line = _called_by_hand(subject, ["refuses", "breaks", "silent"], "io", "timeout_ms=500")
-        subject.report("fanout-400", "400 three times", reply, line)
+def _case(subject: Subject, case: _Case) -> str:
+    """What is wrong with two answers of a gateway. Upstreams that answer alike are one server."""
+    meeting = Meeting(1, whole())
+    urls = {}
+    with ExitStack() as stack:
+        for how in set(case.upstreams):
+            upstream = _upstream(how, meeting)
+            urls[how] = stack.enter_context(upstream).url if upstream else f"http://127.0.0.1:{free_port()}/"
+        arguments = _calling([urls[how] for how in case.upstreams], *case.arguments)
+        try:
+            replies = _ask(subject, arguments, {}, {})
+        except (OSError, ValueError) as error:
+            return reason(error)
+    for reply in replies:
+        # A status may stand alone, or with a sum and a newline.
+        came = re.findall(r"[1-5][0-9]{2}(?::[0-9]+\n)?", reply.body)
+        text = reply.body if case.rule == "fanout-ticks" else reply.body.replace(".", "")
+        right = came == [*case.expected] if case.ordered else sorted(came) == sorted(case.expected)
+        if not right or text != "".join(came):
+            return str(reply)
+        if reply.chunks[-1][0] < case.least_s - GRAIN_S:
+            return f"the last after {reply.chunks[-1][0] * 1000:.0f} ms"
+    return ""
 
 
 def _ticks(subject: Subject) -> None:
-    with Upstream(whole(after_s=0.5)) as slow:
-        arguments = _calling([slow] * 3, "io", "tick_ms=100")
+    with Upstream(_ANSWERS["slow"]) as slow:
+        arguments = _calling([slow.url] * 3, "tick_ms=100")
 
         def attempt() -> str:
-            reply, problem = _ask(subject, arguments)
+            try:
+                (reply,) = _ask(subject, arguments)
+            except (OSError, ValueError) as error:
+                return reason(error)
             dots = [at_s for at_s, chunk in reply.chunks for byte in chunk if byte == ord(".")]
             early = any(at_s < (index + 1) * 0.1 - GRAIN_S for index, at_s in enumerate(dots))
-            return problem or ("" if 2 <= len(dots) <= 6 and not early else f"{reply}")
+            return "" if 2 <= len(dots) <= 6 and not early else f"{reply}"
 
         if problem := in_time(attempt):
-            line = _called_by_hand(subject, ["slow"] * 3, "io", "tick_ms=100")
+            line = _called_by_hand(subject, ["slow"] * 3, "tick_ms=100")
             subject.report("fanout-ticks", "a dot each 100 ms, four of them in half a second", problem, line)
 
 
-def _mixed(subject: Subject) -> None:
-    with Upstream(whole()) as fine:
-        arguments = _calling([fine] * 3, "mixed", "work=10")
-        reply, problem = _ask(subject, arguments)
-    if problem or reply.body.replace(".", "") != f"200:{_SUM}\n" * 3:
-        line = _called_by_hand(subject, ["whole"] * 3, "mixed", "work=10")
-        subject.report("fanout-body", f"three lines 200:{_SUM}", reply, line)
+def _leaving(subject: Subject) -> None:
+    """Clients that go away in the middle of an answer or of a request, and some that never read theirs."""
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    with Upstream(_ANSWERS["slow"]) as slow, ExitStack() as stack:
+        try:
+            server = stack.enter_context(running(subject, *_calling([slow.url] * 3)))
+            for sent in (request, request[:20], request * 40) * 6:
+                stack.enter_context(server.connect()).sendall(sent)
+            for is_reset in (False, True) * 6:
+                connection = stack.enter_context(server.connect())
+                connection.sendall(request)
+                time.sleep(0.07)
+                if is_reset:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+            reply = Client(stack.enter_context(server.connect())).get()
+        except (OSError, ValueError) as error:
+            reply = Reply.of(error)
+    if reply.body.replace(".", "") != "200200200":
+        line = _called_by_hand(subject, ["slow"] * 3, client=f"{curl('/')} -m0.1; {curl('/')}")
+        subject.report("survives", "an answer to others after clients went away", reply, line)
+
+
+def _crowd(subject: Subject, kind: str) -> None:
+    """Thirty clients at one time, on two cores."""
+    with Upstream(whole(after_s=0.05)) as fine, ExitStack() as stack:
+        arguments = _calling([fine.url] * 3, f"kind={kind}", "work=20000", "cores=2")
+        total = f"{20_000 * 19_999 // 2}\n"
+        expected = (total if kind == "cpu" else f"200:{total}") * 3
+        try:
+            server = stack.enter_context(running(subject, *arguments))
+            clients = [Client(stack.enter_context(server.connect())) for _ in range(30)]
+            for client in clients:
+                client.send("/")
+            replies = [client.reply() for client in clients]
+        except (OSError, ValueError) as error:
+            replies = [Reply.of(error)]
+    for reply in replies:
+        if reply.body.replace(".", "") != expected:
+            line = _called_by_hand(subject, ["whole"] * 3, f"kind={kind}", "work=20000", "cores=2")
+            subject.report("fanout-body", f"{expected!r} for each of 30 clients", reply, line)
+            return
+
+
+_THREE = ["http://127.0.0.1:9/"] * 3
+_URLS = [
+    *(_THREE[:2], [*_THREE, _THREE[0]], ["https://127.0.0.1:9/", *_THREE[1:]]),
+    *(["nonsense", *_THREE[1:]], ["http://127.0.0.1:nine/", *_THREE[1:]], []),
+]
 
 
 CHECKS = Kind(
@@ -342,10 +534,13 @@ CHECKS = Kind(
         ("port=0", "kind=fast"),
         ("port=0", "kind=io"),
         ("port=0", "kind=cpu", "work=0"),
-        ("port=abc", "kind=cpu"),
-        ("port=0", "kind=io", "upstreams=http://127.0.0.1:1/"),
-        ("port=0", "kind=cpu", "cores=0"),
-        ("port=0", "kind=cpu", "tick_ms=0"),
+        ("port=0", "kind="),
+        ("port=0", "kind=mixed"),
+        *(_calling(urls) for urls in _URLS),
+        *(_calling(_THREE, bad) for bad in ("tick_ms=0", "tick_ms=-5", "timeout_ms=soon")),
+        _calling(_THREE, "kind=mixed", "work=0"),
+        *(("port=0", "kind=cpu", bad) for bad in ("work=1000000001", "work=ten", "cores=0", "tick_ms=0")),
+        *((bad, "kind=cpu") for bad in ("port=abc", "port=65536")),
     ],
     points=(
         ({"kind": "io", "requests": 6, "concurrency": 3}, 1),

@@ -5,26 +5,32 @@ python -m ringside.workloads.feed.check PORT    a feed that is not read until an
 
 from __future__ import annotations
 
+import resource
 import socket
+import struct
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
-from ringside.conformance.common import reason
+from ringside.conformance.common import in_time, reason
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, check_paths, curl
 from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
-from ringside.conformance.subject import PORT, Subject, by_hand
+from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand
 
 RULES = {
     "feed-messages": "a feed has the messages of its id in order, each as one chunk",
     "feed-due": "a feed sends no chunk before it is due",
     "feed-slow": "a client that does not read delays only its own feed",
+    "feed-released": "a feed ends when its client closes or resets the connection, and releases what it had",
+    "feed-full": "when descriptors run out, open feeds continue, and others are accepted when there is room",
     **HTTP_RULES,
 }
 _MODULE = "ringside.workloads.feed.check"
 _INTERVAL_S = 0.1
 _FEEDING = ("port=0", "cores=1", "interval_ms=100")
+_REQUEST = b"GET /test/5 HTTP/1.1\r\nHost: x\r\n\r\n"
 _FAST = ("port=0", "cores=1", "interval_ms=1")
 # More than the kernel keeps for a connection whose client has small buffers: some 600 chunks, 3,000 with BBR.
 _CHUNKS = 5000
@@ -41,14 +47,14 @@ def _welcome(connection: socket.socket) -> None:
 
 def _messages(subject: Subject, server: Server) -> None:
     """The first messages of feeds with ids of all lengths."""
-    for number in ("7", "00", "12345678901234567890"):
+    for number in ("7", "0", "00", "12345678901234567890"):
         line = subject.served_by_hand(_FEEDING, curl(f"/test/{number}"))
         expected = [f"Welcome: {number}\n".encode()]
         expected += [f"Chunk {k} for {number}\n".encode() for k in range(1, 5)]
         try:
             with server.connect() as connection:
                 client = Client(connection)
-                client.send(f"/test/{number}")
+                client.send_in_pieces(f"/test/{number}")
                 reply = client.head()
                 chunks, early = [client.chunk()], ""
                 for k in range(1, 5):
@@ -72,7 +78,80 @@ def _messages(subject: Subject, server: Server) -> None:
 def _other_paths(subject: Subject, server: Server) -> None:
     uses = [("GET", "/", 404), ("POST", "/test/1", 405), ("GET", "/test/x1", 404), ("DELETE", "/test/1", 405)]
     longer = [("GET", "/test/", 404), ("GET", "/test/1/2", 404), ("GET", "/test/123456789012345678901", 404)]
-    check_paths(subject, server, _FEEDING, uses + longer)
+    check_paths(subject, server, _FEEDING, [*uses, *longer, ("GET", "/test/%D9%A3", 404)])
+
+
+def _released(subject: Subject, server: Server) -> None:
+    """Descriptors of the server before, with and after sixty feeds, half of which are reset."""
+    line = subject.served_by_hand(_FEEDING, curl("/test/5"))
+    try:
+        with server.connect() as connection:
+            _welcome(connection)
+        before = _descriptors(server)
+        with ExitStack() as stack:
+            feeds = [stack.enter_context(server.connect()) for _ in range(60)]
+            for connection in feeds:
+                _welcome(connection)
+            # Some that went before may have been open still.
+            held = _descriptors(server) - before
+            for connection in feeds[::2]:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    except (OSError, ValueError) as error:
+        subject.report("feed-released", "sixty feeds at one time", reason(error), line)
+        return
+    deadline_s = time.monotonic() + PATIENCE_S
+    while _descriptors(server) > before + 5 and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    left = _descriptors(server) - before
+    # A server may hold its connections in the kernel alone: then nothing is seen of them.
+    if held >= 50 and left > 5:
+        came = f"{left} descriptors are still open"
+        subject.report("feed-released", "none of sixty feeds after their clients went away", came, line)
+
+
+def _descriptors(server: Server) -> int:
+    count = 0
+    for pid in alive_in_session(server.process.pid):
+        with suppress(OSError):
+            count += len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return count
+
+
+def _full(subject: Subject) -> None:
+    """Twenty feeds, when a crowd takes the last descriptors, and a further one when the crowd has gone."""
+    line = subject.served_by_hand(_FEEDING, curl("/test/5"))
+    expected = "five chunks for each of twenty feeds, and another feed when there is room again"
+    try:
+        with running(subject, *_FEEDING) as server, ExitStack() as stack:
+            most = _descriptors(server) + 40
+            for pid in alive_in_session(server.process.pid):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+            feeds = [Client(stack.enter_context(server.connect())) for _ in range(20)]
+            for number, client in enumerate(feeds):
+                client.send(f"/test/{number}")
+                client.head()
+                client.chunk()
+            with ExitStack() as crowd:
+                for _ in range(80):
+                    crowd.enter_context(server.connect()).sendall(_REQUEST)
+                for k in range(1, 6):
+                    for number, client in enumerate(feeds):
+                        if (chunk := client.chunk()) != b"Chunk %d for %d\n" % (k, number):
+                            raise ValueError(f"{chunk[:60]!r} in place of chunk {k} for {number}")
+            if problem := in_time(lambda: _again(server), tries=10):
+                subject.report("feed-full", expected, problem, line)
+    except (OSError, ValueError) as error:
+        subject.report("feed-full", expected, reason(error), line)
+
+
+def _again(server: Server) -> str:
+    """What is wrong with a further feed."""
+    try:
+        with server.connect() as connection:
+            _welcome(connection)
+    except (OSError, ValueError) as error:
+        return reason(error)
+    return ""
 
 
 def _slow_reader(subject: Subject) -> None:
@@ -129,10 +208,10 @@ CHECKS = Kind(
     answers=_welcome,
     ask=curl("/test/5"),
     nonsense=NONSENSE,
-    request=b"GET /test/5 HTTP/1.1\r\nHost: x\r\n\r\n",
+    request=_REQUEST,
     factor="connections",
-    checks=(_messages, _other_paths),
-    further=(_slow_reader,),
+    checks=(_messages, _other_paths, _released),
+    further=(_slow_reader, _full),
 )
 
 

@@ -8,7 +8,7 @@ import time
 
 from ringside.conformance.servers import Kind, Server
 from ringside.conformance.subject import PORT, Subject
-from ringside.workloads.fib.workload import recursion_ns
+from ringside.workloads.fib.workload import fibonacci, recursion_ns
 from ringside.workloads.phases import below
 
 RULES = {
@@ -21,8 +21,9 @@ RULES = {
 }
 _ARGUMENTS = ("port=0", "cores=1", "seed=1")
 _NO_REQUESTS = (
-    *(b"0", b"91", b"", b"abc", b"+5", b"-1", b" 5", b"5 ", b"5\r", b"5x", b"1.5", b"0x10", b"1_0"),
-    *(b"5\0", b"\xff\xfe", b"%d" % (2**32 + 5), b"%d" % (2**64 + 5), b"9" * 99, "\u0663".encode()),
+    *(b"0", b"91", b"", b"abc", b"+5", b"-1", b" 5", b"5 ", b"5\r", b"5x", b"1.5", b"0x10", b"1_0", b"100"),
+    *(b"1e1", b"5\0", b"\xff\xfe", b"%d" % (2**32 + 5), b"%d" % (2**64 + 5), b"9" * 99, b"x" * 99),
+    *("\u0663".encode(), "\uff15".encode()),  # digits, but not ASCII's
 )
 _SILENCE_S = 0.15
 # What takes so long was computed.
@@ -83,15 +84,24 @@ def _long_line(subject: Subject, server: Server) -> None:
         with server.connect() as connection:
             connection.settimeout(5)
             connection.sendall(b"1" * 99)
-            early = bool(select.select([connection], [], [], _SILENCE_S)[0])
-            answer = _ask(connection, b"1")
-            rest = _end(connection)
-    except OSError as error:
+            early = _speaks(connection)
+            answers = [(_ask(connection, b"1"), _end(connection))]
+        for behind in (b"", b"\n", b"x" * 50, b"x" * 50 + b"\n10\n"):
+            with server.connect() as connection:
+                _answers(connection)
+                answers.append((_ask(connection, b"1" * 100 + behind), _end(connection)))
+    except (OSError, ValueError) as error:
         subject.report("fib-long-line", expected, error, line)
         return
-    if early or not answer.startswith(b"error: ") or rest:
-        came = "an answer to 99 bytes" if early else f"{_shown(answer)}, then {_shown(rest)}"
+    wrong = [(answer, rest) for answer, rest in answers if not answer.startswith(b"error: ") or rest]
+    if early or wrong:
+        came = "an answer to 99 bytes" if early else f"{_shown(wrong[0][0])}, then {_shown(wrong[0][1])}"
         subject.report("fib-long-line", expected, came, line)
+
+
+def _speaks(connection: socket.socket) -> bool:
+    """Whether anything comes while nothing should."""
+    return bool(select.select([connection], [], [], _SILENCE_S)[0])
 
 
 def _end(connection: socket.socket) -> bytes:
@@ -104,25 +114,39 @@ def _end(connection: socket.socket) -> bytes:
 
 def _stream(subject: Subject, server: Server) -> None:
     """Together, in pieces, and with the end of the client's side behind them."""
-    expected = b"55\nerror\n6765\n" + b"1\n" * 50
-    pieces = (b"1", b"0\n0\n2", b"0\n" + b"1\n" * 50 + b"7")
+    line = subject.served_by_hand(
+        _ARGUMENTS, f"(printf '1'; sleep 1; printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {PORT}"
+    )
+    asked = [10, 0, 20, *range(1, 23), *(n % 15 for n in range(600))]
+    sent = b"".join(b"%d\n" % n for n in asked)
     try:
         with server.connect() as connection:
-            for piece in pieces:
-                connection.sendall(piece)
-                time.sleep(0.05)
+            connection.sendall(b"1")
+            early = _speaks(connection)
+            connection.sendall(sent[1:6])
+            time.sleep(0.05)
+            # The last has no newline.
+            connection.sendall(sent[6:] + b"7")
             connection.shutdown(socket.SHUT_WR)
             received = b""
             while piece := connection.recv(4096):
                 received += piece
     except OSError as error:
-        received = str(error).encode()
-    lines = [
-        b"error\n" if line.startswith(b"error: ") else line for line in received.splitlines(keepends=True)
+        subject.report("fib-stream", "an answer to each request", error, line)
+        return
+    if early:
+        subject.report("fib-stream", "no answer before the newline", _shown(received), line)
+    answers = [
+        b"error" if answer.startswith(b"error: ") else answer
+        for answer in received.removesuffix(b"\n").split(b"\n")
     ]
-    if b"".join(lines) != expected:
-        line = subject.served_by_hand(_ARGUMENTS, f"(printf '1'; sleep 1; {_nc_words()}")
-        subject.report("fib-stream", "55, an error, 6765 and 50 times 1", _shown(received), line)
+    expected = [b"%d" % fibonacci(n) if n else b"error" for n in asked]
+    if answers != expected:
+        wrong = [
+            at for at, pair in enumerate(zip(answers, expected, strict=False), start=1) if len({*pair}) > 1
+        ]
+        came = f"{len(answers)} answers" + (f", number {wrong[0]} wrong" if wrong else "")
+        subject.report("fib-stream", f"{len(expected)} answers: 55, an error, 6765 …", came, line)
 
 
 def _work(subject: Subject, server: Server) -> None:
@@ -141,10 +165,6 @@ def _work(subject: Subject, server: Server) -> None:
             subject.report("fib-work", f"fib({n}) by recursion again", below(took_ns, least_ns), line)
         if took_ns < least_ns or took_ns > _WHILE_NS:
             return
-
-
-def _nc_words() -> str:
-    return f"printf '0\\n0\\n20\\n1\\n1\\n7') | nc -q1 127.0.0.1 {PORT}"
 
 
 CHECKS = Kind(

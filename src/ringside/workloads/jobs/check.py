@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringside.conformance.common import parse
+from ringside.conformance.common import Lines, parse
 from ringside.conformance.programs import OwnRules
 from ringside.conformance.subject import Subject
 
@@ -13,6 +13,9 @@ RULES = {
     "jobs-beats": "a heartbeat goes on while jobs are in progress",
     "jobs-trace": "with `trace=1` a program prints a `::span` for each job",
 }
+
+
+_GRAIN_NS = 1_000_000
 
 
 def _workers(subject: Subject) -> None:
@@ -26,8 +29,9 @@ def _workers(subject: Subject) -> None:
     most = 0
     for _ in range(3):
         lines = parse(subject.run(*arguments).stdout)
-        if len(lines.spans) != 6 or any(begin > end for _, begin, end in lines.spans):
-            subject.report("jobs-trace", "6 lines ::span that begin before they end", lines.spans, line)
+        if not _are_true(lines, 6, least_ns=149_000_000):
+            expected = "6 lines ::span of 150 ms or more each, within the makespan"
+            subject.report("jobs-trace", expected, lines.spans, line)
             return
         most = _most_at_one_time(lines.spans)
         if most > 2:
@@ -40,6 +44,30 @@ def _workers(subject: Subject) -> None:
     subject.report("jobs-workers", "2 jobs at most at one time, and 2 at some time", f"{most}", line)
 
 
+def _are_true(lines: Lines, jobs: int, least_ns: int = 0) -> bool:
+    """Whether each job has its span, which lies within the makespan and is not too short."""
+    makespan_ns = sum(ns for name, ns in lines.phases if name == "makespan")
+    return len(lines.spans) == jobs and all(
+        # Some are handed over before the program's first look at its clock has ended.
+        begin + least_ns <= end <= makespan_ns + _GRAIN_NS
+        for _, begin, end in lines.spans
+    )
+
+
+def _other_kinds(subject: Subject) -> None:
+    """Spans of jobs that compute or do nothing; a job that computes is done five times alone."""
+    for kind in ("cpu", "noop"):
+        traced = ("trace=1",) if "trace" in subject.offered else ()
+        arguments = ("jobs=7", f"kind={kind}", "rounds=3000", "workers=3", *traced)
+        lines, line = parse(subject.run(*arguments).stdout), subject.by_hand(*arguments)
+        if traced and not _are_true(lines, 7):
+            expected = "7 lines ::span that begin before they end, within the makespan"
+            subject.report("jobs-trace", expected, lines.spans, line)
+        if lines.times("alone") != (5 if kind == "cpu" else 0):
+            expected = "5 lines ::phase name=alone with kind=cpu, none else"
+            subject.report("phases", expected, f"{lines.times('alone')} with kind={kind}", line)
+
+
 def _most_at_one_time(spans: Sequence[tuple[int, int, int]]) -> int:
     edges = sorted([(end, -1) for _, _, end in spans] + [(begin, 1) for _, begin, _ in spans])
     now = most = 0
@@ -49,4 +77,4 @@ def _most_at_one_time(spans: Sequence[tuple[int, int, int]]) -> int:
     return most
 
 
-CHECKS = OwnRules(RULES, (_workers,))
+CHECKS = OwnRules(RULES, (_workers, _other_kinds))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ringside.conformance.common import in_time
+import time
+
+from ringside.conformance.common import in_time, parse, side_by_side
 from ringside.conformance.programs import OwnRules
-from ringside.conformance.subject import Subject
-from ringside.workloads.sleepers.evidence import instant_ns, numbers
+from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
+from ringside.workloads.base import HOLD
+from ringside.workloads.sleepers.evidence import SECOND_NS, instant_ns, lateness_ns, numbers
 
 RULES = {
     "sleepers-instants": "each task hands over its number at its own instant, by the probe's clock",
@@ -40,4 +43,34 @@ def check_instants(subject: Subject) -> None:
         subject.report("sleepers-instants", "each number at its task's own instant", problem, line)
 
 
-CHECKS = OwnRules(RULES, (check_instants,))
+def _sleep_on(subject: Subject) -> None:
+    """With hold=1 tasks wake when they are due, however late the line on stdin comes."""
+    if HOLD not in subject.offered:
+        return
+    arguments = ("tasks=3", "seconds=2", "hold=1")
+    line = f"sleep 5 | {subject.by_hand(*arguments)}"
+
+    def attempt() -> str:
+        with subject.started(*arguments) as process:
+            lines_until(process, b"::await name=started")
+            # They are due within two seconds.
+            time.sleep(4)
+            stdout, _ = process.communicate(b"\n", timeout=PATIENCE_S)
+        late = lateness_ns(parse(stdout).result or {})
+        if late is None:
+            return "no lateness in ::result"
+        return f"late_max_ns={late['late_max_ns']}" if late["late_max_ns"] > SECOND_NS else ""
+
+    if problem := in_time(attempt):
+        subject.report("sleepers-instants", "tasks that wake while the program waits", problem, line)
+
+
+def _check(subject: Subject) -> None:
+    checks = (check_instants,) if subject.quick else (check_instants, _sleep_on)
+    for findings in side_by_side(subject, checks):
+        subject.findings += [
+            each for each in findings if each.rule not in {known.rule for known in subject.findings}
+        ]
+
+
+CHECKS = OwnRules(RULES, (_check,))
