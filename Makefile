@@ -8,7 +8,7 @@ help:
 	@echo "make test          all tests but those of `integration` and `soak`"
 	@echo "make integration   every contender and copy by \`ringside check\`, the wheel, clusters"
 	@echo "make fuzz          parsers and readers, a minute each"
-	@echo "make soak          hours: every rule for every server, longer fuzzing, mutation tests, fresh systems (as root)"
+	@echo "make soak          hours: every contender at large points, longer fuzzing, mutation tests, fresh systems (as root)"
 	@echo "make lint          format, types, and what the compilers warn of"
 	@echo "make bench         Ringside against its peers (a quiet machine helps)"
 

@@ -4,19 +4,16 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ringside.workloads.fanout.check import Answer, Upstream
 from tests.support import ROOT
 from tests.support import postgresql as postgresql_server
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake
 from tests.support.started import LOAD_SERVER, ports_of
-from tests.support.upstreams import Make
 
 # No test may fail because a machine was slow.
 settings.register_profile(
@@ -28,10 +25,10 @@ settings.load_profile("patient")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Of the contenders `make test` takes these, one of each kind of runtime; `make integration` checks every rule
-# of the contract for all of them, and `make soak` takes all of tests/contenders for all.
+# of the contract for all, and `make soak` takes the rest of tests/contenders for all.
 SAMPLE = ("limit", "go", "python-asyncio", "python-threads", "erlang", "node")
 # Each test of these takes long and shares nothing with the next; tests of any other file are one worker's.
-SPREAD = ("test_conforming.py", "test_check.py", "test_copying.py", "test_services.py")
+SPREAD = ("test_conforming.py", "test_check.py", "test_copying.py", "test_figures.py")
 ALL = frozenset(path.parent.name for path in (ROOT / "contenders").glob("*/contender.toml"))
 
 
@@ -88,17 +85,6 @@ def changed_contenders() -> frozenset[str]:
     words = ["git", "diff", "--name-only", since, "--", "contenders"]
     changed = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return ALL & {Path(line).parts[1] for line in changed.splitlines()}
-
-
-@pytest.fixture
-def upstream() -> Iterator[Make]:
-    """Makes upstreams, and closes them."""
-    with ExitStack() as stack:
-
-        def make(answer: Answer, *, at_accept: bool = False) -> Upstream:
-            return stack.enter_context(Upstream(answer, at_accept=at_accept))
-
-        yield make
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,8 @@ from ringside.measure.toolchain import Toolchain, find_receipt
 from ringside.model.catalogue import Ready, Receipt
 from ringside.model.results import Outcome
 from ringside.workloads import workload as find_workload
-from tests.contenders.test_ring import CATALOGUE
 from tests.support import ROOT
-from tests.support.programs import carry_out, point
+from tests.support.programs import CATALOGUE, carry_out, point
 
 TOOLCHAIN = Toolchain(ROOT / ".ringside" / "builds")
 OPTIONAL = [

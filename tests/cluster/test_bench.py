@@ -23,8 +23,7 @@ from ringside.model.results import Outcome, Trial
 from ringside.probe.process import Probe
 from ringside.probe.protocol import VERSION, EngineRecord, LoadPlan, PartOfLoad
 from ringside.workloads import workload
-from tests.contenders.test_ring import ready
-from tests.support.programs import point
+from tests.support.programs import point, ready
 
 HOST = "127.0.0.2"
 READY_S = 60.0

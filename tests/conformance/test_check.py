@@ -151,6 +151,19 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
     "fanout-ticks": ("fanout", "fanout.py", '"tick_ms", "50", 1) / 1000', '"tick_ms", "50", 1) / 300'),
     "feed-messages": ("feed", "feed.py", "Chunk %d for", "chunk %d for"),
     "feed-due": ("feed", "feed.py", "begin_s + k * interval_s", "begin_s + (k - 0.5) * interval_s"),
+    "feed-released": (
+        "feed",
+        "feed.py",
+        "        with connection:\n",
+        '        __import__("builtins").__dict__.setdefault("kept", []).append(connection.dup())\n'
+        "        with connection:\n",
+    ),
+    "feed-full": (
+        "feed",
+        "connections.py",
+        "            time.sleep(0.01)  # No descriptor is free: some connection may end.\n",
+        "            import os; os._exit(1)\n",
+    ),
     "feed-slow": (
         "feed",
         "feed.py",

@@ -1,29 +1,59 @@
-"""Every contender of the catalogue passes `ringside check`. `make integration` runs these."""
+"""Every contender of the catalogue passes `ringside check`, and none writes into its sources. `make test`
+checks the sample of tests/conftest.py in short, `make integration` all by every rule."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from ringside.catalogue.loader import Catalogue
+from ringside.conformance.subject import files_below
+from ringside.measure.executor import LocalExecutor
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Receipt
+from ringside.model.results import Outcome
+from tests.conftest import SAMPLE
 from tests.support import ROOT
 from tests.support.command_line import ringside
+from tests.support.programs import CATALOGUE, carry_out, having, point, ready
 
-CATALOGUE = Catalogue([ROOT])
 OPTIONAL = [one.name for one in CATALOGUE.contenders()[0] if one.runtime.optional and "@" in one.name]
 CONTENDERS = [*CATALOGUE.contender_names(), *OPTIONAL]
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize("name", CONTENDERS)
-def test_every_contender_of_the_catalogue_conforms(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *((name, ("--quick",)) for name in SAMPLE),
+        *(pytest.param(name, (), marks=pytest.mark.integration) for name in CONTENDERS),
+    ],
+)
+def test_every_contender_of_the_catalogue_conforms(name: str, words: tuple[str, ...]) -> None:
     one = CATALOGUE.contender(name)
     if not isinstance(Toolchain(ROOT / "builds").receipt(one.runtime), Receipt):
         pytest.skip(f"{name} has no runtime here")
-    document = json.loads(ringside("check", name, "--json", status=None).stdout)
+    document = json.loads(ringside("check", name, *words, "--json", status=None).stdout)
     workloads = [workload for contender in document["contenders"] for workload in contender["workloads"]]
     assert {workload["workload"] for workload in workloads} == set(one.workloads)
     assert [each for each in workloads if each["findings"] or each["reason"]] == []
+
+
+# Its build takes minutes where cores are few.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.soak if name == "limit" else ()) for name in having("ring")],
+)
+def test_no_contender_writes_into_its_sources(name: str, tmp_path: Path) -> None:
+    """Neither its build nor a trial: a catalogue may lie where nothing can be written."""
+    folder = name.partition("@")[0]
+    sources = tmp_path / "contenders" / folder
+    shutil.copytree(ROOT / "contenders" / folder, sources)
+    before = files_below(sources)
+    one = ready(name, Catalogue([tmp_path]), Toolchain(tmp_path / "builds"))
+    assert one.contender.folder == sources
+    trial = carry_out("ring", one, LocalExecutor(), point("ring", nodes=10, messages=10))
+    assert trial.outcome is Outcome.OK, f"{trial.detail} {trial.report}"
+    assert files_below(sources) == before

@@ -19,9 +19,9 @@ from ringside.errors import BuildError
 from ringside.measure import host, toolchain
 from ringside.measure.toolchain import Toolchain, find_receipt
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable, WorkloadEntry
-from tests.contenders.test_ring import CATALOGUE
 from tests.support import probes
 from tests.support.processes import is_over
+from tests.support.programs import CATALOGUE
 
 
 def script(path: Path, text: str) -> Path:

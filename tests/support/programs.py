@@ -1,4 +1,4 @@
-"""Contenders that end by themselves, through the probe or directly: for tests of their conformance."""
+"""Contenders of the catalogue, through the probe or by themselves; and processes that programs start."""
 
 from __future__ import annotations
 
@@ -9,14 +9,50 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+import pytest
+
+from ringside.catalogue.loader import Catalogue
+from ringside.conformance.subject import Subject
 from ringside.measure import trials
 from ringside.measure.executor import LocalExecutor
-from ringside.measure.toolchain import expand
-from ringside.model.catalogue import Ready
+from ringside.measure.inputs import Inputs
+from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import Ready, Unavailable
 from ringside.model.design import Cell, Input, Level, Limits, Point
 from ringside.model.results import Outcome, Trial
 from ringside.workloads import workload as find_workload
-from tests.support.servers import PATIENCE_S
+from tests.support import ROOT
+
+# The machine stalls for seconds; nothing that works takes as long.
+PATIENCE_S = 30.0
+CATALOGUE = Catalogue([ROOT])
+# Once for each runtime: to ask for a version takes as long as many a test.
+TOOLCHAIN = Toolchain(ROOT / ".ringside" / "builds")
+
+
+def having(workload: str) -> list[str]:
+    """All contenders that have a workload, by each of their runtimes but the optional ones."""
+    folders = CATALOGUE.contender_names()
+    all_of = (one for folder in folders for one in CATALOGUE.runtimes(folder))
+    return [one.name for one in all_of if workload in one.workloads and not one.runtime.optional]
+
+
+def ready(name: str, catalogue: Catalogue = CATALOGUE, toolchain: Toolchain = TOOLCHAIN) -> Ready:
+    """A contender that is built. One that lacks its runtime is skipped, but fails in CI, where `make setup`
+    gets all of them."""
+    result = toolchain.prepare(catalogue.contender(name))
+    if isinstance(result, Unavailable):
+        reason = f"{name}: {result.reason}; {result.remedy}\n{result.log}"
+        assert "CI" not in os.environ, reason
+        pytest.skip(reason)
+    return result
+
+
+def subject(name: str, workload: str, folder: Path) -> Subject:
+    """The program of a workload, to be started as `ringside check` does."""
+    inputs = Inputs(folder / "inputs")
+    return Subject(ready(name), find_workload(workload), LocalExecutor(), inputs, folder)
 
 
 def point(workload: str, **levels: Level) -> Point:
@@ -26,9 +62,15 @@ def point(workload: str, **levels: Level) -> Point:
 
 
 def carry_out(
-    workload: str, one: Ready, executor: LocalExecutor, at: Point, input: Input | None = None, seed: int = 1
+    workload: str,
+    one: Ready,
+    executor: LocalExecutor,
+    at: Point,
+    input: Input | None = None,
+    seed: int = 1,
+    host: str | None = None,
 ) -> Trial:
-    """One trial by the real probe."""
+    """One trial by the real probe. With a `host` a server gets it, and the load goes there."""
     cell = Cell(one.contender.name, at)
     cpus, probe_cpus = executor.cpus(int(at["cores"]))
     request = trials.request(
@@ -42,51 +84,33 @@ def carry_out(
         seed=seed,
         memory_available_bytes=8 << 30,
         input=input,
+        host=host,
     )
+    if request.service and request.service.remote:
+        here = msgspec.structs.replace(request.service, remote=False)
+        request = msgspec.structs.replace(request, service=here)
     blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=input.size_bytes if input else None)
     trial = trials.with_messages(blank, executor.trial(request))
     return trials.examined(trial, find_workload(workload), seed)
 
 
-def command(workload: str, one: Ready, *arguments: str) -> list[str]:
-    names = {"runtime": one.receipt.executable, "build": one.build, "cores": 1}
-    return [*expand(one.contender.workloads[workload].command, names), *arguments]
-
-
-def directly(workload: str, one: Ready, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run to its end, without a probe."""
-    return subprocess.run(
-        command(workload, one, *arguments),
-        cwd=one.contender.folder,
-        env=trials.environment(os.environ, one.build, 1, 2, 3),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=240,
-        check=False,
-    )
-
-
 def descendants(pid: int) -> list[int]:
     """All processes below one, as far as the kernel lists them."""
-    found: list[int] = []
+    below: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                found += [int(child), *descendants(int(child))]
-    return found
+                below += [int(child), *descendants(int(child))]
+    return below
 
 
-def kill_a_worker(process: subprocess.Popen[bytes]) -> list[int]:
-    """Wait until the program has workers that have computed for a while, kill one of them, and give all."""
+def kill_a_worker(process: subprocess.Popen[bytes]) -> None:
+    """Kills a worker of the program, when it has computed for a while."""
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        workers = [pid for pid in descendants(process.pid) if cpu_ticks(pid) > 20]
-        if workers:
-            everyone = descendants(process.pid)
-            os.kill(workers[-1], signal.SIGKILL)
-            return everyone
+    while not (workers := [pid for pid in descendants(process.pid) if cpu_ticks(pid) > 20]):
+        assert time.monotonic() < deadline, "no worker ever computed"
         time.sleep(0.05)
-    raise AssertionError("no worker ever computed")
+    os.kill(workers[-1], signal.SIGKILL)
 
 
 def cpu_ticks(pid: int) -> int:
@@ -94,13 +118,3 @@ def cpu_ticks(pid: int) -> int:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         return int(fields[11]) + int(fields[12])
     return 0
-
-
-def alive(pids: list[int]) -> list[int]:
-    """Those that still run."""
-    found = []
-    for pid in pids:
-        with suppress(OSError, IndexError):
-            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
-                found.append(pid)
-    return found

@@ -40,8 +40,8 @@ _OPEN_AT_END = 100
 _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 # What the backlog of a server holds that serves one connection at a time, besides that one.
 _WAITING = 127
-# So much a client sends that never reads, for so long where the server reads on.
-_UNREAD_BYTES, _UNREAD_S = 8 << 20, 2.0
+# How long a client sends that never reads, where the server reads on.
+_UNREAD_S = 2.0
 # Another address of the loopback, and how the kernel writes it.
 _OTHER_HOST = "127.0.0.2"
 _OTHER = {"0200007F", "0000000000000000FFFF00000200007F"}
@@ -75,7 +75,8 @@ class Kind:
     """What is particular to a workload of servers: arguments, invalid inputs, points and checks. `answers`:
     raises OSError or ValueError where the server does not answer as it should. `ask`: a client for a shell.
     `nonsense`: what a client may send that is no request. `factor`: the one that is a number of connections.
-    `rules`: those of the workload alone, by their ids."""
+    `unread_bytes`: how much a client sends that reads nothing. `rules`: those of the workload alone, by their
+    ids."""
 
     arguments: tuple[str, ...]
     bad: Sequence[Sequence[str]]
@@ -85,6 +86,7 @@ class Kind:
     nonsense: Sequence[bytes]
     request: bytes
     factor: str
+    unread_bytes: int = 0
     rules: Mapping[str, str] = field(default_factory=dict)
     checks: Sequence[Callable[[Subject, Server], None]] = ()
     further: Sequence[Callable[[Subject], None]] = ()
@@ -256,7 +258,7 @@ def _ending(server: Server) -> str:
 def _nonsense(subject: Subject, kind: Kind) -> None:
     """It survives clients that misbehave, and says nothing of them."""
     with running(subject, *kind.arguments) as server:
-        if kind.request and not subject.quick:
+        if kind.unread_bytes and not subject.quick:
             _never_reads(subject, kind, server)
         for sent in kind.nonsense[: 4 if subject.quick else None]:
             for reset in (False, True):
@@ -285,7 +287,7 @@ def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
         many = kind.request * (1 + 20_000 // len(kind.request))
         with suppress(ConnectionError):
             # A server that does not read on is right.
-            while sent < _UNREAD_BYTES and time.monotonic() < give_up_s:
+            while sent < kind.unread_bytes and time.monotonic() < give_up_s:
                 if not select.select([], [connection], [], 0.5)[1]:
                     break
                 sent += connection.send(many)

@@ -76,6 +76,9 @@ class Upstream:
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        # A thread that waits for a connection would keep the port open.
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for connection in self.connections:
             with suppress(OSError):

@@ -182,5 +182,6 @@ CHECKS = Kind(
     nonsense=(b"20\n" * 300, b"1", b"1" * 300, b"\0\xff" * 40, b"", b"GET / HTTP/1.1\r\n\r\n"),
     request=b"10\n",
     factor="clients",
+    unread_bytes=8 << 20,
     checks=(_errors, _long_line, _stream, _work),
 )

@@ -1,0 +1,59 @@
+"""What the libraries of some gateways do not allow, as their READMEs say, and all others do."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ringside.conformance.common import in_time
+from ringside.conformance.http import Client
+from ringside.conformance.servers import running
+from ringside.workloads.fanout.check import Upstream, says, whole
+from tests.support.programs import having, subject
+
+# Their libraries send the head by itself.
+HEAD_ALONE = ("c-microhttpd", "ruby-async")
+# Their clients take a 103 for the answer.
+NO_EARLY_HINTS = ("haskell",)
+EARLY_HINTS = says(
+    "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 Said\r\nContent-Length: 0\r\n\r\n"
+)
+
+
+def arguments(upstreams: list[Upstream]) -> list[str]:
+    urls = ",".join(upstream.url for upstream in upstreams)
+    return ["port=0", "cores=1", "kind=io", f"upstreams={urls}"]
+
+
+@pytest.mark.parametrize("name", [name for name in having("fanout") if name not in HEAD_ALONE])
+def test_head_and_end_travel_with_the_body(name: str, tmp_path: Path) -> None:
+    """The head comes with the first piece, the end with the last."""
+    with Upstream(whole()) as quick, Upstream(whole(200, 0.3)) as slow:
+        words = [*arguments([quick, quick, slow]), "tick_ms=60000"]
+        with running(subject(name, "fanout", tmp_path), *words) as server:
+
+            def attempt() -> str:
+                with server.connect() as connection:
+                    connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    received = [connection.recv(65536)]
+                    while not received[-1].endswith(b"0\r\n\r\n"):
+                        received.append(connection.recv(65536))
+                # A size may have zeros in front.
+                first = re.search(rb"\r\n\r\n0*(3\r\n200|6\r\n200200)\r\n", received[0])
+                last = re.fullmatch(rb"0*3\r\n200\r\n0\r\n\r\n", received[-1])
+                return "" if first and last else f"{received}"
+
+            assert in_time(attempt) == ""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name in having("fanout") if name not in NO_EARLY_HINTS])
+def test_early_hints_are_no_answer(name: str, tmp_path: Path) -> None:
+    with (
+        Upstream(EARLY_HINTS) as hinting,
+        running(subject(name, "fanout", tmp_path), *arguments([hinting] * 3)) as server,
+        server.connect() as connection,
+    ):
+        assert Client(connection).get().body.replace(".", "") == "404404404"
