@@ -40,7 +40,7 @@ integration: setup-dev
 
 soak: setup-dev
 	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers 300" \
-	  ".venv/bin/python scripts/endurance" scripts/mutants scripts/mutants_probe \
+	  ".venv/bin/python scripts/endurance" scripts/sanitize scripts/mutants scripts/mutants_probe \
 	  $(if $(filter 0,$(shell id -u)),$(foreach suite,bookworm trixie noble,"scripts/clean_root $(suite)"))
 	@[ "$$(id -u)" = 0 ] || echo "soak: fresh systems are left out: scripts/clean_root needs root"
 
