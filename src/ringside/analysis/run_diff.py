@@ -29,11 +29,6 @@ class CellChange:
     verdict: Verdict
     obstacle: Obstacle | None = None
 
-    @property
-    def worse_by(self) -> float:
-        """The share by which the second run is worse; below 0 where it is better."""
-        return (self.ratio.estimate if self.metric.smaller_is_better else 1 / self.ratio.estimate) - 1
-
 
 @dataclass(frozen=True, slots=True)
 class ContenderChange:
@@ -58,12 +53,6 @@ class RunDiff:
     contender_changes: tuple[ContenderChange, ...]
     diagnostics: tuple[Diagnostic, ...]
     margin: float
-
-    def beyond(self, verdict: Verdict, share: float) -> list[CellChange]:
-        """The cells with this verdict and an estimate that differs by more than this share."""
-        return [
-            change for change in self.changes if change.verdict is verdict and abs(change.worse_by) >= share
-        ]
 
 
 def diff(

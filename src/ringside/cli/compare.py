@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from ringside.cli import EXIT_FAILED, params, streams
+from ringside.cli import params
 
 
 @click.command()
@@ -16,7 +16,7 @@ from ringside.cli import EXIT_FAILED, params, streams
 @click.option("--metric", metavar="NAME", help="Only this metric [default: what the experiment compares].")
 @click.option(
     "--fail-if",
-    "gates",
+    "fail_if",
     type=params.gate,
     multiple=True,
     metavar="slower:3%",
@@ -36,7 +36,7 @@ def compare(
     other: str,
     *,
     metric: str | None = None,
-    gates: Sequence[tuple[str, float]] = (),
+    fail_if: Sequence[tuple[str, float]] = (),
     margin: float | None = None,
     form: str | None = None,
     store: str | None = None,
@@ -49,11 +49,9 @@ def compare(
     """
     from ringside.analysis.run import analysis_of
     from ringside.analysis.run_diff import diff
-    from ringside.cli import context
-    from ringside.model.results import Obstacle, Verdict
+    from ringside.cli import context, gates
     from ringside.render import documents, markdown, run_diff, terminal
     from ringside.store.runs import single_run
-    from ringside.units import verdict_word
 
     storage = context.open_store(store, create=False)
     before, after = (
@@ -68,18 +66,16 @@ def compare(
         console = context.stdout_console()
         terminal.render(run_diff.diff_table(difference), console)
         terminal.diagnose(difference.diagnostics, console)
-    undecidable = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS)
-    if gates and all(change.obstacle in undecidable for change in difference.changes):
-        streams.say("--fail-if cannot decide: there are no verdicts")
-        return EXIT_FAILED
-    failed = [
-        (change, word, size) for word, size in gates for change in difference.beyond(Verdict(word), size)
-    ]
-    for change, word, size in failed:
-        word = verdict_word(change.verdict, change.metric)
-        allowed = f"; --fail-if allows {size * 100:.3g} %" if size else ""
-        streams.say(
-            f"{change.cell.contender} at {change.cell.point}: {change.metric.title} is {word} "
-            f"({change.ratio.estimate - 1:+.1%}){allowed}"
-        )
-    return EXIT_FAILED if failed else 0
+    return gates.status(
+        fail_if,
+        [
+            gates.Judged(
+                f"{change.cell.contender} at {change.cell.point}",
+                change.metric,
+                change.ratio,
+                change.verdict,
+                change.obstacle,
+            )
+            for change in difference.changes
+        ],
+    )

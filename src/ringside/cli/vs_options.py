@@ -49,6 +49,13 @@ class VsSettings:
     time_s: float | None = option(
         COMMON, "--time 1m", "Time limit [30s, at least 7 blocks].", type=params.duration
     )
+    fail_if: tuple[tuple[str, float], ...] = option(
+        COMMON,
+        "--fail-if slower:5%",
+        "Exit status 1 where a command has this verdict by at least this much.",
+        type=params.gate,
+        multiple=True,
+    )
     shell: str | None = option(
         COMMON, "--shell SHELL", "Run commands through it [sh].", shown="-S, --shell[=SHELL]"
     )

@@ -6,13 +6,13 @@ import os
 import secrets
 import string
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, streams
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import RingsideError, UsageError
@@ -72,6 +72,8 @@ def compare(settings: VsSettings) -> int:
     factors = _factors(settings)
     points = scan_points(factors)
     commands = _commands(settings, points)
+    if settings.fail_if and len(commands) == 1:
+        raise UsageError("--fail-if judges commands by the first one: name two commands or more")
     rule = _rule(settings, is_alone=len(commands) == 1, points=len(points))
     _warn_of_unused(settings, factors)
     execution = _execution(settings)
@@ -93,9 +95,27 @@ def compare(settings: VsSettings) -> int:
             _show(analysis, _facts(settings, rule, execution, run), form)
         # A failure late in a long run leaves what was measured before it.
         _export(analysis, exports, form)
+    if not status:
+        status = gates.status(settings.fail_if, list(_judged(analysis)))
     if status == EXIT_INTERRUPTED:
         streams.say("interrupted")
     return status
+
+
+def _judged(analysis: RunAnalysis) -> Iterator[gates.Judged]:
+    """The wall time of each pair, point by point."""
+    for point in analysis.points:
+        for pair in analysis.pairs:
+            comparison = analysis.comparison(analysis.headline, *pair, point)
+            if comparison:
+                subject = f"{' over '.join(pair)}" + (f" at {analysis.label(point)}" if point.levels else "")
+                yield gates.Judged(
+                    one_line(subject),
+                    analysis.headline,
+                    comparison.ratio,
+                    comparison.verdict,
+                    comparison.obstacle,
+                )
 
 
 def _measured(

@@ -1,0 +1,50 @@
+"""`--fail-if` of `compare` and `vs`: which verdicts make the exit status 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ringside.cli import EXIT_FAILED, streams
+from ringside.model.design import Metric
+from ringside.model.results import Interval, Obstacle, Verdict
+from ringside.units import verdict_word
+
+_UNDECIDABLE = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A ratio with its verdict; `subject`: of what, as a line on stderr begins."""
+
+    subject: str
+    metric: Metric
+    ratio: Interval
+    verdict: Verdict
+    obstacle: Obstacle | None
+
+    @property
+    def worse_by(self) -> float:
+        """The share by which it is worse; below 0 where it is better."""
+        return (self.ratio.estimate if self.metric.smaller_is_better else 1 / self.ratio.estimate) - 1
+
+
+def beyond(ratios: Sequence[Judged], verdict: Verdict, share: float) -> list[Judged]:
+    """Those with this verdict and an estimate that differs by so much or more."""
+    return [each for each in ratios if each.verdict is verdict and abs(each.worse_by) >= share]
+
+
+def status(gates: Sequence[tuple[str, float]], ratios: Sequence[Judged]) -> int:
+    """The exit status; a line on stderr for each ratio that a gate holds back. Without any verdict nothing
+    passes."""
+    if gates and all(each.obstacle in _UNDECIDABLE for each in ratios):
+        streams.say("--fail-if cannot decide: there are no verdicts")
+        return EXIT_FAILED
+    failed = [(each, size) for word, size in gates for each in beyond(ratios, Verdict(word), size)]
+    for each, size in failed:
+        word = verdict_word(each.verdict, each.metric)
+        allowed = f"; --fail-if allows {size * 100:.3g} %" if size else ""
+        streams.say(
+            f"{each.subject}: {each.metric.title} is {word} ({each.ratio.estimate - 1:+.1%}){allowed}"
+        )
+    return EXIT_FAILED if failed else 0

@@ -1,0 +1,69 @@
+"""`--fail-if` of `compare` and `vs`."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringside.cli import gates
+from ringside.model.design import Metric
+from ringside.model.results import Interval, Obstacle, Verdict
+from tests.support.analyses import HOP, RATE, near
+from tests.support.command_line import Ended, in_process
+
+
+def judged(
+    ratio: float, verdict: Verdict, metric: Metric = HOP, obstacle: Obstacle | None = None
+) -> gates.Judged:
+    return gates.Judged("B over A", metric, Interval(ratio, ratio, ratio, 7), verdict, obstacle)
+
+
+def test_the_gate_lets_through_what_is_not_worse_by_its_share() -> None:
+    slower = judged(1.2, Verdict.SLOWER)
+    assert gates.beyond([slower], Verdict.SLOWER, 0.199) == [slower]
+    assert gates.beyond([slower], Verdict.SLOWER, 0.201) == gates.beyond([slower], Verdict.FASTER, 0.0) == []
+    # Exactly the share counts.
+    assert gates.beyond([slower], Verdict.SLOWER, slower.worse_by) == [slower]
+    faster = judged(1 / 1.2, Verdict.FASTER)
+    assert faster.worse_by == near(-1 / 6)
+    assert gates.beyond([faster], Verdict.FASTER, 0.16) == [faster]
+    assert gates.beyond([faster], Verdict.FASTER, 0.17) == []
+    # However large the estimate: what is not shown to be worse does not count.
+    noise = judged(1.2, Verdict.INCONCLUSIVE)
+    assert gates.beyond([noise], Verdict.SLOWER, 0.03) == []
+    assert gates.beyond([noise], Verdict.INCONCLUSIVE, 0.03) == [noise]
+
+
+def test_of_a_rate_less_is_worse() -> None:
+    assert judged(0.8, Verdict.SLOWER, RATE).worse_by == near(0.25)
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.TOO_FEW_BLOCKS, Obstacle.NO_REFERENCE, Obstacle.UNFINISHED])
+def test_without_any_verdict_nothing_passes(obstacle: Obstacle, capsys: pytest.CaptureFixture[str]) -> None:
+    ratios = [judged(1.0, Verdict.INCONCLUSIVE, obstacle=obstacle)]
+    assert gates.status([], ratios) == 0
+    assert gates.status([("slower", 0.05)], ratios) == 1
+    assert capsys.readouterr().err == "ringside: --fail-if cannot decide: there are no verdicts\n"
+
+
+def vs(*words: str, status: int) -> Ended:
+    return in_process("vs", "-w", "0", "-r", "7", "-n", "old", "-n", "new", *words, status=status)
+
+
+def test_commands_in_pairs(workplace: object) -> None:
+    """The pair is named in one line, and verdicts and figures are shown all the same."""
+    ended = vs("sleep 0.01", "sleep 0.1", "--fail-if", "slower:5%", status=1)
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("ringside: new over old: Wall is slower (+")
+    assert line.endswith("%); --fail-if allows 5 %")
+    assert "slower" in ended.stdout
+    assert vs("sleep 0.1", "sleep 0.01", "--fail-if", "slower", status=0).stderr == ""
+    scan = ("-L", "s", "0.1,0.2", "sleep 0.01", "sleep {s}", "--fail-if", "worse")
+    assert [line.split(":")[1] for line in vs(*scan, status=1).stderr.splitlines()] == [
+        " new over old at s=0.1",
+        " new over old at s=0.2",
+    ]
+
+
+def test_a_command_alone_has_nothing_to_fail(workplace: object) -> None:
+    ended = in_process("vs", "true", "--fail-if", "slower", status=2)
+    assert "name two commands" in ended.stderr
