@@ -98,7 +98,7 @@ def _single_words(word: str) -> list[str]:
 @click.argument("texts", nargs=-1, metavar="'CMD A' ['CMD B' …]")
 @takes(VsSettings)
 def vs(settings: VsSettings) -> int:
-    """Compare any commands, each quoted as one argument: in blocks, in random order, in pairs.
+    """Compare any commands, each quoted as one argument: in pairs, in random order.
 
     The first is the baseline; a command alone is timed. It ends when all is decided, or after 30 seconds.
     Exit status 1 where a command failed.

@@ -52,7 +52,7 @@ class VsSettings:
     fail_if: tuple[tuple[str, float], ...] = option(
         COMMON,
         "--fail-if slower:5%",
-        "Exit status 1 where a command has this verdict by at least this much.",
+        "Exit status 1 where that much slower.",
         type=params.gate,
         multiple=True,
     )
