@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -60,7 +61,10 @@ def family(
     result = ComparisonFamily(
         tuple(dict.fromkeys(metric for metric, _ in everywhere)),
         tuple(dict.fromkeys(place for _, place in everywhere)),
-        tuple(dict.fromkeys(cell.contender for _, cell in by_cell)),
+        [
+            (name, other)
+            for other, name in itertools.combinations(dict.fromkeys(cell.contender for _, cell in by_cell), 2)
+        ],
         margin,
     )
     result.examine(by_cell, look)
@@ -242,13 +246,12 @@ def test_a_given_obstacle_holds_back_any_verdict() -> None:
 
 def test_looks_add_up_and_the_last_values_are_shown() -> None:
     """What was decided at the first look stays with more blocks; the interval is that of all of them."""
-    names = ("base", "slow")
     ratios = (1.5, 1.4, 1.6, 1.45, 1.55, 1.52, 1.48, 1.3, 0.9)
     by_cell = {
         ("hop_ns", Cell("base", HERE)): by_block([1.0] * 9),
         ("hop_ns", Cell("slow", HERE)): by_block(ratios),
     }
-    of = ComparisonFamily((HOP,), (HERE,), names, 0.05)
+    of = ComparisonFamily((HOP,), (HERE,), [("slow", "base")], 0.05)
     assert of.comparison("hop_ns", HERE, "slow", "base") is None
     of.examine(by_cell, Look(7, 0.02))
     of.conclude(by_cell)

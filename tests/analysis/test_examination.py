@@ -203,7 +203,7 @@ def test_only_pairs_that_are_shown_are_needed() -> None:
     examination = examined(trials)
     examination.look(7)
     assert examination.is_decided
-    assert comparison(examination, "cb").verdict is Verdict.INCONCLUSIVE
+    assert examination.comparison(HOP, HERE, "c", "b") is None
     shown = examined(trials, experiment(show=Show(ratios=(("b", "a"), ("c", "b")))))
     shown.look(7)
     assert {name: shown.is_needed(Cell(name, HERE)) for name in "abc"} == {"a": False, "b": True, "c": True}
@@ -324,40 +324,58 @@ def test_the_last_look_spends_what_is_left() -> None:
         assert comparison(examination, "ba").obstacle is Obstacle.TOO_FEW_BLOCKS
 
 
-def test_a_run_that_decides_as_it_goes_has_less_left_for_the_last_look() -> None:
-    """Ten blocks, three of which disagree by little: p is 8/512; the looks at seven and nine left 1.5 %."""
+def test_the_last_look_may_claim_what_earlier_ones_left() -> None:
+    """Ten blocks, three of which disagree by little: p is 14/512, and more where earlier looks have spent
+    some of the sign vectors. A run that widths end may claim 3 %."""
     logs = (-0.02, 0.2, -0.03, 0.21, -0.04, 0.22, 0.23, 0.24, 0.25, 0.26)
     trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 11)]
     trials += [ok(block, "b", HERE, hop_ns=1000 * math.exp(log)) for block, log in enumerate(logs, 1)]
-    for of, verdict in (
-        (experiment("ab"), Verdict.INCONCLUSIVE),
-        (dataclasses.replace(experiment("ab"), until_decided=False, until=0.02), Verdict.SLOWER),
-    ):
+    widths = dataclasses.replace(experiment("ab"), until_decided=False, until=0.02)
+    p_values = []
+    for of, looks in ((experiment("ab"), (7, 9)), (experiment("ab"), ()), (widths, (7, 9))):
         examination = examined(trials, of)
+        for blocks in looks:
+            assert examination.look(blocks) == of.until_decided
         examination.last_look(10)
-        assert comparison(examination, "ba").p == 8 / 512
+        p_values.append(comparison(examination, "ba").p)
         assert comparison(examination, "ba").ratio.low == near(math.exp(0.08))
-        assert comparison(examination, "ba").verdict is verdict
+        assert comparison(examination, "ba").verdict is Verdict.SLOWER
+    assert p_values[0] > p_values[1] == p_values[2] == 14 / 512
+    # The ranks of those that disagree are 1, 2 and 4.
+    logs = (-0.01, -0.02, 0.03, -0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1)
+    trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 11)]
+    trials += [ok(block, "b", HERE, hop_ns=1000 * math.exp(log)) for block, log in enumerate(logs, 1)]
+    strict = examined(trials, widths)
+    strict.last_look(10)
+    assert 0.03 < comparison(strict, "ba").p < 0.05
+    assert comparison(strict, "ba").verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_metric_that_does_not_end_the_run_has_the_last_look_only() -> None:
-    """Another metric that is like it did: so it may claim 3 %, as where widths of intervals ended the run."""
-    of = experiment("ab")
-    for disagreeing, verdict in ((0, Verdict.SLOWER), (1, Verdict.INCONCLUSIVE)):
-        trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 8)]
-        trials += [
-            ok(block, "b", HERE, hop_ns=999.0 if block <= disagreeing else 1500.0 + block)
-            for block in range(1, 8)
+def test_other_metrics_and_ranks_take_the_looks_of_the_run_too() -> None:
+    """Nine blocks, of which one disagrees, whose rank is 4: p is 14/512 or more, at a look that may claim
+    2.3 %. There is no last look where the headline ended the run, and one where its blocks are over."""
+    for most, headline, verdict in (
+        (40, 2.0, Verdict.INCONCLUSIVE),
+        (9, 2.0, Verdict.SLOWER),
+        (40, 1.0, Verdict.SLOWER),
+    ):
+        trials = [
+            dataclasses.replace(trial, phases={**trial.phases, "rate": (round(3e6 * math.exp(log)),)})
+            for trial in values_of(range(1, 10), {"a": 1.0, "b": headline}, 5)
+            for log in (
+                (trial.block if trial.block == 4 else -trial.block) / 10 * (trial.cell.contender == "b"),
+            )
         ]
-        examination = Examination(of, (HOP,), (HERE,), Observations(Exact(), trials), takes_looks=False)
-        assert not any(examination.look(blocks) for blocks in range(41))
-        examination.last_look(7)
-        assert comparison(examination, "ba").p == (1 + disagreeing) / 64
-        assert comparison(examination, "ba").verdict is verdict
-    fixed = dataclasses.replace(of, until_decided=False)
-    examination = Examination(fixed, (HOP,), (HERE,), Observations(Exact(), trials), takes_looks=False)
-    examination.last_look(7)
-    assert comparison(examination, "ba").verdict is Verdict.SLOWER
+        of = dataclasses.replace(experiment("ab", show=Show(metrics=("hop_ns", "rate"))), blocks=most)
+        run = examine(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=True)
+        rate = comparison(run, "ba", RATE)
+        assert 0.023 < rate.p < 0.05
+        assert rate.verdict is verdict
+        ranked = run.ranked(RATE, HERE, "b", "a")
+        assert ranked is not None
+        assert ranked.verdict is verdict
+    early = examine(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=False)
+    assert comparison(early, "ba", RATE).obstacle is Obstacle.UNFINISHED
 
 
 def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
@@ -440,5 +458,5 @@ def test_an_analysis_takes_the_looks_of_the_run() -> None:
     assert again.blocks == running.blocks
     assert again.is_decided == running.is_decided
     running.conclude([], is_over=False)
-    for pair in ("ba", "ca", "da", "cb", "dc"):
+    for pair in ("ba", "ca", "da"):
         assert comparison(again, pair) == comparison(running, pair)

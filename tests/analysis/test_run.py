@@ -193,7 +193,7 @@ class OneFamily(Compared):
 def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_own(
     measurement: Exact, confirmatory: int
 ) -> None:
-    """Pairs of contenders that are not shown are of the family too."""
+    """Pairs that are not shown are of another one, for ranks."""
     values = {
         (name, place): noisy({"hop_ns": 100.0, "rate": 50.0}, f"{name} {place}")
         for name in ("a", "b", "c")
@@ -207,16 +207,15 @@ def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_o
         )
         for metric in ("hop_ns", "rate")
         for place in (P, Q)
-        for one, other in (("b", "a"), ("c", "a"), ("c", "b"))
+        for one, other in (("b", "a"), ("c", "a"))
     }
     for metrics in (("hop_ns", "rate"),) if confirmatory == 2 else (("hop_ns",), ("rate",)):
         family = {key: each for key, each in logs.items() if key[0] in metrics}
         adjusted = adjusted_p_values(family, range(1, 8))
         for (metric, place, one, other), p in adjusted.items():
-            if other == "a":
-                comparison = result.comparison(result.measurement.metric(metric), one, "a", place)
-                assert comparison
-                assert comparison.p == p
+            comparison = result.comparison(result.measurement.metric(metric), one, other, place)
+            assert comparison
+            assert comparison.p == p
 
 
 def deciding(
@@ -245,8 +244,8 @@ def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
     assert far
     assert open_
     assert (far.verdict, far.p, far.ratio.n) == (Verdict.SLOWER, 1 / 64, 7)
-    # At the third look p is above 0.5 %; the last one may claim 1.5 % instead.
-    assert 0.005 < open_.p <= 0.015
+    # Of the third look, which is the last one planned.
+    assert 0.0225 < open_.p <= 0.025
     assert open_.verdict is Verdict.SLOWER
     # Its intervals are those of 97 %, in every metric.
     for metric in (HOP, RATE):
@@ -257,14 +256,14 @@ def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
 
 
 def test_what_an_unfinished_run_has_not_decided_is_unfinished() -> None:
-    """After eight blocks one look has been taken, after seven. Other metrics wait for the end."""
+    """After eight blocks one look has been taken, after seven, at other metrics too."""
     result = deciding(8, ended=False)
     assert result.blocks_done == 8
     comparisons = {f"{each.metric} {each.contender}": each for each in result.shown_comparisons()}
     assert comparisons["hop_ns far"].verdict is Verdict.SLOWER
-    for name in ("hop_ns open", "rate far", "rate open"):
-        comparison = comparisons[name]
-        assert (comparison.verdict, comparison.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.UNFINISHED), name
+    assert comparisons["rate far"].verdict is Verdict.FASTER
+    open_ = comparisons["hop_ns open"]
+    assert (open_.verdict, open_.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.UNFINISHED)
     over = deciding(8).comparison(HOP, "open", "base", P)
     assert over
     assert (over.verdict, over.obstacle) == (Verdict.INCONCLUSIVE, None)

@@ -113,6 +113,7 @@ def test_the_documents_of_a_run(tmp_path: Path) -> None:
         "word": "higher",
         "obstacle": None,
         "blocks_needed": None,
+        "contradicted": None,
         "exploratory": False,
     }
     assert len(whole["runs"]) == 12

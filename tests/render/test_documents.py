@@ -134,6 +134,7 @@ def test_a_run() -> None:
         "word": "faster",
         "obstacle": None,
         "blocks_needed": None,
+        "contradicted": None,
         "exploratory": False,
     }
 
@@ -228,6 +229,7 @@ def test_two_runs() -> None:
         "word": "inconclusive",
         "obstacle": "no-reference",
         "blocks_needed": None,
+        "contradicted": None,
     }
     assert values == {
         "format": 2,

@@ -125,6 +125,7 @@ def test_the_document_of_vs() -> None:
         "word": "inconclusive",
         "obstacle": "too-few-blocks",
         "blocks_needed": None,
+        "contradicted": None,
         "exploratory": True,
     }
     assert len(document["times"]) == 14
@@ -214,6 +215,7 @@ def test_the_document_of_targets() -> None:
         "word": "higher",
         "obstacle": None,
         "blocks_needed": None,
+        "contradicted": None,
         # All metrics of targets are one family.
         "exploratory": False,
     }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ringside.model.design import Metric, Point
-from ringside.model.results import Comparison, Interval, Obstacle, Verdict
+from ringside.model.results import Comparison, Interval, Obstacle, Shown, Verdict
 from ringside.render.sentences import at_point, comparison_sentence, overall, pair_sentence
 from tests.support.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
 
@@ -46,6 +46,14 @@ def test_an_inconclusive_one_says_why_where_that_is_known() -> None:
     assert comparison_sentence(few, HOP).text.endswith("time per hop: inconclusive, too few blocks (2 of 6)")
     below = comparison(Verdict.INCONCLUSIVE, ratio=Interval(0.9, 0.85, 0.95, 7))
     assert comparison_sentence(below, HOP).text.endswith("which among so many comparisons may be chance")
+
+
+@pytest.mark.parametrize(("shown", "text"), [("different", "a difference"), ("equivalent", "equivalence")])
+def test_what_contradicts_an_earlier_look_says_so(shown: Shown, text: str) -> None:
+    for verdict, kind in ((Verdict.SLOWER, "slower"), (Verdict.INCONCLUSIVE, "quiet")):
+        sentence = comparison_sentence(comparison(verdict, contradicted=shown), HOP)
+        assert f": {verdict}, which contradicts an earlier look that had shown {text}" in sentence.text
+        assert sentence.kind == kind
 
 
 def test_names_that_end_with_s() -> None:

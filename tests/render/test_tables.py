@@ -83,6 +83,14 @@ def test_contenders_of_other_classes_stand_below_with_their_class() -> None:
     assert "classes" not in said[0] + said[1]
 
 
+def test_a_table_says_where_its_figures_are_not_of_the_same_blocks(ring: RunAnalysis) -> None:
+    assert points.point_table(ring, P).notes == ()
+    values = {("a", P): {"hop_ns": scaled(1)}, ("b", P): {"hop_ns": scaled(2)[:6]}, ("c", P): {}}
+    assert points.point_table(analysis(values), P).notes == (
+        "Blocks: a 7; b 6. Figures are medians over all of these, ratios over those that both have.",
+    )
+
+
 def test_a_floor_that_is_the_baseline_has_no_column_of_its_own() -> None:
     run = analysis({("limit", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}}, floor="limit")
     assert points.point_table(run, P).columns == ("contender", "Per hop", "× limit", "verdict")

@@ -75,6 +75,8 @@ def test_verdicts_and_ranks() -> None:
     assert look.level == pytest.approx(0.02)
     says("The first look, after seven blocks, may spend 2 %")
     family.examine(LOGS, look)
+    assert max(map(abs, LOGS["C over A"].values())) < math.log(1.05)
+    says(f"log(1.05) = {math.log(1.05):.4f}")
     found = {name: family.decision(name, logs, SEQUENTIAL_CONFIDENCE) for name, logs in LOGS.items()}
     assert [found[name].direction for name in PAIRS] == [1, 0, -1]
     assert [found[name].equivalent for name in PAIRS] == [False, True, False]

@@ -32,7 +32,8 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Store, dic
 
 
 def test_every_version_of_a_plan_has_a_store() -> None:
-    assert [1, *VERSIONS.values()] == list(range(1, PLAN_VERSION + 1))
+    """But for the present one."""
+    assert [1, *VERSIONS.values(), 4] == list(range(1, PLAN_VERSION + 1))
 
 
 def test_its_runs_and_plans_are_read(old: tuple[str, Store, dict[str, Any]]) -> None:

@@ -51,18 +51,19 @@ def _over_baseline(experiment: Experiment) -> tuple[tuple[str, str], ...]:
 
 
 class ComparisonFamily:
-    """All pairs of contenders at all points in some metrics: one family with one error rate. Looks are taken
-    as blocks come, or all of them afterwards."""
+    """Pairs of contenders (numerator, denominator) at all points in some metrics: one family with one error
+    rate. Looks are taken as blocks come, or all of them afterwards."""
 
     def __init__(
-        self, metrics: Sequence[Metric], points: Sequence[Point], names: Sequence[str], margin: float
+        self,
+        metrics: Sequence[Metric],
+        points: Sequence[Point],
+        pairs: Sequence[tuple[str, str]],
+        margin: float,
     ) -> None:
         self._metrics = {metric.name: metric for metric in metrics}
         self._keys: tuple[Key, ...] = tuple(
-            (metric.name, point, name, other)
-            for metric in metrics
-            for point in points
-            for other, name in itertools.combinations(names, 2)
+            (metric.name, point, *pair) for metric in metrics for point in points for pair in pairs
         )
         self._family: Family[Key] = Family(margin)
         self._decisions: dict[Key, Decision] = {}
@@ -107,7 +108,10 @@ class ComparisonFamily:
         elif obstacle is None and decision.equivalent:
             verdict = Verdict.EQUIVALENT
         needed = decision.blocks_needed if verdict is Verdict.INCONCLUSIVE and obstacle is None else None
-        return Comparison(point, metric, contender, baseline, ratio, verdict, decision.p, obstacle, needed)
+        earlier = None if obstacle else decision.contradicted
+        return Comparison(
+            point, metric, contender, baseline, ratio, verdict, decision.p, obstacle, needed, earlier
+        )
 
     def _find(self, key: Key) -> tuple[Key, Decision | None, bool]:
         """The decision on a pair in either order, and whether it is the other one."""
@@ -180,6 +184,23 @@ def over_floor(
             if (ratio := paired_ratio(values, by_block[floor], confidence))
         }
     return ratios
+
+
+def behind_best(
+    headline: Metric,
+    point: Point,
+    ranking: Ranking,
+    cells: Mapping[Cell, CellAnalysis],
+    confidence: float,
+) -> dict[str, Interval]:
+    """How many times the headline of the first contender of a ranking each other one's is, or that one is of
+    it, where more is better."""
+    best, *others = (cells[Cell(name, point)].by_block.get(headline.name, {}) for name in ranking.order)
+    pairs = [(each, best) if headline.smaller_is_better else (best, each) for each in others]
+    ratios = {
+        name: paired_ratio(*pair, confidence) for name, pair in zip(ranking.order[1:], pairs, strict=True)
+    }
+    return {name: ratio for name, ratio in ratios.items() if ratio is not None}
 
 
 def _inverse(ratio: Interval) -> Interval:

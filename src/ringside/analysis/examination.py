@@ -4,10 +4,11 @@ through the same looks, so they decide the same."""
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from ringside.analysis.cells import has_no_steady_state, trial_figures
-from ringside.analysis.comparisons import ComparisonFamily, shown_pairs
+from ringside.analysis.comparisons import ComparisonFamily, compared_pairs, shown_pairs
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.stats.interval import CONFIDENCE
@@ -87,9 +88,8 @@ class Observations:
 
 
 class Examination:
-    """The comparisons in some metrics as one family. The observations grow from look to look, by blocks that
-    are whole. `takes_looks`: False for metrics that do not decide when the run ends, which have the last look
-    only."""
+    """The comparisons of `pairs` [default: all that get a verdict] in some metrics as one family. The
+    observations grow from look to look, by blocks that are whole. `margin` [default: the experiment's]."""
 
     def __init__(
         self,
@@ -97,16 +97,21 @@ class Examination:
         metrics: Sequence[Metric],
         points: Sequence[Point],
         observations: Observations,
-        *,
-        takes_looks: bool = True,
+        pairs: Sequence[tuple[str, str]] | None = None,
+        margin: float | None = None,
     ) -> None:
         self._metrics = metrics
         self._points = points
         self._observations = observations
         self._pairs = shown_pairs(experiment)
-        self._family = ComparisonFamily(metrics, points, experiment.contenders, experiment.margin)
+        self._family = ComparisonFamily(
+            metrics,
+            points,
+            compared_pairs(experiment) if pairs is None else pairs,
+            experiment.margin if margin is None else margin,
+        )
         self._confidence = nominal_confidence(experiment)
-        self._has_interim_looks = experiment.until_decided and takes_looks
+        self._has_interim_looks = experiment.until_decided
         planned = planned_looks(experiment.blocks) if self._has_interim_looks else []
         self._levels = {look.blocks: look for look in planned}
         self._most_blocks = experiment.blocks
@@ -119,12 +124,9 @@ class Examination:
         return blocks in self._levels
 
     def last_look(self, blocks: int) -> None:
-        """Take the look at a run that is over. Where something else than this family's looks ended it, widths
-        or another metric that may be like these, the level is that of the intervals."""
-        if self._has_interim_looks:
-            self._examine(last_look(blocks, interim=True))
-        else:
-            self._examine(Look(blocks, 1 - self._confidence))
+        """Take the look at a run that is over. Where widths ended it, the level is that of the intervals."""
+        look = last_look(blocks) if self._has_interim_looks else Look(blocks, 1 - self._confidence)
+        self._examine(look)
 
     def _examine(self, look: Look) -> None:
         self._family.examine(self._observations.values, look, self._confidence)
@@ -181,21 +183,43 @@ class Examination:
 
 
 class RunExamination:
-    """All comparisons of a run. Those in its headline decide when it ends: at all points they share one error
-    rate, with those in all `metrics` where the workload's are one family (`confirmatory`); each other metric
-    has an error rate of its own. `blocks`: how many have been added."""
+    """All comparisons of a run. The verdicts in its headline decide when it ends: at all points they share
+    one error rate, with those in all `metrics` where the workload's are one family (`confirmatory`). Ranks,
+    which compare all pairs inside a class, have an error rate of their own, and so have both in each other
+    metric. `classes`: the names of each class, for these; a run in progress does without. `blocks`: how many
+    have been added."""
 
-    def __init__(self, experiment: Experiment, measurement: Measurement, points: Sequence[Point]) -> None:
-        names = experiment.show.metrics or measurement.compared
-        self.metrics = tuple(measurement.metric(name) for name in names)
+    def __init__(
+        self,
+        experiment: Experiment,
+        measurement: Measurement,
+        points: Sequence[Point],
+        classes: Sequence[Sequence[str]] | None = None,
+    ) -> None:
+        shown = experiment.show.metrics or measurement.compared
+        self.metrics = tuple(measurement.metric(name) for name in shown)
         self.confirmatory = self.metrics if measurement.one_family else self.metrics[:1]
         self.observations = Observations(measurement)
         self.blocks = 0
         self._experiment = experiment
         self._points = points
-        self._headline = Examination(experiment, self.confirmatory, points, self.observations)
-        self._by_metric = dict.fromkeys((metric.name for metric in self.confirmatory), self._headline)
+        self._verdicts: dict[str, Examination] = {}
+        self._ranks: dict[str, Examination] = {}
+        exploratory = self.metrics[len(self.confirmatory) :] if classes is not None else ()
+        for metrics in (self.confirmatory, *((metric,) for metric in exploratory)):
+            names = [metric.name for metric in metrics]
+            verdicts = Examination(experiment, metrics, points, self.observations)
+            self._verdicts |= dict.fromkeys(names, verdicts)
+            if classes is not None:
+                inside = [pair for each in classes for pair in itertools.combinations(each, 2)]
+                ranks = Examination(experiment, metrics, points, self.observations, inside, 0.0)
+                self._ranks |= dict.fromkeys(names, ranks)
+        self._headline = self._verdicts[self.metrics[0].name]
         self._is_over = False
+
+    @property
+    def _families(self) -> list[Examination]:
+        return list(dict.fromkeys((*self._verdicts.values(), *self._ranks.values())))
 
     def add_block(self, trials: Iterable[Trial]) -> bool:
         """Count the trials of the next whole block, and take the look that is planned after it; False where
@@ -203,7 +227,8 @@ class RunExamination:
         for trial in trials:
             self.observations.add(trial)
         self.blocks += 1
-        return self._headline.look(self.blocks)
+        are_looks = [family.look(self.blocks) for family in self._families]
+        return any(are_looks)
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether a comparison of this cell was open at the last look."""
@@ -232,13 +257,12 @@ class RunExamination:
         """Settle all comparisons. `rest`: the trials of blocks that are not whole. `is_over`: the run has
         ended, so what is not decided stays so."""
         self._is_over = is_over
-        for metric in self.metrics[len(self.confirmatory) :]:
-            self._by_metric[metric.name] = Examination(
-                self._experiment, [metric], self._points, self.observations, takes_looks=False
-            )
-        families = dict.fromkeys(self._by_metric.values())
+        # Where the headline ended the run, the last planned look was the last of all families: what ended it
+        # may be like them.
+        is_planned = self.blocks >= self._experiment.blocks or not self._headline.is_decided
+        families = self._families
         for family in families:
-            if is_over and not family.is_decided:
+            if is_over and is_planned and not family.is_decided:
                 family.last_look(self.blocks)
         for trial in rest:
             self.observations.add(trial)
@@ -247,8 +271,12 @@ class RunExamination:
 
     def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
         """The comparison of a pair, None without a block in common."""
-        examination = self._by_metric[metric.name]
+        examination = self._verdicts[metric.name]
         return examination.comparison(metric, point, contender, baseline, is_over=self._is_over)
+
+    def ranked(self, metric: Metric, point: Point, one: str, other: str) -> Comparison | None:
+        """The comparison of a pair inside a class, for ranks."""
+        return self._ranks[metric.name].comparison(metric, point, one, other, is_over=self._is_over)
 
 
 def examine(
@@ -256,12 +284,15 @@ def examine(
     measurement: Measurement,
     points: Sequence[Point],
     trials: Sequence[Trial],
+    classes: Sequence[Sequence[str]] | None = None,
     *,
     is_over: bool,
+    other_rules: bool = False,
 ) -> RunExamination:
     """The examination of a run from the trials that count. Whole blocks are those with a trial, not
-    interrupted, of every cell that could be measured when the run began and was still needed."""
-    examination = RunExamination(experiment, measurement, points)
+    interrupted, of every cell that could be measured when the run began and was still needed. `other_rules`:
+    an earlier version decided what was needed; all blocks of such a run that is over are whole."""
+    examination = RunExamination(experiment, measurement, points, classes)
     unavailable = {trial.cell for trial in trials if trial.block == 0}
     cells = [Cell(name, point) for point in points for name in experiment.contenders]
     measurable = [cell for cell in cells if cell not in unavailable]
@@ -272,7 +303,9 @@ def examine(
     rest: list[Trial] = []
     for _, block in sorted(blocks.items()):
         made = {trial.cell for trial in block if trial.outcome is not Outcome.INTERRUPTED}
-        if all(cell in made for cell in measurable if examination.is_needed(cell)):
+        if (is_over and other_rules) or all(
+            cell in made for cell in measurable if examination.is_needed(cell)
+        ):
             examination.add_block(block)
         else:
             rest += block

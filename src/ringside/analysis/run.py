@@ -12,6 +12,7 @@ from ringside.analysis import plausibility
 from ringside.analysis.cells import CellAnalysis, analyse_cell, fullest_point, median_trials
 from ringside.analysis.comparisons import (
     Ranking,
+    behind_best,
     compared_pairs,
     over_floor,
     rank,
@@ -52,7 +53,7 @@ from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial, counted
 from ringside.store import Store
-from ringside.store.plans import PlannedContender, RunPlan, read_plan
+from ringside.store.plans import PLAN_VERSION, PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
 from ringside.workloads.base import Measurement, ScalingLaw, Workload
 
@@ -203,7 +204,16 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
     by_cell: dict[Cell, list[Trial]] = {}
     for trial in trials:
         by_cell.setdefault(trial.cell, []).append(trial)
-    examination = examine(experiment, measurement, points, trials, is_over=run.ended_at is not None)
+    classes = _classes(plan)
+    examination = examine(
+        experiment,
+        measurement,
+        points,
+        trials,
+        classes,
+        is_over=run.ended_at is not None,
+        other_rules=plan.version < PLAN_VERSION,
+    )
     by_block = examination.observations.by_block()
     cells = {
         cell: analyse_cell(cell, by_cell.get(cell, []), by_block.get(cell, {}), measurement)
@@ -234,7 +244,10 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         comparisons=comparisons,
         rankings=rankings,
         floor_ratios=floor_ratios,
-        behind_best=_behind_best(examination, rankings, points),
+        behind_best={
+            point: behind_best(headline, point, rankings[headline.name, point], cells, confidence)
+            for point in points
+        },
         machines=analyse_machines(trials, cells, headline, experiment.baseline, points, names, confidence),
         executions=analyse_executions(headline.name, names, points, cells, confidence),
         load_totals=load_totals(trials),
@@ -293,29 +306,12 @@ def _rankings(
         (metric.name, point): rank(
             {name: cells[Cell(name, point)].metrics.get(metric.name) for name in plan.experiment.contenders},
             metric,
-            partial(examination.comparison, metric, point),
+            partial(examination.ranked, metric, point),
             classes,
         )
         for metric in examination.metrics
         for point in plan.points
     }
-
-
-def _behind_best(
-    examination: RunExamination, rankings: Mapping[tuple[str, Point], Ranking], points: Sequence[Point]
-) -> dict[Point, dict[str, Interval]]:
-    """By point, how many times the headline of the first contender of the ranking each other one's is, or
-    that one is of it, where more is better."""
-    headline = examination.metrics[0]
-    ratios: dict[Point, dict[str, Interval]] = {}
-    for point in points:
-        best, *others = rankings[headline.name, point].order
-        ratios[point] = {}
-        for name in others:
-            pair = (name, best) if headline.smaller_is_better else (best, name)
-            if comparison := examination.comparison(headline, point, *pair):
-                ratios[point][name] = comparison.ratio
-    return ratios
 
 
 def _diagnostics(

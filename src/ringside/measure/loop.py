@@ -45,12 +45,17 @@ _INTERRUPTED = "interrupted before the probe had reported"
 def blocks(points: Sequence[Point], contenders: Sequence[str], count: int, seed: int) -> Iterator[Block]:
     """`count` blocks, counted from 1. In each the points come in a random order, and the contenders of a
     point stand next to each other, in a random order too: drift of the machine then affects them alike. The
-    same seed gives the same order, so that an unfinished run can be resumed."""
+    first at a point is the contender that came last: so one that slows its successor does so to itself as
+    often as to any other, and no ratio moves. The same seed gives the same order, so that an unfinished run
+    can be resumed."""
+    last = random.Random(f"{seed}/0").choice(contenders)
     for index in range(1, count + 1):
         generator = random.Random(f"{seed}/{index}")
         cells: list[Cell] = []
         for point in generator.sample(points, len(points)):
-            cells += [Cell(name, point) for name in generator.sample(contenders, len(contenders))]
+            others = [name for name in generator.sample(contenders, len(contenders)) if name != last]
+            cells += [Cell(name, point) for name in (last, *others)]
+            last = cells[-1].contender
         yield Block(index, tuple(cells))
 
 

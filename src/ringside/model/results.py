@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 from ringside.model.design import Cell, Point
 from ringside.probe.protocol import LoadMessage, Phase, Sample, SecondOfLoad, TrialOutcome
@@ -45,6 +45,10 @@ class Verdict(StrEnum):
     SLOWER = "slower"
     EQUIVALENT = "equivalent"
     INCONCLUSIVE = "inconclusive"
+
+
+# What a look can show of a pair.
+Shown = Literal["different", "equivalent"]
 
 
 class Obstacle(StrEnum):
@@ -317,7 +321,8 @@ def counted(trials: Iterable[Trial]) -> list[Trial]:
 class Comparison:
     """Two contenders at one point: contender over baseline, from pairs inside blocks. `p` is that of the
     comparison as one of its family. Of an inconclusive one: `obstacle`, or None where the interval is what is
-    not clear, and `blocks_needed`, about how many would decide it, where that is in sight."""
+    not clear, and `blocks_needed`, about how many would decide it, where that is in sight. `contradicted`:
+    what an earlier look had shown, where later blocks contradict it."""
 
     point: Point
     metric: str
@@ -328,6 +333,7 @@ class Comparison:
     p: float
     obstacle: Obstacle | None = None
     blocks_needed: int | None = None
+    contradicted: Shown | None = None
 
 
 class Answer(StrEnum):

@@ -12,7 +12,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.analysis.suite import ExaminedClaim
 from ringside.model.design import Metric
-from ringside.model.results import Comparison, Interval, Obstacle, Verdict
+from ringside.model.results import Comparison, Interval, Obstacle, Shown, Verdict
 from ringside.render import command, diagnostics
 from ringside.render.run_diff import contender_changes
 from ringside.render.sentences import answers
@@ -135,15 +135,20 @@ def ratio(value: Interval | None) -> dict[str, Any]:
 
 
 def verdict(
-    verdict: Verdict, metric: Metric, obstacle: Obstacle | None = None, blocks_needed: int | None = None
+    verdict: Verdict,
+    metric: Metric,
+    obstacle: Obstacle | None = None,
+    blocks_needed: int | None = None,
+    contradicted: Shown | None = None,
 ) -> dict[str, Any]:
-    """A verdict as it stands in every document: by its name, in the metric's words, and what stands in the
-    way of one."""
+    """A verdict as it stands in every document: by its name, in the metric's words, what stands in the way of
+    one, and what an earlier look had shown that later blocks contradict."""
     return {
         "verdict": str(verdict),
         "word": verdict_word(verdict, metric),
         "obstacle": None if obstacle is None else str(obstacle),
         "blocks_needed": blocks_needed,
+        "contradicted": contradicted,
     }
 
 
@@ -156,7 +161,9 @@ def comparison_values(analysis: RunAnalysis, comparison: Comparison) -> dict[str
         "baseline": comparison.baseline,
         **ratio(comparison.ratio),
         "p": comparison.p,
-        **verdict(comparison.verdict, metric, comparison.obstacle, comparison.blocks_needed),
+        **verdict(
+            comparison.verdict, metric, comparison.obstacle, comparison.blocks_needed, comparison.contradicted
+        ),
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 

@@ -23,6 +23,7 @@ _OBSTACLES = {
     Obstacle.UNFINISHED: "since the run is not finished",
     Obstacle.NO_REFERENCE: "since the change of the machine is not known",
 }
+_SHOWN = {"different": "a difference", "equivalent": "equivalence"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
     text += f": {units.verdict_word(comparison.verdict, metric)}"
+    if comparison.contradicted:
+        text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
     if comparison.verdict is Verdict.INCONCLUSIVE:
         why = _why(comparison)
         return Sentence(f"{text}, {why}" if why else text, "quiet")

@@ -9,15 +9,16 @@ random sign for a whole block keeps the dependence between all pairs of that blo
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ringside.model.results import Interval
+from ringside.model.results import Interval, Shown
 from ringside.stats import paired
 from ringside.stats.interval import CONFIDENCE, exponential
-from ringside.stats.sequential import Look
+from ringside.stats.sequential import FIRST_LOOK, Look
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,13 +37,15 @@ class Decision:
 
     `ratio`: with its interval, from all blocks. `p`: the adjusted p-value at the look that decided, else at
     the last one. `direction`: -1 where the numerator is smaller, +1 where it is larger, 0 where no difference
-    is shown. `equivalent`: the ratio lies inside the margin. `blocks_needed`: about how many blocks would
-    decide what is not decided; None where that is not in sight."""
+    is shown. `equivalent`: the ratio lies inside the margin. `contradicted`: what was decided first does not
+    agree with the interval of all blocks. `blocks_needed`: about how many blocks would decide what is not
+    decided; None where that is not in sight."""
 
     ratio: Interval
     p: float
     direction: int
     equivalent: bool
+    contradicted: Shown | None = None
     blocks_needed: int | None = None
 
     @property
@@ -52,12 +55,13 @@ class Decision:
 
 class Family(Generic[Pair]):
     """Pairs that share an error rate. `margin`: ratios between 1 / (1 + margin) and 1 + margin are
-    equivalent.
+    equivalent; with 0 none are.
 
-    A pair differs where the step-down test of all pairs says so at some look, and its interval, by the
-    signed-rank test of the pair alone, excludes 1. Pairs that differ leave the family of later looks.
-    It is equivalent where at some look both one-sided tests reject a ratio beyond the margin (D. J.
-    Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657-680), and its interval lies inside. It is 95 % sure
+    A pair differs where the step-down test of all pairs says so at some look (`_JointTest`), and its
+    interval, by the signed-rank test of the pair alone, excludes 1. Pairs that differ leave the family of
+    later looks. It is equivalent where both one-sided tests reject a ratio beyond the margin (D. J.
+    Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657-680), each over all looks together, and its interval
+    lies inside. What is shown first holds until the interval of all blocks contradicts it. It is 95 % sure
     that a family holds no false difference; for an equivalence that holds for each pair by itself. Pairs with
     fewer than six blocks, and those whose values are the same in every block, are not decided.
     """
@@ -65,28 +69,46 @@ class Family(Generic[Pair]):
     def __init__(self, margin: float) -> None:
         self._bound = math.log1p(margin)
         self._p_values: dict[Pair, float] = {}
-        self._different: set[Pair] = set()
-        self._equivalent: set[Pair] = set()
+        self._differences: _JointTest[Pair] = _JointTest()
+        # Whether the ratio of a pair is below the upper end of the margin, and above the lower one.
+        self._margin_tests: defaultdict[tuple[Pair, int], _JointTest[tuple[Pair, int]]] = defaultdict(
+            _JointTest
+        )
+        self._first: dict[Pair, Shown] = {}
 
     def examine(self, log_ratios: Mapping[Pair, Mapping[int, float]], look: Look) -> None:
         """Take a look. `log_ratios`: by pair and block, numbered from 1; later blocks than the look's do not
         count."""
         family = {
-            pair: {block: value for block, value in values.items() if block <= look.blocks}
-            for pair, values in log_ratios.items()
-            if pair not in self._different
+            pair: values for pair, values in log_ratios.items() if pair not in self._differences.rejected
         }
-        adjusted = adjusted_p_values(family, range(1, look.blocks + 1))
-        self._p_values.update(adjusted)
-        for pair, values in family.items():
-            if not values:
-                continue
-            if adjusted[pair] <= look.level:
-                self._different.add(pair)
-            if pair not in self._equivalent and self._is_inside(
-                paired.hodges_lehmann(list(values.values()), 1 - 2 * look.level)
-            ):
-                self._equivalent.add(pair)
+        if not family:
+            return
+        statistics = _two_sided(_matrix(family, range(1, look.blocks + 1)))
+        self._p_values |= self._differences.look(list(family), statistics, look.level)
+        for pair in family.keys() & self._differences.rejected:
+            self._first.setdefault(pair, "different")
+        if self._bound:
+            self._examine_margin(family, look)
+
+    def _examine_margin(self, family: Mapping[Pair, Mapping[int, float]], look: Look) -> None:
+        """Test each pair of which nothing is shown yet against both ends of the margin."""
+        # By pair and end, the distance from it.
+        distances = {
+            (pair, end): {block: self._bound - end * value for block, value in values.items()}
+            for pair, values in family.items()
+            if pair not in self._first and values
+            for end in (1, -1)
+            if (pair, end) not in self._margin_tests[pair, end].rejected
+        }
+        if not distances:
+            return
+        statistics = _one_sided(_matrix(distances, range(1, look.blocks + 1)))
+        for column, side in enumerate(distances):
+            self._margin_tests[side].look([side], statistics[:, [column]], look.level)
+        for pair, _ in distances:
+            if all((pair, end) in self._margin_tests[pair, end].rejected for end in (1, -1)):
+                self._first[pair] = "equivalent"
 
     def decision(
         self, pair: Pair, log_ratios: Mapping[int, float], confidence: float = CONFIDENCE
@@ -98,13 +120,23 @@ class Family(Generic[Pair]):
         ratio, p = exponential(summary), self._p_values.get(pair, 1.0)
         if summary.low is None or summary.high is None or has_no_resolution(log_ratios):
             return Decision(ratio, p, 0, equivalent=False)
-        excludes_1 = summary.low > 0 or summary.high < 0
-        if pair in self._different and excludes_1:
-            direction = int(math.copysign(1, summary.low))
-            return Decision(ratio, p, direction, self._is_inside(summary))
-        if pair in self._equivalent and self._is_inside(summary):
+        is_inside, first = self._is_inside(summary), self._first.get(pair)
+        if first == "equivalent" and is_inside:
             return Decision(ratio, p, 0, equivalent=True)
-        return Decision(ratio, p, 0, equivalent=False, blocks_needed=self._blocks_needed(summary))
+        contradicted: Shown | None = first if first == "equivalent" else None
+        if pair in self._differences.rejected:
+            if summary.low > 0 or summary.high < 0:
+                direction = int(math.copysign(1, summary.low))
+                return Decision(ratio, p, direction, is_inside, contradicted)
+            contradicted = first
+        return Decision(
+            ratio,
+            p,
+            0,
+            equivalent=False,
+            contradicted=contradicted,
+            blocks_needed=self._blocks_needed(summary),
+        )
 
     def _is_inside(self, summary: Interval) -> bool:
         if summary.low is None or summary.high is None:
@@ -128,118 +160,207 @@ def has_no_resolution(log_ratios: Mapping[int, float]) -> bool:
     return all(abs(value) < _NOTHING for value in log_ratios.values())
 
 
-# So many blocks have all their sign vectors listed (4,096); more have random ones.
-_MAX_EXACT = 13
-_FLIPS = 10_000
-# More blocks than this are averaged in groups of neighbours, which keeps symmetry and costs little power.
-_MAX_BLOCKS = 256
+# All sign vectors of 14 blocks, whose first sign is +1: one and its opposite give the same statistics. Later
+# blocks have random signs.
+_EXACT = 14
+# Blocks with a sign of their own. Beyond, neighbours share one: 2 of them up to twice as many blocks, 4 up to
+# four times, which keeps symmetry and costs little power.
+_SINGLE = 256
 # A statistic is reached by one that differs from it by rounding only.
 _ROUNDING = 1e-6
 # A ratio of 1.5 or more on which all blocks agree is as large as a difference can be.
 CLEAR_RATIO = 1.5
 # Sign vectors at a time, to bound the memory.
-_CHUNK = 1000
+_CHUNK = 1024
 
 
 def adjusted_p_values(
     log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]
 ) -> dict[Pair, float]:
-    """The p-value of "no difference" for each pair, adjusted for all of them: when each is compared with a
-    level, the probability of one false claim or more (the family-wise error rate) is at most that level.
+    """The p-value of "no difference" for each pair at one look, adjusted for all of them (`_JointTest`): when
+    each is compared with a level, the probability of one false claim or more (the family-wise error rate) is
+    at most that level.
 
-    `log_ratios`: by pair and block; blocks that a pair lacks count as 0, which favours no side. The statistic
-    of a pair is |Σ d| / sqrt(Σ d²), which lies between 0 and the square root of the number of its blocks.
-    Where all of them agree on the direction and their median ratio is at least `CLEAR_RATIO`, it is that root
-    or more, the larger the smallest |d|, but less than the root of one more block: unequal amounts would
-    otherwise make a difference that nobody doubts look small, and pairs that are only noisy seldom agree by
-    as much in every block. Pairs are tested from the largest statistic down, each against the largest of
-    those that remain, over all sign vectors up to 13 blocks and over 10,000 random ones (always the same)
-    beyond; so a pair with few blocks, whose p-value cannot be small, comes after those with more that agree,
-    and does not raise theirs. Exact where the log ratios of a block are jointly symmetric; METHODOLOGY has
-    simulations of the other cases.
+    `log_ratios`: by pair and block; blocks that a pair lacks count as 0, which favours no side. Exact where
+    the log ratios of a block are jointly symmetric; METHODOLOGY has simulations of the other cases.
     """
-    import numpy as np  # here, since `--help` does without
-
-    pairs = list(log_ratios)
-    if not pairs or not blocks:
+    if not log_ratios or not blocks:
         return {}
-    row = {block: number for number, block in enumerate(blocks)}
-    differences = np.zeros((len(blocks), len(pairs)))
-    for column, pair in enumerate(pairs):
-        for block, value in log_ratios[pair].items():
-            if block in row:
-                differences[row[block], column] = value
-    observed, exceeded, flips = _exceedances(_grouped(differences))
-    order = np.argsort(-observed)
-    p_values = np.maximum.accumulate(exceeded[order] / flips)
-    return {pairs[index]: float(p) for index, p in zip(order, p_values, strict=True)}
+    test: _JointTest[Pair] = _JointTest()
+    return test.look(list(log_ratios), _two_sided(_matrix(log_ratios, blocks)), 0.0)
 
 
-def _exceedances(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """The statistic of each pair, how many sign vectors make it or a smaller pair's at least as large, and
-    the number of sign vectors."""
+class _JointTest(Generic[Pair]):
+    """Hypotheses that share an error rate over all looks. The same sign vectors serve at every look, and one
+    that would have led to a claim at an earlier look counts at each later one: so looks spend only what their
+    dependence leaves, and the share of sign vectors that lead to a claim at any look is at most the level of
+    the last. A hypothesis that is rejected leaves, and what it alone had spent is free again."""
+
+    def __init__(self) -> None:
+        self._spent: dict[Pair, np.ndarray] = {}
+        self.rejected: set[Pair] = set()
+
+    def look(self, pairs: Sequence[Pair], statistics: np.ndarray, level: float) -> dict[Pair, float]:
+        """The p-values of hypotheses that are not rejected yet; those of at most `level` are rejected.
+        `statistics`: a row for each sign vector, the first of which is what was observed, a column for each
+        hypothesis; they are overwritten.
+
+        Hypotheses are tested from the largest statistic down. The p-value of one is the share of sign vectors
+        for which its own statistic, or one of those that remain, is at least as large as what was observed,
+        or was large enough at an earlier look; and no smaller than the p-value before it. So a pair with few
+        blocks, whose statistic cannot be large, does not raise the p-values of those with more that agree.
+        """
+        import numpy as np
+
+        for column, pair in enumerate(pairs):
+            if pair in self._spent:
+                # Vectors of fewer blocks stand for all that begin like them.
+                spent = np.tile(self._spent[pair], len(statistics) // len(self._spent[pair]))
+                statistics[spent, column] = np.inf
+        observed = statistics[0].copy()
+        exceeded = _exceedances(statistics, observed)
+        order = np.argsort(-observed)
+        exceeded[order] = np.maximum.accumulate(exceeded[order])
+        allowed = math.floor(level * len(statistics) + _ROUNDING)
+        rest = np.flatnonzero(exceeded > allowed).tolist()
+        self.rejected |= {pair for pair, count in zip(pairs, exceeded, strict=True) if count <= allowed}
+        if len(rest):
+            largest = statistics[:, rest].max(axis=1)
+            place = len(largest) - 1 - allowed
+            limit = np.partition(largest, place)[place] + _ROUNDING
+            for column in rest:
+                # Those of earlier looks are infinite, and stay.
+                self._spent[pairs[column]] = (statistics[:, column] > limit) | np.isinf(statistics[:, column])
+        return {pair: float(count / len(statistics)) for pair, count in zip(pairs, exceeded, strict=True)}
+
+
+def _exceedances(statistics: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """By hypothesis, how many sign vectors make its statistic, or that of one whose observed statistic is
+    smaller, at least as large as its own."""
     import numpy as np
 
-    signs = _signs(len(differences))
-    # Signed values and, by their signs alone, whether all blocks agree.
-    norms = np.sqrt((differences**2).sum(axis=0))
-    scaled = differences / np.where(norms > 0, norms, 1.0)
+    ascending = np.argsort(observed)
+    in_order = observed[ascending]
+    # Pairs with equal statistics are tested together: neither may depend on the order of the names.
+    last = np.searchsorted(in_order, in_order + _ROUNDING, side="right") - 1
+    exceeded: np.ndarray = np.zeros(len(observed), dtype=np.int64)
+    for start in range(0, len(statistics), _CHUNK):
+        flipped = statistics[start : start + _CHUNK, ascending]
+        largest = np.maximum.accumulate(flipped, axis=1)[:, last]
+        exceeded[ascending] += (largest >= in_order - _ROUNDING).sum(axis=0)
+    return exceeded
+
+
+def _matrix(log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]) -> np.ndarray:
+    """A row for each block, a column for each pair, 0 where it lacks the block."""
+    import numpy as np  # here, since `--help` does without
+
+    row = {block: number for number, block in enumerate(blocks)}
+    differences: np.ndarray = np.zeros((len(blocks), len(log_ratios)))
+    for column, values in enumerate(log_ratios.values()):
+        for block, value in values.items():
+            if block in row:
+                differences[row[block], column] = value
+    return differences
+
+
+def _two_sided(differences: np.ndarray) -> np.ndarray:
+    """By sign vector and pair, |Σ s| / sqrt(Σ s²) of the scores s (`_scores`), which lies between 0 and the
+    square root of the number of blocks. Where all blocks of a pair agree on the direction and their median
+    ratio is at least `CLEAR_RATIO`, it is that root or more, the larger the smallest |d|, but less than the
+    root of one more block: unequal amounts would otherwise make a difference that nobody doubts look small,
+    and pairs that are only noisy seldom agree by as much in every block."""
+    import numpy as np
+
+    statistics: np.ndarray = np.abs(_flipped(_scores(differences)))
     present = (differences != 0).sum(axis=0)
     magnitudes = [column[column > 0] for column in np.abs(differences).T]
     clear = np.array([len(each) > 0 and np.median(each) >= np.log(CLEAR_RATIO) for each in magnitudes])
-    smallest = np.array([each.min() if len(each) else 0.0 for each in magnitudes])
-    directions = np.sign(differences)
-    roots = np.sqrt(present)
-    largest = roots + (np.sqrt(present + 1) - roots) * smallest / (1 + smallest)
-
-    def statistic(some: np.ndarray) -> np.ndarray:
-        values: np.ndarray = np.abs(some @ scaled)
-        if clear.any():
-            agree = np.abs(some @ directions[:, clear]) == present[clear]
-            values[:, clear] = np.where(agree, largest[clear], values[:, clear])
-        return values
-
-    observed = statistic(signs[:1].astype(float))[0]
-    ascending = np.argsort(observed)
-    exceeded: np.ndarray = np.zeros(len(observed), dtype=np.int64)
-    in_order = observed[ascending]
-    bound = in_order - _ROUNDING
-    # Pairs with equal statistics are tested together: neither may depend on the order of the names.
-    last = np.searchsorted(in_order, in_order + _ROUNDING, side="right") - 1
-    for start in range(0, len(signs), _CHUNK):
-        flipped = statistic(signs[start : start + _CHUNK].astype(float))[:, ascending]
-        exceeded[ascending] += (np.maximum.accumulate(flipped, axis=1)[:, last] >= bound).sum(axis=0)
-    return observed, exceeded, len(signs)
+    if clear.any():
+        smallest = np.array([each.min() if len(each) else 0.0 for each in magnitudes])
+        roots = np.sqrt(present)
+        largest = roots + (np.sqrt(present + 1) - roots) * smallest / (1 + smallest)
+        agree = np.abs(_flipped(np.sign(differences[:, clear]))) > present[clear] - 0.5
+        statistics[:, clear] = np.where(agree, largest[clear], statistics[:, clear])
+    return statistics
 
 
-def _grouped(differences: np.ndarray) -> np.ndarray:
+def _one_sided(differences: np.ndarray) -> np.ndarray:
+    """By sign vector and its opposites, and by pair, Σ s / sqrt(Σ s²) of the signed ranks."""
     import numpy as np
 
-    size = -(-len(differences) // _MAX_BLOCKS)
-    if size == 1:
-        return differences
-    starts = np.arange(0, len(differences), size)
-    sizes: np.ndarray = np.diff(np.append(starts, len(differences)))
-    means: np.ndarray = np.add.reduceat(differences, starts, axis=0) / sizes[:, None]
-    return means
+    statistics = _flipped(_ranked(differences))
+    both: np.ndarray = np.stack([statistics, -statistics], axis=1)
+    return both.reshape(-1, differences.shape[1])
+
+
+def _scores(differences: np.ndarray) -> np.ndarray:
+    """The values themselves up to the first look, whose few ranks would tie; then signed ranks (Wilcoxon's),
+    which outliers do not blur. Their columns have length 1."""
+    import numpy as np
+
+    if len(differences) > FIRST_LOOK:
+        return _ranked(differences)
+    norms = np.sqrt((differences**2).sum(axis=0))
+    scores: np.ndarray = differences / np.where(norms > 0, norms, 1.0)
+    return scores
+
+
+def _ranked(differences: np.ndarray) -> np.ndarray:
+    """The signs of values times the ranks of their amounts, in columns of length 1. Values of 0 have none."""
+    import numpy as np
+
+    ranked: np.ndarray = np.zeros(differences.shape)
+    for column, values in enumerate(differences.T):
+        present = values != 0
+        _, place, counts = np.unique(np.abs(values[present]), return_inverse=True, return_counts=True)
+        # Values that tie share the mean of their ranks.
+        ranks = (counts.cumsum() - (counts - 1) / 2)[place]
+        ranked[present, column] = np.sign(values[present]) * ranks / (math.hypot(*ranks) or 1.0)
+    return ranked
+
+
+def _flipped(scores: np.ndarray) -> np.ndarray:
+    """The sums of each column under each sign vector."""
+    import numpy as np
+
+    starts = _group_starts(len(scores))
+    sums: np.ndarray = np.add.reduceat(scores, starts, axis=0)
+    signs = _signs(len(sums))
+    flipped: np.ndarray = np.concatenate(
+        [signs[start : start + _CHUNK].astype(float) @ sums for start in range(0, len(signs), _CHUNK)]
+    )
+    return flipped
+
+
+def _group_starts(blocks: int) -> list[int]:
+    """The first block of each sign, from 0. Later blocks change nothing about earlier ones."""
+    starts = list(range(min(blocks, _SINGLE)))
+    begin, size = _SINGLE, 2
+    while begin < blocks:
+        starts += range(begin, min(blocks, 2 * begin), size)
+        begin, size = 2 * begin, 2 * size
+    return starts
 
 
 @lru_cache(maxsize=32)
-def _signs(blocks: int) -> np.ndarray:
-    """Sign vectors, a row of bytes each, the first all +1. A vector and its opposite give the same
-    statistics, so the first sign is always +1."""
+def _signs(count: int) -> np.ndarray:
+    """Sign vectors of so many blocks or groups of them, a row of bytes each, the first all +1. Up to 14 all
+    are listed, and of more the first 14 of each; the vectors of fewer blocks are, one after the other and
+    repeated, the beginnings of those of more."""
     import numpy as np
 
-    if blocks <= _MAX_EXACT:
-        numbers = np.arange(2 ** (blocks - 1))[:, None]
-        bits = (numbers >> np.arange(blocks - 1)[None, :]) & 1
-        signs = np.hstack([np.zeros((len(numbers), 1), dtype=np.int64), bits])
-    else:
-        signs = np.random.default_rng(blocks).integers(0, 2, size=(_FLIPS, blocks))
-        signs[0] = 0
+    vectors = np.arange(2 ** (min(count, _EXACT) - 1))
+    bits: list[np.ndarray] = [np.zeros(len(vectors), dtype=np.int8)]
+    for place in range(1, count):
+        if place < _EXACT:
+            bits.append(vectors >> (place - 1) & 1)
+        else:
+            bits.append(np.random.default_rng(place).integers(0, 2, size=len(vectors)))
+            bits[-1][0] = 0
     # A run with looks keeps several: as numbers of 64 bits they would be most of a report's memory.
-    vectors: np.ndarray = 1 - 2 * signs.astype(np.int8)
-    return vectors
+    signs: np.ndarray = 1 - 2 * np.column_stack(bits).astype(np.int8)
+    return signs
 
 
 def rank_intervals(

@@ -19,6 +19,10 @@ FIRST_LOOK = 7
 _STEP = 4 / 3
 # What the first look may spend of the error rate; the smallest p-value of seven blocks is 1/64.
 _FIRST_LEVEL = 0.02
+# What each of the next looks adds, and each one after these. The latter is more than one sign vector, so that
+# what is beyond doubt is decided at any look; 33 of them make a million blocks.
+_EARLY_LEVEL, _EARLY_LOOKS = 0.00275, 9
+_LATE_LEVEL = (ERROR_RATE - _FIRST_LEVEL - _EARLY_LEVEL * _EARLY_LOOKS) / 33
 # The widths of intervals from fewer blocks are mostly chance.
 _FIRST_WIDTH = 10
 _WIDTH_STEP = 1.15
@@ -26,7 +30,8 @@ _WIDTH_STEP = 1.15
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An examination after so many blocks, at which p-values of at most `level` are claims."""
+    """An examination after so many blocks. `level`: the error rate that this look and all earlier ones may
+    have spent together."""
 
     blocks: int
     level: float
@@ -35,25 +40,23 @@ class Look:
 def planned_looks(most: int) -> list[Look]:
     """The looks at a run in progress after up to so many blocks: after 7, 9, 12, 16, 21 … of them.
 
-    All levels together are 5 % at most, so whatever the dependence between looks, the probability of a false
-    claim at any of them is at most 5 % (Bonferroni's inequality as a rule of alpha spending; K. K. G. Lan, D.
-    L. DeMets, Biometrika 70 (1983) 659-663, require that such a sequence is fixed beforehand). The first look
-    may spend 2 %, the later ones 3 % / (k(k + 1)) for k = 1, 2, …
+    What may be spent is fixed beforehand and does not depend on how long the run may become (K. K. G. Lan, D.
+    L. DeMets, Biometrika 70 (1983) 659-663): 2 % at the first look, 0.275 % more at each of the next nine,
+    then 0.525 % / 33 more at each.
     """
     looks: list[Look] = []
-    blocks = FIRST_LOOK
+    blocks, level = FIRST_LOOK, _FIRST_LEVEL
     while blocks <= most:
-        k = len(looks)
-        looks.append(Look(blocks, (ERROR_RATE - _FIRST_LEVEL) / (k * (k + 1)) if k else _FIRST_LEVEL))
+        looks.append(Look(blocks, level))
+        level += _EARLY_LEVEL if len(looks) <= _EARLY_LOOKS else _LATE_LEVEL
         blocks = int(blocks * _STEP)
     return looks
 
 
-def last_look(blocks: int, *, interim: bool) -> Look:
+def last_look(blocks: int) -> Look:
     """The look at a run that ends after so many blocks whatever earlier ones had shown, because its blocks or
-    its time are over. It may spend all that they did not. `interim`: whether there were any."""
-    earlier = planned_looks(blocks - 1) if interim else []
-    return Look(blocks, ERROR_RATE - sum(look.level for look in earlier))
+    its time are over: it may spend all that they did not."""
+    return Look(blocks, ERROR_RATE)
 
 
 def width_looks(most: int) -> list[int]:

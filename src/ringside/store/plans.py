@@ -2,7 +2,8 @@
 
 Plans have a version, so that a renamed field does not break runs that are there already: each earlier version
 is brought up to this one when it is read. Version 3 added the margin and the rule that a run ends once all is
-decided; runs of earlier versions had all their blocks.
+decided; runs of earlier versions had all their blocks. Version 4 begins a block with the contender that ended
+the one before, and has other levels at its looks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ringside.model.design import Experiment, Goal, Level, Point
 from ringside.model.results import Run
 from ringside.text import one_line
 
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 # The most that an experiment can ask for, and far more than is ever made.
 _MAX_BLOCKS = 1_000_000
 
@@ -74,7 +75,8 @@ class KeptSelection(TypedDict, total=False):
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What a run was to do. `suite`: the suite that it is a part of, with what the command line changed of
-    it; `selection`: what it changed of an experiment by itself. None where not known, or there is none."""
+    it; `selection`: what it changed of an experiment by itself. None where not known, or there is none.
+    `version`: that with which the run began."""
 
     experiment: Experiment
     points: tuple[Point, ...]
@@ -82,6 +84,7 @@ class RunPlan:
     published: Published | None = None
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
+    version: int = PLAN_VERSION
 
     @property
     def chosen(self) -> KeptSelection | None:
@@ -139,7 +142,9 @@ def read_plan(run: Run) -> RunPlan:
     points = tuple(Point(tuple(levels.items())) for levels in kept.points)
     if contradiction := _contradiction(kept, points):
         raise StoreError(f"the plan of run {run.id} cannot be read: {contradiction}")
-    return RunPlan(kept.experiment, points, kept.contenders, kept.published, kept.suite, kept.selection)
+    return RunPlan(
+        kept.experiment, points, kept.contenders, kept.published, kept.suite, kept.selection, version
+    )
 
 
 def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:

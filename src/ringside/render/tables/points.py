@@ -3,8 +3,9 @@ repeats, and what a source reported."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from ringside import units
 from ringside.analysis.comparisons import Ranking
@@ -63,9 +64,23 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         title=analysis.label(point),
         columns=tuple(columns),
         rows=tuple(rows),
-        notes=(_IMPLAUSIBLE,) if analysis.implausible & set(ranking.order) else (),
+        notes=(
+            *((_IMPLAUSIBLE,) if analysis.implausible & set(ranking.order) else ()),
+            *_numbers_of_blocks({name: value.n for name, value in values.items() if value}),
+        ),
         narrow=(*(metric.title for metric in reversed(secondary)), "rank", "class"),
     )
+
+
+def _numbers_of_blocks(blocks: Mapping[str, int]) -> list[str]:
+    """A note where figures are not from equally many blocks."""
+    by_count: dict[int, list[str]] = {}
+    for name, count in sorted(blocks.items(), key=itemgetter(1), reverse=True):
+        by_count.setdefault(count, []).append(name)
+    if len(by_count) < 2:
+        return []
+    counts = "; ".join(f"{', '.join(names)} {count:,}" for count, names in by_count.items())
+    return [f"Blocks: {counts}. Figures are medians over all of these, ratios over those that both have."]
 
 
 def other_metrics(analysis: RunAnalysis, point: Point) -> tuple[list[Metric], list[Metric]]:
