@@ -18,8 +18,8 @@ from ringside.cli import params
 def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = None) -> int:
     """Test the claims of the posts, and of other sources, with RUNS (default: latest).
 
-    A claim is confirmed, refuted, inconclusive, or not tested here; an answer comes from an interval, never
-    from an estimate.
+    A claim is confirmed, refuted, holds under other conditions, is inconclusive, cannot be tested as it was,
+    or is not tested here; an answer comes from an interval, never from an estimate.
     """
     from ringside.analysis.run import analysis_of
     from ringside.analysis.suite import examine

@@ -337,11 +337,15 @@ class Comparison:
 
 
 class Answer(StrEnum):
-    """What runs say of a claim."""
+    """What runs say of a claim. `OTHER_CONDITIONS`: it holds where a condition that the sentence names is
+    met, and not in general. `UNTESTABLE`: the original cannot be had; the sentence has what its stand-ins
+    give."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
+    OTHER_CONDITIONS = "holds under other conditions"
     INCONCLUSIVE = "inconclusive"
+    UNTESTABLE = "cannot be tested as it was"
     NOT_TESTED = "not tested here"
 
 

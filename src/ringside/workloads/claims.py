@@ -17,8 +17,9 @@ from ringside.model.results import Answer, Finding, Interval, Run
 from ringside.stats.interval import exponential, is_positive_finite, median_interval
 from ringside.stats.paired import hodges_lehmann
 
-# A figure "about x" is one from x / 1.5 to x · 1.5: sources round, and measured on other machines.
+# A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
+_WHY_ABOUT = "the source rounds, and had another machine"
 # A difference smaller than this is none, as in verdicts.
 _MARGIN = 0.05
 
@@ -58,11 +59,13 @@ ClaimTest = Callable[[Sequence[AnalysedRun]], Finding]
 class Band:
     """The values for which a claim holds, from `low` to `high`; `words` say so: `the claim holds` …. It is
     refuted below `refuted_below` and above `refuted_above`, which are `low` and `high` where they are None:
-    only claims of a direction have others."""
+    only claims of a direction have others. `why`: why a band that is ours is what it is; empty where the
+    source states it, or the direction of its claim does."""
 
     low: float = 0.0
     high: float = math.inf
     words: str = ""
+    why: str = ""
     refuted_below: float | None = None
     refuted_above: float | None = None
 
@@ -83,19 +86,19 @@ class Band:
 
 def about(value: float, unit: str = "") -> Band:
     low, high = value / _ABOUT, value * _ABOUT
-    return Band(low, high, f"from {units.quantity(low, unit)} to {units.quantity(high, unit)}")
+    return Band(low, high, f"from {units.quantity(low, unit)} to {units.quantity(high, unit)}", _WHY_ABOUT)
 
 
-def between(low: float, high: float) -> Band:
-    return Band(low, high, f"from {units.significant(low)} to {units.significant(high)}")
+def between(low: float, high: float, why: str = "") -> Band:
+    return Band(low, high, f"from {units.significant(low)} to {units.significant(high)}", why)
 
 
-def at_least(low: float) -> Band:
-    return Band(low=low, words=f"from {units.significant(low)} on")
+def at_least(low: float, why: str = "") -> Band:
+    return Band(low=low, words=f"from {units.significant(low)} on", why=why)
 
 
-def at_most(high: float) -> Band:
-    return Band(high=high, words=f"up to {units.significant(high)}")
+def at_most(high: float, why: str = "") -> Band:
+    return Band(high=high, words=f"up to {units.significant(high)}", why=why)
 
 
 # The ratio of a contender that has less than the other; refuted where it has more, or as much.
@@ -120,25 +123,77 @@ def not_tested(why: str, experiment: str = "") -> Finding:
     return Finding(Answer.NOT_TESTED, why, experiment)
 
 
+def stand_in(finding: Finding, original: str) -> Finding:
+    """The finding of a claim of figures of programs that cannot be had any more: what was measured is what
+    others in their place give. `original`: what is missing, and what stands in for it."""
+    if finding.answer is Answer.NOT_TESTED:
+        return finding
+    return replace(finding, answer=Answer.UNTESTABLE, sentence=f"{original}: {finding.sentence}")
+
+
+def elsewhere(finding: Finding, condition: str) -> Finding:
+    """The finding of a claim that was measured only without a condition of the source's: where it holds
+    nevertheless it holds under other conditions, else nothing is known of it. `condition`: the source's."""
+    if finding.answer is Answer.NOT_TESTED:
+        return finding
+    holds = finding.answer is Answer.CONFIRMED
+    result = Answer.OTHER_CONDITIONS if holds else Answer.NOT_TESTED
+    return replace(finding, answer=result, sentence=f"{condition}; without that, {finding.sentence}")
+
+
+def decided_by(condition: str, with_it: Finding, without: Finding) -> Finding:
+    """The finding of a claim that was measured with a condition of the source's and without it. It holds
+    under that condition only where it does not hold without; else it is what it is with the condition."""
+    sentence = f"{condition}: {with_it.sentence}"
+    if without.answer is Answer.NOT_TESTED:
+        return replace(with_it, sentence=sentence)
+    only = with_it.answer is Answer.CONFIRMED and without.answer is Answer.REFUTED
+    return replace(
+        with_it,
+        answer=Answer.OTHER_CONDITIONS if only else with_it.answer,
+        sentence=f"{sentence}; without that, {without.sentence}",
+        runs=tuple(dict.fromkeys((*with_it.runs, *without.runs))),
+    )
+
+
+def agreeing(findings: Sequence[Finding], band: Band) -> Finding:
+    """The finding of a claim that is judged several times, apart: their answer where all have the same, else
+    none. Of `judge_part`; at least one."""
+    tested = [finding for finding in findings if finding.answer is not Answer.NOT_TESTED]
+    if not tested:
+        return findings[0]
+    shown = next((finding for finding in tested if finding.answer is not Answer.CONFIRMED), tested[0])
+    is_one = len({finding.answer for finding in tested}) == 1
+    finding = replace(
+        shown,
+        answer=shown.answer if is_one else Answer.INCONCLUSIVE,
+        sentence="; ".join(dict.fromkeys(finding.sentence for finding in tested)),
+        runs=tuple(dict.fromkeys(run for finding in tested for run in finding.runs)),
+    )
+    return _explained(finding, band)
+
+
 def find(
     runs: Sequence[AnalysedRun],
     experiment: str,
     workload: str,
     contenders: Collection[str],
     applies: Callable[[Point], bool] = lambda point: True,
+    source: str = "",
 ) -> tuple[AnalysedRun, tuple[Point, ...]] | None:
     """The run that tests a claim, and those of its points that `applies` accepts: a run of `experiment`, else
-    the run of the workload with most such points, in which all of these contenders took part; None where
-    there is none."""
-    candidates: list[tuple[bool, int, AnalysedRun, tuple[Point, ...]]] = []
+    one of the source's experiments, else any of the workload, with most such points, in which all of these
+    contenders took part; None where there is none."""
+    candidates: list[tuple[bool, bool, int, AnalysedRun, tuple[Point, ...]]] = []
     for run in runs:
         if run.experiment.workload == workload and set(contenders) <= set(run.names):
             points = tuple(point for point in run.points if _accepts(applies, point))
             if points:
-                candidates.append((run.experiment.name == experiment, len(points), run, points))
+                is_own = bool(source) and run.experiment.published == source
+                candidates.append((run.experiment.name == experiment, is_own, len(points), run, points))
     if not candidates:
         return None
-    *_, run, points = max(candidates, key=lambda each: each[:2])
+    *_, run, points = max(candidates, key=lambda each: each[:3])
     return run, points
 
 
@@ -271,6 +326,14 @@ def judge(
     of the k parts does at an error rate that is k times smaller (Bonferroni).
 
     `sentence`: of a part's name and figure. Of several, the one that decides is written."""
+    finding = judge_part(run, parts, band, sentence)
+    return finding if finding.figure is None else _explained(finding, band)
+
+
+def judge_part(
+    run: AnalysedRun, parts: Sequence[Part], band: Band, sentence: Callable[[str, Interval], str]
+) -> Finding:
+    """As `judge`, for a claim that is judged several times: without the band in words."""
     error = (1 - run.confidence) / max(1, len(parts))
     intervals = [part.interval(run.confidence) for part in parts]
     if not intervals or any(interval is None for interval in intervals):
@@ -286,8 +349,7 @@ def judge(
         undecided = (index for index, interval in enumerate(known) if not band.holds(interval))
         result, shown = Answer.INCONCLUSIVE, next(undecided, 0)
     figure = known[shown]
-    finding = Finding(result, sentence(parts[shown].name, figure), run.experiment.name, (run.run.id,), figure)
-    return _explained(finding, band)
+    return Finding(result, sentence(parts[shown].name, figure), run.experiment.name, (run.run.id,), figure)
 
 
 def _explained(finding: Finding, band: Band) -> Finding:
@@ -299,7 +361,8 @@ def _explained(finding: Finding, band: Band) -> Finding:
         if figure and few
         else ""
     )
-    return _with_sentence(finding, f"; the claim holds {band.words}{why}")
+    ours = f" (our band: {band.why})" if band.why else ""
+    return _with_sentence(finding, f"; the claim holds {band.words}{ours}{why}")
 
 
 def _undecided(run: AnalysedRun, why: str) -> Finding:

@@ -130,7 +130,9 @@ def _explanation(column: OverviewColumn) -> str:
 _ANSWER_KINDS = {
     Answer.CONFIRMED: "faster",
     Answer.REFUTED: "slower",
+    Answer.OTHER_CONDITIONS: "even",
     Answer.INCONCLUSIVE: "even",
+    Answer.UNTESTABLE: "quiet",
     Answer.NOT_TESTED: "quiet",
 }
 
@@ -159,7 +161,16 @@ def claim_table(examined: Sequence[ExaminedClaim]) -> TableData:
 def claim_summary(examined: Sequence[ExaminedClaim]) -> str:
     """`3 confirmed, 4 refuted, 1 not tested here`."""
     counts = Counter(each.finding.answer for each in examined)
-    return ", ".join(f"{counts[answer]} {answer}" for answer in Answer if counts[answer]) or "no claims"
+    words = {
+        Answer.OTHER_CONDITIONS: "hold under other conditions",
+        Answer.UNTESTABLE: "cannot be tested as they were",
+    }
+    each = (
+        f"{count} {words.get(answer, answer) if count > 1 else answer}"
+        for answer in Answer
+        if (count := counts[answer])
+    )
+    return ", ".join(each) or "no claims"
 
 
 def _claim_figure(finding: Finding) -> TableCell:

@@ -60,7 +60,7 @@ def too_slow_for_a_million(runs: Sequence[AnalysedRun]) -> Finding:
     return judge(
         run,
         [Part(name, logs(run, "late_ms.p99", name, points)) for name in names],
-        at_least(_ON_TIME_MS),
+        at_least(_ON_TIME_MS, "the source has no figure; a second is late"),
         lambda name, late: f"{name}: p99 lateness {units.with_interval(late, 'ms')} with a million tasks",
     )
 
@@ -78,7 +78,11 @@ def tokio_takes_few_bytes(runs: Sequence[AnalysedRun]) -> Finding:
     return judge_values(
         run,
         values,
-        Band(high=_TOKIO_BYTES, words=f"up to {units.quantity(_TOKIO_BYTES, 'B')}"),
+        Band(
+            high=_TOKIO_BYTES,
+            words=f"up to {units.quantity(_TOKIO_BYTES, 'B')}",
+            why="about 0.4 KB, and what a million tasks leave between two of them",
+        ),
         lambda interval: (
             f"rust-tokio takes {units.with_interval(interval, 'B')} for each further task, from "
             f"{fewest['tasks']} to {most['tasks']}"
