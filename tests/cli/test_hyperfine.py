@@ -327,9 +327,47 @@ def test_the_command_for_the_same_again_has_the_same_levels(vs: Vs) -> None:
     assert vs("--runs=1", "-L", "a", r"x,y\,z,p\\,q\\\,r", "echo '{a}'").status == 0
     store = context.open_store(None, create=False, anywhere=True)
     again = command(analysis_of(store, single_run(store, "latest"), for_plots=False))
-    document = json.loads(vs("--json", "--runs=1", *shlex.split(again)[2:]).stdout)
+    document = json.loads(vs("--json", *shlex.split(again)[2:]).stdout)
     levels = {each["point"]["a"] for each in document["commands"]}
     assert levels == {"x", "y,z", "p\\", "q\\,r"}
+
+
+def test_the_command_for_the_same_again_has_all_options(vs: Vs) -> None:
+    """But for those that say how it is shown."""
+    Path("in.txt").touch()
+    words = [
+        *("--shell=sh", "--runs=2", "--prepare=true", "--ignore-failure=3", "--input=in.txt", "--cpus=0"),
+        *("--command-name=C", "--command-name=D", "--margin=2%", "--seed=7", "--reference=true"),
+        *("--timeout=1m", "--output=null"),
+    ]
+    ended = vs("-S", *words[1:], "--json", "-u", "ms", "cat | cat", "true | cat")
+    assert ended.status == 0, ended
+    store = context.open_store(None, create=False, anywhere=True)
+    again = shlex.split(command(analysis_of(store, single_run(store, "latest"), for_plots=False)))
+    expected = {*words[1:], "--warmup=0", "--shell=default"}
+    assert (again[:2], again[-2:]) == (["ringside", "vs"], ["cat | cat", "true | cat"])
+    assert set(again[2:-2]) == expected
+    assert vs(*again[2:]).status == 0
+
+
+def test_names_are_exported_as_they_are_given(vs: Vs) -> None:
+    """Capital letters too, also those that the commands would have anyway."""
+    exports = ("--export-json", "out.json", "--export-markdown", "out.md")
+    for names, expected in (("CD", "CD"), ("AB", "AB"), ("C", ["C", "echo b"]), ("", ["echo a", "echo b"])):
+        vs("--runs=1", *exports, *(f"-n{name}" for name in names), "echo a", "echo b")
+        assert [result["command"] for result in exported()] == list(expected)
+    vs("--runs=1", *exports, "-n", "C", "--reference", "true", "echo a", "echo b")
+    assert [result["command"] for result in exported()] == ["reference", "C", "echo b"]
+
+
+def test_the_store_is_exported_in_the_same_layout(vs: Vs) -> None:
+    """Also what was measured before a failure."""
+    vs("--runs=2", "--export-json", "out.json", "-n", "C", "echo a", "echo b")
+    assert json.loads(ringside("export", "--format", "hyperfine").stdout)["results"] == exported()
+    script = "sh -c 'echo x >> count; test $(wc -l < count) -lt 3'"
+    assert vs("--runs=5", script).status == 1
+    ((result),) = json.loads(ringside("export", "--format", "hyperfine", status=None).stdout)["results"]
+    assert len(result["times"]) == 2
 
 
 def test_parameters_that_a_command_does_not_have(vs: Vs) -> None:

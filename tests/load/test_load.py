@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import struct
 import subprocess
@@ -20,6 +21,10 @@ from typing import Any
 
 import pytest
 
+from ringside.analysis.run import analysis_of
+from ringside.cli import context
+from ringside.render.command import command
+from ringside.store.runs import single_run
 from tests.support.command_line import RINGSIDE, in_process, load_document
 from tests.support.started import ports_of
 
@@ -184,6 +189,18 @@ def test_each_target_gets_its_own_path(http: str) -> None:
     arguments = ("--vs", f"{http}/head/b", "--requests", "8", "--blocks", "2", "--connections", "1")
     compared = load_document(f"{http}/head/a", *arguments, "--expect-contains", "GET /head/b ", status=1)
     assert {(run["name"], run["requests"]) for run in compared["runs"]} == {("A", 0), ("B", 4)}
+
+
+def test_the_command_for_the_same_again_has_all_options(http: str) -> None:
+    """But for the values of headers that are secrets."""
+    secret = ("--header=Authorization: Bearer x", "--header=X-Api-Key: y")
+    kept = ("--header=X-A: b", "--method=POST", "--body=z", "--rate=100", "--requests=4", "--blocks=1")
+    load(f"{http}/a", "--vs", f"{http}/b", *kept, *secret, "--seed", "1")
+    store = context.open_store(None, create=False, anywhere=True)
+    again = shlex.split(command(analysis_of(store, single_run(store, "latest"), for_plots=False)))
+    assert (again[:2], again[-3:]) == (["ringside", "load"], [f"{http}/a", "--vs", f"{http}/b"])
+    secrets = {"--header=Authorization: …", "--header=X-Api-Key: …"}
+    assert set(again[2:-3]) == {*kept, *secrets, "--seed=1"}
 
 
 def test_two_targets(http: str) -> None:

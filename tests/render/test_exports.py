@@ -33,9 +33,12 @@ def run() -> RunAnalysis:
 
 
 def test_all_texts_are_json(run: RunAnalysis) -> None:
-    assert set(exports.TEXT_FORMATS) == {"pyperf", "bencher", "github-action-benchmark"}
-    for render in exports.TEXT_FORMATS.values():
-        text = render(run)
+    assert set(exports.TEXT_FORMATS) == {"hyperfine", "pyperf", "bencher", "github-action-benchmark"}
+    # A run of `vs` alone has that layout.
+    with pytest.raises(UsageError, match="hyperfine's layout"):
+        exports.TEXT_FORMATS["hyperfine"](run)
+    for name in ("pyperf", "bencher", "github-action-benchmark"):
+        text = exports.TEXT_FORMATS[name](run)
         assert json.loads(text)
         assert HOSTILE not in text
 

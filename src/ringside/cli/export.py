@@ -16,7 +16,7 @@ from ringside.errors import UsageError
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["pyperf", "bencher", "github-action-benchmark", "parquet", "record"]),
+    type=click.Choice(["hyperfine", "pyperf", "bencher", "github-action-benchmark", "parquet", "record"]),
     required=True,
 )
 @click.option("-o", "--output", type=params.FILE, help="A file instead of stdout.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import resource
 import secrets
 import sys
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ringside.analysis.run import analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_options, load_plan, streams
 from ringside.cli.load_options import LoadSettings
+from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.errors import ProbeError, UsageError
 from ringside.load import document, summary, thresholds, versus
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
     from ringside.cluster.engines import Engines
 
 _BLOCKS = 10
+# What the command for the same again leaves out: what is compared has a place of its own there, and how a run
+# is shown changes nothing.
+_SHOWN = {"as_json", "store", "other_target"}
+_SECRET = re.compile(r"(--header=[^:]*(?:auth|cookie|token|secret|key|password)[^:]*:).*", re.I | re.S)
 
 
 def drive(settings: LoadSettings) -> int:
@@ -260,7 +266,8 @@ def _compare(
         engines = {node.name: facts for node, facts in elsewhere.facts().items()} if elsewhere else {}
         # Who gives up while another one measures leaves no empty run behind.
         with alone(LiveProgress(context.stderr_console()).on_wait):
-            run = versus.begin(targets, plan, blocks, margin, seed, storage, engines)
+            options = [_SECRET.sub(r"\1 …", word) for word in given_options(_SHOWN)]
+            run = versus.begin(targets, plan, blocks, margin, seed, storage, engines, options)
             experiment = read_plan(run).experiment
             with Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen:
                 progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None

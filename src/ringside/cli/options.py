@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,6 +17,7 @@ Settings = TypeVar("Settings")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 COMMON = "Common options"
+_WORDS = "ringside.words"
 
 
 class Option(click.Option):
@@ -42,6 +43,10 @@ class Option(click.Option):
 
 class Command(click.Command):
     """A command whose help lists options by section, in the order in which sections are first used."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_WORDS] = [*args]
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the formatter, a section at a time."""
@@ -85,6 +90,27 @@ def declared(settings: Any) -> Iterator[tuple[dataclasses.Field[Any], Sequence[s
     for field in dataclasses.fields(settings):
         if "names" in field.metadata:
             yield field, field.metadata["names"], field.metadata["notes"]
+
+
+def given_options(but: Collection[str]) -> tuple[str, ...]:
+    """The options of the command line that is carried out, as words that it accepts; without those of
+    the fields `but`. Empty where there is no command line."""
+    context = click.get_current_context(silent=True)
+    if context is None or _WORDS not in context.meta:
+        return ()
+    values, _, order = context.command.make_parser(context).parse_args([*context.meta[_WORDS]])
+    words: list[str] = []
+    for parameter in dict.fromkeys(order):
+        if not isinstance(parameter, click.Option) or parameter.name in but:
+            continue
+        name, value = max(parameter.opts, key=len), values[parameter.name or ""]
+        for each in value if parameter.multiple else [value]:
+            if parameter.is_flag:
+                words.append(name)
+            else:
+                words += [f"{name}={each}"] if isinstance(each, str) else [name, *each]
+    # A store keeps UTF-8, which words need not be.
+    return tuple(word.encode(errors="replace").decode() for word in words)
 
 
 def takes(settings: type[Settings]) -> Callable[[Callable[[Settings], int]], Callable[..., int]]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
+from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import RingsideError, UsageError
@@ -51,6 +52,11 @@ _MEMORY_SHARE = 0.9
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0
 _ALL = ("all-non-zero", "")
 _STDOUT = "-"
+# The options that say how a run is shown, not how it is measured.
+_SHOWN = {
+    *("as_json", "as_markdown", "show_output", "sort", "time_unit", "style", "store", "fail_if"),
+    *("export_json", "export_csv", "export_markdown", "export_asciidoc", "export_orgmode"),
+}
 _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
 
 
@@ -86,7 +92,9 @@ def compare(settings: VsSettings) -> int:
         # What another one used is available by now.
         memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
         execution = replace(execution, memory_bytes=memory_bytes)
-        run = command_trials.begin(commands, experiment, execution, seed, storage, points)
+        run = command_trials.begin(
+            commands, experiment, execution, seed, storage, points, given_options(_SHOWN)
+        )
         trials = CommandTrials(commands, execution, seed, LocalExecutor(), points)
         status, is_whole = _measured(run, experiment, points, rule, trials, storage)
     analysis = analysis_of(storage, storage.run(run.id), for_plots=False)

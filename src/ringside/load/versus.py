@@ -166,9 +166,11 @@ def begin(
     seed: int,
     store: Store,
     engines: Mapping[str, Mapping[str, Any]] = {},
+    options: Sequence[str] | None = None,
 ) -> Run:
     """A new run in the store, of which the targets are the contenders, the first the baseline. `engines`: the
-    facts of the machines that the load comes from, by name, where it comes from others."""
+    facts of the machines that the load comes from, by name, where it comes from others;
+    `options`: the words of the command line."""
     names = tuple(targets)
     experiment = Experiment(
         name="load-vs",
@@ -183,7 +185,7 @@ def begin(
         engines=len(engines),
     )
     contenders = {name: PlannedContender(title=target.text) for name, target in targets.items()}
-    values = plan_values(experiment, [POINT], contenders)
+    values = plan_values(experiment, [POINT], contenders, options=options)
     run = store.begin_run(experiment.name, seed, values, {} if engines else host.facts(), {})
     for name, facts in engines.items():
         run = store.add_machine(run, name, facts)

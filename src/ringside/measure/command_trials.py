@@ -93,8 +93,10 @@ def begin(
     seed: int,
     store: Store,
     points: Sequence[Point] = (POINT,),
+    words: Sequence[str] | None = None,
 ) -> Run:
-    """A new run of these commands in the store. The plan has their words with parameters as placeholders."""
+    """A new run of these commands in the store. The plan has their words with parameters as placeholders, and
+    the `words` of the options by which they were measured."""
     contenders = {
         command.name: PlannedContender(title=command.text, command=command.argv(POINT))
         for command in commands
@@ -102,7 +104,8 @@ def begin(
     facts = host.facts(options.folder)
     if options.cpus:
         facts["cpus_usable"] = list(options.cpus)
-    return store.begin_run(experiment.name, seed, plan_values(experiment, points, contenders), facts, {})
+    plan = plan_values(experiment, points, contenders, options=words)
+    return store.begin_run(experiment.name, seed, plan, facts, {})
 
 
 class CommandTrials:

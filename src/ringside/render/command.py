@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import string
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from ringside.workloads.target import TARGET
 
 def command(analysis: RunAnalysis) -> str:
     """`ringside run showdown --only go,erlang`: with what the command line changed, where that is known. Of
-    `vs` and `load --vs` what is compared: options may hold secrets, and are not kept."""
+    `vs` and `load --vs` all options by which it was measured."""
     if not isinstance(analysis.measurement, Workload):
         return shlex.join(["ringside", *_comparison(analysis)])
     words = _words(chosen) if (chosen := analysis.plan.chosen) else [analysis.experiment.name]
@@ -59,12 +60,23 @@ def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, A
 
 
 def _comparison(analysis: RunAnalysis) -> list[str]:
-    texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
+    names = analysis.experiment.contenders
+    texts, options = [analysis.contenders[name].title for name in names], analysis.plan.options
     if analysis.measurement.name == TARGET.name:
-        return ["load", texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
+        return ["load", *(options or ()), texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
     scans = analysis.experiment.factors.items()
     lists = [word for name, levels in scans for word in ("-L", name, ",".join(map(_listed, levels)))]
-    return ["vs", *lists, *texts]
+    if options is None:
+        # A run of an earlier version.
+        own = [f"--command-name={name}" for name in names] if names != default_names(len(names)) else []
+        options = (*own, *lists)
+    texts = texts[any(word.startswith("--reference=") for word in options) :]
+    return ["vs", *options, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]
+
+
+def default_names(commands: int) -> tuple[str, ...]:
+    """The names of commands without names of their own, in order."""
+    return tuple(string.ascii_uppercase[:commands])
 
 
 def _listed(level: Level) -> str:

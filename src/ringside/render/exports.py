@@ -17,8 +17,9 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.model.design import Metric
 from ringside.model.results import Interval, Outcome
-from ringside.render import command
+from ringside.render import command, hyperfine
 from ringside.text import last_lines, one_line
+from ringside.workloads.command import COMMAND
 
 _MAX_NAME = 400
 
@@ -128,8 +129,18 @@ def _pyperf_metadata(analysis: RunAnalysis) -> dict[str, str]:
     return {key: value for key, value in metadata.items() if value}
 
 
+def of_hyperfine(analysis: RunAnalysis) -> str:
+    """A run of commands as `vs --export-json` writes it. Raises UsageError for any other."""
+    if analysis.measurement.name != COMMAND.name:
+        raise UsageError(
+            f"run {analysis.run.id} is not one of `ringside vs`, which hyperfine's layout is for"
+        )
+    return hyperfine.as_json(analysis)
+
+
 # Formats that are text, by the names that users give. Parquet is written to a file (`write_parquet`).
 TEXT_FORMATS: dict[str, Callable[[RunAnalysis], str]] = {
+    "hyperfine": of_hyperfine,
     "pyperf": pyperf,
     "bencher": bencher,
     "github-action-benchmark": github_action,

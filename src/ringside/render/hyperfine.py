@@ -14,6 +14,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Description, Outcome
 from ringside.render import executions, markdown
+from ringside.render.command import default_names
 from ringside.text import one_line
 
 _FIGURES = ("mean", "stddev", "median", "user", "system", "min", "max")
@@ -105,12 +106,20 @@ def _title(analysis: RunAnalysis, cell: Cell, *, with_unused: bool = False) -> s
     """The name of a command that has one of its own, else its command line at the point; `with_unused`: with
     the parameters that do not occur in it."""
     text = analysis.contenders[cell.contender].title
-    is_named = len(cell.contender) > 1 or not cell.contender.isupper()
-    title = cell.contender if is_named else text
+    title = cell.contender if _is_named(analysis, cell.contender) else text
     unused = [f"{name} = {level}" for name, level in cell.point.levels if f"{{{name}}}" not in title]
     for name, level in cell.point.levels:
         title = title.replace(f"{{{name}}}", str(level))
     return f"{title} ({', '.join(unused)})" if unused and with_unused else title
+
+
+def _is_named(analysis: RunAnalysis, contender: str) -> bool:
+    """Whether the command line named the command, also where that is the letter that it would have anyway."""
+    options = analysis.plan.options or ()
+    names = analysis.experiment.contenders[any(word.startswith("--reference=") for word in options) :]
+    named = sum(word.startswith("--command-name=") for word in options)
+    letters = dict(zip(names, default_names(len(names)), strict=True))
+    return contender in names[:named] or letters.get(contender) != contender
 
 
 def _table(analysis: RunAnalysis, order: str) -> tuple[list[str], list[list[str]]]:

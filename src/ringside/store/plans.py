@@ -74,7 +74,8 @@ class KeptSelection(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run was to do. `suite`: the suite that it is a part of, with what the command line changed of
+    """What a run was to do. `options`: those of the command line of `vs` or `load --vs`, as words; None where
+    they are not known. `suite`: the suite that it is a part of, with what the command line changed of
     it; `selection`: what it changed of an experiment by itself. None where not known, or there is none.
     `version`: that with which the run began."""
 
@@ -84,6 +85,7 @@ class RunPlan:
     published: Published | None = None
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
+    options: tuple[str, ...] | None = None
     version: int = PLAN_VERSION
 
     @property
@@ -102,6 +104,7 @@ class _KeptPlan:
     published: Published | None = None
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
+    options: tuple[str, ...] | None = None
 
 
 def plan_values(
@@ -111,6 +114,7 @@ def plan_values(
     published: Published | None = None,
     suite: KeptSelection | None = None,
     selection: KeptSelection | None = None,
+    options: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """A plan as JSON values."""
     kept = _KeptPlan(
@@ -120,6 +124,7 @@ def plan_values(
         published,
         suite,
         selection,
+        None if options is None else tuple(options),
     )
     values: dict[str, Any] = msgspec.to_builtins(kept)
     return {"version": PLAN_VERSION, **values}
@@ -143,7 +148,14 @@ def read_plan(run: Run) -> RunPlan:
     if contradiction := _contradiction(kept, points):
         raise StoreError(f"the plan of run {run.id} cannot be read: {contradiction}")
     return RunPlan(
-        kept.experiment, points, kept.contenders, kept.published, kept.suite, kept.selection, version
+        kept.experiment,
+        points,
+        kept.contenders,
+        kept.published,
+        kept.suite,
+        kept.selection,
+        kept.options,
+        version,
     )
 
 
