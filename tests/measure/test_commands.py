@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from ringside.measure.commands import (
 )
 from ringside.model.design import Level, Point, is_number
 from ringside.text import one_line
+from tests.support.command_line import in_process
 
 POINT = Point(())
 
@@ -186,7 +188,10 @@ LONG = "true " + "x" * 200
         ),
         (("1A=1 env",), "there is no program 1A=1"),
         (("x" * 200,), f"there is no program {one_line('x' * 200, 80)}"),
-        (("/etc/passwd",), "/etc/passwd is no program that can be run: chmod +x it, or name its interpreter"),
+        (
+            ("/etc/passwd",),
+            "/etc/passwd has no permission to be executed: chmod +x it, or name its interpreter",
+        ),
         (("/no/such/thing",), "there is no program /no/such/thing"),
     ],
 )
@@ -373,3 +378,27 @@ def test_why_a_name_is_no_parameter() -> None:
     with pytest.raises(UsageError) as refused:
         check_parameter("y" * 50, {"y" * 50: (1,)})
     assert str(refused.value) == f"the parameter {'y' * 39}… is given twice"
+
+
+@pytest.mark.parametrize(
+    ("start", "cause"),
+    [
+        ("echo a\n", "cannot be started: it has no `#!` line"),
+        ("", "cannot be started: it has no `#!` line"),
+        ("#!/no/such/python\n", "cannot be started: its interpreter /no/such/python does not exist"),
+        ("#!/bin/sh\r\necho a\r\n", r"cannot be started: its first line ends with \r"),
+    ],
+)
+def test_the_cause_is_named_where_a_script_cannot_be_started(
+    start: str, cause: str, workplace: Path, complaint: Callable[..., str]
+) -> None:
+    script = Path("script")
+    script.write_text(start, encoding="utf-8", newline="")
+    assert "no permission to be executed: chmod +x" in complaint("vs", "./script")
+    script.chmod(0o755)
+    assert f"./script {cause}" in complaint("vs", "./script")
+    Path("folder").mkdir()
+    assert "./folder is a folder" in complaint("vs", "./folder")
+    # A shell executes it.
+    if not start.startswith("#!"):
+        assert in_process("vs", "-r1", "-S", "./script").status == 0

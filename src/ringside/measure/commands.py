@@ -27,6 +27,9 @@ MAX_POINTS = 1000
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
+# Of a program's file: the kernel reads no more of a `#!` line.
+_LOOK_BYTES = 256
+
 # Parts of a line that a shell takes as they are, and those in which it expands variables only.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _OPERATOR = re.compile(r"&&|\|\||[|;<>&()]|\n")
@@ -220,11 +223,39 @@ def _shell_syntax(line: str) -> str | None:
 
 
 def _check_program(program: str, *, is_made: bool) -> None:
-    if shutil.which(program) is not None or is_made:
+    if is_made:
         return
+    name, file = one_line(program, 80), shutil.which(program)
+    if file is not None:
+        if why := _why_not_started(file):
+            raise UsageError(f"{name} cannot be started: {why}")
+        return
+    if os.sep in program and Path(program).is_dir():
+        raise UsageError(f"{name} is a folder: name a program")
     if os.sep in program and Path(program).exists():
-        raise UsageError(f"{program} is no program that can be run: chmod +x it, or name its interpreter")
-    raise UsageError(f"there is no program {one_line(program, 80)}")
+        raise UsageError(f"{name} has no permission to be executed: chmod +x it, or name its interpreter")
+    raise UsageError(f"there is no program {name}")
+
+
+def _why_not_started(file: str) -> str:
+    """What the kernel would call `Exec format error`, or `No such file` of a file that is there; empty where
+    nothing is wrong, or nothing can be known."""
+    try:
+        with open(file, "rb") as opened:
+            start = opened.read(_LOOK_BYTES)
+    except OSError:
+        return ""
+    if not start.startswith(b"#!"):
+        # Other formats of binaries have their own handlers.
+        is_text = b"\0" not in start
+        return "it has no `#!` line: add one, or name its interpreter, as in `sh FILE`" if is_text else ""
+    line = start[2:].partition(b"\n")[0]
+    if line.endswith(b"\r"):
+        return "its first line ends with \\r, as on Windows: remove those with `sed -i 's/\\r$//' FILE`"
+    interpreter = os.fsdecode((line.split() or [b""])[0])
+    if not interpreter or not Path(interpreter).exists():
+        return f"its interpreter {one_line(interpreter, 80)} does not exist"
+    return ""
 
 
 def _split(text: str) -> list[str]:
