@@ -82,14 +82,14 @@ def test_trials_of_cells_that_the_run_does_not_have() -> None:
         with pytest.raises(StoreError) as refused:
             check(here, mine, Trial(1, 0, cell, Outcome.OK, ""))
         assert str(refused.value) == (
-            "run run-1 cannot be read: it has a trial of a cell that it does not have"
+            "run run-1 cannot be read: it has a trial of a cell that is not in its plan"
         )
 
 
 def test_points_of_commands_are_free() -> None:
     point = Point((("n", "anything"),))
     check_coherent(RUN, COMMAND, [point], [Cell("A", point)], [])
-    with pytest.raises(StoreError, match="a cell that it does not have"):
+    with pytest.raises(StoreError, match="a cell that is not in its plan"):
         check_coherent(RUN, COMMAND, [point], [], [Trial(1, 0, Cell("A", point), Outcome.OK, "")])
 
 

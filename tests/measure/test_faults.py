@@ -261,7 +261,9 @@ def test_a_cpu_that_is_taken_away_during_a_run(cpuset: Path, place: Path, taken:
         _, complaint = process.communicate(timeout=120)
     last = complaint.decode().strip().splitlines()[-1]
     assert process.returncode == 2
-    assert re.search(rf"cpus: \[{lost}\] cannot be used: .*; `ringside run --resume \S+` goes on", last), last
+    assert re.search(
+        rf"cpus: \[{lost}\] cannot be used: .*; `ringside run --resume \S+` continues it", last
+    ), last
     resume = ["run", "--resume", "latest"]
     done = subprocess.run([*RINGSIDE, *resume], preexec_fn=enter, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2

@@ -220,7 +220,7 @@ def test_a_contender_that_fills_the_disk_of_the_store(
     done = shell(script, mounts=True)
     assert done.returncode == 2, done
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("ringside: ")]
-    assert re.search("disk is full; free some space; `ringside run --resume .* goes on", line), line
+    assert re.search("disk is full; free some space; `ringside run --resume .* continues it", line), line
     before, after = rows(place / "before"), rows(place / "after")
     assert 2 <= len(before) <= 3
     assert after[: len(before)] == before

@@ -100,7 +100,7 @@ def test_a_probe_that_keeps_failing_ends_the_run_which_can_be_resumed(
     assert done.stdout == ""
     last = done.stderr.splitlines()[-1]
     assert "the probe failed 2 times in a row, last: the probe ended without an outcome: out of paint" in last
-    (resume,) = re.findall(r"`ringside run --resume (\S+)` goes on", last)
+    (resume,) = re.findall(r"`ringside run --resume (\S+)` continues it", last)
     assert kept_runs() == [(resume, "cut off")]
     assert outcomes(ringside("show", resume, "--json").stdout) == {"one": {"ok": 1, "probe-failed": 2}}
     assert outcomes(ringside("run", "--resume", resume, "--json").stdout)["one"]["ok"] == 4
