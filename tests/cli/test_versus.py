@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -143,7 +144,6 @@ def test_text_and_markdown_on_a_narrow_screen(workplace: Path) -> None:
         (("vs", "true", "true", "--json", "--markdown"), "--json and --markdown exclude each other"),
         (("vs", "-S", "bash", "echo a"), "write --shell='bash'"),
         (("vs", "--shell", "bash -e", "echo a"), "write --shell='bash -e'"),
-        (("vs", "echo a && sleep 1", "echo b"), "`&&` needs a shell: add -S"),
     ],
 )
 def test_wrong_use_is_one_line(words: tuple[str, ...], hint: str, complaint: Callable[..., str]) -> None:
@@ -174,3 +174,30 @@ def test_ctrl_c_shows_what_is_there(workplace: Path) -> None:
     assert sentence.endswith("inconclusive, since the run is not finished") or re.search(
         r"inconclusive, too few blocks \([2-6] of [67]\)$", sentence
     ), out
+
+
+def test_a_shell_by_itself_where_a_command_needs_one(workplace: Path) -> None:
+    """And it is said; other commands, and all with -N, have none."""
+    words = ("vs", "-r1", "-w0", "--json", "--prepare", "echo p | cat > log")
+    done = in_process(*words, "cat log | tr p q", "echo b")
+    assert re.fullmatch(
+        r"ringside: A: executed through sh, since `\|` needs a shell; its start, here [0-9.]+ ms, is in "
+        r"the time \(-S: all through it; -N: none\)",
+        done.stderr.strip(),
+    )
+    argv = [command["argv"] for command in json.loads(done.stdout)["commands"]]
+    assert argv == [["sh", "-c", "cat log | tr p q"], ["echo", "b"]]
+    assert Path("log").read_text(encoding="utf-8") == "p\n"
+    literal = in_process("vs", "-r1", "-w0", "--json", "-N", "echo a | cat")
+    assert literal.stderr == ""
+    assert json.loads(literal.stdout)["commands"][0]["argv"] == ["echo", "a", "|", "cat"]
+
+
+def test_words_of_bash_are_named_where_sh_is_another_shell(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("sh").symlink_to(shutil.which("dash") or "/bin/sh")
+    monkeypatch.setenv("PATH", f"{workplace}:{os.environ['PATH']}")
+    (line,) = in_process("vs", "-r1", "-S", "true &> /dev/null").stderr.splitlines()
+    assert line == "ringside: A: `&>` is of bash, and sh is another shell here: --shell=bash"
+    assert in_process("vs", "-r1", "--shell=bash", "true &> /dev/null").stderr == ""

@@ -20,6 +20,7 @@ from ringside.measure.commands import (
     readable,
     scan_points,
     scanned_levels,
+    shell_notes,
     split_shell,
     words,
 )
@@ -56,11 +57,10 @@ POINT = Point(())
         ("echo ~/x", "`~`"),
     ],
 )
-def test_what_only_a_shell_understands_is_refused_unless_it_is_meant(text: str, syntax: str) -> None:
-    assert refusal(text) == (
-        f"{one_line(text, 80)}: {syntax} needs a shell: add -S (before the command), or -N if the program "
-        "itself is to get it"
-    )
+def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, syntax: str) -> None:
+    commands = parse_commands([text])
+    assert (commands[0].shell, commands[0].argv(POINT)) == (None, ("sh", "-c", text))
+    assert f"A: executed through sh, since {syntax} needs a shell" in shell_notes(commands, [POINT])[0]
     assert parse_commands([text], shell=("sh",))[0].argv(POINT) == ("sh", "-c", text)
     assert parse_commands([text], is_literal=True)[0].argv(POINT) == tuple(shlex.split(text))
 
@@ -146,8 +146,10 @@ def test_parameters_are_filled_in_at_each_point() -> None:
     assert command.argv(points[1]) == ("sh", "-c", "cat 2")
     with pytest.raises(UsageError, match="there is no program no-such-program"):
         parse_commands(["{p}"], points=[points[0], Point((("p", "no-such-program"),))])
-    with pytest.raises(UsageError, match="`|` needs a shell"):
-        parse_commands(["true {p}"], points=[points[0], Point((("p", "| cat"),))])
+    # One of the points is enough to need a shell there.
+    points = [points[0], Point((("p", "| cat"),))]
+    (command,) = parse_commands(["true {p}"], points=points)
+    assert [command.argv(point) for point in points] == [("true", "true"), ("sh", "-c", "true | cat")]
 
 
 # --- what is refused, word by word ---
@@ -174,18 +176,6 @@ LONG = "true " + "x" * 200
         (("tr\0ue",), "a command cannot hold a NUL character"),
         (("echo 'x",), "echo 'x: no closing quotation; quote it as for a shell"),
         ((f"{LONG} 'x",), f"{one_line(LONG, 80)}: no closing quotation; quote it as for a shell"),
-        (
-            (f"{LONG} | cat",),
-            f"{one_line(LONG, 80)}: `|` needs a shell: add -S (before the command), or -N if the program "
-            "itself is to get it",
-        ),
-        (("cd x",), "cd x: `cd` is a command of the shell: add -S"),
-        ((f"A={LONG}",), f"{one_line('A=' + LONG, 80)}: `A=true` is a variable: add -S"),
-        (
-            (f"A={'x' * 80} env",),
-            f"{one_line('A=' + 'x' * 80 + ' env', 80)}: `{one_line('A=' + 'x' * 80, 40)}` is a variable: "
-            "add -S",
-        ),
         (("1A=1 env",), "there is no program 1A=1"),
         (("x" * 200,), f"there is no program {one_line('x' * 200, 80)}"),
         (
@@ -223,17 +213,15 @@ def test_hooks_are_checked_as_commands_are(name: str) -> None:
     def hooks(text: str) -> Hooks:
         return Hooks(**{name: text if name in ("setup", "cleanup") else (text,)})  # type: ignore[arg-type]
 
-    assert "`|` needs a shell" in refusal("true", hooks=hooks("true | cat"))
-    assert "`cd` is a command of the shell" in refusal("true", hooks=hooks("cd x"))
+    for text in ("true | cat", "cd x", "A=1 env"):
+        (command,) = parse_commands(["true"], hooks=hooks(text))
+        assert (command.argv(POINT), command.words(text)) == (("true",), ("sh", "-c", text))
     parse_commands(["true"], hooks=hooks("true | cat"), shell=("sh",))
     parse_commands(["true"], hooks=hooks("true | cat"), is_literal=True)
     assert "no closing quotation" in refusal("true", hooks=hooks("true 'x"), is_literal=True)
     assert "NUL" in refusal("true", hooks=hooks("tr\0ue"), shell=("sh",))
     # It may be made by what comes before it.
     parse_commands(["true"], hooks=hooks("no-such-program"))
-    # Parameters have the levels of the first point.
-    points = (Point((("p", "| cat"),)),)
-    assert "`|` needs a shell" in refusal("true", hooks=hooks("true {p}"), points=points)
 
 
 @pytest.mark.parametrize("hooks", [Hooks(setup="make"), Hooks(prepares=("make",))])

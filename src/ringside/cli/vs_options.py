@@ -84,9 +84,7 @@ class VsSettings:
         _COMMANDS, "--reference CMD", "The baseline, in place of the first command."
     )
     reference_name: str | None = option(_COMMANDS, "--reference-name NAME", "The name of --reference.")
-    no_shell: bool = option(
-        _COMMANDS, "-N", "Without a shell (default), whatever it looks like.", is_flag=True
-    )
+    no_shell: bool = option(_COMMANDS, "-N", "Without a shell, whatever it looks like.", is_flag=True)
     stdin: str | None = option(_COMMANDS, "--input FILE", "A file that each command reads as stdin.")
     output: tuple[str, ...] = option(
         _COMMANDS,

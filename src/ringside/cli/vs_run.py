@@ -28,6 +28,7 @@ from ringside.measure.commands import (
     readable,
     scan_points,
     scanned_levels,
+    shell_notes,
     split_shell,
 )
 from ringside.measure.exclusive import alone
@@ -78,6 +79,8 @@ def compare(settings: VsSettings) -> int:
     factors = _factors(settings)
     points = scan_points(factors)
     commands = _commands(settings, points)
+    for note in shell_notes(commands, points):
+        streams.say(note)
     if settings.fail_if and len(commands) == 1:
         raise UsageError("--fail-if judges commands by the first one: name two commands or more")
     rule = _rule(settings, is_alone=len(commands) == 1, points=len(points))

@@ -16,7 +16,7 @@ from typing import Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host, trials
-from ringside.measure.commands import Command, filled_in, words
+from ringside.measure.commands import Command, filled_in
 from ringside.measure.executor import Executor
 from ringside.measure.outputs import Output
 from ringside.measure.places import RunObserver
@@ -232,7 +232,7 @@ class CommandTrials:
         if text is None or not text.strip():
             return
         filled = filled_in(text, cell.point)
-        argv = words(filled, self._commands[cell.contender].shell)
+        argv = self._commands[cell.contender].words(filled)
         line = one_line(filled, 80)
         # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
         with tempfile.TemporaryFile() as errors:

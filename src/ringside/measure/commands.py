@@ -9,7 +9,10 @@ import os
 import re
 import shlex
 import shutil
+import statistics
 import string
+import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -27,6 +30,8 @@ MAX_POINTS = 1000
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
+# What bash has and POSIX shells lack, or take for something else.
+_BASHISM = re.compile(r"&>|\[\[ |[<>]\(|\|&|<<<|\{\d+\.\.\d+\}|(?:^|[;&|] *)source ")
 # Of a program's file: the kernel reads no more of a `#!` line.
 _LOOK_BYTES = 256
 
@@ -75,7 +80,8 @@ class Hooks:
 class Command:
     """A command: its name, and as it was written, where `{VAR}` stands for the level of a parameter. `shell`:
     the words that start a shell for it and for its hooks; None: it is started by itself. `output`: where its
-    output goes, `None` for a pipe that is read and hashed."""
+    output goes, `None` for a pipe that is read and hashed. `is_literal`: what only a shell understands is
+    for the program."""
 
     name: str
     text: str
@@ -85,6 +91,7 @@ class Command:
     conclude: str | None = None
     cleanup: str | None = None
     output: str | None = None
+    is_literal: bool = False
 
     def line(self, point: Point) -> str:
         """The command line at a point, with its parameters filled in."""
@@ -92,7 +99,18 @@ class Command:
 
     def argv(self, point: Point) -> tuple[str, ...]:
         """The words that are executed. Raises UsageError where the line cannot be split."""
-        return words(self.line(point), self.shell)
+        return self.words(self.line(point))
+
+    def words(self, line: str) -> tuple[str, ...]:
+        """The words that execute a line of the command, or of one of its hooks. Raises UsageError."""
+        return words(line, self.shell_of(line))
+
+    def shell_of(self, line: str) -> tuple[str, ...] | None:
+        """The shell that executes a line: where none was asked for, one for lines that need it. Raises
+        UsageError."""
+        if self.shell or self.is_literal or "\0" in line or _shell_reason(line) is None:
+            return self.shell
+        return DEFAULT_SHELL
 
 
 def parse_commands(
@@ -127,11 +145,12 @@ def parse_commands(
             concludes[i] or None,
             hooks.cleanup or None,
             each_output[i],
+            is_literal,
         )
         for i, (name, text) in enumerate(zip(_names(texts, names), texts, strict=True))
     )
     for command in commands:
-        _check(command, points, is_literal=is_literal)
+        _check(command, points)
     return commands
 
 
@@ -179,36 +198,65 @@ def _for_each(values: Sequence[str | None], commands: int, option: str) -> list[
     return list(values) if len(values) == commands else (list(values) or [None]) * commands
 
 
-def _check(command: Command, points: Sequence[Point], *, is_literal: bool) -> None:
+def _check(command: Command, points: Sequence[Point]) -> None:
     # What prepares a command may make the program.
     is_made = bool(command.setup or command.prepare)
     for point in points:
         argv = command.argv(point)
-        if command.shell is None and not is_literal:
-            _refuse_shell_syntax(command.line(point), argv[0])
-        _check_program(argv[0], is_made=is_made and command.shell is None)
+        _check_program(argv[0], is_made=is_made and command.shell_of(command.line(point)) is None)
     for hook in (command.setup, command.prepare, command.conclude, command.cleanup):
         if hook is not None and hook.strip():
-            line = filled_in(hook, points[0])
-            if command.shell is None and not is_literal:
-                _refuse_shell_syntax(line, words(line, None)[0])
-            else:
-                words(line, command.shell)
+            command.words(filled_in(hook, points[0]))
 
 
-def _refuse_shell_syntax(line: str, program: str) -> None:
-    """Raises UsageError where a line holds what only a shell understands. Programs would get it as words, and
-    the measured work would be another one than was meant."""
-    syntax = _shell_syntax(line)
-    if syntax:
-        raise UsageError(
-            f"{one_line(line, 80)}: {syntax} needs a shell: add -S (before the command), or -N if the "
-            "program itself is to get it"
+def shell_notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
+    """What is to be said of commands that a shell executes: for which none was asked, and which look like
+    bash where sh is another shell."""
+    reasons: dict[str, str] = {}
+    bashisms: dict[str, str] = {}
+    for command in commands:
+        for line in (command.line(point) for point in points):
+            shell = command.shell_of(line)
+            if shell and not command.shell:
+                reasons.setdefault(command.name, _shell_reason(line) or "")
+            if shell == DEFAULT_SHELL and (bashism := _BASHISM.search(_QUOTED.sub("_", line))):
+                bashisms.setdefault(command.name, bashism[0].strip())
+    notes = []
+    if reasons:
+        start_ms = 1000 * _shell_start_s()
+        notes.append(
+            f"{', '.join(reasons)}: executed through sh, since {next(iter(reasons.values()))} needs a shell; "
+            f"its start, here {start_ms:.1f} ms, is in the time (-S: all through it; -N: none)"
         )
+    if bashisms and "bash" not in Path(shutil.which("sh") or "").resolve().name:
+        notes.append(
+            f"{', '.join(bashisms)}: `{next(iter(bashisms.values()))}` is of bash, and sh is another shell "
+            "here: --shell=bash"
+        )
+    return notes
+
+
+def _shell_start_s() -> float:
+    """How long a shell takes that does nothing, in the median."""
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([*DEFAULT_SHELL, "-c", ":"], check=False, close_fds=False)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _shell_reason(line: str) -> str | None:
+    """What of a line only a shell understands; None where there is nothing. Programs would get it as words,
+    and the measured work would be another one than was meant. Raises UsageError where a line without any
+    cannot be split."""
+    if syntax := _shell_syntax(line):
+        return syntax
+    program = next(iter(_split(line)), "")
     is_assignment = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=.*", program, re.DOTALL)
     if (is_assignment or program in _BUILTINS) and shutil.which(program) is None:
-        what = "a variable" if is_assignment else "a command of the shell"
-        raise UsageError(f"{one_line(line, 80)}: `{one_line(program, 40)}` is {what}: add -S")
+        return f"`{one_line(program, 40)}`"
+    return None
 
 
 def _shell_syntax(line: str) -> str | None:
