@@ -30,8 +30,8 @@ _SAME_ORDER = Band(0.1, 10, "from 0.1 to 10", "an order of magnitude either way"
 # The post had GOMAXPROCS=3 and a pool of four processes.
 _POSTS_CORES = (3, 4)
 _WHERE_IT_WAS = (
-    "the post gave Go three cores and Python a pool of four processes, which "
-    "`ringside run fib-concurrent --set cores=4` does where there are as many"
+    "the post gave Go three cores and Python a pool of four processes, as fib-concurrent with --set cores=4 "
+    "does where there are as many"
 )
 # Of the cores that are added, the share that a server has to gain for using them well.
 _EFFICIENCY = 0.8

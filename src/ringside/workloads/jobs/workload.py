@@ -59,6 +59,7 @@ def multiprocessing_does_as_well(runs: Sequence[AnalysedRun]) -> Finding:
         applies=lambda point: point["kind"] == "sleep" and point["jobs"] == 2,
         where="with two jobs that sleep",
         beside=("python-processes",),
+        note="nearly all of either is the sleep itself: jobs-dispatch has what a job costs",
     )
 
 
