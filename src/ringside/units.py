@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ringside.text import one_line
@@ -166,6 +166,54 @@ def ratio_parts(value: Interval) -> tuple[str, str]:
         while place < _MAX_RATIO_DECIMALS and round(nearest, place) == 1:
             place += 1
     return _to_place(value.estimate, place), _ends(value, 1.0, place)
+
+
+# From this ratio on a difference is read as times, below it as a percentage.
+TIMES_FROM = 1.3
+# An interval is this many units of the last digit wide, or more.
+_LEAST_WIDTH = 3
+
+
+def times(value: Interval) -> tuple[str, str]:
+    """A ratio and the ends of its interval as `35 times` and `28–41`, with the digits that the interval
+    supports, three at most; the second is empty where there is no interval."""
+    return _amount(value, "times", _DIGITS, 1.0)
+
+
+def excess(value: Interval) -> tuple[str, str]:
+    """By how much a ratio above 1 exceeds it: `35 times` and `28–41` as `times`, or below `TIMES_FROM` `5 %`
+    and `3–7 %`."""
+    if not is_small_excess(value):
+        return times(value)
+    low, high = (None if end is None else (end - 1) * 100 for end in (value.low, value.high))
+    shares = replace(value, estimate=(value.estimate - 1) * 100, low=low, high=high)
+    return _amount(shares, "%", _DIGITS - 1, 0.0)
+
+
+def is_small_excess(value: Interval) -> bool:
+    """Whether a ratio above 1 is written as a percentage."""
+    low = value.estimate if value.low is None else value.low
+    return low > 1 and value.estimate < TIMES_FROM
+
+
+def inverse(value: Interval) -> Interval:
+    """1 over a ratio."""
+    low, high = (None if end is None else 1 / end for end in (value.high, value.low))
+    return replace(value, estimate=1 / value.estimate, low=low, high=high)
+
+
+def _amount(value: Interval, unit: str, digits: int, nothing: float) -> tuple[str, str]:
+    """`nothing`: the value of no difference; an interval that excludes it is written so that it does."""
+    place = _last_place(value.estimate, digits)
+    if value.low is None or value.high is None:
+        return f"{_to_place(value.estimate, place)} {unit}", ""
+    if value.high > value.low:
+        place = min(place, -math.floor(math.log10((value.high - value.low) / _LEAST_WIDTH)))
+    if value.low > nothing:
+        while place < _MAX_RATIO_DECIMALS and round(value.low, place) <= nothing:
+            place += 1
+    ends = f"{_to_place(value.low, place)}–{_to_place(value.high, place)}"
+    return f"{_to_place(value.estimate, place)} {unit}", f"{ends} %" if unit == "%" else ends
 
 
 def metric_estimate(value: Interval, metric: Metric) -> str:

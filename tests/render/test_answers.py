@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Mapping, Sequence
+
 import pytest
+from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Point
-from ringside.render.sentences import answers, leaders
-from tests.support.analyses import Exact, analyse, analysis, planned, point, scaled
+from ringside.render import markdown, terminal
+from ringside.render.answers import answers, short_answer
+from ringside.render.documents import document
+from tests.support.analyses import Exact, Values, analyse, analysis, planned, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
 
@@ -59,7 +65,7 @@ def test_the_first_the_next_and_the_last() -> None:
         (
             [{"limit": 8.0, "go": 100.0}, {"limit": 8.0}],
             "limit at nodes=20: time per hop 8.00 ns (7.76–8.32). "
-            "At 1 point of 2 another leads: at nodes=10 go",
+            "only go of its class has a figure at nodes=10; only limit of its class has a figure at nodes=20",
         ),
         (
             [{"limit": 8.0}, {"limit": 8.0, "go": 100.0}],
@@ -82,37 +88,165 @@ def test_more_is_better() -> None:
     assert "That is 2.00 times (2.00–2.00) go's" in text(found)
 
 
-def test_a_place_that_is_shared() -> None:
-    values: dict[tuple[str, Point], dict[str, list[float]]] = {
-        ("erlang", P): {"hop_ns": list(scaled(100.0))},
-        ("go", P): {"hop_ns": [value * change for value, change in zip(scaled(100.0), SWINGS, strict=True)]},
-    }
-    found = analysis(values, measurement=Exact())
-    assert set(leaders(found, P)) == {"erlang", "go"}
-    assert "erlang and go share the first place" in text(found) or "go and erlang share" in text(found)
-
-
 SWINGS = (1.3, 0.7, 1.2, 0.8, 1.1, 0.9, 1.0)
+CLOSE = (1.01, 0.99, 1.005, 0.995, 1.01, 0.99, 1.0)
 
 
-def test_whether_the_same_leads_at_other_points() -> None:
+def beside(value: float, changes: Sequence[float]) -> list[float]:
+    return [one * change for one, change in zip(scaled(value), changes, strict=True)]
+
+
+def test_a_place_is_shared_only_by_those_that_are_equivalent() -> None:
+    """And "last" is only who has a rank of its own."""
+    values: dict[tuple[str, Point], dict[str, Values]] = {
+        ("erlang", P): {"hop_ns": scaled(100.0)},
+        ("go", P): {"hop_ns": beside(100.0, CLOSE)},
+        ("node", P): {"hop_ns": beside(300.0, SWINGS)},
+        ("ruby", P): {"hop_ns": scaled(310.0)},
+    }
+    found = text(analysis(values, measurement=Exact()))
+    assert "go and erlang share the first place, equivalent within 5 %: " in found or (
+        "erlang and go share the first place, equivalent within 5 %: " in found
+    )
+    assert "the last" not in found
+    values["go", P] = {"hop_ns": beside(100.0, SWINGS)}
+    found = text(analysis(values, measurement=Exact()))
+    assert found.startswith("Who is first is not decided after 7 blocks: erlang or go may be; ") or (
+        found.startswith("Who is first is not decided after 7 blocks: go or erlang may be; ")
+    )
+    assert "share" not in found
+
+
+def test_the_same_holds_only_where_the_whole_order_is_the_same_and_decided() -> None:
     same = run({"erlang": 100.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
-    assert text(same).endswith("The same holds at both points")
+    assert text(same).endswith(". The same holds at both points")
     other = run({"erlang": 300.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
-    assert text(other).endswith("At 1 point of 2 another leads: at nodes=10 go")
+    assert text(other).endswith(". go is first at nodes=10; erlang is first at nodes=20")
+    behind = run({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1.0, "b": 3.0, "c": 2.0})
+    assert text(behind).endswith(". a is first at both points; behind, the order differs or is not decided")
 
 
-def test_less_than_the_margin_is_said() -> None:
-    assert "go takes 1.01 times (1.01–1.01) as long as erlang, less than the margin of 5 %" in text(
-        run({"erlang": 100.0, "go": 101.0})
+def test_a_point_that_is_open_or_has_no_trial_holds_nothing() -> None:
+    values: dict[tuple[str, Point], dict[str, Values]] = {
+        (name, place): {"hop_ns": scaled(value)}
+        for place in (P, Q)
+        for name, value in (("erlang", 100.0), ("go", 150.0))
+    }
+    values["go", Q] = {"hop_ns": beside(100.0, SWINGS)}
+    values |= {(name, R): {} for name in ("erlang", "go")}
+    found = text(analysis(values, measurement=Exact()))
+    assert found.endswith(
+        ". erlang is first at nodes=10; the first place is not decided at nodes=20; "
+        "no contender has a figure at nodes=30"
     )
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_too_few_blocks_have_no_order(blocks: int) -> None:
-    values = {(name, P): {"hop_ns": [value] * blocks} for name, value in (("erlang", 1.0), ("go", 2.0))}
+def test_too_few_blocks_decide_nothing(blocks: int) -> None:
+    values = {(name, P): {"hop_ns": [value] * blocks} for name, value in (("erlang", 1.0), ("go", 31.0))}
     found = text(analysis(values, measurement=Exact()))
-    assert "share the first place" in found or "no order is certain" in found
+    assert found == (
+        f"Who is first is not decided after {blocks} block{'s' * (blocks > 1)}: erlang or go may be; "
+        f"the best median is erlang's, time per hop 1.00 ns{' (1.00–1.00)' * (blocks > 5)}"
+    )
+
+
+def test_a_run_that_was_cut_off_has_no_places() -> None:
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("erlang", 100.0), ("go", 3100.0))}
+    found = analysis(values, measurement=Exact(), blocks=300, ended=False)
+    assert text(found) == (
+        "Not decided yet: 7 of 300 blocks. So far erlang has the best median, time per hop 100 ns (97–104); "
+        "go takes 31.0 times (31.0–31.0) as long as erlang"
+    )
+    assert short_answer(found) == "not decided yet: 7 of 300 blocks"
+
+
+def test_a_small_difference_is_a_percentage_and_may_be_inside_the_margin() -> None:
+    assert text(run({"erlang": 100.0, "go": 101.0})).endswith(
+        "go takes 1.0 % (1.0–1.0 %) longer than erlang, less than the margin of 5 %"
+    )
+    assert text(run({"erlang": 120.0, "go": 100.0}, metric="rate")).endswith(
+        "That is 20 % (20–20 %) more than go's"
+    )
+
+
+def test_a_baseline_that_failed() -> None:
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("go", 100.0), ("node", 300.0))}
+    found = analysis(values, failed=[("erlang", P)], measurement=Exact(), baseline="erlang")
+    assert text(found) == (
+        "go is first of 2 with a figure: time per hop 100 ns (97–104). "
+        "node takes 3.00 times (3.00–3.00) as long as go. "
+        "erlang, the baseline, has no figure: nothing is compared with it"
+    )
+
+
+def test_forty_contenders() -> None:
+    """Seven blocks tell them apart by steps of 1.5 and more, and leave forty that are alike open."""
+    apart = run({f"c{number:02}": 1.6**number for number in range(40)})
+    assert text(apart).startswith("c00 is first: ")
+    assert text(apart).endswith("as long, the last of 40")
+    few = {(f"c{number:02}", P): {"hop_ns": [100.0 + number]} for number in range(40)}
+    assert "c00, c01, c02 or 37 others may be" in text(analysis(few, measurement=Exact()))
+    assert short_answer(analysis(few, measurement=Exact())) == "not decided"
+
+
+@pytest.mark.parametrize(
+    ("floor", "reason"),
+    [
+        (120.0, "limit, the floor, is 20 % worse (20–20 %)"),
+        (100.0, "limit, the floor, is not shown to be better"),
+    ],
+)
+def test_nobody_is_first_without_a_word_on_a_floor_that_is_no_better(floor: float, reason: str) -> None:
+    found = run({"python-threads": 100.0, "go": 150.0, "limit": floor}, floor="limit")
+    assert answers(found)[0].text == (
+        "python-threads has the best time per hop, 100 ns (97–104); "
+        f"it may not be the program that decides this: {reason}"
+    )
+    assert "is first" not in text(found)
+    assert short_answer(found) == "python-threads 100 ns, cause not certain"
+    several = run(*[{"python-threads": 100.0, "go": 150.0, "limit": floor}] * 2, floor="limit")
+    assert text(several).endswith("The same order was measured at both points")
+    assert "is first" not in text(several)
+
+
+class Waiting(Exact):
+    """A measurement of which a half is not the program's."""
+
+    def own_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
+        assert (headline, set(figures)) == ("hop_ns", {"hop_ns"})
+        return 0.5, "half of it is waiting"
+
+
+@pytest.mark.parametrize(("times", "is_excluded"), [(1.9, False), (2.1, True)])
+def test_what_is_not_the_programs_matters_where_it_could_have_decided(
+    times: float, is_excluded: bool
+) -> None:
+    values = {
+        (name, P): {"hop_ns": scaled(value)} for name, value in (("erlang", 100.0), ("go", 100 * times))
+    }
+    found = text(analysis(values, measurement=Waiting()))
+    assert ("it may not be the program that decides this: go: half of it is waiting" in found) != is_excluded
+    assert found.startswith("erlang is first: ") == is_excluded
+
+
+def test_the_only_one_of_its_class() -> None:
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("go", 110.0), ("erlang", 41.0))}
+    found = analysis(values, measurement=Exact(), baseline="go", kinds={"erlang": "bare"})
+    assert text(found) == (
+        "go is the only idiomatic contender with a figure: time per hop 110 ns (107–114). "
+        "Beside it: erlang (bare) 41.0 ns (39.8–42.6)"
+    )
+
+
+def test_every_form_has_the_same_sentences() -> None:
+    found = run({"erlang": 100.0, "go": 150.0, "pony": 800.0})
+    console = Console(file=io.StringIO(), width=500)
+    terminal.show(found, console)
+    assert isinstance(console.file, io.StringIO)
+    forms = [console.file.getvalue(), markdown.render(found), " ".join(document(found)["answers"])]
+    for sentence in answers(found):
+        assert all(sentence.text in form for form in forms)
 
 
 def test_nobody_has_figures() -> None:
@@ -133,7 +267,9 @@ def test_ratios_stay_inside_the_class_of_the_baseline() -> None:
     kinds: dict[str, ContenderClass] = {"erlang": "bare", "python": "bare"}
     found = analysis(values, measurement=Exact(), baseline="go", kinds=kinds)
     assert text(found) == (
-        "go is first: time per hop 100 ns (97–104). rust takes 1.50 times (1.50–1.50) as long as go"
+        "go is first of the 2 idiomatic contenders: time per hop 100 ns (97–104). "
+        "rust takes 1.50 times (1.50–1.50) as long as go. "
+        "Not ranked among them: erlang (bare) 2.00 ns (1.94–2.08)"
     )
 
 

@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
-from ringside.render import sentences, terminal
+from ringside.render import terminal
+from ringside.render.answers import answer_text
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import answer_table
@@ -37,7 +38,7 @@ def printed(run: RunAnalysis, width: int) -> str:
 
 def answer_of(run: RunAnalysis) -> str:
     """The beginning of its answer, which is in one line on any screen."""
-    return sentences.answer_text(run)[:20]
+    return answer_text(run)[:20]
 
 
 @pytest.mark.parametrize("points", [1, 4, 5])

@@ -48,7 +48,8 @@ def _fits(factor: Factor, level: Level | None) -> bool:
         return False
 
 
-CODES = ("faster-than-floor", "below-a-cycle", "too-little-memory", "answered-unasked")
+FASTER_THAN_FLOOR = "faster-than-floor"
+CODES = (FASTER_THAN_FLOOR, "below-a-cycle", "too-little-memory", "answered-unasked")
 # A CPU of 5 GHz; no CPU does anything in less than one of its cycles.
 CYCLE_NS = 0.2
 # A thread or a process has a page of stack at least, of its own; a unit inside a process a pointer.
@@ -94,7 +95,7 @@ def _faster_than_floor(
             if least > 1 + margin:
                 best[name] = max(best.get(name, 0.0), times)
     if best:
-        yield Diagnostic("faster-than-floor", tuple(best), {"floor": floor, "times": best})
+        yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": floor, "times": best})
 
 
 def _below_a_cycle(headline: Metric, cells: Iterable[CellAnalysis]) -> Iterator[Diagnostic]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import get_args
 
 from ringside.analysis import plausibility
+from ringside.analysis.answers import Conclusion, Evidence, conclude
 from ringside.analysis.cells import CellAnalysis, analyse_cell, fullest_point, median_trials
 from ringside.analysis.comparisons import (
     Ranking,
@@ -109,6 +110,7 @@ class RunAnalysis:
     timelines: Mapping[Cell, Timeline]
     spans: Mapping[Cell, tuple[Span, ...]]
     diagnostics: tuple[Diagnostic, ...]
+    conclusion: Conclusion
     references_ns: Mapping[str, Mapping[int, float]]
     varying: tuple[str, ...]
     swept: str | None
@@ -228,6 +230,23 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
     slopes = analyse_slopes(measurement, names, points, cells)
     headline = examination.metrics[0]
     medians = median_trials(headline.name, cells, by_cell)
+    diagnostics = _diagnostics(run, plan, examination, trials, cells, comparisons, floor_ratios, slopes)
+    warm_ups = analyse_warm_ups(measurement, by_cell)
+    overview_point = fullest_point(names, points, cells)
+    evidence = Evidence(
+        headline=headline,
+        measurement=measurement,
+        names=names,
+        kinds={name: plan.contenders[name].kind for name in names},
+        floor=_floor(plan),
+        cells=cells,
+        rankings=rankings,
+        floor_ratios=floor_ratios,
+        ranked=partial(examination.ranked, headline),
+        compare=partial(examination.comparison, headline),
+        diagnostics=diagnostics,
+        warm_ups=warm_ups,
+    )
     return RunAnalysis(
         run=run,
         plan=plan,
@@ -252,16 +271,17 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         executions=analyse_executions(headline.name, names, points, cells, confidence),
         load_totals=load_totals(trials),
         percentiles=analyse_percentiles(measurement, trials) if for_plots else (),
-        overview_point=fullest_point(names, points, cells),
+        overview_point=overview_point,
         slopes=slopes,
         cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
         growth=growth(laws["size"], names, points, cells),
         breakdown=breakdown(measurement, laws["cores"], names, points, cells),
-        warm_ups=analyse_warm_ups(measurement, by_cell),
+        warm_ups=warm_ups,
         then_and_now=_then_and_now(plan, measurement, cells, confidence),
         timelines={cell: line for cell, trial in medians.items() if (line := measurement.timeline_of(trial))},
         spans={cell: spans for cell, trial in medians.items() if (spans := measurement.spans_of(trial))},
-        diagnostics=_diagnostics(run, plan, examination, trials, cells, comparisons, floor_ratios, slopes),
+        diagnostics=diagnostics,
+        conclusion=conclude(evidence, points, overview_point, is_over=run.ended_at is not None),
         references_ns=references(trials),
         varying=varying,
         swept=_swept(experiment, points, varying),

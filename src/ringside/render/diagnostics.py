@@ -133,7 +133,7 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     "one-sided": ("{subjects}: in only one of the runs", "nothing needs to be done"),
 }
 CODES = tuple(_TEMPLATES)
-_NOISE = {
+NOISE = {
     "steal": "the hypervisor took {} of the CPUs' time (steal)",
     "others": "other programs used {} of the contenders' CPUs",
     "memory_pressure": "memory pressure (PSI): {} of the time",
@@ -188,7 +188,7 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "subjects": ", ".join(diagnostic.subjects),
         "least": str(BLOCKS_FOR_VERDICT),
         "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
-        "reasons": "; ".join(text.format(fields[name]) for name, text in _NOISE.items() if name in fields),
+        "reasons": "; ".join(text.format(fields[name]) for name, text in NOISE.items() if name in fields),
         **{
             field: _named([written(name, value) for name, value in diagnostic.values.get(field, {}).items()])
             for field, written in _BY_CONTENDER.items()

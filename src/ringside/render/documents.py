@@ -14,8 +14,8 @@ from ringside.analysis.suite import ExaminedClaim
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Obstacle, Shown, Verdict
 from ringside.render import command, diagnostics
+from ringside.render.answers import answers
 from ringside.render.run_diff import contender_changes
-from ringside.render.sentences import answers
 from ringside.store.plans import PlannedContender
 from ringside.text import LOG_LINES, last_lines
 from ringside.units import verdict_word

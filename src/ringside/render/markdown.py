@@ -8,7 +8,8 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import diagnostics, run_diff, sentences
+from ringside.render import diagnostics, run_diff
+from ringside.render.answers import answer_text
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableData, column_kinds
 from ringside.render.tables import part_tables, tables
@@ -22,7 +23,7 @@ def render(analysis: RunAnalysis) -> str:
         f"# {escape(analysis.experiment.title)}",
         escape(heading(analysis)),
         escape(machine(analysis.run.host)),
-        f"**{escape(sentences.answer_text(analysis))}**",
+        f"**{escape(answer_text(analysis))}**",
     ]
     parts += map(table_markdown, tables(analysis))
     return "\n\n".join([*parts, *map(warning, analysis.diagnostics)]) + "\n"
@@ -33,7 +34,7 @@ def render_suite(suite: SuiteAnalysis) -> str:
     parts = [table_markdown(overview_table(suite.overview))]
     for analysis in suite.runs:
         parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
-        parts.append(f"**{escape(sentences.answer_text(analysis))}**")
+        parts.append(f"**{escape(answer_text(analysis))}**")
         parts += map(table_markdown, part_tables(analysis))
         parts += map(warning, analysis.own_diagnostics)
     parts += [table_markdown(contender_table(*suite.runs)), escape(machine(suite.runs[-1].run.host))]

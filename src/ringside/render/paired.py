@@ -17,8 +17,9 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Description, Obstacle, Trial, Verdict
 from ringside.render import diagnostics, executions, markdown, terminal
+from ringside.render.answers import Sentence
 from ringside.render.documents import FORMAT, comparison_values, interval, ratio, verdict
-from ringside.render.sentences import Sentence, pair_sentence
+from ringside.render.sentences import pair_sentence
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables.points import point_table
 from ringside.text import one_line

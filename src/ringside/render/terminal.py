@@ -15,10 +15,10 @@ from rich.text import Text
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import diagnostics, sentences
+from ringside.render import diagnostics
+from ringside.render.answers import Sentence, answer_text
 from ringside.render.bars import bar
 from ringside.render.heading import heading, machine
-from ringside.render.sentences import Sentence
 from ringside.render.table import TableCell, TableData, column_kinds
 from ringside.render.tables import answer_table, part_tables, tables
 from ringside.render.tables.contenders import contender_table, overview_table
@@ -61,7 +61,7 @@ def _print_body(
             render(table, console)
     diagnose(weak_points, console)
     console.print()
-    console.print(Text(one_line(sentences.answer_text(analysis), most=1000), style="bold"))
+    console.print(Text(one_line(answer_text(analysis), most=1000), style="bold"))
     console.print()
     render(last, console)
 
@@ -70,7 +70,7 @@ def show_overview(suite: SuiteAnalysis, console: Console) -> None:
     """Print the answer of each problem of a suite, and how the contenders compare in all of them."""
     console.print()
     for column in suite.overview.columns:
-        answer = one_line(sentences.answer_text(column.analysis), most=1000)
+        answer = one_line(answer_text(column.analysis), most=1000)
         console.print(Text.assemble((f"{one_line(column.label)}: ", "bold"), answer))
     console.print()
     render(overview_table(suite.overview), console)

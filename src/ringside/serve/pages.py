@@ -16,10 +16,10 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render import diagnostics, heading, sentences
+from ringside.render.answers import answers
 from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
-from ringside.render.sentences import answers
 from ringside.render.tables import tables
 
 _FOLDER = Path(__file__).parent

@@ -309,6 +309,14 @@ class Measurement(ABC):
         # The experiment chose how much is asked; blocks repeat it.
         return code == "short-run"
 
+    def own_share(
+        self, headline: str, point: Point, figures: Mapping[str, float]
+    ) -> tuple[float, str] | None:
+        """The share of a headline that is the program's own, and what the rest is, behind the contender's
+        name; None where all of it is. `figures`: the medians of a cell."""
+        del headline, point, figures
+        return None
+
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         """Why the work took so long, in a sentence; None where the figures do not show it."""
         del contender, point, figures

@@ -10,9 +10,9 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Overview, OverviewColumn, SuiteAnalysis
 from ringside.render import heading
+from ringside.render.answers import answers
 from ringside.render.command import command, own_command
 from ringside.render.heading import headline
-from ringside.render.sentences import answers
 from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
 

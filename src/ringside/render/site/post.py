@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import Any
 from xml.sax import saxutils
 
-from ringside import units
 from ringside.analysis.history import HistoryRun, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis, analyse_suite
 from ringside.model.design import Metric, Point
 from ringside.model.results import Answer, Interval
 from ringside.render import exports, heading
+from ringside.render.answers import answer_text, short_answer, where
 from ringside.render.documents import document
 from ringside.render.html.front import commands, title
 from ringside.render.markdown import escape, table_markdown, warning
 from ringside.render.plots import charts
 from ringside.render.plots.charts import Figure, missing
-from ringside.render.sentences import answers, leaders
 from ringside.render.site.folder import Folder
 from ringside.render.tables import part_tables
 from ringside.render.tables.contenders import claim_table, contender_table, overview_table
@@ -34,13 +33,12 @@ from ringside.text import one_line
 _BADGE_HEIGHT, _SIDE, _SIZE = 20, 6, 11
 _CHARACTER = 6.4
 _MAX_TEXT = 60
-_MAX_LEADERS = 3
 
 
 def badge(analysis: RunAnalysis) -> str:
-    """`time per hop | go 61.2 ns`; of several that share the first rank, all of them, or how many."""
-    label = analysis.headline.noun
-    message = one_line(_badge_message(analysis), _MAX_TEXT)
+    """`time per hop | go 61.2 ns`: the first sentence of the answer, in a few words."""
+    label = one_line(f"{analysis.headline.noun}{where(analysis, analysis.conclusion.here.point)}", _MAX_TEXT)
+    message = one_line(short_answer(analysis), _MAX_TEXT)
     widths = [round(_text_width(text) + 2 * _SIDE) for text in (label, message)]
     title = one_line(f"{analysis.experiment.title}: {label}: {message}", 200)
     fitted = 'lengthAdjust="spacingAndGlyphs"'
@@ -58,19 +56,6 @@ def badge(analysis: RunAnalysis) -> str:
         f'h-{widths[1] - 3}z" fill="#0a5fb4"/>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="{_SIZE}">{texts}</g></svg>\n'
     )
-
-
-def _badge_message(analysis: RunAnalysis) -> str:
-    metric = analysis.headline
-    first = leaders(analysis, analysis.overview_point)
-    if not first:
-        return "no figures"
-    value = units.metric_estimate(
-        analysis.cell(first[0], analysis.overview_point).metrics[metric.name], metric
-    )
-    if len(first) > _MAX_LEADERS:
-        return f"{len(first)} share the first rank"
-    return f"{', '.join(first)} {value}" if len(first) == 1 else f"{' ≈ '.join(first)} {value}"
 
 
 def _text_width(text: str) -> float:
@@ -167,8 +152,8 @@ def _post_front(suite: SuiteAnalysis) -> list[str]:
     """Of several runs the answers, the overview, and the claims that they test."""
     parts = []
     for column in suite.overview.columns:
-        first = answers(column.analysis)[0]
-        parts.append(f"- **{escape(column.analysis.experiment.title)}:** {escape(first.text)}.")
+        title = escape(column.analysis.experiment.title)
+        parts.append(f"- **{title}:** {escape(answer_text(column.analysis))}")
     parts += ["", table_markdown(overview_table(suite.overview)), ""]
     tested = [each for each in suite.claims if each.finding.answer is not Answer.NOT_TESTED]
     return [*parts, table_markdown(claim_table(tested)), ""] if tested else parts
@@ -182,7 +167,7 @@ def _section(analysis: RunAnalysis, figures: Sequence[Figure], place: str, *, se
     )
     if note := analysis.experiment.note.strip():
         parts += [escape(" ".join(note.split())), ""]
-    parts += [" ".join(f"{escape(sentence.text)}." for sentence in answers(analysis)), ""]
+    parts += [escape(answer_text(analysis)), ""]
     if analysis.run.ended_at is None:
         parts += ["**Interim:** the run has not ended.", ""]
     shown = by_chart[:_CHARTS_OF_SEVERAL] if several else by_chart

@@ -21,10 +21,10 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page, analyse_suite
 from ringside.model.design import Metric
 from ringside.render import exports, heading
+from ringside.render.answers import answers
 from ringside.render.history import history_view
 from ringside.render.html.page import render
 from ringside.render.html.templates import environment, read_file
-from ringside.render.sentences import answers
 from ringside.render.site.folder import Folder
 from ringside.render.site.post import as_bytes, badge, file_name, history_run, published_data
 from ringside.text import minute, one_line

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ringside import units
 from ringside.model.design import Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import (
@@ -179,6 +182,18 @@ class Fanout(Serving):
             figures["overhead_ms.p50"] = load.upstreams.overhead.p50_ns * 1e-6
             figures["overhead_ms.p99"] = load.upstreams.overhead.p99_ns * 1e-6
         return figures
+
+    def own_share(
+        self, headline: str, point: Point, figures: Mapping[str, float]
+    ) -> tuple[float, str] | None:
+        overhead = figures.get(headline.replace("latency_ms", "overhead_ms"))
+        if not headline.startswith("latency_ms") or overhead is None or not figures.get(headline):
+            return None
+        share = overhead / figures[headline]
+        return (
+            share,
+            f"the upstreams' own delay is all but {units.significant(share * 100, 2)} % of the latency",
+        )
 
 
 def sums_ns(work: int, cores: int) -> float:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
+from ringside import units
 from ringside.errors import UsageError
 from ringside.model.design import Metric, Point
 from ringside.model.results import Trial
@@ -245,6 +248,19 @@ class Fib(Serving):
         if RATE.name in figures:
             figures["requests_per_s_per_client"] = figures[RATE.name] / int(point["clients"])
         return figures
+
+    def own_share(
+        self, headline: str, point: Point, figures: Mapping[str, float]
+    ) -> tuple[float, str] | None:
+        if headline not in (RATE.name, "requests_per_s_per_client"):
+            return None
+        busy = figures.get(RATE.name, 0.0) * figures.get(CPU.name, 0.0)
+        if not 0 < busy < 1:
+            return None
+        return (
+            busy,
+            f"the server was busy for {units.percent(busy)} of one core, the rest are waits for clients",
+        )
 
 
 def _plan(

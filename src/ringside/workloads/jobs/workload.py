@@ -11,7 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Cell, Input, Level, Metric, Point
 from ringside.model.results import Diagnostic, Finding, Outcome, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.units import count
+from ringside.units import count, significant
 from ringside.workloads.base import (
     CORES,
     LARGEST_SEED,
@@ -342,6 +342,15 @@ class Jobs(Workload):
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
         return tuple(makespan_ns / 1e9 for makespan_ns in trial.repeats_ns("makespan"))
+
+    def own_share(
+        self, headline: str, point: Point, figures: Mapping[str, float]
+    ) -> tuple[float, str] | None:
+        over_ideal = figures.get("over_ideal", 0.0)
+        if point["kind"] != "sleep" or headline not in ("makespan_s", "over_ideal") or over_ideal <= 1:
+            return None
+        share = 1 - 1 / over_ideal
+        return share, f"the jobs' sleep is all but {significant(share * 100, 2)} % of the time"
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Contenders whose makespan is less than the least that a job alone allows."""
