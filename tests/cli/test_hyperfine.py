@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import filelock
 import pytest
 
 from ringside.analysis.run import analysis_of
@@ -25,6 +24,7 @@ from ringside.render.command import command
 from ringside.store.runs import single_run
 from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, Ended, in_process, ringside
+from tests.support.locks import another
 
 NO_PROGRAM = "some-program-that-does-not-exist"
 LONG_LIST = ",".join(map(str, range(40)))
@@ -49,7 +49,7 @@ def exported(name: str = "out.json") -> list[dict[str, Any]]:
 
 def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(workplace / "lock"))
-    with filelock.FileLock(workplace / "lock"):
+    with another():
         words = [*RINGSIDE, "vs", "--runs", "1", "true"]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:
             assert waiting.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -201,3 +202,14 @@ def test_words_of_bash_are_named_where_sh_is_another_shell(
     (line,) = in_process("vs", "-r1", "-S", "true &> /dev/null").stderr.splitlines()
     assert line == "ringside: A: `&>` is of bash, and sh is another shell here: --shell=bash"
     assert in_process("vs", "-r1", "--shell=bash", "true &> /dev/null").stderr == ""
+
+
+@pytest.mark.parametrize("lines", [(), ("--setup",)])
+def test_ringside_inside_ringside_does_not_wait_for_its_parent(
+    lines: tuple[str, ...], workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RINGSIDE_LOCK", str(workplace / "lock"))
+    inner = shlex.join([*RINGSIDE, "vs", "-r1", "-w0", "true"])
+    words = (*lines, inner, "true") if lines else (inner,)
+    done = ringside("vs", "-r1", "-w0", "--timeout", "1m", *words, timeout_s=120)
+    assert "waiting" not in done.stderr

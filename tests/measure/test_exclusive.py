@@ -6,10 +6,8 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,14 +16,7 @@ from ringside.measure import exclusive
 from ringside.measure.exclusive import VARIABLE, MachineLock, alone
 from ringside.store import Store
 from tests.support.command_line import RINGSIDE, ringside
-
-HOLDS = """
-import sys, time
-from ringside.measure.exclusive import alone
-with alone(lambda: None):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+from tests.support.locks import another
 
 
 @pytest.fixture
@@ -40,16 +31,6 @@ def test_nobody_waits_for_a_free_lock(lock: Path) -> None:
         with alone(lambda: waits.append(time.monotonic())):
             assert lock.exists()
     assert not waits
-
-
-@contextmanager
-def another() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has the lock until its stdin ends."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", HOLDS], stdin=pipe, stdout=pipe) as process:
-        assert process.stdout
-        assert process.stdout.readline() == b"held\n"
-        yield process
 
 
 @pytest.mark.usefixtures("lock")
@@ -152,7 +133,7 @@ def test_the_lock_is_the_users_own_whatever_the_environment(
 
 def test_a_load_beside_a_measurement_says_so_and_runs_wait_for_a_load(lock: Path, http: str) -> None:
     words = ("load", f"{http}/", "--requests", "2")
-    with alone(lambda: None):
+    with another():
         beside = ringside(*words)
     assert "another ringside is measuring on this machine: the figures of both may suffer" in beside.stderr
     assert ringside(*words).stderr == ""
@@ -167,7 +148,7 @@ def test_a_load_beside_a_measurement_says_so_and_runs_wait_for_a_load(lock: Path
 def test_a_check_waits_for_a_measurement(lock: Path, workplace: Path, add_fake: Callable[..., None]) -> None:
     add_fake("good")
     command = [*RINGSIDE, "check", "good", "--quick"]
-    with alone(lambda: None):
+    with another():
         check = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         assert check.stderr
         assert "waiting for its end" in check.stderr.readline()
