@@ -34,7 +34,7 @@ def texts(run: RunAnalysis) -> list[str]:
 
 def test_verdicts_come_first_the_best_on_top() -> None:
     assert texts(THREE) == [
-        "C took 0.500× A's wall time (0.500–0.500): faster",
+        "C took 0.500× A's wall time (0.500–0.500): 2.00 times faster (2.00–2.00)",
         "B took 3.00× A's wall time (3.00–3.00): slower",
     ]
     out = io.StringIO()
@@ -171,8 +171,8 @@ def targets(messages: int = 0) -> RunAnalysis:
 def test_targets_have_a_sentence_for_each_metric() -> None:
     assert texts(targets()) == [
         "B has 1.25× A's rate (1.25–1.25): higher",
-        "B took 0.800× A's p50 latency (0.800–0.800): faster",
-        "B took 0.800× A's p99 latency (0.800–0.800): faster",
+        "B took 0.800× A's p50 latency (0.800–0.800): 25 % faster (25–25 %)",
+        "B took 0.800× A's p99 latency (0.800–0.800): 25 % faster (25–25 %)",
     ]
 
 

@@ -56,6 +56,20 @@ def test_what_contradicts_an_earlier_look_says_so(shown: Shown, text: str) -> No
         assert sentence.kind == kind
 
 
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "text"),
+    [
+        (Interval(0.0287, 0.0244, 0.0357, 7), Verdict.FASTER, "(0.0244–0.0357): 35 times faster (28–41)"),
+        (Interval(1.05, 1.03, 1.07, 7), Verdict.SLOWER, "(1.03–1.07): 5 % slower (3–7 %)"),
+        (Interval(1 / 1.05, 1 / 1.07, 1 / 1.03, 7), Verdict.FASTER, "(0.935–0.971): 5 % faster (3–7 %)"),
+        (Interval(1.0005, 1.0003, 1.0007, 7), Verdict.SLOWER, "(1.0003–1.0007): 0.05 % slower (0.03–0.07 %)"),
+        (Interval(1.63, 1.55, 1.74, 7), Verdict.SLOWER, "(1.55–1.74): slower"),
+    ],
+)
+def test_times_read_as_times_or_percentages(ratio: Interval, verdict: Verdict, text: str) -> None:
+    assert comparison_sentence(comparison(verdict, ratio=ratio), HOP).text.endswith(text)
+
+
 def test_names_that_end_with_s() -> None:
     both = comparison(Verdict.FASTER, baseline="python-processes")
     assert comparison_sentence(both, HOP).text.startswith("go took 1.63× python-processes' time per hop")
@@ -103,7 +117,7 @@ def test_the_best_comes_first_and_the_baseline_is_named() -> None:
     )
     texts = [sentence.text for sentence in at_point(run, HOP, P)]
     assert texts == [
-        "go took 0.500× erlang's time per hop (0.500–0.500): faster",
+        "go took 0.500× erlang's time per hop (0.500–0.500): 2.00 times faster (2.00–2.00)",
         "erlang, the baseline: time per hop 100 ns (97–104)",
         "idle has no time per hop: no trial reported it",
     ]

@@ -26,19 +26,31 @@ _SHOWN = {"different": "a difference", "equivalent": "equivalence"}
 
 
 def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
-    """`B took 0.690× A's wall time (0.681–0.702): faster`."""
+    """`B took 0.690× A's wall time (0.681–0.702): 1.45 times faster (1.42–1.47)`."""
     times, ends = units.ratio_parts(comparison.ratio)
     contender, baseline = comparison.contender, comparison.baseline
     verb = "took" if metric.unit in _TIMES else "has"
     text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
-    text += f": {units.verdict_word(comparison.verdict, metric)}"
+    text += f": {_verdict(comparison, metric)}"
     if comparison.contradicted:
         text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
     if comparison.verdict is Verdict.INCONCLUSIVE:
         why = _why(comparison)
         return Sentence(f"{text}, {why}" if why else text, "quiet")
     return Sentence(text, units.kind(comparison.verdict))
+
+
+def _verdict(comparison: Comparison, metric: Metric) -> str:
+    """The word; of times with how many times, or by how many per cent, where the ratio does not say that."""
+    word, ratio = units.verdict_word(comparison.verdict, metric), comparison.ratio
+    if comparison.verdict not in (Verdict.FASTER, Verdict.SLOWER) or metric.unit not in _TIMES:
+        return word
+    times = ratio if ratio.estimate > 1 else units.inverse(ratio)
+    if times is ratio and not units.is_small_excess(times):
+        return word
+    size, ends = units.excess(times)
+    return f"{size} {word} ({ends})" if ends else f"{size} {word}"
 
 
 def _why(comparison: Comparison) -> str:
