@@ -1,0 +1,28 @@
+"""What of a headline is the program's own, by figures of a cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringside.workloads import WORKLOADS
+from tests.support.analyses import near, point
+
+
+@pytest.mark.parametrize(
+    ("workload", "headline", "levels", "figures", "share"),
+    [
+        ("fanout", "latency_ms.p50", {}, {"latency_ms.p50": 150.0, "overhead_ms.p50": 1.5}, 0.01),
+        # Sums have no upstreams; CPU time is the program's.
+        ("fanout", "latency_ms.p50", {}, {"latency_ms.p50": 5.0}, None),
+        ("fanout", "cpu_per_request_s", {}, {"cpu_per_request_s": 0.1, "overhead_ms.p50": 1.5}, None),
+        ("fib", "requests_per_s", {}, {"requests_per_s": 1e4, "cpu_per_request_s": 5e-5}, 0.5),
+        ("fib", "requests_per_s", {}, {"requests_per_s": 1e4, "cpu_per_request_s": 2e-4}, None),
+        ("jobs", "makespan_s", {"kind": "sleep"}, {"over_ideal": 1.25}, 0.2),
+        ("jobs", "makespan_s", {"kind": "cpu"}, {"over_ideal": 1.25}, None),
+    ],
+)
+def test_the_share_of_the_program(
+    workload: str, headline: str, levels: dict[str, str], figures: dict[str, float], share: float | None
+) -> None:
+    own = WORKLOADS[workload].own_share(headline, point(**levels), figures)
+    assert (own and own[0]) == (None if share is None else near(share))
