@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ringside.measure import commands
 from tests.support.command_line import RINGSIDE, in_process, ringside
 
 
@@ -213,3 +214,31 @@ def test_ringside_inside_ringside_does_not_wait_for_its_parent(
     words = (*lines, inner, "true") if lines else (inner,)
     done = ringside("vs", "-r1", "-w0", "--timeout", "1m", *words, timeout_s=120)
     assert "waiting" not in done.stderr
+
+
+@pytest.mark.parametrize("how", ["cat in | vs --input /dev/stdin", "vs --input <(cat in)", "fifo"])
+def test_a_pipe_is_read_once_and_fed_each_time(how: str, workplace: Path) -> None:
+    Path("in").write_text("line\n" * 30_000, encoding="utf-8")
+    os.mkfifo("fifo")
+    line = "cat in > fifo & vs --input fifo" if how == "fifo" else how
+    program = shlex.join([*RINGSIDE, "vs", "-r3", "--json"])
+    done = subprocess.run(
+        ["bash", "-c", f"{line.replace('vs', program)} 'wc -l' 'grep -c line'"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert len(document["times"]) == 6
+    # All printed the same number of lines.
+    assert len({each["stdout_xxh3"] for each in document["times"]}) == 1
+
+
+def test_a_pipe_into_which_nobody_writes_is_one_line(
+    complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "_SILENCE_S", 0.2)
+    os.mkfifo("fifo")
+    assert "nobody wrote into this pipe" in complaint("vs", "--input", "fifo", "cat")

@@ -23,9 +23,9 @@ from ringside.measure.commands import (
     Command,
     Hooks,
     check_parameter,
+    input_file,
     listed_levels,
     parse_commands,
-    readable,
     scan_points,
     scanned_levels,
     shell_notes,
@@ -75,6 +75,11 @@ class _Form:
 
 def compare(settings: VsSettings) -> int:
     """Carry out the command; the exit status."""
+    with input_file(None if settings.stdin in (None, "null") else Path(settings.stdin)) as file:
+        return _compare(settings, file)
+
+
+def _compare(settings: VsSettings, stdin: Path | None) -> int:
     form = _form(settings)
     factors = _factors(settings)
     points = scan_points(factors)
@@ -85,7 +90,7 @@ def compare(settings: VsSettings) -> int:
         raise UsageError("--fail-if judges commands by the first one: name two commands or more")
     rule = _rule(settings, is_alone=len(commands) == 1, points=len(points))
     _warn_of_unused(settings, factors)
-    execution = _execution(settings)
+    execution = _execution(settings, stdin)
     exports = _opened(settings.exports)
     seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed
     storage = context.open_store(settings.store, anywhere=True)
@@ -248,7 +253,7 @@ def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...
             streams.say(f"{{{name}}} occurs in no command: every level does the same")
 
 
-def _execution(settings: VsSettings) -> ExecutionOptions:
+def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
 
     environment, left_out = host.environment()
@@ -260,7 +265,7 @@ def _execution(settings: VsSettings) -> ExecutionOptions:
         environment=environment,
         warmups=settings.warmup,
         timeout_s=settings.timeout_s,
-        input=readable(Path(settings.stdin)) if settings.stdin not in (None, "null") else None,
+        input=stdin,
         cpus=_usable(settings.cpus or ()),
         ignored=_ignored(settings.ignore_failure),
     )

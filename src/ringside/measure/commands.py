@@ -7,15 +7,19 @@ import itertools
 import math
 import os
 import re
+import select
 import shlex
 import shutil
 import statistics
 import string
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from io import FileIO
 from pathlib import Path
 
 from ringside.errors import UsageError
@@ -32,6 +36,10 @@ _SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 
 # What bash has and POSIX shells lack, or take for something else.
 _BASHISM = re.compile(r"&>|\[\[ |[<>]\(|\|&|<<<|\{\d+\.\.\d+\}|(?:^|[;&|] *)source ")
+# Of an input that is a pipe.
+_PIECE_BYTES = 1 << 16
+_MAX_INPUT_BYTES = 1 << 30
+_SILENCE_S = 10
 # Of a program's file: the kernel reads no more of a `#!` line.
 _LOOK_BYTES = 256
 
@@ -180,6 +188,40 @@ def readable(path: Path | None) -> Path | None:
             return path.resolve()
     except OSError as error:
         raise UsageError(f"--input {path}: {error.strerror}") from error
+
+
+@contextmanager
+def input_file(path: Path | None) -> Iterator[Path | None]:
+    """The file of an input, for each execution anew: what can be read once, a pipe, is read into one that
+    lasts as long as this. Raises UsageError."""
+    if path is None or not path.is_fifo():
+        yield readable(path)
+        return
+    with tempfile.NamedTemporaryFile(prefix="ringside-input-") as copy:
+        try:
+            with open(path, "rb", buffering=0, opener=_open_now) as pipe:
+                while _has_more(pipe, path) and (piece := pipe.read(_PIECE_BYTES)):
+                    copy.write(piece)
+                    if copy.tell() > _MAX_INPUT_BYTES:
+                        raise UsageError(f"--input {path}: more than 1 GiB from a pipe: name a file")
+            copy.flush()
+        except OSError as error:
+            raise UsageError(f"--input {path}: {error.strerror}") from error
+        yield Path(copy.name)
+
+
+def _open_now(path: str, flags: int) -> int:
+    """Whoever opens a pipe would wait for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _has_more(pipe: FileIO, path: Path) -> bool:
+    """True once there is something to read, the end too. Raises UsageError where nobody writes."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    if not poll.poll(1000 * _SILENCE_S):
+        raise UsageError(f"--input {path}: nobody wrote into this pipe for {_SILENCE_S} seconds: name a file")
+    return True
 
 
 def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
