@@ -15,7 +15,7 @@ from ringside.model.results import Interval
 from ringside.text import capitalised
 
 # The page defines each twice, for light and for dark; the first eight are distinct for the colour-blind too.
-COLOURS = 37
+COLOURS = 38
 FLOOR = "var(--limit)"
 
 # In the order of the page's colours: those that are most often compared come first.
@@ -26,7 +26,7 @@ BUNDLED = (
     *("c-pthreads", "haskell", "ruby", "cpp-coroutines", "python-aiohttp", "python-asyncio-pool"),
     *("erlang-mochiweb", "twisted", "python-coroutines", "python-sync", "go-sync"),
     *("parallel-python", "cpp-beast", "ruby-async", "c-microhttpd", "python-subinterpreters"),
-    *("node-pool", "rust-tokio-blocking", "tornado-default"),
+    *("node-pool", "rust-tokio-blocking", "tornado-default", "erlang-mochiweb-default"),
 )
 
 
