@@ -242,3 +242,11 @@ def test_a_pipe_into_which_nobody_writes_is_one_line(
     monkeypatch.setattr(commands, "_SILENCE_S", 0.2)
     os.mkfifo("fifo")
     assert "nobody wrote into this pipe" in complaint("vs", "--input", "fifo", "cat")
+
+
+def test_a_working_folder_that_is_no_utf_8_is_one_line(
+    complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkdir(b"a\xff")
+    monkeypatch.chdir(os.fsdecode(b"a\xff"))
+    assert "is not UTF-8: rename it" in complaint("vs", "true")

@@ -256,12 +256,19 @@ def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...
 def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
 
+    folder = Path.cwd()
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"the working folder {one_line(str(folder), 200)} is not UTF-8: rename it"
+        ) from error
     environment, left_out = host.environment()
     environment.pop("RINGSIDE_PADDING", None)
     for name in left_out:
         streams.say(f"the variable {one_line(name, 60)} is not UTF-8: the commands do not get it")
     return ExecutionOptions(
-        folder=Path.cwd(),
+        folder=folder,
         environment=environment,
         warmups=settings.warmup,
         timeout_s=settings.timeout_s,
