@@ -1,5 +1,5 @@
-//! The clone of this process that becomes the program. On x86-64 it uses the memory of this process until it is the
-//! program, as after vfork: to copy page tables, and then to move the copy to another CPU, takes longer than all else
+//! The clone of this process that becomes the launcher, or the program. On x86-64 it uses the memory of this process
+//! until then, as after vfork: to copy page tables, and then to move the copy to another CPU, takes longer than all else
 //! of a start.
 #![allow(unsafe_code)]
 

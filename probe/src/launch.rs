@@ -31,6 +31,8 @@ pub struct Launched {
     pub cgroup: Option<Arc<Cgroup>>,
     pub pipes: Pipes,
     pub start: Instant,
+    /// As of [`Spawned`].
+    pub floor_bytes: u64,
 }
 
 /// `inherited`: the CPUs that the probe itself was given. `kept`: a cgroup to be used again. `missing`: gets what this
@@ -97,8 +99,13 @@ pub fn launch(
         many_files: request.service.is_some(),
         confined: !request.plain,
     };
-    let start = Instant::now();
-    let (Spawned { pid, pidfd }, why) = spawn(&plan)?;
+    let (program, why) = spawn(&plan)?;
+    let Spawned {
+        pid,
+        pidfd,
+        start,
+        floor_bytes,
+    } = program;
     if let Some(why) = why {
         missing.push(format!("start inside the cgroup: {why}"));
     }
@@ -113,6 +120,7 @@ pub fn launch(
             report,
         },
         start,
+        floor_bytes,
     })
 }
 

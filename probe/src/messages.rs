@@ -109,6 +109,12 @@ pub struct TrialOutcome {
     pub cpu_source: &'static str,
     pub peak_pss_bytes: Option<u64>,
     pub memory_peak_bytes: Option<u64>,
+    /// Of all processes together, or why it is not known.
+    pub peak_memory_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_memory_unknown: Option<String>,
+    /// Of the largest process.
+    pub peak_process_bytes: Option<u64>,
     /// The most memory in files that no process maps; None for little of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmapped_bytes: Option<u64>,

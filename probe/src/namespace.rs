@@ -209,7 +209,7 @@ fn accompany(child: i32, signals: &OwnedFd, parent: Option<Pid>) -> u8 {
             } else if received.signal == libc::SIGCHLD {
                 // Until it is waited for it has them.
                 let now = Limits::of(child);
-                if let Ok(Some((_, status))) = sys::reap() {
+                if let Ok(Some(sys::Reaped { status, .. })) = sys::reap() {
                     if let (true, Some(why)) = (status != 0, limits.lowered_to(&now)) {
                         eprintln!("ringside-probe: {why}");
                     }

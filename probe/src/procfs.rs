@@ -15,6 +15,9 @@ pub struct Process {
     pub alive: bool,
     pub threads: u64,
     pub rss_pages: u64,
+    /// Page faults that needed no disk; all those of its children that have ended and were waited for.
+    pub faults: u64,
+    pub child_faults: u64,
     /// CPU ticks of its children that have ended and were waited for.
     pub child_ticks: u64,
     /// With the pid, identifies a process: pids are used again.
@@ -169,7 +172,10 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
     let mut number = |skip: usize| fields.nth(skip)?.parse::<i64>().ok();
     let group = i32::try_from(number(0)?).ok()?;
     let session = i32::try_from(number(0)?).ok()?; // 6
-    let child_user = number(9)?; // 16
+    let faults = number(3)?; // 10
+    let child_minor = number(0)?; // 11
+    let child_major = number(1)?; // 13
+    let child_user = number(2)?; // 16
     let child_system = number(0)?; // 17
     let threads = number(2)?; // 20
     let start_ticks = number(1)?; // 22
@@ -183,6 +189,8 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
         alive: state != "Z",
         threads: positive(threads),
         rss_pages: positive(rss_pages),
+        faults: positive(faults),
+        child_faults: positive(child_minor) + positive(child_major),
         child_ticks: positive(child_user) + positive(child_system),
         start_ticks: positive(start_ticks),
     })
@@ -205,6 +213,8 @@ mod tests {
             alive: true,
             threads: 3,
             rss_pages: 77,
+            faults: 500,
+            child_faults: 600,
             child_ticks: 27,
             start_ticks: 555,
         };

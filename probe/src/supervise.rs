@@ -2,6 +2,7 @@
 
 use crate::cgroup::{Cgroup, CpuUsage};
 use crate::clock::timespec;
+use crate::high_water::HighWater;
 use crate::launch::{launch, Pipes};
 use crate::listener::{owner, still_listens, Owner};
 use crate::namespace;
@@ -45,6 +46,7 @@ pub struct Supervisor {
     procfs: ProcFs,
     /// The wait status of the program itself.
     status: Option<i32>,
+    pub high_water: HighWater,
     ended: bool,
 }
 
@@ -75,6 +77,7 @@ impl Supervisor {
             signals,
             procfs,
             status: None,
+            high_water: HighWater::new(program.floor_bytes),
             ended: false,
         };
         Ok((supervisor, program.pipes, program.start))
@@ -171,31 +174,44 @@ impl Supervisor {
     /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
     /// was among them.
     pub fn reap_some(&mut self) -> bool {
+        self.look_for_children();
         for _ in 0..256 {
             match sys::reap() {
-                Ok(Some((pid, status))) if pid == self.pid => {
-                    self.status = Some(status);
-                    return true;
+                Ok(Some(ended)) => {
+                    self.high_water.add(&ended);
+                    if ended.pid == self.pid {
+                        self.status = Some(ended.status);
+                        return true;
+                    }
                 }
-                Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
             }
         }
         false
     }
 
+    /// Where the program itself has ended and was not reaped yet: whether it waited for children.
+    fn look_for_children(&mut self) {
+        if self.status.is_none() && self.ends_within(Duration::ZERO) {
+            let program = self.procfs.process(self.pid);
+            self.high_water.child_faults = program.map(|program| program.child_faults);
+        }
+    }
+
     /// Reaps all children that have ended, and counts them; None when there is no child at all.
     fn reap_all(&mut self) -> Option<u64> {
-        let mut ended = 0;
+        let mut count = 0;
+        self.look_for_children();
         loop {
             match sys::reap() {
-                Ok(Some((pid, status))) => {
-                    ended += 1;
-                    if pid == self.pid && self.status.is_none() {
-                        self.status = Some(status);
+                Ok(Some(ended)) => {
+                    count += 1;
+                    self.high_water.add(&ended);
+                    if ended.pid == self.pid && self.status.is_none() {
+                        self.status = Some(ended.status);
                     }
                 }
-                Ok(None) => return Some(ended),
+                Ok(None) => return Some(count),
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 Err(_) => return None,
             }

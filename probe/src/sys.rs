@@ -95,25 +95,63 @@ pub fn end_requested(signals: &OwnedFd) -> bool {
     pending_signals(signals.as_fd()).fold(false, asks)
 }
 
+/// A child that has ended.
+pub struct Reaped {
+    pub pid: i32,
+    pub status: i32,
+    /// The largest resident size of it, or of a descendant that was waited for. Before it executed a program it had
+    /// that of the process that it was cloned from.
+    pub max_rss_bytes: u64,
+}
+
 /// One child that has ended, or None when all that are left still run.
 /// The error is ECHILD when there is none.
-pub fn reap() -> io::Result<Option<(i32, i32)>> {
+pub fn reap() -> io::Result<Option<Reaped>> {
+    wait(-1, libc::WNOHANG)
+}
+
+/// Waits for the end of a child, which nobody else may stop.
+pub fn wait_for(pid: i32) -> io::Result<()> {
+    while let Some(child) = wait(pid, libc::WUNTRACED)? {
+        if !libc::WIFSTOPPED(child.status) {
+            break;
+        }
+        // SAFETY: it has not been waited for, so the number is its own.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+    Ok(())
+}
+
+fn wait(pid: i32, flags: i32) -> io::Result<Option<Reaped>> {
     let mut status = 0;
-    // SAFETY: `status` outlives the call; a null rusage is allowed.
+    // SAFETY: a zeroed rusage is valid; it and `status` outlive the call.
     // __WALL: children made by clone without SIGCHLD as well.
-    let pid = unsafe {
-        libc::wait4(
-            -1,
-            &mut status,
-            libc::WNOHANG | libc::__WALL,
-            ptr::null_mut(),
-        )
+    let (pid, usage) = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        let pid = libc::wait4(pid, &mut status, flags | libc::__WALL, &mut usage);
+        (pid, usage)
+    };
+    let reaped = |pid| Reaped {
+        pid,
+        status,
+        max_rss_bytes: usage.ru_maxrss as u64 * 1024,
     };
     match pid {
         0 => Ok(None),
-        pid if pid > 0 => Ok(Some((pid, status))),
+        pid if pid > 0 => Ok(Some(reaped(pid))),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The largest resident size that this process has had.
+pub fn own_max_rss_bytes() -> u64 {
+    // SAFETY: a zeroed rusage is valid, and getrusage writes only into it.
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    usage.ru_maxrss as u64 * 1024
 }
 
 /// Exit status and signal of a wait status.

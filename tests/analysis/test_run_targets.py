@@ -35,14 +35,14 @@ def test_commands_are_compared_by_time_and_memory() -> None:
     assert verdicts(result) == {
         ("B", "wall_s"): Verdict.FASTER,
         ("B", "cpu_s"): Verdict.FASTER,
-        ("B", "peak_pss_bytes"): Verdict.INCONCLUSIVE,
+        ("B", "peak_memory_bytes"): Verdict.INCONCLUSIVE,
     }
     comparison = result.comparison(result.headline, "B", "A", HERE)
     assert comparison
     assert comparison.ratio.estimate == near(1 / 1.07)
     cell = result.cell("A", HERE)
     assert {name: each.estimate for name, each in cell.metrics.items()} == near(
-        {"wall_s": 0.101, "cpu_s": 0.0909, "user_s": 0.0808, "system_s": 0.0101, "peak_pss_bytes": 2**20}
+        {"wall_s": 0.101, "cpu_s": 0.0909, "user_s": 0.0808, "system_s": 0.0101, "peak_memory_bytes": 2**20}
     )
     assert result.diagnostics == (Diagnostic("same-values", ("B / A",)),)
     assert verdicts(both(SEVEN, [value * 2 for value in SEVEN]))["B", "wall_s"] is Verdict.SLOWER

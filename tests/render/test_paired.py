@@ -93,7 +93,7 @@ def test_the_document_of_vs() -> None:
     trials = [warm_up(execution(0, "A", 9.0))]
     for block, (a, b) in enumerate(zip(scaled(0.1), scaled(0.2), strict=True), 1):
         trials.append(execution(block, "A", a))
-        trials.append(execution(block, "B", b, position=1, peak_pss_bytes=None))
+        trials.append(execution(block, "B", b, position=1, peak_memory_bytes=None))
     document = paired.vs_document(compared(COMMAND, trials), {"seed": 7, "blocks": None})
     document = json.loads(json.dumps(document, allow_nan=False))
     assert list(document) == [
@@ -110,10 +110,10 @@ def test_the_document_of_vs() -> None:
         "high": pytest.approx(0.208),
         "n": 7,
     }
-    assert [row["metric"] for row in document["comparisons"]] == ["wall_s", "cpu_s", "peak_pss_bytes"]
+    assert [row["metric"] for row in document["comparisons"]] == ["wall_s", "cpu_s", "peak_memory_bytes"]
     assert document["comparisons"][0]["verdict"] == "slower"
     assert document["comparisons"][2] == {
-        "metric": "peak_pss_bytes",
+        "metric": "peak_memory_bytes",
         "contender": "B",
         "baseline": "A",
         "ratio": None,
@@ -137,7 +137,7 @@ def test_the_document_of_vs() -> None:
         "cpu_s": pytest.approx(0.1764),
         "user_s": pytest.approx(0.1568),
         "system_s": pytest.approx(0.0196),
-        "peak_pss_bytes": None,
+        "peak_memory_bytes": None,
         "exit_status": 0,
         "signal": None,
         "stdout_xxh3": "x",

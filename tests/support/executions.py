@@ -26,7 +26,8 @@ def execution(
         "wall_ns": round(wall_s * 1e9),
         "cpu_user_ns": round(wall_s * 8e8),
         "cpu_system_ns": round(wall_s * 1e8),
-        "peak_pss_bytes": 1 << 20,
+        "peak_memory_bytes": 1 << 20,
+        "peak_process_bytes": 1 << 20,
         "output": ProgramOutput(xxh3="x"),
         **report,
     }

@@ -17,6 +17,7 @@ REPORT = TrialOutcome(
     cpu_user_ns=2_000_000_000,
     cpu_system_ns=1_000_000_000,
     peak_pss_bytes=11,
+    peak_memory_bytes=12,
     peak_threads=13,
     voluntary_switches=17,
     involuntary_switches=19,

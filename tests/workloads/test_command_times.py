@@ -41,12 +41,12 @@ def test_figures() -> None:
         "cpu_s": 3,
         "user_s": 2,
         "system_s": 1,
-        "peak_pss_bytes": 11,
+        "peak_memory_bytes": 12,
     }
     without_memory = Trial(
-        1, 0, Cell("A", Point(())), Outcome.OK, "", report=replace(REPORT, peak_pss_bytes=None)
+        1, 0, Cell("A", Point(())), Outcome.OK, "", report=replace(REPORT, peak_memory_bytes=None)
     )
-    assert "peak_pss_bytes" not in COMMAND.figures(without_memory)
+    assert "peak_memory_bytes" not in COMMAND.figures(without_memory)
     assert COMMAND.figures(Trial(1, 0, Cell("A", Point(())), Outcome.OK, "")) == {}
 
 
@@ -138,6 +138,19 @@ def test_output_whose_reading_slows_a_command() -> None:
     )
     assert "--output null" in diagnostic.remedy
     assert codes(printing("B", not_slowed)) == {}
+
+
+def test_memory_that_nobody_saw_is_said() -> None:
+    def of(name: str, block: int, why: str) -> Trial:
+        trial = execution(name, block)
+        assert trial.report
+        report = replace(trial.report, peak_memory_bytes=None if why else 1, peak_memory_unknown=why)
+        return dataclasses.replace(trial, report=report)
+
+    diagnostic = codes(of("A", 1, ""), of("A", 2, "several"), of("B", 1, ""))["unseen-memory"]
+    assert diagnostic.subjects == ("A",)
+    assert diagnostic.text == "no peak memory in executions of `A` (several)"
+    assert codes(of("B", 1, "")) == {}
 
 
 def test_outputs_of_earlier_probes_are_compared_by_their_own_hash() -> None:

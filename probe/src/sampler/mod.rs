@@ -7,6 +7,7 @@ mod schedule;
 
 use crate::cgroup::Cgroup;
 use crate::clock::thread_cpu_ns;
+use crate::high_water::Seen;
 use crate::host::kernel_memory;
 use crate::messages::{Sample, ThreadCpu, TimelineFields};
 use crate::procfs::{ProcFs, Process};
@@ -57,6 +58,8 @@ pub enum Excess {
 #[derive(Debug, Default)]
 pub struct Peaks {
     pub pss_bytes: Option<u64>,
+    /// Each page once, however many processes share it.
+    pub resident_bytes: u64,
     pub threads: u64,
     pub processes: u64,
 }
@@ -82,6 +85,9 @@ pub struct Sampler {
     has_seen: bool,
     last_cpu_ns: u64,
     process_times: ProcessTimes,
+    /// Page faults until memory was seen last.
+    faults: ProcessTimes,
+    seen_faults: u64,
     /// A process that is not in the trial's cgroup, or was not.
     left_cgroup: Option<i32>,
     page_bytes: u64,
@@ -123,6 +129,8 @@ impl Sampler {
             has_seen: false,
             last_cpu_ns: 0,
             process_times: ProcessTimes::default(),
+            faults: ProcessTimes::default(),
+            seen_faults: 0,
             left_cgroup: None,
             page_bytes: rustix::param::page_size() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
@@ -130,6 +138,7 @@ impl Sampler {
             before: sys::children_usage(),
             peaks: Peaks {
                 pss_bytes: None,
+                resident_bytes: 0,
                 threads: 1,
                 processes: 1,
             },
@@ -154,6 +163,17 @@ impl Sampler {
     /// The kernel's account of all children that were waited for in this trial.
     pub fn children_usage(&self) -> Usage {
         sys::children_usage().since(&self.before)
+    }
+
+    /// What samples saw, for the peak of the tree.
+    pub fn seen(&self) -> Seen {
+        let usage = self.children_usage();
+        Seen {
+            processes: self.peaks.processes,
+            bytes: self.peaks.resident_bytes,
+            faults: self.seen_faults,
+            all_faults: usage.minor_faults + usage.major_faults,
+        }
     }
 
     /// The most memory in files that no process maps.
@@ -275,6 +295,13 @@ impl Sampler {
             let cost = thread_cpu_ns().saturating_sub(after_threads);
             self.pss.was_read(now_ns, &resident, cost);
             self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
+            if let Some(pss) = pss {
+                self.peaks.resident_bytes = self.peaks.resident_bytes.max(pss.resident_bytes);
+                let own = tree
+                    .iter()
+                    .map(|process| ((process.pid, process.start_ticks), process.faults));
+                self.seen_faults = self.faults.update(own, |_| false);
+            }
             // Where PSS may not be read, RSS has to do.
             let mut memory = sample.pss_bytes.unwrap_or(sample.rss_bytes);
             if has_files {

@@ -58,20 +58,27 @@ pub struct Pss {
     pub bytes: u64,
     /// Of it, what is in files that are on no disk.
     pub shared_bytes: u64,
+    /// Each page once: what the processes have alone, and what the one that shares most shares.
+    pub resident_bytes: u64,
 }
 
 /// None when the memory of a process that is alive cannot be read.
 pub fn of_tree(procfs: &mut ProcFs, tree: &[Process]) -> Option<Pss> {
     let mut sum = Pss::default();
+    let mut shared = 0;
     for process in tree.iter().filter(|process| process.alive) {
-        let pss = of_process(procfs, process.pid)?;
+        let (pss, private) = of_process(procfs, process.pid)?;
         sum.bytes += pss.bytes;
         sum.shared_bytes += pss.shared_bytes;
+        sum.resident_bytes += private;
+        shared = shared.max(pss.resident_bytes - private);
     }
+    sum.resident_bytes += shared;
     Some(sum)
 }
 
-fn of_process(procfs: &mut ProcFs, pid: i32) -> Option<Pss> {
+/// The second value is what no other process shares.
+fn of_process(procfs: &mut ProcFs, pid: i32) -> Option<(Pss, u64)> {
     // A process in the middle of an exec cannot be read for a moment.
     for _ in 0..3 {
         let text = procfs.read(format_args!("{pid}/smaps_rollup"));
@@ -81,20 +88,25 @@ fn of_process(procfs: &mut ProcFs, pid: i32) -> Option<Pss> {
         // A process that is ending releases its memory some time before it is a zombie.
         let process = procfs.process(pid);
         if process.map_or(true, |process| !process.alive || process.rss_pages == 0) {
-            return Some(Pss::default());
+            return Some((Pss::default(), 0));
         }
     }
     None
 }
 
-fn parse(text: &[u8]) -> Option<Pss> {
+fn parse(text: &[u8]) -> Option<(Pss, u64)> {
     let text = std::str::from_utf8(text).ok()?;
     let bytes = kib_field(text, "Pss:")?;
-    Some(Pss {
+    let field = |key| kib_field(text, key).unwrap_or(0);
+    let resident_bytes = field("Rss:");
+    let private = field("Private_Clean:").checked_add(field("Private_Dirty:"))?;
+    let pss = Pss {
         bytes,
+        resident_bytes,
         // Kernels before 5.4 do not say how much: all may be.
         shared_bytes: kib_field(text, "Pss_Shmem:").unwrap_or(bytes),
-    })
+    };
+    Some((pss, private.min(resident_bytes)))
 }
 
 #[cfg(test)]
@@ -103,16 +115,21 @@ mod tests {
 
     #[test]
     fn parses_smaps_rollup() {
-        let text = b"00400000-7ff [rollup]\nRss:     1234 kB\nPss:      567 kB\nPss_Dirty: 9 kB\n";
-        let pss = |bytes, shared_bytes| {
-            Some(Pss {
+        let text = b"00400000-7ff [rollup]\nRss:     1234 kB\nPss:      567 kB\nPss_Dirty: 9 kB\nPrivate_Clean: 30 kB\nPrivate_Dirty: 4 kB\n";
+        let pss = |bytes, shared_bytes, resident_bytes, private| {
+            let pss = Pss {
                 bytes,
                 shared_bytes,
-            })
+                resident_bytes,
+            };
+            Some((pss, private))
         };
-        assert_eq!(parse(text), pss(567 * 1024, 567 * 1024));
+        assert_eq!(
+            parse(text),
+            pss(567 * 1024, 567 * 1024, 1234 * 1024, 34 * 1024)
+        );
         let text = b"Pss:   567 kB\nPss_Anon:   1 kB\nPss_Shmem:     12 kB\n";
-        assert_eq!(parse(text), pss(567 * 1024, 12 * 1024));
+        assert_eq!(parse(text), pss(567 * 1024, 12 * 1024, 0, 0));
         assert_eq!(parse(b""), None);
         assert_eq!(parse(b"Pss: 18446744073709551615 kB"), None);
     }

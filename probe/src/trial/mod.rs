@@ -27,7 +27,7 @@ use crate::requests::Requests;
 use crate::sampler::{Limits, Sampler};
 use crate::sampling::{self, Sampling};
 use crate::service::Service;
-use crate::spawn::{SpawnStep, REPORT_BYTES};
+use crate::spawn_step::{SpawnStep, REPORT_BYTES};
 use crate::stub::background::Background;
 use crate::stub::Stub;
 use crate::supervise::Supervisor;

@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 /// differences may be those of clocks.
 const UNACCOUNTED_NS: u64 = 10_000_000;
 
+/// Both accounts are in microseconds, and that of children is a difference of two, for user and system.
+const ROUNDING_NS: u64 = 4_000;
+
 pub struct Parts<'a> {
     pub request: &'a Request,
     pub cause: &'a Cause,
@@ -62,7 +65,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     if let Some(cgroup) = escaped {
         interference.left_cgroup(&cgroup.path().display().to_string());
     }
-    let cpu = cpu.filter(|_| escaped.is_none() && !lacks(0));
+    let cpu = cpu.filter(|_| escaped.is_none() && !lacks(ROUNDING_NS));
     let (mut cpu_user_ns, cpu_system_ns) = cpu.map_or((usage.user_ns, usage.system_ns), |cpu| {
         (cpu.user_ns, cpu.system_ns)
     });
@@ -103,6 +106,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     }
     let (samples, sample_interval_ns) = parts.sampler.regular_samples();
     let peaks = &parts.sampler.peaks;
+    let peak = supervisor.high_water.peak(&parts.sampler.seen());
     let terminated_ns = parts.service.and_then(Service::terminated_ns);
     let ending_ns = terminated_ns.filter(|_| *parts.cause == Cause::Exited);
     let probe_cpu_ns = clock::process_cpu_ns().saturating_sub(parts.probe_cpu_ns);
@@ -120,6 +124,9 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         cpu_source: cpu.map_or("rusage", |_| "cgroup"),
         peak_pss_bytes: peaks.pss_bytes,
         memory_peak_bytes: cgroup.and_then(|cgroup| cgroup.memory_peak()),
+        peak_memory_bytes: peak.as_ref().ok().copied(),
+        peak_memory_unknown: peak.err(),
+        peak_process_bytes: supervisor.high_water.largest_bytes(),
         unmapped_bytes: parts.sampler.unmapped_bytes(),
         peak_threads: (!is_hidden).then_some(peaks.threads),
         peak_processes: (!is_hidden).then_some(peaks.processes),

@@ -5,7 +5,7 @@ use crate::pin;
 use crate::places::Places;
 use crate::reference;
 use crate::request::Request;
-use crate::spawn::SpawnStep;
+use crate::spawn_step::SpawnStep;
 use crate::stdout::StdoutParser;
 use crate::stub::Stub;
 use crate::text::quoted;

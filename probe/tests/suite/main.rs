@@ -9,6 +9,7 @@ mod http2;
 mod inputs;
 mod layers;
 mod load;
+mod memory;
 mod mixes;
 mod modules;
 mod output;

@@ -94,7 +94,7 @@ def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict
         "min": description.least,
         "max": description.most,
         "times": list(analysis.cells[cell].by_block[analysis.headline.name].values()),
-        "memory_usage_byte": [report.peak_pss_bytes or 0 for report in reports],
+        "memory_usage_byte": [report.peak_process_bytes or 0 for report in reports],
         "exit_codes": [report.exit_status for report in reports],
     }
     if cell.point.levels:

@@ -9,7 +9,7 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.units import percent
 from ringside.workloads.base import Measurement
-from ringside.workloads.process import CPU_S, PEAK, WALL_S, process_figures
+from ringside.workloads.process import CPU_S, WALL_S, process_figures
 
 # Below this most of the wall time is that of starting a process.
 _SHORT_S = 0.005
@@ -17,6 +17,14 @@ _SHORT_S = 0.005
 # stands for a tenth that `--output null` would save. Less output is not worth a word.
 _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
+
+
+PEAK = Metric(
+    "peak_memory_bytes",
+    "B",
+    "Peak memory",
+    "most resident memory: of one process as the kernel keeps it, of several where samples saw their sum",
+)
 
 
 class CommandTimes(Measurement):
@@ -42,6 +50,8 @@ class CommandTimes(Measurement):
         figures = process_figures(trial.report)
         if trial.report and trial.report.cpu_user_ns is not None:
             figures["user_s"] = trial.report.cpu_user_ns / 1e9
+        if trial.report and trial.report.peak_memory_bytes is not None:
+            figures[PEAK.name] = float(trial.report.peak_memory_bytes)
         if trial.report and trial.report.cpu_system_ns is not None:
             figures["system_s"] = trial.report.cpu_system_ns / 1e9
         return {metric.name: figures[metric.name] for metric in self.metrics if metric.name in figures}
@@ -54,7 +64,13 @@ class CommandTimes(Measurement):
             if trial.outcome is Outcome.OK and trial.block > 0:
                 by_name.setdefault(trial.cell.contender, []).append(trial)
         commands = dict(sorted(by_name.items()))
-        return [*_outputs(commands), *_failures(commands), *self._short(commands), *_reading(commands)]
+        return [
+            *_outputs(commands),
+            *_failures(commands),
+            *self._short(commands),
+            *_reading(commands),
+            *_unseen(commands),
+        ]
 
     def _short(self, commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         walls_s = {
@@ -132,6 +148,24 @@ def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
             f"Ringside read the output of {', '.join(parts)}: a program waits for its reader, so this is "
             "slower than without",
             "leave the output unread with `--output null`, or name a file",
+        )
+
+
+def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
+    """Commands whose peak of memory nobody saw, each with the reason of its first execution without one."""
+    unseen = {
+        name: next((report.peak_memory_unknown for report in reports if report.peak_memory_unknown), "")
+        for name, trials in commands.items()
+        if (reports := [trial.report for trial in trials if trial.report])
+    }
+    unseen = {name: why for name, why in unseen.items() if why}
+    if unseen:
+        parts = (f"{_named([name])} ({why})" for name, why in unseen.items())
+        yield Diagnostic(
+            "unseen-memory",
+            tuple(unseen),
+            text=f"no peak memory in executions of {', '.join(parts)}",
+            remedy="measure the process by itself, without a shell or a pipeline around it",
         )
 
 

@@ -263,9 +263,11 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
     the program did to the probe instead of its work. `left_files`: in its temporary folder and in shared
     memory, where they were removed. `unmapped_bytes`: memory in files that no process mapped, which is in no
-    other figure; None for less than 16 MiB. `number`: that of the request. `probe_shared_cpu_ns`: what the
-    probe may have used of the program's CPUs; `driver_cpu_ns`: what this process used meanwhile, which it
-    enters itself."""
+    other figure; None for less than 16 MiB. `number`: that of the request.
+    `peak_memory_bytes`: resident memory of the tree, each page once, as the kernel saw it;
+    `peak_memory_unknown` why there is none. `peak_process_bytes`: of the largest process.
+    `probe_shared_cpu_ns`: what the probe may have used of the program's CPUs; `driver_cpu_ns`: what this
+    process used meanwhile, which it enters itself."""
 
     outcome: str
     detail: str = ""
@@ -279,6 +281,9 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     cpu_source: str = ""
     peak_pss_bytes: Bytes | None = None
     memory_peak_bytes: Bytes | None = None
+    peak_memory_bytes: Bytes | None = None
+    peak_memory_unknown: str = ""
+    peak_process_bytes: Bytes | None = None
     unmapped_bytes: Bytes | None = None
     peak_threads: Count | None = None
     peak_processes: Count | None = None
