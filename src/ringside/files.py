@@ -36,4 +36,8 @@ def state_folder() -> Path:
 
 
 def _folder(variable: str, default: str) -> Path:
-    return Path(os.environ.get(variable) or os.path.expanduser(f"~/{default}")) / "ringside"
+    home = os.path.expanduser("~")
+    if home == "~":
+        # Neither HOME nor an entry for this user, as in containers: not a folder of that name.
+        home = f"/tmp/ringside-{os.getuid()}"
+    return Path(os.environ.get(variable) or f"{home}/{default}") / "ringside"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ringside import files
 from ringside.measure import commands
 from tests.support.command_line import RINGSIDE, in_process, ringside
 
@@ -250,3 +251,11 @@ def test_a_working_folder_that_is_no_utf_8_is_one_line(
     os.mkdir(b"a\xff")
     monkeypatch.chdir(os.fsdecode(b"a\xff"))
     assert "is not UTF-8: rename it" in complaint("vs", "true")
+
+
+def test_without_a_home_no_folder_is_named_by_a_tilde(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert str(files.state_folder()) == f"/tmp/ringside-{os.getuid()}/.local/state/ringside"

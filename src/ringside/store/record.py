@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,9 @@ def write(store: Store, runs: Sequence[Run], path: Path) -> None:
 
 def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
-    home = str(Path.home())
+    home = os.path.expanduser("~")
     # Samples name no paths, but base64 can look like one. A home of `/` is no prefix that says anything.
-    return text if name == TIMELINE.name or not home.strip("/") else text.replace(f"{home}/", "~/")
+    return text if name == TIMELINE.name or not home.strip("/~") else text.replace(f"{home}/", "~/")
 
 
 def read(path: Path) -> Store:
