@@ -4,9 +4,12 @@ Specification)."""
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from ringside.errors import UsageError
 
 # The end of the names of files that are not whole yet.
 PARTIAL = ".ringside-partial"
@@ -39,5 +42,17 @@ def _folder(variable: str, default: str) -> Path:
     home = os.path.expanduser("~")
     if home == "~":
         # Neither HOME nor an entry for this user, as in containers: not a folder of that name.
-        home = f"/tmp/ringside-{os.getuid()}"
+        home = _private(f"/tmp/ringside-{os.getuid()}")
     return Path(os.environ.get(variable) or f"{home}/{default}") / "ringside"
+
+
+def _private(folder: str) -> str:
+    """The folder, made where it is missing. Raises UsageError where somebody else made it, whose it would be."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        found = os.lstat(folder)
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}: set HOME to a folder of your own") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise UsageError(f"{folder} is not this user's alone: set HOME to a folder of your own")
+    return folder
