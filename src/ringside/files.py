@@ -47,7 +47,7 @@ def _folder(variable: str, default: str) -> Path:
 
 
 def _private(folder: str) -> str:
-    """The folder, made where it is missing. Raises UsageError where somebody else made it, whose it would be."""
+    """The folder, made where it is missing. Raises UsageError where it is another user's."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         found = os.lstat(folder)
