@@ -345,7 +345,8 @@ impl Trial<'_, '_> {
             let reaped = ready.signals && self.read_signals();
             if (ready.exited || reaped) && self.cause.is_none() {
                 self.cause = Some(Cause::Exited);
-                return Ok(now);
+                // A program that ended while the rest was read did not end before.
+                return Ok(if ready.exited { now } else { self.now_ns() });
             }
             for index in ready.loads {
                 self.load_ended(index, now)?;
