@@ -75,6 +75,18 @@ def processes_in(folder: Path) -> list[int]:
 both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
 
 
+def test_no_program_takes_less_time_than_its_only_thread_computes() -> None:
+    """Its end and its start are each stamped when they are, however short it is."""
+    executor = LocalExecutor()
+    limits = Limits(wall_s=60, memory_bytes=2 << 30, output_bytes=1 << 20, processes=50)
+    true = TrialRequest(argv=("/bin/true",), cwd="/", env={}, limits=limits)
+    for _ in range(300):
+        last = executor.trial(true)[-1]
+        assert isinstance(last, TrialOutcome)
+        # The two are from different clocks of the kernel.
+        assert last.wall_ns + 20_000 >= last.cpu_user_ns + last.cpu_system_ns, last
+
+
 def test_a_good_program_is_ok_with_figures() -> None:
     messages = LocalExecutor().trial(request("good"))
     last = messages[-1]
