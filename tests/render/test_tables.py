@@ -79,7 +79,7 @@ def test_contenders_of_other_classes_stand_below_with_their_class() -> None:
     assert [row[:2] for row in texts(table)] == [["b", "idiomatic"], ["a", "idiomatic"], ["thin", "bare"]]
     assert column(table, "rank") == ["1", "2", "–"]
     said = [each.text for each in sentences.at_point(run, HOP, P)]
-    assert said[2].endswith(": faster (classes differ: bare, idiomatic)")
+    assert said[2].endswith("10.0 times faster (10.0–10.0) (classes differ: bare, idiomatic)")
     assert "classes" not in said[0] + said[1]
 
 

@@ -14,7 +14,8 @@ SOURCE = ROOT / "src" / "ringside"
 # From the bottom up. A module may import those of lower layers, and those of its own package that do not
 # import it; modules of different packages in one layer do not import each other.
 LAYERS: list[set[str]] = [
-    {"ringside", "errors", "files"},
+    {"ringside", "errors"},
+    {"files"},
     {"probe.protocol"},
     {"model"},
     {"stats", "text"},

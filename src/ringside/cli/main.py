@@ -47,7 +47,7 @@ COMMANDS = {
     "serve": ("serve", "Show the runs of the store in a browser, also while they are in progress."),
     "setup": ("setup", "Install missing runtimes and build contenders."),
     "show": ("show", "Show RUN's tables (default: latest)."),
-    "vs": ("vs", "Compare any commands, each quoted as one argument: in blocks, in random order, in pairs."),
+    "vs": ("vs", "Compare any commands, each quoted as one argument: in pairs, in random order."),
 }
 
 

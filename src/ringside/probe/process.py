@@ -375,9 +375,10 @@ def _close(idle: list[subprocess.Popen[bytes]], path: str, places: Collection[st
         _hang_up(process)
         try:
             process.communicate(timeout=_CLOSE_GRACE_S)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, MemoryError):
+            # Also at the end of a process that has no memory left, where an error would have no reader.
             _kill(process)
-            process.communicate()
+            process.wait()
         if process.returncode != 0:
             _sweep(path, places)
 

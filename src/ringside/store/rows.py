@@ -26,11 +26,16 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         "detail": trial.detail,
         "started_at": trial.started_at,
         "cpus": json.dumps(trial.cpus),
-        "outcome_line": json.dumps(_outcome_values(trial)),
+        "outcome_line": _compact(_outcome_values(trial)),
         "phases": json.dumps({name: sum(each) for name, each in trial.phases.items()}),
-        "marks": json.dumps({name: plain(sample) for name, sample in trial.marks.items()}),
+        "marks": _compact({name: plain(sample) for name, sample in trial.marks.items()}),
         "missing": json.dumps(trial.missing),
     }
+
+
+def _compact(value: object) -> str:
+    """Without spaces, so that the rows of short trials share a page."""
+    return json.dumps(value, separators=(",", ":"))
 
 
 def point_text(point: Point) -> str:
