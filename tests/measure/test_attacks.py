@@ -352,7 +352,7 @@ def test_lines_that_break_the_contract(how: str, detail: str) -> None:
 
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_floods(cgroup: str) -> None:
-    # As contenders are measured, on other CPUs than the probe: else it gets none among thousands of processes.
+    # On other CPUs than the probe, as in runs: else it gets none among thousands of processes.
     cpus, probe_cpus = LocalExecutor().cpus(1)
     bomb = attack("forks-without-end", cgroup=cgroup, cpus=cpus, probe_cpus=probe_cpus)
     assert last(bomb).outcome == "flooded"
