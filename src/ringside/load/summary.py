@@ -75,7 +75,8 @@ _ROWS = (
     *("latency", "service", "queue", "connect", "handshake"),
     *("first_byte", "lateness", "schedule_error"),
 )
-_COLUMNS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
+_TIMES = ("mean", *PERCENTILES, "max")
+_COLUMNS = tuple(name.replace("_", ".") for name in _TIMES)
 _BARS = 16
 _BAR_WIDTH = 50
 _MAX_LISTED = 12
@@ -333,7 +334,7 @@ def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
 def _times(summary: LatencySummary, unit: TimeUnit) -> list[str]:
     few = unsupported(summary)
     texts = []
-    for name in ("mean", *PERCENTILES, "max"):
+    for name in _TIMES:
         value = getattr(summary, f"{name}_ns")
         # The histogram's least value is a nanosecond: nothing.
         text = significant(value / unit.ns) if value > 1 else "0"

@@ -137,12 +137,13 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     summary = figures.latency(name)
     if summary is None:
         return Check(threshold, None)
+    level = float(threshold.figure[1:]) / 100 if threshold.figure.startswith("p") else None
     if threshold.figure in _SUMMARY:
         value = getattr(summary, f"{threshold.figure.replace('.', '_')}_ns")
     else:
-        value = _percentile(result.counts.get(name, ()), float(threshold.figure[1:]) / 100)
-    has_level = threshold.figure.startswith("p")
-    is_thin = has_level and not is_supported(float(threshold.figure[1:]) / 100, summary.count)
+        assert level is not None
+        value = _percentile(result.counts.get(name, ()), level)
+    is_thin = level is not None and not is_supported(level, summary.count)
     return Check(threshold, value, result.is_lower_bound, is_thin)
 
 
