@@ -18,11 +18,11 @@ from ringside.analysis.comparisons import (
 )
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
-from ringside.stats.decisions import adjusted_p_values
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import Look
 from tests.support.analyses import HOP, NOISE, RATE, exactly, near, point, scaled
+from tests.support.p_values import adjusted_p_values
 
 HERE, THERE = point(nodes=10), point(nodes=20)
 # The p-value of seven pairs that all show the same direction, in whatever family.

@@ -21,7 +21,6 @@ from ringside.model.results import (
     counted,
 )
 from ringside.probe.protocol import TrialOutcome
-from ringside.stats.decisions import adjusted_p_values
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from ringside.workloads.base import ScalingLaw
@@ -40,6 +39,7 @@ from tests.support.analyses import (
     point,
     scaled,
 )
+from tests.support.p_values import adjusted_p_values
 
 P, Q = point(nodes=10, mode="x"), point(nodes=20, mode="x")
 HERE = Point(())

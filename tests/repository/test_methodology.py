@@ -8,10 +8,11 @@ import re
 
 import pytest
 
-from ringside.stats.decisions import Family, adjusted_p_values, rank_intervals
+from ringside.stats.decisions import Family, rank_intervals
 from ringside.stats.paired import log_ratios
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, planned_looks
 from tests.support import ROOT
+from tests.support.p_values import adjusted_p_values
 
 TEXT = (ROOT / "docs" / "METHODOLOGY.md").read_text(encoding="utf-8")
 EXAMPLE = TEXT.partition("### A worked example")[2].partition("\n## ")[0]

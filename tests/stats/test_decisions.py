@@ -21,12 +21,12 @@ from ringside.stats.decisions import (
     CLEAR_RATIO,
     Decision,
     Family,
-    adjusted_p_values,
     has_no_resolution,
     rank_intervals,
 )
 from ringside.stats.sequential import Look, planned_looks
 from tests.support.analyses import whole
+from tests.support.p_values import adjusted_p_values
 
 # Relative to their centre, in no order; none is the opposite of another.
 SPREAD = (0.001, -0.013, 0.021, -0.029, 0.012, 0.004, -0.006)

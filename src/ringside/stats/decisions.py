@@ -174,22 +174,6 @@ CLEAR_RATIO = 1.5
 _CHUNK = 1024
 
 
-def adjusted_p_values(
-    log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]
-) -> dict[Pair, float]:
-    """The p-value of "no difference" for each pair at one look, adjusted for all of them (`_JointTest`): when
-    each is compared with a level, the probability of one false claim or more (the family-wise error rate) is
-    at most that level.
-
-    `log_ratios`: by pair and block; blocks that a pair lacks count as 0, which favours no side. Exact where
-    the log ratios of a block are jointly symmetric; METHODOLOGY has simulations of the other cases.
-    """
-    if not log_ratios or not blocks:
-        return {}
-    test: _JointTest[Pair] = _JointTest()
-    return test.look(list(log_ratios), _two_sided(_matrix(log_ratios, blocks)), 0.0)
-
-
 class _JointTest(Generic[Pair]):
     """Hypotheses that share an error rate over all looks. The same sign vectors serve at every look, and one
     that would have led to a claim at an earlier look counts at each later one: so looks spend only what their
