@@ -21,9 +21,10 @@ import numpy as np
 
 from ringside.measure.loop import blocks
 from ringside.model.design import Point
+from ringside.model.results import Interval
 from ringside.stats.decisions import Decision, Family
 from ringside.stats.interval import CONFIDENCE
-from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, last_look, planned_looks
+from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, is_overstated, last_look, planned_looks
 
 Numbers = Any
 Pair = tuple[int, int]
@@ -100,6 +101,7 @@ def _coarse(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
 
 
 NORMAL = Noise("normal, 3 %", independent(lambda dice, shape: dice.normal(0, 0.03, shape)))
+TEN = Noise("normal, 10 %", independent(lambda dice, shape: dice.normal(0, 0.10, shape)))
 WIDE = Noise("normal, 9 %", independent(lambda dice, shape: dice.normal(0, 0.09, shape)))
 EXPONENTIAL = Noise("exponential, 10 %", independent(lambda dice, shape: dice.exponential(0.1, shape)))
 SPIKES = Noise("rare spikes", independent(_spikes))
@@ -246,10 +248,13 @@ def main(tables: int) -> list[str]:
 
 def unequal_pairs(runs: int) -> None:
     print(f"\nPairs with looks up to 400 blocks, {runs:,} for each row")
-    print("| noise | B slower by | slower | faster | equivalent | blocks, mean | median | covered |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    for noise in (NORMAL, EXPONENTIAL, SPIKES, MODES):
-        for planted in (0.0, 0.02, 0.05, 0.20):
+    columns = (
+        "slower | faster | equivalent | blocks, mean | median | covered | slower: ratio | covered | marked"
+    )
+    print(f"| noise | B slower by | {columns} |")
+    print("|---|" + "---:|" * 10)
+    for noise in (NORMAL, TEN, EXPONENTIAL, SPIKES, MODES):
+        for planted in (0.0, 0.02, 0.05, 0.10, 0.20):
             print(f"| {noise.name} | {planted:.0%} | {pairs(noise, planted, runs)} |", flush=True)
 
 
@@ -314,25 +319,37 @@ def _pairs(noise: Noise, planted: float, most: int, runs: int) -> list[Table]:
 
 def pairs(noise: Noise, planted: float, runs: int) -> str:
     """Of many pairs: the shares called slower, faster and equivalent, the numbers of blocks, and the share of
-    intervals that hold the ratio."""
+    intervals that hold the ratio; of those called slower the median ratio, the same share, and the share of
+    those that are marked as overstated."""
     made = _pairs(noise, planted, 400, runs)
     decisions = [run.verdicts[0, 1] for run in made]
+    shown = [each.ratio for each in decisions if each.direction == 1]
     slower, faster = (sum(each.direction == sign for each in decisions) for sign in (1, -1))
     equivalent = sum(each.equivalent and not each.direction for each in decisions)
-    covered = sum(
-        each.ratio.low is not None
-        and each.ratio.high is not None
-        and each.ratio.low <= 1 + planted <= each.ratio.high
-        for each in decisions
-    )
     counts = np.array([run.blocks for run in made])
     if target := BLOCKS.get((noise.name, planted)):
         error = float(counts.std() / math.sqrt(runs))
         _check(f"blocks, {noise.name}, {planted:.0%}", float(counts.mean()), target, error)
     if not planted:
         _is_rare(f"pair up to 400, {noise.name}", slower + faster, runs)
-    shown = [f"{count / runs:.1%}" for count in (slower, faster, equivalent)]
-    return f"{' | '.join(shown)} | {counts.mean():.1f} | {np.median(counts):.0f} | {covered / runs:.1%}"
+    parts = [f"{count / runs:.1%}" for count in (slower, faster, equivalent)]
+    parts += [f"{counts.mean():.1f}", f"{np.median(counts):.0f}"]
+    parts.append(_covered([each.ratio for each in decisions], 1 + planted))
+    marked = sum(map(is_overstated, shown))
+    parts += [
+        f"{np.median([ratio.estimate for ratio in shown]):.3f}" if shown else "–",
+        _covered(shown, 1 + planted),
+        f"{marked / len(shown):.0%}" if shown else "–",
+    ]
+    return " | ".join(parts)
+
+
+def _covered(ratios: Sequence[Interval], true: float) -> str:
+    """The share of intervals that hold the true ratio."""
+    count = sum(
+        each.low is not None and each.high is not None and each.low <= true <= each.high for each in ratios
+    )
+    return f"{count / len(ratios):.1%}" if ratios else "–"
 
 
 if __name__ == "__main__":

@@ -114,6 +114,7 @@ def test_the_documents_of_a_run(tmp_path: Path) -> None:
         "obstacle": None,
         "blocks_needed": None,
         "contradicted": None,
+        "overstated": False,
         "exploratory": False,
     }
     assert len(whole["runs"]) == 12

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,7 +15,8 @@ from ringside.model.design import Point
 from ringside.render import markdown, terminal
 from ringside.render.answers import answers, short_answer
 from ringside.render.documents import document
-from tests.support.analyses import Exact, Values, analyse, analysis, planned, point, scaled
+from ringside.render.sentences import at_point
+from tests.support.analyses import HOP, Exact, Values, analyse, analysis, planned, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
 
@@ -276,3 +278,32 @@ def test_ratios_stay_inside_the_class_of_the_baseline() -> None:
 def test_a_run_without_a_trial_has_no_failures_either() -> None:
     begun = analyse(planned(["go"], [P], ended=False), [], Exact())
     assert text(begun) == "No trial of this run has ended yet"
+
+
+def small_differences(**changes: Any) -> RunAnalysis:
+    """Two that differ by 1 and 80 % from a third in each of seven blocks."""
+    values = {
+        (name, P): {"hop_ns": scaled(value)}
+        for name, value in (("go", 100.0), ("ruby", 101.0), ("perl", 180.0))
+    }
+    return analysis(values, measurement=Exact(), **{"until_decided": True, "blocks": 40} | changes)
+
+
+def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
+    """In every form; not the large ratio beside it, nor where all planned blocks were made."""
+    mark = " (stopped when decided: likely nearer to 1)"
+    stopped = small_differences()
+    assert text(stopped).endswith(
+        "ruby takes 1.0 % (1.0–1.0 %) longer than go, less than the margin of 5 %"
+        f"{mark}; perl takes 1.80 times (1.80–1.80) as long, the last of 3"
+    )
+    assert [sentence.text.endswith(mark) for sentence in at_point(stopped, HOP, P)] == [False, True, False]
+    values = document(stopped)
+    assert [(each["contender"], each["overstated"]) for each in values["comparisons"]] == [
+        ("ruby", True),
+        ("perl", False),
+    ]
+    for changes in ({"blocks": 7}, {"until_decided": False}):
+        whole = small_differences(**changes)
+        assert mark not in text(whole)
+        assert [each["overstated"] for each in document(whole)["comparisons"]] == [False, False]

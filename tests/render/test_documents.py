@@ -135,6 +135,7 @@ def test_a_run() -> None:
         "obstacle": None,
         "blocks_needed": None,
         "contradicted": None,
+        "overstated": False,
         "exploratory": False,
     }
 

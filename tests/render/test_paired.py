@@ -126,6 +126,7 @@ def test_the_document_of_vs() -> None:
         "obstacle": "too-few-blocks",
         "blocks_needed": None,
         "contradicted": None,
+        "overstated": False,
         "exploratory": True,
     }
     assert len(document["times"]) == 14
@@ -216,6 +217,7 @@ def test_the_document_of_targets() -> None:
         "obstacle": None,
         "blocks_needed": None,
         "contradicted": None,
+        "overstated": False,
         # All metrics of targets are one family.
         "exploratory": False,
     }

@@ -66,7 +66,8 @@ class Influence:
 class Standing:
     """A point. `names`: those of the class that is ranked that have figures, the best median first; `first`:
     those that may be first. `behind`: those that are shown to be worse than the best median, best first, by
-    how many times. `ratios`: the same of all others. `last`: who has the last rank alone. `places`: the whole
+    how many times. `ratios`: the same of all others. `overstated`: those whose ratio is
+    probably nearer to 1 (`Comparison.overstated`). `last`: who has the last rank alone. `places`: the whole
     order, each place with one name or with several that are equivalent; None where it is not decided.
     `influences`: none where nothing is claimed of an order. `lacking`: how many of the class have no figure.
     `others`: the best of each other class but the floor."""
@@ -77,6 +78,7 @@ class Standing:
     first: tuple[str, ...] = ()
     behind: Mapping[str, Interval] = field(default_factory=dict)
     ratios: Mapping[str, Interval] = field(default_factory=dict)
+    overstated: frozenset[str] = frozenset()
     last: str | None = None
     places: tuple[frozenset[str], ...] | None = None
     influences: tuple[Influence, ...] = ()
@@ -225,9 +227,18 @@ def _ranked(of: Evidence, standing: Standing, *, is_over: bool) -> Standing:
         for name, ratio in standing.ratios.items()
         if is_over and name not in first and of.is_better(point, best, name)
     }
+    overstated = {
+        name for name in behind if (pair := of.ranked(point, best, name)) is not None and pair.overstated
+    }
     last = next((name for name in names if ranks[name] == (len(names), len(names))), None)
     whole = dataclasses.replace(
-        standing, shown=shown, first=first, behind=behind, last=last, places=_places(of, point, ranks)
+        standing,
+        shown=shown,
+        first=first,
+        behind=behind,
+        overstated=frozenset(overstated),
+        last=last,
+        places=_places(of, point, ranks),
     )
     return _influenced(of, whole) if shown is not Shown.OPEN else whole
 

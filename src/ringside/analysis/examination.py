@@ -17,6 +17,7 @@ from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,
     Look,
+    is_overstated,
     last_look,
     planned_looks,
 )
@@ -272,11 +273,22 @@ class RunExamination:
     def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
         """The comparison of a pair, None without a block in common."""
         examination = self._verdicts[metric.name]
-        return examination.comparison(metric, point, contender, baseline, is_over=self._is_over)
+        comparison = examination.comparison(metric, point, contender, baseline, is_over=self._is_over)
+        return self._marked(metric, comparison)
 
     def ranked(self, metric: Metric, point: Point, one: str, other: str) -> Comparison | None:
         """The comparison of a pair inside a class, for ranks."""
-        return self._ranks[metric.name].comparison(metric, point, one, other, is_over=self._is_over)
+        examination = self._ranks[metric.name]
+        return self._marked(metric, examination.comparison(metric, point, one, other, is_over=self._is_over))
+
+    def _marked(self, metric: Metric, comparison: Comparison | None) -> Comparison | None:
+        """With whether the ratio is overstated: no more blocks were made once the headline was decided."""
+        if comparison is None or metric not in self.confirmatory or not self._experiment.until_decided:
+            return comparison
+        is_different = comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
+        if not is_different or comparison.ratio.n >= self._experiment.blocks:
+            return comparison
+        return dataclasses.replace(comparison, overstated=is_overstated(comparison.ratio))
 
 
 def examine(

@@ -322,7 +322,8 @@ class Comparison:
     """Two contenders at one point: contender over baseline, from pairs inside blocks. `p` is that of the
     comparison as one of its family. Of an inconclusive one: `obstacle`, or None where the interval is what is
     not clear, and `blocks_needed`, about how many would decide it, where that is in sight. `contradicted`:
-    what an earlier look had shown, where later blocks contradict it."""
+    what an earlier look had shown, where later blocks contradict it. `overstated`: the run ended once a
+    difference was shown, so that the ratio is probably nearer to 1."""
 
     point: Point
     metric: str
@@ -334,6 +335,7 @@ class Comparison:
     obstacle: Obstacle | None = None
     blocks_needed: int | None = None
     contradicted: Shown | None = None
+    overstated: bool = False
 
 
 class Answer(StrEnum):

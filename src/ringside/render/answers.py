@@ -17,6 +17,8 @@ from ringside.text import capitalised
 _DURATIONS = ("ns", "us", "ms", "s")
 # More names, or points, are a count.
 _MAX_NAMED = 3
+# Behind a ratio at which a run ended once it was decided.
+OVERSTATED = " (stopped when decided: likely nearer to 1)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,16 @@ def _behind(analysis: RunAnalysis, here: Standing) -> str:
     if not here.behind:
         return ""
     (name, ratio), *others = here.behind.items()
-    text = _distance(analysis, name, ratio, here.names[0])
+    text = _distance(analysis, name, ratio, here.names[0]) + _overstated(here, name)
     if others:
         last, ratio = others[-1]
-        text += f"; {_distance(analysis, last, ratio)}"
+        text += f"; {_distance(analysis, last, ratio)}{_overstated(here, last)}"
         text += f", the last of {len(here.names)}" if last == here.last else ""
     return text
+
+
+def _overstated(here: Standing, name: str) -> str:
+    return OVERSTATED if name in here.overstated else ""
 
 
 def _distance(analysis: RunAnalysis, name: str, ratio: Interval, best: str = "") -> str:

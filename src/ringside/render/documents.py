@@ -164,6 +164,7 @@ def comparison_values(analysis: RunAnalysis, comparison: Comparison) -> dict[str
         **verdict(
             comparison.verdict, metric, comparison.obstacle, comparison.blocks_needed, comparison.contradicted
         ),
+        "overstated": comparison.overstated,
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 

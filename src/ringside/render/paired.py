@@ -195,6 +195,7 @@ def _comparison(
         **ratio(None),
         "p": 1.0,
         **verdict(Verdict.INCONCLUSIVE, metric, Obstacle.TOO_FEW_BLOCKS),
+        "overstated": False,
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 

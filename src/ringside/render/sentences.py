@@ -12,7 +12,7 @@ from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
-from ringside.render.answers import Sentence, possessive
+from ringside.render.answers import OVERSTATED, Sentence, possessive
 
 _TIMES = ("ns", "s")
 _OBSTACLES = {
@@ -35,6 +35,7 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     text += f": {_verdict(comparison, metric)}"
     if comparison.contradicted:
         text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
+    text += OVERSTATED if comparison.overstated else ""
     if comparison.verdict is Verdict.INCONCLUSIVE:
         why = _why(comparison)
         return Sentence(f"{text}, {why}" if why else text, "quiet")
