@@ -115,6 +115,7 @@ def test_the_documents_of_a_run(tmp_path: Path) -> None:
         "blocks_needed": None,
         "contradicted": None,
         "overstated": False,
+        "stalls": None,
         "exploratory": False,
     }
     assert len(whole["runs"]) == 12

@@ -16,7 +16,7 @@ from ringside.render import markdown, terminal
 from ringside.render.answers import answers, short_answer
 from ringside.render.documents import document
 from ringside.render.sentences import at_point
-from tests.support.analyses import HOP, Exact, Values, analyse, analysis, planned, point, scaled
+from tests.support.analyses import HOP, Exact, Values, analyse, analysis, near, planned, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
 
@@ -307,3 +307,32 @@ def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
         whole = small_differences(**changes)
         assert mark not in text(whole)
         assert [each["overstated"] for each in document(whole)["comparisons"]] == [False, False]
+
+
+def stalling(rest: float) -> RunAnalysis:
+    """Twenty blocks in which `go` takes `rest` times as long as `erlang`, but in six 1.5 times or more."""
+    changes = [rest * (1 + (-1) ** block * block / 4000) for block in range(14)]
+    changes += [1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
+    values = {
+        ("erlang", P): {"hop_ns": [100.0] * 20},
+        ("go", P): {"hop_ns": [100 * each for each in changes]},
+    }
+    return analysis(values, measurement=Exact())
+
+
+def test_what_stalls_alone_make_is_worded_as_stalls() -> None:
+    found, mark = stalling(1.001), "go stalled in 6 of 20 blocks, by 50 % or more"
+    assert answers(found)[0].text == (
+        "erlang has the best time per hop, 100 ns (100–100); it may not be the program that decides this: "
+        f"{mark}, without which it is not shown to be behind"
+    )
+    (_, sentence) = at_point(found, HOP, P)
+    assert sentence.text.endswith(f": {mark}; without these no difference is shown")
+    assert sentence.kind == "quiet"
+    (comparison,) = document(found)["comparisons"]
+    assert comparison["verdict"] == "slower"
+    assert comparison["stalls"] == {"contender": "go", "blocks": 6, "total": 20, "least": near(1.5, rel=0.01)}
+    assert markdown.render(found).count("| stalls |") == 1
+    slow = stalling(1.1)
+    assert text(slow).startswith("erlang is first: ")
+    assert document(slow)["comparisons"][0]["stalls"] is None

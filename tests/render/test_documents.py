@@ -136,6 +136,7 @@ def test_a_run() -> None:
         "blocks_needed": None,
         "contradicted": None,
         "overstated": False,
+        "stalls": None,
         "exploratory": False,
     }
 

@@ -127,6 +127,7 @@ def test_the_document_of_vs() -> None:
         "blocks_needed": None,
         "contradicted": None,
         "overstated": False,
+        "stalls": None,
         "exploratory": True,
     }
     assert len(document["times"]) == 14
@@ -218,6 +219,7 @@ def test_the_document_of_targets() -> None:
         "blocks_needed": None,
         "contradicted": None,
         "overstated": False,
+        "stalls": None,
         # All metrics of targets are one family.
         "exploratory": False,
     }

@@ -16,7 +16,7 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.comparisons import Ranking
 from ringside.analysis.distributions import WarmUp
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Comparison, Diagnostic, Interval, Verdict
+from ringside.model.results import Comparison, Diagnostic, Interval, Stalls, Verdict
 from ringside.workloads.base import Measurement, Workload
 
 # Where most of a figure is not the program's, that several are equivalent says little of them.
@@ -45,6 +45,7 @@ class Cause(StrEnum):
     HOST = "host"
     CARRY_OVER = "carry-over"
     WARM_UP = "warm-up"
+    STALLS = "stalls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Influence:
     """A cause that figures do not exclude. `contenders`: whom it concerns. `ratio`: of `FLOOR`, how many
     times worse the floor is than the best. `text`: of `ELSEWHERE`, in the words of the workload. `point`: of
     `WARM_UP`, where more work took less time for each unit; None where repeats show it. `shares`: of `HOST`,
-    the values of its diagnostic."""
+    the values of its diagnostic. `stalls`: of `STALLS`, those without which the next would not be behind."""
 
     cause: Cause
     contenders: tuple[str, ...] = ()
@@ -60,6 +61,7 @@ class Influence:
     text: str = ""
     point: Point | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    stalls: Stalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,7 @@ def _places(
 def _influenced(of: Evidence, standing: Standing) -> Standing:
     """With what else may have decided the first place."""
     influences = [*_marked(of, standing), *_floor(of, standing), *_engine(of, standing)]
+    influences += _stalled(of, standing)
     influences += [
         influence for share, influence in _shares(of, standing) if not _is_excluded(standing, share)
     ]
@@ -299,6 +302,14 @@ def _engine(of: Evidence, standing: Standing) -> Iterator[Influence]:
     bound = {name for each in of.diagnostics if each.code == _BOUND for name in each.subjects}
     if names := tuple(name for name in _concerned(standing) if name in bound):
         yield Influence(Cause.ENGINE, names)
+
+
+def _stalled(of: Evidence, standing: Standing) -> Iterator[Influence]:
+    """Those that are behind by stalls alone."""
+    for name in standing.behind:
+        comparison = of.ranked(standing.point, name, standing.names[0])
+        if comparison and comparison.stalls:
+            yield Influence(Cause.STALLS, (name,), stalls=comparison.stalls)
 
 
 def _shares(of: Evidence, standing: Standing) -> Iterator[tuple[float, Influence]]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment, Metric, Point
-from ringside.model.results import Comparison, Interval, Obstacle, Verdict
+from ringside.model.results import Comparison, Interval, Obstacle, Stalls, Verdict
 from ringside.stats.decisions import Decision, Family, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.paired import differences, logarithms, paired_ratio
+from ringside.stats.paired import differences, logarithms, paired_ratio, stalls
 from ringside.stats.sequential import Look
 
 # With fewer blocks there is no verdict.
@@ -68,6 +69,7 @@ class ComparisonFamily:
         self._family: Family[Key] = Family(margin)
         self._decisions: dict[Key, Decision] = {}
         self._logs: dict[Key, dict[int, float]] = {}
+        self._confidence = CONFIDENCE
 
     def examine(self, values: Values, look: Look, confidence: float = CONFIDENCE) -> None:
         """Take a look at the values so far, and settle the decisions by them; `confidence`: of the intervals
@@ -82,6 +84,7 @@ class ComparisonFamily:
         self._settle(confidence)
 
     def _settle(self, confidence: float) -> None:
+        self._confidence = confidence
         self._decisions = {
             key: self._family.decision(key, logs, confidence) for key, logs in self._logs.items()
         }
@@ -107,11 +110,30 @@ class ComparisonFamily:
             verdict = Verdict.FASTER if is_better else Verdict.SLOWER
         elif obstacle is None and decision.equivalent:
             verdict = Verdict.EQUIVALENT
+        stalled = None
+        if verdict in (Verdict.FASTER, Verdict.SLOWER):
+            stalled = self._stalls(key, decision, contender if verdict is Verdict.SLOWER else baseline)
         needed = decision.blocks_needed if verdict is Verdict.INCONCLUSIVE and obstacle is None else None
         earlier = None if obstacle else decision.contradicted
         return Comparison(
-            point, metric, contender, baseline, ratio, verdict, decision.p, obstacle, needed, earlier
+            point,
+            metric,
+            contender,
+            baseline,
+            ratio,
+            verdict,
+            decision.p,
+            obstacle,
+            needed,
+            earlier,
+            stalls=stalled,
         )
+
+    def _stalls(self, key: Key, decision: Decision, worse: str) -> Stalls | None:
+        """Those of the worse of a pair, where they alone make the difference."""
+        logs = [decision.direction * value for value in self._logs[key].values()]
+        stalled = stalls(logs, self._confidence)
+        return Stalls(worse, len(stalled), len(logs), math.exp(stalled[0])) if stalled else None
 
     def _find(self, key: Key) -> tuple[Key, Decision | None, bool]:
         """The decision on a pair in either order, and whether it is the other one."""

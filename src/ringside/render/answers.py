@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ringside import units
 from ringside.analysis.answers import Cause, Influence, Lead, Shown, Standing
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Point
-from ringside.model.results import Interval
+from ringside.model.design import Metric, Point
+from ringside.model.results import Interval, Stalls
 from ringside.render.diagnostics import NOISE
 from ringside.text import capitalised
 
@@ -79,6 +79,12 @@ def short_answer(analysis: RunAnalysis) -> str:
 def possessive(name: str) -> str:
     """`go's`, `python-processes'`."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
+def stalled(of: Stalls, metric: Metric) -> str:
+    """`go stalled in 4 of 20 blocks, by 30 % or more`."""
+    size = of.least - 1 if metric.smaller_is_better else 1 - 1 / of.least
+    return f"{of.contender} stalled in {of.blocks} of {of.total} blocks, by {units.percent(size)} or more"
 
 
 def where(analysis: RunAnalysis, point: Point) -> str:
@@ -218,6 +224,8 @@ def _but(analysis: RunAnalysis, here: Standing) -> str:
 
 def _reason(analysis: RunAnalysis, here: Standing, of: Influence) -> str:
     names = _listed(of.contenders) if of.contenders else ""
+    if of.stalls:
+        return f"{stalled(of.stalls, analysis.headline)}, without which it is not shown to be behind"
     if of.cause is Cause.FLOOR and of.ratio:
         low = of.ratio.low
         if low is None or low <= 1:

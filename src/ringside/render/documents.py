@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -165,6 +166,7 @@ def comparison_values(analysis: RunAnalysis, comparison: Comparison) -> dict[str
             comparison.verdict, metric, comparison.obstacle, comparison.blocks_needed, comparison.contradicted
         ),
         "overstated": comparison.overstated,
+        "stalls": None if comparison.stalls is None else dataclasses.asdict(comparison.stalls),
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 

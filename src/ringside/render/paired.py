@@ -196,6 +196,7 @@ def _comparison(
         "p": 1.0,
         **verdict(Verdict.INCONCLUSIVE, metric, Obstacle.TOO_FEW_BLOCKS),
         "overstated": False,
+        "stalls": None,
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 

@@ -12,7 +12,7 @@ from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
-from ringside.render.answers import OVERSTATED, Sentence, possessive
+from ringside.render.answers import OVERSTATED, Sentence, possessive, stalled
 
 _TIMES = ("ns", "s")
 _OBSTACLES = {
@@ -32,6 +32,9 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     verb = "took" if metric.unit in _TIMES else "has"
     text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
+    if comparison.stalls:
+        blocks = stalled(comparison.stalls, metric)
+        return Sentence(f"{text}: {blocks}; without these no difference is shown", "quiet")
     text += f": {_verdict(comparison, metric)}"
     if comparison.contradicted:
         text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
@@ -139,7 +142,9 @@ def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
     what = f"{_span(comparisons)} {possessive(baseline)} {metric.noun}"
     absent = total - len(comparisons)
     missing = f"; {absent} of {total} points without a figure" if absent else ""
-    verdicts = Counter(comparison.verdict for comparison in comparisons)
+    verdicts = Counter(
+        Verdict.INCONCLUSIVE if comparison.stalls else comparison.verdict for comparison in comparisons
+    )
     verdict, count = verdicts.most_common(1)[0]
     kind = units.kind(verdict) if verdict is not Verdict.INCONCLUSIVE else "quiet"
     if count == len(comparisons):

@@ -48,8 +48,8 @@ def ratio(comparison: Comparison | None, metric: Metric, *, is_baseline: bool = 
         return TableCell("1", "quiet")
     if comparison is None:
         return ABSENT
-    word = units.verdict_word(comparison.verdict, metric)
-    return TableCell(units.ratio(comparison.ratio), units.kind(comparison.verdict), word)
+    word = verdict(comparison, metric)
+    return TableCell(units.ratio(comparison.ratio), word.kind, word.text)
 
 
 def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool = False) -> TableCell:
@@ -57,4 +57,6 @@ def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool 
         return TableCell("baseline", "quiet")
     if comparison is None:
         return ABSENT
+    if comparison.stalls:
+        return TableCell("stalls")
     return TableCell(units.verdict_word(comparison.verdict, metric), units.kind(comparison.verdict))
