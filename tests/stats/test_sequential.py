@@ -15,6 +15,7 @@ from ringside.stats.sequential import (
     SEQUENTIAL_CONFIDENCE,
     Look,
     all_narrower_than,
+    is_overstated,
     last_look,
     planned_looks,
     width_looks,
@@ -108,3 +109,21 @@ def test_the_error_rate_of_stopping_when_the_interval_is_narrow(confidence: floa
                 break
     assert len(set(stops)) > 3
     assert (wrong / len(stops) < 0.05) == holds
+
+
+@pytest.mark.parametrize(
+    ("low", "estimate", "high", "expected"),
+    [
+        (1.01, 1.04, 1.07, True),
+        (1.025, 1.04, 1.055, False),
+        # Far from 1, however wide.
+        (1.06, 1.30, 1.60, False),
+        (1.04, 1.30, 1.60, True),
+    ],
+)
+def test_small_ratios_with_wide_intervals_are_overstated(
+    low: float, estimate: float, high: float, *, expected: bool
+) -> None:
+    assert is_overstated(Interval(estimate, low, high, 7)) is expected
+    assert is_overstated(Interval(1 / estimate, 1 / high, 1 / low, 7)) is expected
+    assert not is_overstated(Interval(estimate, None, None, 5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,9 +24,9 @@ _FIRST_LEVEL = 0.02
 # what is beyond doubt is decided at any look; 33 of them make a million blocks.
 _EARLY_LEVEL, _EARLY_LOOKS = 0.00275, 9
 _LATE_LEVEL = (ERROR_RATE - _FIRST_LEVEL - _EARLY_LEVEL * _EARLY_LOOKS) / 33
-# A run that ends once it has decided overstates ratios whose intervals come nearer to 1 than this (simulated:
-# METHODOLOGY).
-_CLEAR = 1.05
+# A run that ends once it has decided overstates ratios whose intervals come nearer to 1 than this, and than
+# half of the estimate's distance from 1 (simulated: METHODOLOGY).
+_CLEAR = math.log(1.05)
 # The widths of intervals from fewer blocks are mostly chance.
 _FIRST_WIDTH = 10
 _WIDTH_STEP = 1.15
@@ -65,8 +66,10 @@ def last_look(blocks: int) -> Look:
 def is_overstated(ratio: Interval) -> bool:
     """Whether a ratio that differs from 1, of a run that ended once this was shown, is probably too far from
     1: chance ends a run where it helps. Ratios that are clear of 1 hardly depend on it."""
-    low, high = ratio.low, ratio.high
-    return low is not None and high is not None and low < _CLEAR and high > 1 / _CLEAR
+    if ratio.low is None or ratio.high is None:
+        return False
+    nearest = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))
+    return nearest < min(_CLEAR, abs(math.log(ratio.estimate)) / 2)
 
 
 def width_looks(most: int) -> list[int]:
