@@ -18,6 +18,7 @@ from ringside.render.answers import answers, short_answer
 from ringside.render.documents import document
 from ringside.render.sentences import at_point
 from tests.support.analyses import HOP, Exact, Values, analyse, analysis, near, planned, point, scaled
+from tests.support.sentences import Reader
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
 
@@ -35,7 +36,10 @@ def run(
 
 
 def text(of: RunAnalysis) -> str:
-    return ". ".join(sentence.text for sentence in answers(of))
+    """The whole answer, which no table contradicts."""
+    sentences = [sentence.text for sentence in answers(of)]
+    Reader(of).check(sentences)
+    return ". ".join(sentences)
 
 
 def test_the_first_the_next_and_the_last() -> None:
