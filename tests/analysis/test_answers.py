@@ -1,0 +1,161 @@
+"""What else than the programs may have decided an order: each condition by planted figures, on both of its
+sides. The sentences are in tests/render/test_answers.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from operator import mul
+from typing import Any
+
+import pytest
+
+from ringside.analysis.answers import Cause, Shown
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Input, Point
+from ringside.model.results import Trial
+from ringside.probe.protocol import CpuUse, EngineWarning, Evidence, LoadMessage, Pressure, TrialOutcome
+from ringside.render.answers import answers
+from ringside.workloads.base import Measurement, Workload
+from tests.analysis import test_diagnostics_carry_over as carry_over
+from tests.support.analyses import Exact, Repeated, analyse, analysis, planned, point, scaled
+
+P, Q = point(nodes=10), point(nodes=20)
+
+
+def run(*points: Mapping[str, float], measurement: Measurement | None = None, **options: Any) -> RunAnalysis:
+    values = {
+        (name, place): {"hop_ns": scaled(value)}
+        for place, at in zip((P, Q), points, strict=False)
+        for name, value in at.items()
+    }
+    return analysis(values, measurement=measurement or Exact(), **options)
+
+
+def check(of: RunAnalysis, cause: Cause, reason: str, *, is_excluded: bool = False) -> None:
+    """Whether `erlang` is first, or only has the best figure, for that reason."""
+    here, opening = of.conclusion.here, answers(of)[0].text
+    assert (here.shown, here.first) == (Shown.FIRST, ("erlang",))
+    assert [each.cause for each in here.influences] == ([] if is_excluded else [cause])
+    assert (reason in opening, opening.startswith("erlang is first")) == (not is_excluded, is_excluded)
+
+
+class Served(Exact):
+    """One whose load engine was the bottleneck with `bound`."""
+
+    def __init__(self, *bound: str) -> None:
+        self.bound = bound
+
+    def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
+        warnings = (EngineWarning("generator-bound", "busy", "more threads"),)
+        return [LoadMessage(step="measured", name="all", warnings=warnings)] * (
+            trial.cell.contender in self.bound
+        )
+
+
+@pytest.mark.parametrize(("bound", "reason"), [("erlang", "with erlang"), ("go", "with go"), ("ruby", "")])
+def test_the_load_engine_at_its_limit(bound: str, reason: str) -> None:
+    """With the first or the next behind; with those further behind it decides nothing of the first place."""
+    reports = {name: TrialOutcome("ok") for name in ("erlang", "go", "ruby")}
+    of = run({"erlang": 100.0, "go": 150.0, "ruby": 900.0}, measurement=Served(bound), reports=reports)
+    check(of, Cause.ENGINE, f"the load engine was at its limit {reason}", is_excluded=not reason)
+
+
+WAITING = TrialOutcome("ok", wall_ns=10**10, pressure=Pressure(io_ns=3 * 10**9))
+STOLEN = TrialOutcome("ok", wall_ns=10**10, cpus=(CpuUse(0, 7 * 10**9, 0, 3 * 10**9),), cpu_user_ns=7 * 10**9)
+SHARED = TrialOutcome("ok", wall_ns=10**10, cpus=(CpuUse(0, 10**10, 0, 0),), cpu_user_ns=7 * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [(WAITING, "I/O pressure (PSI): 30 %"), (STOLEN, "30 %"), (SHARED, "30 %")],
+)
+@pytest.mark.parametrize(("times", "is_excluded"), [(1.4, False), (1.45, True)])
+def test_the_host(report: TrialOutcome, reason: str, times: float, *, is_excluded: bool) -> None:
+    """Without three tenths of its time the next would be 0.98 or 1.015 times as slow."""
+    of = run({"erlang": 100.0, "go": 100 * times}, reports=dict.fromkeys(("erlang", "go"), report))
+    check(of, Cause.HOST, reason, is_excluded=is_excluded)
+
+
+@pytest.mark.parametrize(("times", "is_excluded"), [(1.05, False), (1.3, True)])
+def test_carry_over(monkeypatch: pytest.MonkeyPatch, times: float, *, is_excluded: bool) -> None:
+    monkeypatch.setattr(carry_over, "SIZES", {"erlang": 100.0, "go": 100 * times, "cat": 900.0})
+    names = ("erlang", "go", "cat")
+    trials = carry_over.trials(1, {"cat": 0.08}, names=" ".join(names))
+    measured = [dataclasses.replace(each, report=TrialOutcome("ok")) for each in trials]
+    of = analyse(planned(names, [point(size=0)], blocks=40), measured, Exact())
+    check(of, Cause.CARRY_OVER, "trials differ after those of cat", is_excluded=is_excluded)
+
+
+def repeating(levels: Sequence[int]) -> RunAnalysis:
+    """Two whose trials repeat their work, `go` with these times."""
+    trials = []
+    for each in run({"erlang": 100.0, "go": 900.0}).trials:
+        relay = tuple(levels) if each.cell.contender == "go" else (100,) * 12
+        trials.append(dataclasses.replace(each, phases={**each.phases, "relay": relay}))
+    return analyse(planned(["erlang", "go"], [P]), trials, Repeated())
+
+
+def test_repeats_that_show_no_steady_state() -> None:
+    """Too few of them, here. Where many show none there is no verdict at all."""
+    check(repeating([900] * 3), Cause.WARM_UP, "the repeats of go show no steady state")
+    check(repeating([900] * 12), Cause.WARM_UP, "show no steady state", is_excluded=True)
+
+
+class Sized(Exact, Workload):
+    """A workload whose work grows with `nodes`."""
+
+    factors = ()
+
+    def work(self, point: Point) -> int:
+        return int(point["nodes"])
+
+    def arguments(self, point: Point) -> dict[str, str]:
+        raise NotImplementedError
+
+    def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
+        raise NotImplementedError
+
+    def output_bytes(self, point: Point) -> int:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("more", "is_excluded"),
+    [
+        # Where there is less work `go` takes twice as long as `erlang`.
+        (100.0, False),
+        (150.0, True),
+        (300.0, True),
+    ],
+)
+def test_a_unit_of_work_that_takes_less_time_where_there_is_more(more: float, *, is_excluded: bool) -> None:
+    of = run({"erlang": 100.0, "go": 199.0}, {"erlang": 100.0, "go": more}, measurement=Sized())
+    here = next(each for each in of.conclusion.standings if each.point == P)
+    assert [each.cause for each in here.influences] == ([] if is_excluded else [Cause.WARM_UP])
+    assert all(each.point == Q for each in here.influences)
+
+
+def test_a_figure_that_no_honest_program_can_have() -> None:
+    check(run({"erlang": 0.1, "go": 150.0}), Cause.IMPLAUSIBLE, "no honest program has the figures of erlang")
+    check(run({"erlang": 1.0, "go": 150.0}), Cause.IMPLAUSIBLE, "no honest program", is_excluded=True)
+
+
+class Half(Exact):
+    def __init__(self, own: float) -> None:
+        self.own = own
+
+    def own_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
+        return self.own, "the rest is waiting"
+
+
+@pytest.mark.parametrize(("own", "causes"), [(0.49, [Cause.ELSEWHERE]), (0.5, [])])
+def test_of_those_that_are_equivalent_one_half_is_to_be_their_own(own: float, causes: list[Cause]) -> None:
+    alike = (1.01, 0.99, 1.005, 0.995, 1.01, 0.99, 1.0)
+    values = {
+        ("erlang", P): {"hop_ns": scaled(1.0)},
+        ("go", P): {"hop_ns": tuple(map(mul, scaled(1.0), alike))},
+    }
+    here = analysis(values, measurement=Half(own)).conclusion.here
+    assert here.shown is Shown.SHARED
+    assert [each.cause for each in here.influences] == causes
