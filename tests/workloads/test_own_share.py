@@ -8,6 +8,10 @@ from ringside.workloads import WORKLOADS
 from tests.support.analyses import near, point
 
 
+# A queue is full for nine tenths of the units' time, and two of five cores are idle.
+FULL = {"wall_s": 1.0, "read_s": 0.2, "write_s": 0.1, "busy_share": 0.6, "wait_full_s": 0.9, "compute_s": 0.1}
+
+
 @pytest.mark.parametrize(
     ("workload", "headline", "levels", "figures", "share"),
     [
@@ -19,6 +23,12 @@ from tests.support.analyses import near, point
         ("fib", "requests_per_s", {}, {"requests_per_s": 1e4, "cpu_per_request_s": 2e-4}, None),
         ("jobs", "makespan_s", {"kind": "sleep"}, {"over_ideal": 1.25}, 0.2),
         ("jobs", "makespan_s", {"kind": "cpu"}, {"over_ideal": 1.25}, None),
+        ("batch", "wall_s", {}, FULL, 0.6),
+        ("batch", "cpu_s", {}, FULL, None),
+        # Busy cores wait for no queue; and units wait for a place now and then.
+        ("batch", "wall_s", {}, FULL | {"busy_share": 0.9}, None),
+        ("batch", "wall_s", {}, FULL | {"compute_s": 0.3}, None),
+        ("batch", "wall_s", {}, {"wall_s": 1.0}, None),
     ],
 )
 def test_the_share_of_the_program(

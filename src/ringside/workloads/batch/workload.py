@@ -93,6 +93,7 @@ _BYTES_PER_CYCLE = 64
 
 # From this share of the wall time on, a unit is called the bottleneck.
 _BOTTLENECK = 0.8
+_FULL = "its units wait for places in the queue of answers"
 # Mean number of busy cores, where there are several, that a single unit at a time explains.
 _ONE_CORE = (0.9, 1.1)
 
@@ -110,7 +111,7 @@ class _Shares:
 
 def bottleneck(contender: str, cores: int, figures: Mapping[str, Interval]) -> str | None:
     """A sentence on what holds the contender back; None where the figures lack a share."""
-    shares = _shares(figures)
+    shares = _shares({name: value.estimate for name, value in figures.items()})
     if shares is None:
         return None
     core = f"its {cores} cores are" if cores > 1 else "its core is"
@@ -128,7 +129,7 @@ def _conclusion(shares: _Shares, cores: int) -> str:
     if shares.busy >= _BOTTLENECK:
         return "the cores are the bottleneck"
     if shares.full >= _BOTTLENECK:
-        return "its units wait for places in the queue of answers"
+        return _FULL
     if cores > 1 and _ONE_CORE[0] <= shares.busy * cores <= _ONE_CORE[1]:
         return (
             "one core is busy at a time: it has a single unit, or all its units share one lock, and more "
@@ -137,14 +138,11 @@ def _conclusion(shares: _Shares, cores: int) -> str:
     return "neither explains it: units wait for each other, the disk, or a host that gives no CPU"
 
 
-def _shares(figures: Mapping[str, Interval]) -> _Shares | None:
-    def estimate(name: str) -> float | None:
-        return figures[name].estimate if name in figures else None
-
-    wall, read, write, busy = map(estimate, ("wall_s", "read_s", "write_s", "busy_share"))
+def _shares(figures: Mapping[str, float]) -> _Shares | None:
+    wall, read, write, busy = map(figures.get, ("wall_s", "read_s", "write_s", "busy_share"))
     if not wall or read is None or write is None or busy is None:
         return None
-    waited, computed = estimate("wait_full_s") or 0.0, estimate("compute_s") or 0.0
+    waited, computed = figures.get("wait_full_s", 0.0), figures.get("compute_s", 0.0)
     full = waited / (waited + computed) if waited else 0.0
     return _Shares(read / wall, write / wall, busy, full)
 
@@ -333,6 +331,15 @@ class Batch(Workload):
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         return bottleneck(contender, self.cores(point), figures)
+
+    def own_share(
+        self, headline: str, point: Point, figures: Mapping[str, float]
+    ) -> tuple[float, str] | None:
+        """Of a program whose queue is at its bound while cores are idle, the time in which they are not."""
+        shares = _shares(figures)
+        if shares is None or headline != "wall_s" or shares.busy >= _BOTTLENECK or shares.full < _BOTTLENECK:
+            return None
+        return shares.busy, _FULL
 
 
 BATCH = Batch()
