@@ -7,7 +7,6 @@ import pytest
 from ringside.workloads import WORKLOADS
 from tests.support.analyses import near, point
 
-
 # A queue is full for nine tenths of the units' time, and two of five cores are idle.
 FULL = {"wall_s": 1.0, "read_s": 0.2, "write_s": 0.1, "busy_share": 0.6, "wait_full_s": 0.9, "compute_s": 0.1}
 

@@ -14,7 +14,7 @@ from ringside.stats.interval import CONFIDENCE
 SEQUENTIAL_CONFIDENCE = 0.97
 # The probability that a family holds a false claim.
 ERROR_RATE = 1 - CONFIDENCE
-# Fewer blocks can decide at most one comparison of several: their smallest p-value is 1/32.
+# The smallest p-value of fewer blocks, 1/32, is more than a first look may spend.
 FIRST_LOOK = 7
 # The ratio of the numbers of blocks at two successive looks.
 _STEP = 4 / 3
