@@ -1,28 +1,89 @@
 //! Figures of the whole host: what its CPUs did, how long threads waited (pressure), and the kernel's own memory.
 
 use crate::messages::{CpuTime, KernelMemory, Pressure};
-use crate::procfs::{kib_field, ProcFs};
+use crate::procfs::{kib_field, KeptFile, ProcFs};
 use crate::sys::ticks_per_second;
+use std::io;
+use std::rc::Rc;
+
+/// Below /proc: what every trial reads, twice or more.
+pub struct KernelFiles {
+    pub procfs: ProcFs,
+    /// What /proc lacks for the figures of trials.
+    pub missing: Vec<String>,
+    /// Of the probe itself.
+    pub oom_score: KeptFile,
+    pub core_pattern: KeptFile,
+    stat: KeptFile,
+    cpu: KeptFile,
+    memory: KeptFile,
+    io: KeptFile,
+}
 
 /// CPU times and pressure at the start of a trial.
 pub struct HostBaseline {
+    files: Rc<KernelFiles>,
     cpus: Vec<CpuTime>,
     pressure: Pressure,
 }
 
+impl KernelFiles {
+    pub fn open() -> io::Result<KernelFiles> {
+        let mut procfs = ProcFs::open()?;
+        let mut missing = Vec::new();
+        if !procfs.lists_children {
+            missing.push("children in /proc: the kernel does not list them".into());
+        }
+        if procfs.hides_processes() {
+            missing.push("processes in /proc: hidepid hides those that may not be traced".into());
+        }
+        if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
+            missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
+        }
+        Ok(KernelFiles {
+            oom_score: procfs.kept("self/oom_score_adj"),
+            core_pattern: procfs.kept("sys/kernel/core_pattern"),
+            stat: procfs.kept("stat"),
+            cpu: procfs.kept("pressure/cpu"),
+            memory: procfs.kept("pressure/memory"),
+            io: procfs.kept("pressure/io"),
+            procfs,
+            missing,
+        })
+    }
+
+    fn cpu_times(&self, cpus: &[usize]) -> Vec<CpuTime> {
+        let tick_ns = 1_000_000_000 / ticks_per_second();
+        let mut times = parse_stat(&self.stat.read().unwrap_or_default(), tick_ns);
+        times.retain(|time| cpus.contains(&time.cpu));
+        times
+    }
+
+    /// The counters of pressure since the host booted.
+    fn pressure(&self) -> Pressure {
+        let counter = |file: &KeptFile| file.read().and_then(|text| parse_pressure(&text));
+        Pressure {
+            cpu_ns: counter(&self.cpu),
+            memory_ns: counter(&self.memory),
+            io_ns: counter(&self.io),
+        }
+    }
+}
+
 impl HostBaseline {
     /// Reads the present counters of these CPUs and of the host's pressure.
-    pub fn read(procfs: &mut ProcFs, cpus: &[usize]) -> HostBaseline {
+    pub fn read(files: &Rc<KernelFiles>, cpus: &[usize]) -> HostBaseline {
         HostBaseline {
-            cpus: cpu_times(procfs, cpus),
-            pressure: pressure(procfs),
+            files: Rc::clone(files),
+            cpus: files.cpu_times(cpus),
+            pressure: files.pressure(),
         }
     }
 
     /// What each CPU did since; a CPU that went offline is left out.
-    pub fn cpus_since(&self, procfs: &mut ProcFs) -> Vec<CpuTime> {
+    pub fn cpus_since(&self) -> Vec<CpuTime> {
         let cpus: Vec<_> = self.cpus.iter().map(|time| time.cpu).collect();
-        let now = cpu_times(procfs, &cpus);
+        let now = self.files.cpu_times(&cpus);
         let differences = now.iter().filter_map(|now| {
             let begin = self.cpus.iter().find(|begin| begin.cpu == now.cpu)?;
             // The kernel's idle time may go back a little.
@@ -37,8 +98,8 @@ impl HostBaseline {
     }
 
     /// By how much the pressure counters grew since.
-    pub fn pressure_since(&self, procfs: &mut ProcFs) -> Pressure {
-        let (begin, now) = (&self.pressure, pressure(procfs));
+    pub fn pressure_since(&self) -> Pressure {
+        let (begin, now) = (&self.pressure, self.files.pressure());
         let growth = |now: Option<u64>, begin: Option<u64>| Some(now?.saturating_sub(begin?));
         Pressure {
             cpu_ns: growth(now.cpu_ns, begin.cpu_ns),
@@ -46,14 +107,6 @@ impl HostBaseline {
             io_ns: growth(now.io_ns, begin.io_ns),
         }
     }
-}
-
-fn cpu_times(procfs: &mut ProcFs, cpus: &[usize]) -> Vec<CpuTime> {
-    let tick_ns = 1_000_000_000 / ticks_per_second();
-    let text = procfs.read(format_args!("stat")).unwrap_or_default();
-    let mut times = parse_stat(text, tick_ns);
-    times.retain(|time| cpus.contains(&time.cpu));
-    times
 }
 
 /// The lines `cpu0 user nice system idle iowait irq softirq steal …` (proc_stat(5)).
@@ -75,21 +128,9 @@ fn parse_stat(text: &[u8], tick_ns: u64) -> Vec<CpuTime> {
             stolen_ns: steal,
         })
     };
-    text.lines().filter_map(line).collect()
-}
-
-/// The counters of pressure since the host booted.
-fn pressure(procfs: &mut ProcFs) -> Pressure {
-    let mut counter = |name: &str| {
-        procfs
-            .read(format_args!("pressure/{name}"))
-            .and_then(parse_pressure)
-    };
-    Pressure {
-        cpu_ns: counter("cpu"),
-        memory_ns: counter("memory"),
-        io_ns: counter("io"),
-    }
+    // Those of single CPUs are the first.
+    let lines = text.lines().take_while(|line| line.starts_with("cpu"));
+    lines.filter_map(line).collect()
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS` (the kernel's Documentation/accounting/psi.rst).
@@ -178,11 +219,12 @@ mod tests {
     #[test]
     fn reads_this_host() {
         let mut procfs = ProcFs::open().unwrap();
-        let baseline = HostBaseline::read(&mut procfs, &[0, 9999]);
-        let cpus = baseline.cpus_since(&mut procfs);
+        let files = Rc::new(KernelFiles::open().unwrap());
+        let baseline = HostBaseline::read(&files, &[0, 9999]);
+        let cpus = baseline.cpus_since();
         assert_eq!(cpus.iter().map(|time| time.cpu).collect::<Vec<_>>(), [0]);
         assert!(baseline.cpus[0].busy_ns > 0);
-        let pressure = baseline.pressure_since(&mut procfs);
+        let pressure = baseline.pressure_since();
         assert_eq!(
             baseline.pressure.cpu_ns.is_some(),
             pressure.cpu_ns.is_some()

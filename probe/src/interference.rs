@@ -1,5 +1,6 @@
 //! What a program does to the probe instead of its work: signals, limits, CPUs, priorities. It is recorded.
 
+use crate::host::KernelFiles;
 use crate::limits::Limits;
 use crate::sys;
 use crate::text::quoted;
@@ -7,6 +8,7 @@ use rustix::fs::stat;
 use rustix::process::{getpriority_process, Pid};
 use rustix::thread::{sched_getaffinity, CpuSet};
 use std::fs;
+use std::rc::Rc;
 
 /// Texts that are kept.
 const MAX_TEXTS: usize = 8;
@@ -29,18 +31,20 @@ pub struct Interference {
     texts: Vec<String>,
     schedule: Schedule,
     limits: Limits,
+    files: Rc<KernelFiles>,
     surroundings: Surroundings,
     cpus: Option<CpuSet>,
 }
 
 impl Interference {
     /// Remembers the probe's own limits and CPUs.
-    pub fn watch() -> Interference {
+    pub fn watch(files: Rc<KernelFiles>) -> Interference {
         Interference {
             texts: Vec::new(),
             schedule: schedule_of(0),
             limits: Limits::of(0),
-            surroundings: Surroundings::read(),
+            surroundings: Surroundings::read(&files),
+            files,
             cpus: sched_getaffinity(None).ok(),
         }
     }
@@ -68,14 +72,15 @@ impl Interference {
     }
 
     /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
-    /// that one or some of these.
-    pub fn compare_threads(&mut self, cpus: &[CpuSet]) {
-        let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
+    /// that one or some of these. `is_alone`: there is one thread.
+    pub fn compare_threads(&mut self, cpus: &[CpuSet], is_alone: bool) {
+        let folder = (!is_alone).then(|| fs::read_dir("/proc/self/task"));
+        let threads = folder.into_iter().flatten().flatten();
         let names = threads.flatten().map(|thread| thread.file_name());
         let mut threads: Vec<i32> = names
             .filter_map(|name| name.to_str()?.parse().ok())
             .collect();
-        // There may be no /proc, or that of another namespace, with other numbers.
+        // There may be no /proc, too, or that of another namespace, with other numbers.
         if !threads.contains(&(std::process::id() as i32)) {
             threads = vec![0];
         }
@@ -116,7 +121,7 @@ impl Interference {
 
     /// Compares the probe's CPUs and surroundings with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
-        let now = Surroundings::read();
+        let now = Surroundings::read(&self.files);
         for text in self.surroundings.changed_to(&now) {
             self.add(text.into());
         }
@@ -136,11 +141,10 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn read() -> Surroundings {
-        let read = |path: &str| fs::read(path).ok();
+    fn read(files: &KernelFiles) -> Surroundings {
         Surroundings {
-            oom_score: read("/proc/self/oom_score_adj"),
-            core_pattern: read("/proc/sys/kernel/core_pattern"),
+            oom_score: files.oom_score.read(),
+            core_pattern: files.core_pattern.read(),
             devices: ["/proc", "/dev/shm"].map(|path| stat(path).ok().map(|file| file.st_dev)),
         }
     }
@@ -179,7 +183,8 @@ mod tests {
 
     #[test]
     fn each_text_once_and_not_too_many() {
-        let mut seen = Interference::watch();
+        let files = Rc::new(KernelFiles::open().unwrap());
+        let mut seen = Interference::watch(files);
         for sender in [7, 7, 8] {
             seen.signal("SIGTERM", Signaller::Trial(sender));
         }

@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 
 const PIECE_BYTES: usize = 256 * 1024;
+const FIRST_BYTES: usize = 4096;
 const TAIL_BYTES: usize = 4096;
 
 /// Pieces read before the loop checks the clock and the limits again.
@@ -61,8 +62,11 @@ impl OutputPipe {
             Some(file) => file,
             None => return false,
         };
-        // Room that is not filled with zeros first: that would take longer than most programs' output.
-        self.buffer.reserve(PIECE_BYTES);
+        // Room that is not filled with zeros first: that would take longer than most programs' output. Most print little.
+        self.buffer.reserve(match self.bytes {
+            0 => FIRST_BYTES,
+            _ => PIECE_BYTES,
+        });
         let mut more = true;
         for _ in 0..MAX_PIECES {
             self.buffer.clear();

@@ -3,6 +3,7 @@
 use rustix::fs::{openat, readlinkat, Mode, OFlags};
 use std::io::Write;
 use std::os::unix::io::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 /// A process as /proc/<pid>/stat describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +32,18 @@ pub fn kib_field(text: &str, key: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Reads files below /proc with one buffer, and no allocation for each.
+/// Reads files below /proc with one buffer, and no allocation for each. A clone has a buffer of its own.
+#[derive(Clone)]
 pub struct ProcFs {
-    root: OwnedFd,
+    root: Arc<OwnedFd>,
     path: Vec<u8>,
     buffer: Vec<u8>,
     /// Whether the kernel lists the children of a thread.
     pub lists_children: bool,
 }
+
+/// What is shorter was read whole.
+const WHOLE_BYTES: usize = 2048;
 
 impl ProcFs {
     pub fn open() -> std::io::Result<ProcFs> {
@@ -46,7 +51,7 @@ impl ProcFs {
         let root = rustix::fs::open("/proc", flags, Mode::empty())?;
         let me = std::process::id();
         let mut procfs = ProcFs {
-            root,
+            root: Arc::new(root),
             path: Vec::with_capacity(64),
             buffer: vec![0; 4096],
             lists_children: true,
@@ -70,12 +75,21 @@ impl ProcFs {
             }
             match rustix::io::read(file.as_fd(), &mut self.buffer[done..]) {
                 Ok(0) => return Some(&self.buffer[..done]),
-                // The kernel returns these files whole, or in pieces that nearly fill the buffer.
+                // The kernel returns these files whole, or in pieces that nearly fill a page.
+                Ok(count) if done + count < WHOLE_BYTES => {
+                    return Some(&self.buffer[..done + count])
+                }
                 Ok(count) => done += count,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return None,
             }
         }
+    }
+
+    /// A file that is read again and again.
+    pub fn kept(&self, path: &str) -> KeptFile {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        KeptFile(openat(&self.root, path, flags, Mode::empty()).ok())
     }
 
     pub fn process(&mut self, pid: i32) -> Option<Process> {
@@ -131,6 +145,24 @@ impl ProcFs {
     pub fn children(&mut self, pid: i32, tid: i32, into: &mut Vec<i32>) {
         if let Some(text) = self.read(format_args!("{pid}/task/{tid}/children")) {
             numbers_in(text, into);
+        }
+    }
+}
+
+/// A file of the kernel's that stays open: reading it anew is one system call. None where there is no such file.
+pub struct KeptFile(Option<OwnedFd>);
+
+impl KeptFile {
+    pub fn read(&self) -> Option<Vec<u8>> {
+        let file = self.0.as_ref()?;
+        let mut text = vec![0; 4096];
+        loop {
+            let count = rustix::io::pread(file, &mut text, 0).ok()?;
+            if count < text.len() {
+                text.truncate(count);
+                return Some(text);
+            }
+            text.resize(2 * count, 0);
         }
     }
 }

@@ -85,6 +85,10 @@ impl Sampling {
         Ok(())
     }
 
+    pub fn has_thread(&self) -> bool {
+        matches!(self, Sampling::Running(_))
+    }
+
     /// Readable when samples have been taken.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
         match self {

@@ -2,6 +2,7 @@
 //! and the places for files, which are empty.
 
 use crate::cgroup::Cgroup;
+use crate::host::KernelFiles;
 use crate::inputs;
 use crate::pin::ProbeCpus;
 use crate::places::Places;
@@ -13,6 +14,7 @@ use crate::trial::{listen_upstreams, run, Condition, Setup};
 use crate::writer::{ReaderGone, Writer};
 use rustix::process::{getpid, getppid, set_child_subreaper, Pid};
 use std::os::unix::io::OwnedFd;
+use std::rc::Rc;
 
 pub struct Session {
     parent: Option<Pid>,
@@ -21,6 +23,7 @@ pub struct Session {
     places: Places,
     cpus: ProbeCpus,
     cgroup: Option<Cgroup>,
+    files: Rc<KernelFiles>,
 }
 
 impl Session {
@@ -45,6 +48,7 @@ impl Session {
             places: Places::new(shared),
             cpus: ProbeCpus::inherited()?,
             cgroup: None,
+            files: Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?),
         })
     }
 
@@ -65,6 +69,7 @@ impl Session {
         let stub = listen_upstreams(&mut request)?;
         let mut missing = inputs::prepare(&request.inputs)?;
         missing.extend(self.lacking.iter().cloned());
+        missing.extend(self.files.missing.iter().cloned());
         missing.extend(self.places.prepare(&mut request));
         // A parent that died before PR_SET_PDEATHSIG sends no signal.
         if getppid() != self.parent {
@@ -76,6 +81,7 @@ impl Session {
             inherited_cpus,
             reference,
             cgroup: self.cgroup.take(),
+            files: Rc::clone(&self.files),
             places: &mut self.places,
         };
         let done = run(&request, setup, signals, notices, writer)

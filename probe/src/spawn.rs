@@ -11,6 +11,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::unix::io::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// What the child needs; all of it is made before the fork, because the child must not allocate.
@@ -70,6 +71,7 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
     }
     // SAFETY: getpid has no preconditions.
     let parent = unsafe { libc::getpid() };
+    let ignored = ignored_signals();
     let report = plan.report.as_raw_fd();
     let folder = plan.cgroup.map(|(folder, _)| folder.as_raw_fd());
     let procs = plan.cgroup.map(|(_, procs)| procs.as_raw_fd());
@@ -79,7 +81,7 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
         // SAFETY: every pointer is to memory that was made before the clone and is still mapped; argv and env end with
         // a null pointer.
         unsafe {
-            prepare(plan, cpus.as_ref(), parent);
+            prepare(plan, cpus.as_ref(), parent, ignored);
             if let Some(launcher) = launcher {
                 is_launcher.set(true);
                 launcher.execute(&[report, folder.unwrap_or(-1)], &argv, &env);
@@ -127,6 +129,29 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
     Ok((spawned(pid, start, sys::own_max_rss_bytes())?, why))
 }
 
+/// The signals that this process ignores, and its children with it, through each exec. Handlers do not outlive one.
+fn ignored_signals() -> &'static [i32] {
+    static IGNORED: OnceLock<Vec<i32>> = OnceLock::new();
+    IGNORED.get_or_init(|| {
+        let is_ignored = |&signal: &i32| {
+            let mut action = [0u64; 8];
+            // SAFETY: the kernel's own struct is shorter than this.
+            unsafe { rt_sigaction(signal, ptr::null(), action.as_mut_ptr()) };
+            action[0] == libc::SIG_IGN as u64
+        };
+        (1..=64).filter(is_ignored).collect()
+    })
+}
+
+/// libc's own call would refuse two signals that it keeps for itself, and they may be ignored too.
+///
+/// # Safety
+/// Each pointer is null or to the kernel's own struct.
+unsafe fn rt_sigaction(signal: i32, new: *const u64, old: *mut u64) {
+    let set_bytes = std::mem::size_of::<u64>();
+    libc::syscall(libc::SYS_rt_sigaction, signal, new, old, set_bytes);
+}
+
 fn spawned(pid: i32, start: Instant, floor_bytes: u64) -> io::Result<Spawned> {
     // SAFETY: the child has not been waited for, so its number is still its own; the new
     // descriptor (which is CLOEXEC) belongs to nobody else.
@@ -156,7 +181,7 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
 ///
 /// # Safety
 /// Only in the child, between clone and exec: system calls only, no allocation, no panic.
-unsafe fn prepare(plan: &SpawnPlan, cpus: Option<&libc::cpu_set_t>, parent: i32) {
+unsafe fn prepare(plan: &SpawnPlan, cpus: Option<&libc::cpu_set_t>, parent: i32, ignored: &[i32]) {
     let report = plan.report.as_raw_fd();
     // A session of its own: its groups can be killed without hitting other processes.
     if libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
@@ -200,17 +225,10 @@ unsafe fn prepare(plan: &SpawnPlan, cpus: Option<&libc::cpu_set_t>, parent: i32)
             libc::setrlimit(libc::RLIMIT_NOFILE, &files);
         }
     }
-    // Zeroes are SIG_DFL in the kernel's own struct, which is shorter than this. libc's call
-    // would refuse two signals that it keeps for itself, and they may be ignored too.
+    // Zeroes are SIG_DFL in the kernel's own struct, which is shorter than this.
     let default = [0u64; 8];
-    for signal in 1..=64 {
-        libc::syscall(
-            libc::SYS_rt_sigaction,
-            signal,
-            default.as_ptr(),
-            ptr::null_mut::<u64>(),
-            std::mem::size_of::<u64>(),
-        );
+    for &signal in ignored {
+        rt_sigaction(signal, default.as_ptr(), ptr::null_mut());
     }
     let mut none = std::mem::zeroed::<libc::sigset_t>();
     libc::sigemptyset(&mut none);

@@ -65,10 +65,10 @@ impl Supervisor {
         request: &Request,
         inherited: &[usize],
         signals: OwnedFd,
+        procfs: ProcFs,
         kept: Option<Cgroup>,
         missing: &mut Vec<String>,
     ) -> io::Result<(Supervisor, Pipes, Instant)> {
-        let procfs = ProcFs::open()?;
         let program = launch(request, inherited, kept, missing)?;
         let supervisor = Supervisor {
             pid: program.pid,
@@ -224,6 +224,10 @@ impl Supervisor {
     pub fn end(&mut self, counted: Option<u64>) -> Leftover {
         self.ended = true;
         let mut leftover = Leftover::default();
+        // All that it started would be children of the probe by now.
+        if counted.is_none() && self.reap_all().is_none() {
+            return leftover;
+        }
         let mut priority = None;
         let alive = match counted {
             // Counting a fork bomb once more would only give it time.

@@ -37,10 +37,15 @@ impl<'a> Writer<'a> {
     pub fn send(&mut self, message: &impl Serialize, urgent: bool) -> Result<(), ReaderGone> {
         serde_json::to_writer(&mut self.buffer, message).expect("keys of messages are text");
         self.buffer.push(b'\n');
-        if urgent || self.buffer.len() >= BUFFER_BYTES {
-            self.write(Some(&Timespec::default()))?;
+        match urgent || self.buffer.len() >= BUFFER_BYTES {
+            true => self.flush(),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Writes what is buffered, as far as the reader takes it at once.
+    pub fn flush(&mut self) -> Result<(), ReaderGone> {
+        self.write(Some(&Timespec::default()))
     }
 
     /// Writes the whole buffer, and waits for the reader. Only when nothing runs any more.

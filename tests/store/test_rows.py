@@ -65,8 +65,9 @@ def row(**changes: Any) -> SimpleNamespace:
 def test_a_row_has_the_columns_that_it_always_had() -> None:
     values = trial_values(TRIAL)
     assert values.keys() == ROW.keys()
-    for name in ROW.keys() - {"outcome_line", "marks"}:
+    for name in ROW.keys() - {"outcome_line", "phases", "marks"}:
         assert values[name] == ROW[name], name
+    assert json.loads(values["phases"]) == json.loads(ROW["phases"])
     marks = json.loads(values["marks"])["spawned"]
     assert {key: marks[key] for key in ("t_ns", "mark", "pss_bytes")} == (
         {"t_ns": 4, "mark": "spawned", "pss_bytes": 9}

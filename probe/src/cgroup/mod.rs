@@ -5,7 +5,7 @@ mod place;
 
 use crate::namespace;
 use place::Parent;
-use rustix::fs::{open, openat, unlinkat, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{fstat, open, openat, unlinkat, AtFlags, Dir, FileType, Mode, OFlags};
 use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io::{self, Error, ErrorKind};
@@ -25,6 +25,11 @@ pub struct Cgroup {
     folder: OwnedFd,
     procs: OwnedFd,
     cpu: OwnedFd,
+    /// Those of controllers; None where they are not delegated.
+    memory_max: Option<OwnedFd>,
+    processes_max: Option<OwnedFd>,
+    memory_events: Option<OwnedFd>,
+    memory_peak: Option<OwnedFd>,
     /// Open, since a program can take from the probe what it needs to open it; None before Linux 5.14.
     kill: Option<OwnedFd>,
     /// When the trial began.
@@ -51,8 +56,9 @@ impl Cgroup {
     ) -> io::Result<Cgroup> {
         let mut cgroup = kept.map_or_else(Cgroup::make, Ok)?;
         cgroup.cpu_before = cgroup.cpu_total().unwrap_or_default();
-        cgroup.limit("memory.max", memory_bytes, missing);
-        cgroup.limit("pids.max", processes.saturating_add(THREAD_ROOM), missing);
+        let processes = processes.saturating_add(THREAD_ROOM);
+        limit("memory.max", &cgroup.memory_max, memory_bytes, missing);
+        limit("pids.max", &cgroup.processes_max, processes, missing);
         Ok(cgroup)
     }
 
@@ -72,14 +78,10 @@ impl Cgroup {
         if self.was_killed.load(Ordering::Relaxed) {
             return false;
         }
-        let mut left = Vec::new();
-        self.processes(&mut left);
-        let groups = fs::read_dir(&self.path).map_or(true, |entries| {
-            entries
-                .flatten()
-                .any(|entry| entry.file_type().map_or(true, |kind| kind.is_dir()))
-        });
-        left.is_empty() && !groups && !self.path.join("memory.peak").exists()
+        let is_empty = read(&self.procs).is_some_and(|processes| processes.is_empty());
+        // The links of a folder of the kernel's: its name, `.`, and `..` of each folder inside.
+        let has_groups = fstat(&self.folder).map_or(true, |folder| folder.st_nlink > 2);
+        is_empty && !has_groups && self.memory_peak.is_none()
     }
 
     fn make_below(parent: &Parent) -> io::Result<Cgroup> {
@@ -110,22 +112,16 @@ impl Cgroup {
             folder: file("", OFlags::RDONLY | OFlags::DIRECTORY)?,
             procs: file("cgroup.procs", OFlags::RDWR)?,
             cpu: file("cpu.stat", OFlags::RDONLY)?,
+            memory_max: file("memory.max", OFlags::WRONLY | OFlags::TRUNC).ok(),
+            processes_max: file("pids.max", OFlags::WRONLY | OFlags::TRUNC).ok(),
+            memory_events: file("memory.events", OFlags::RDONLY).ok(),
+            memory_peak: file("memory.peak", OFlags::RDONLY).ok(),
             kill: file("cgroup.kill", OFlags::WRONLY).ok(),
             cpu_before: CpuUsage::default(),
             was_killed: AtomicBool::new(false),
             path: path.to_owned(),
             name,
         })
-    }
-
-    fn limit(&self, file: &str, value: u64, missing: &mut Vec<String>) {
-        let path = self.path.join(file);
-        let controller = file.split('.').next().unwrap_or(file);
-        if !path.exists() {
-            missing.push(format!("cgroup {controller} controller: not delegated"));
-        } else if let Err(error) = fs::write(&path, value.to_string()) {
-            missing.push(format!("cgroup {file}: {error}"));
-        }
     }
 
     /// Whether a process is inside, or in a sub-group: by its /proc/PID/cgroup.
@@ -157,9 +153,7 @@ impl Cgroup {
     }
 
     fn cpu_total(&self) -> Option<CpuUsage> {
-        let mut buffer = [0; 1024];
-        let count = rustix::io::pread(&self.cpu, &mut buffer, 0).ok()?;
-        parse_cpu(&buffer[..count])
+        parse_cpu(&read(&self.cpu)?)
     }
 
     /// The processes inside, sub-groups apart.
@@ -177,17 +171,14 @@ impl Cgroup {
     }
 
     pub fn memory_peak(&self) -> Option<u64> {
-        fs::read_to_string(self.path.join("memory.peak"))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+        let bytes = read(self.memory_peak.as_ref()?)?;
+        std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
     }
 
     /// Whether the kernel has killed a process inside for want of memory.
     pub fn out_of_memory(&self) -> bool {
-        let events = fs::read(self.path.join("memory.events")).unwrap_or_default();
-        value(&events, "oom_kill").unwrap_or(0) > 0
+        let events = self.memory_events.as_ref().and_then(read);
+        events.and_then(|events| value(&events, "oom_kill")) > Some(0)
     }
 }
 
@@ -202,6 +193,24 @@ impl Drop for Cgroup {
                 _ => break,
             }
         }
+    }
+}
+
+/// The first KiB of a file of the kernel's.
+fn read(file: &OwnedFd) -> Option<Vec<u8>> {
+    let mut text = vec![0; 1024];
+    let count = rustix::io::pread(file, &mut text, 0).ok()?;
+    text.truncate(count);
+    Some(text)
+}
+
+fn limit(name: &str, file: &Option<OwnedFd>, value: u64, missing: &mut Vec<String>) {
+    let controller = name.split('.').next().unwrap_or(name);
+    let Some(file) = file else {
+        return missing.push(format!("cgroup {controller} controller: not delegated"));
+    };
+    if let Err(error) = rustix::io::pwrite(file, value.to_string().as_bytes(), 0) {
+        missing.push(format!("cgroup {name}: {error}"));
     }
 }
 
@@ -316,8 +325,8 @@ mod tests {
             ("pids.max", "max\n"),
         ]);
         let mut missing = Vec::new();
-        cgroup.limit("memory.max", 1234, &mut missing);
-        cgroup.limit("pids.max", 99, &mut missing);
+        limit("memory.max", &cgroup.memory_max, 1234, &mut missing);
+        limit("pids.max", &cgroup.processes_max, 99, &mut missing);
         assert!(missing.is_empty());
         let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
         assert_eq!(
@@ -370,7 +379,7 @@ mod tests {
     fn reports_missing_controllers() {
         let (_folder, cgroup) = fixture(&[("memory.events", "oom_kill 0\n")]);
         let mut missing = Vec::new();
-        cgroup.limit("memory.max", 1234, &mut missing);
+        limit("memory.max", &cgroup.memory_max, 1234, &mut missing);
         assert!(
             missing[0].starts_with("cgroup memory controller: "),
             "{missing:?}"

@@ -20,7 +20,6 @@ use crate::messages::{Message, Verdict};
 use crate::namespace;
 use crate::pin;
 use crate::places::Places;
-use crate::procfs::ProcFs;
 use crate::reference;
 use crate::request::{Request, PROTOCOL};
 use crate::requests::Requests;
@@ -42,8 +41,12 @@ pub use setup::{listen_upstreams, Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
+use std::rc::Rc;
 use std::time::Instant;
 use wait::{Files, Ready};
+
+/// What the start of a program takes.
+const START_NS: u64 = 2_000_000;
 
 struct Trial<'a, 'w> {
     request: &'a Request,
@@ -58,6 +61,8 @@ struct Trial<'a, 'w> {
     stdin: OwnedFd,
     /// Open until the program has been executed.
     report: Option<OwnedFd>,
+    /// When the message of that is written, unless the program ends before.
+    started_due_ns: Option<u64>,
     output: ProgramOutput,
     host: HostBaseline,
     /// The CPUs of the program.
@@ -101,22 +106,19 @@ pub fn run(
         inherited_cpus,
         reference,
         cgroup,
+        files,
         places,
     } = setup;
-    let mut procfs = ProcFs::open()?;
-    if !procfs.lists_children {
-        missing.push("children in /proc: the kernel does not list them".into());
-    }
-    if procfs.hides_processes() {
-        missing.push("processes in /proc: hidepid hides those that may not be traced".into());
-    }
-    if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
-        missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
-    }
     let program_cpus = pin::program_cpus(request, &inherited_cpus);
-    let host = HostBaseline::read(&mut procfs, &program_cpus);
-    let (supervisor, pipes, start) =
-        Supervisor::start(request, &inherited_cpus, signals, cgroup, &mut missing)?;
+    let host = HostBaseline::read(&files, &program_cpus);
+    let (supervisor, pipes, start) = Supervisor::start(
+        request,
+        &inherited_cpus,
+        signals,
+        files.procfs.clone(),
+        cgroup,
+        &mut missing,
+    )?;
     let Pipes {
         stdin,
         stdout,
@@ -145,7 +147,7 @@ pub fn run(
             .then_some(notices),
         supervisor,
         sampling: Sampling::new(Sampler::new(
-            procfs,
+            files.procfs.clone(),
             interval.map(|interval| interval.as_nanos() as u64),
             limits,
             request.timeline,
@@ -156,6 +158,7 @@ pub fn run(
         missing,
         stdin,
         report: Some(report),
+        started_due_ns: None,
         output: ProgramOutput::new(
             stdout,
             stderr,
@@ -179,7 +182,7 @@ pub fn run(
         probe_cpu_ns,
         excess_processes: None,
         parent: getppid().map(|pid| pid.as_raw_nonzero().get()),
-        interference: Interference::watch(),
+        interference: Interference::watch(Rc::clone(&files)),
         awaited: Vec::new(),
         cause: None,
     };
@@ -210,7 +213,9 @@ impl Trial<'_, '_> {
             ended => ended?,
         };
         // While the probe has all its threads.
-        self.interference.compare_threads(&self.thread_cpus());
+        let is_alone = self.stub.is_none() && self.loads.is_empty() && !self.sampling.has_thread();
+        self.interference
+            .compare_threads(&self.thread_cpus(), is_alone);
         self.loads.interrupt();
         self.sampling.stop();
         // Before the wait for the loads and for a sample: a program must not be able to keep them busy.
@@ -323,6 +328,10 @@ impl Trial<'_, '_> {
             if self.sampling_due_ns().is_some_and(|due| now >= due) {
                 self.begin_sampling()?;
             }
+            if self.started_due_ns.is_some_and(|due| now >= due) {
+                self.started_due_ns = None;
+                self.writer.flush()?;
+            }
             if self.cause.is_some() {
                 return Ok(now);
             }
@@ -330,7 +339,8 @@ impl Trial<'_, '_> {
             let due = self.sampling_due_ns();
             let service = self.service.as_ref().map(Service::due_ns);
             let mark = self.loads.next_mark().map(|(due, _)| due);
-            let times = [due, service, mark].into_iter().flatten();
+            let times = [due, service, mark, self.started_due_ns];
+            let times = times.into_iter().flatten();
             let times = times.chain(self.output.paused_until_ns(now));
             let next = times.fold(wall_ns, u64::min);
             let ready = self.wait(now, next).map_err(Abort::Failed)?;
@@ -412,7 +422,9 @@ impl Trial<'_, '_> {
                     cgroup: cgroup.as_deref(),
                     missing: &self.missing,
                 };
-                Ok(self.writer.send(&started, true)?)
+                // Whoever reads it would wake while the program starts.
+                self.started_due_ns = Some(now_ns + START_NS);
+                Ok(self.writer.send(&started, false)?)
             }
             Ok(count) => {
                 match SpawnStep::parse(&buffer[..count]) {

@@ -47,8 +47,8 @@ pub struct Parts<'a> {
 }
 
 pub fn assemble(parts: Parts) -> TrialOutcome {
-    let cpus = parts.host.cpus_since(parts.supervisor.procfs());
-    let pressure = parts.host.pressure_since(parts.supervisor.procfs());
+    let cpus = parts.host.cpus_since();
+    let pressure = parts.host.pressure_since();
     let procfs = parts.supervisor.procfs();
     let is_hidden = parts.sampler.saw_nothing() && procfs.hides_processes();
     let supervisor = &*parts.supervisor;

@@ -1,6 +1,7 @@
 //! What precedes a trial: its upstreams, its parser, and the error of a program that cannot be started.
 
 use crate::cgroup::Cgroup;
+use crate::host::KernelFiles;
 use crate::pin;
 use crate::places::Places;
 use crate::reference;
@@ -10,6 +11,7 @@ use crate::stdout::StdoutParser;
 use crate::stub::Stub;
 use crate::text::quoted;
 use std::io;
+use std::rc::Rc;
 
 /// What was prepared before the trial.
 pub struct Setup<'a> {
@@ -22,6 +24,7 @@ pub struct Setup<'a> {
     pub reference: Option<reference::Times>,
     /// Of the trial before, where it can be used again.
     pub cgroup: Option<Cgroup>,
+    pub files: Rc<KernelFiles>,
     /// Where the program may leave files.
     pub places: &'a mut Places,
 }

@@ -27,7 +27,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -79,6 +79,8 @@ _LIMITS = {
     "CPU time": resource.RLIMIT_CPU,
 }
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What `signal` is made of. The lookups in its enums take longer than all that a trial does with signals.
+_signal: Any = signal._signal  # type: ignore[attr-defined]
 # The most of a bad message that is shown.
 _SHOWN = 200
 
@@ -90,13 +92,13 @@ def interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in heeded}
+    heeded = [number for number in _SIGNALS if _signal.getsignal(number) != _signal.SIG_IGN]
+    before = {number: _signal.signal(number, handler) for number in heeded}
     try:
         yield
     finally:
         for number, previous in before.items():
-            signal.signal(number, previous)
+            _signal.signal(number, previous)
 
 
 class Probe:

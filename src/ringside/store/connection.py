@@ -21,6 +21,10 @@ from ringside.text import one_line
 # Of the lock that those have who begin runs, or make tables, in PostgreSQL.
 _WRITERS_KEY = 0x52696E6773696465
 
+# Of the write-ahead log, some 16 MB, before it is copied into the file: the trial at which that happens waits
+# for the disk.
+_LOG_PAGES = 4000
+
 # So long others may take to write.
 _PATIENCE_S = 10.0
 
@@ -135,7 +139,7 @@ class Database:
         """Where the database fails, the error is a StoreError of one line."""
         try:
             yield
-        except sa.exc.SQLAlchemyError as error:
+        except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
             raise self._error(error) from error
 
     @contextmanager
@@ -298,7 +302,12 @@ def _write_ahead(connection: sa.Connection) -> None:
 
 
 def _tune_sqlite(connection: Any, _record: Any) -> None:
-    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", f"busy_timeout={_PATIENCE_S * 1000:.0f}"):
+    for pragma in (
+        "synchronous=NORMAL",
+        "foreign_keys=ON",
+        f"busy_timeout={_PATIENCE_S * 1000:.0f}",
+        f"wal_autocheckpoint={_LOG_PAGES}",
+    ):
         connection.execute(f"PRAGMA {pragma}")
 
 

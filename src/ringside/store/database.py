@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,15 @@ from ringside.store import rows
 from ringside.store.connection import Database, begin_writing, is_lost
 from ringside.store.locks import RunLocks
 from ringside.store.samples import samples_of, samples_text, usage_of
-from ringside.store.tables import INSERT_TIMELINE, INSERT_TRIAL, RUN, SOURCE, TIMELINE, TRIAL
+from ringside.store.tables import (
+    INSERT_TIMELINE,
+    INSERT_TRIAL,
+    INSERT_TRIAL_TEXT,
+    RUN,
+    SOURCE,
+    TIMELINE,
+    TRIAL,
+)
 from ringside.text import one_line
 
 T = TypeVar("T")
@@ -296,9 +305,14 @@ def _of_cell(run: Run, block: int, cell: Cell) -> tuple[sa.ColumnElement[bool], 
 
 
 def _insert(connection: sa.Connection, run: Run, trial: Trial) -> None:
-    result = connection.execute(INSERT_TRIAL, {"run_id": run.id, **rows.trial_values(trial)})
-    if (key := result.inserted_primary_key) and trial.samples:
-        connection.execute(INSERT_TIMELINE, {"trial_id": key[0], "samples": samples_text(trial.samples)})
+    values = {"run_id": run.id, **rows.trial_values(trial)}
+    driver: Any = connection.connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        key = driver.execute(INSERT_TRIAL_TEXT, values).lastrowid
+    else:
+        (key,) = connection.execute(INSERT_TRIAL, values).inserted_primary_key or (None,)
+    if trial.samples:
+        connection.execute(INSERT_TIMELINE, {"trial_id": key, "samples": samples_text(trial.samples)})
 
 
 # Trials whose usage is read by one query: some 10 kB each.

@@ -25,17 +25,17 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         "outcome": str(trial.outcome),
         "detail": trial.detail,
         "started_at": trial.started_at,
-        "cpus": json.dumps(trial.cpus),
+        "cpus": _compact(trial.cpus),
         "outcome_line": _compact(_outcome_values(trial)),
-        "phases": json.dumps({name: sum(each) for name, each in trial.phases.items()}),
+        "phases": _compact({name: sum(each) for name, each in trial.phases.items()}),
         "marks": _compact({name: plain(sample) for name, sample in trial.marks.items()}),
-        "missing": json.dumps(trial.missing),
+        "missing": _compact(trial.missing),
     }
 
 
 def _compact(value: object) -> str:
     """Without spaces, so that the rows of short trials share a page."""
-    return json.dumps(value, separators=(",", ":"))
+    return msgspec.json.encode(value).decode()
 
 
 def point_text(point: Point) -> str:
