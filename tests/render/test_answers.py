@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import html
 import io
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import Page
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Point
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Trial
 from ringside.render import markdown, terminal
 from ringside.render.answers import answers, short_answer
 from ringside.render.documents import document
 from ringside.render.sentences import at_point
+from ringside.render.site import post
+from ringside.render.site.site import render_pages
 from tests.support.analyses import HOP, Exact, Values, analyse, analysis, near, planned, point, scaled
 from tests.support.sentences import Reader
 
@@ -246,16 +252,6 @@ def test_the_only_one_of_its_class() -> None:
     )
 
 
-def test_every_form_has_the_same_sentences() -> None:
-    found = run({"erlang": 100.0, "go": 150.0, "pony": 800.0})
-    console = Console(file=io.StringIO(), width=500)
-    terminal.show(found, console)
-    assert isinstance(console.file, io.StringIO)
-    forms = [console.file.getvalue(), markdown.render(found), " ".join(document(found)["answers"])]
-    for sentence in answers(found):
-        assert all(sentence.text in form for form in forms)
-
-
 def test_nobody_has_figures() -> None:
     nothing: dict[str, list[float | None]] = {"hop_ns": [None] * 7}
     found = analysis({("erlang", P): nothing}, failed=[("go", P)], measurement=Exact())
@@ -340,3 +336,64 @@ def test_what_stalls_alone_make_is_worded_as_stalls() -> None:
     slow = stalling(1.1)
     assert text(slow).startswith("erlang is first: ")
     assert document(slow)["comparisons"][0]["stalls"] is None
+
+
+def of_two(erlang: Values, go: Values, **options: Any) -> RunAnalysis:
+    values = {("erlang", P): {"hop_ns": erlang}, ("go", P): {"hop_ns": go}}
+    return analysis(values, measurement=Exact(), **options)
+
+
+def all_failed() -> RunAnalysis:
+    names = ("erlang", "go")
+    trials = [
+        Trial(block, 0, Cell(name, P), Outcome.CRASHED, "exit status 3")
+        for block in range(1, 8)
+        for name in names
+    ]
+    return analyse(planned(names, [P]), trials, Exact())
+
+
+RUNS: dict[str, Callable[[], RunAnalysis]] = {
+    "an order": lambda: run({"erlang": 100.0, "go": 150.0, "pony": 800.0}, {"erlang": 100.0, "go": 90.0}),
+    "a small difference": small_differences,
+    "stalls": lambda: stalling(1.001),
+    "no figures": lambda: of_two([None] * 7, [None] * 7),
+    "one block": lambda: of_two([100.0], [150.0]),
+    "one contender": lambda: run({"go": 100.0}),
+    "one point without trials": lambda: analysis(
+        {("erlang", P): {"hop_ns": scaled(1.0)}, ("go", P): {"hop_ns": scaled(2.0)}},
+        unavailable=[("erlang", Q), ("go", Q)],
+        measurement=Exact(),
+    ),
+    "cut off": lambda: of_two(scaled(100.0), scaled(150.0), blocks=40, ended=False),
+    "ties": lambda: of_two([100.0] * 7, [100.0] * 7),
+    "all failed": all_failed,
+    "the baseline failed": lambda: analysis(
+        {("go", P): {"hop_ns": scaled(1.0)}}, failed=[("erlang", P)], measurement=Exact(), baseline="erlang"
+    ),
+    "forty alike": lambda: run({f"c{number:02}": 100.0 + number / 100 for number in range(40)}),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_form_has_the_same_sentences_which_are_true(
+    monkeypatch: pytest.MonkeyPatch, name: str, tmp_path: Path
+) -> None:
+    of = RUNS[name]()
+    assert text(of)
+    # Without its charts, which say nothing.
+    monkeypatch.setattr(post, "missing", lambda: True)
+    console = Console(file=io.StringIO(), width=2000)
+    terminal.show(of, console)
+    assert isinstance(console.file, io.StringIO)
+    post.write_post(tmp_path / "post", [of])
+    forms = [
+        console.file.getvalue(),
+        markdown.render(of),
+        " ".join(document(of)["answers"]),
+        html.unescape(render_pages([Page(of, {})])),
+        (tmp_path / "post" / "post.md").read_text(),
+    ]
+    for sentence in answers(of):
+        assert [sentence.text in form for form in forms] == [True] * len(forms)
+    assert html.escape(short_answer(of)) in post.badge(of)
