@@ -15,15 +15,27 @@ from rich.console import Console
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Trial
+from ringside.model.design import Cell, Metric, Point
+from ringside.model.results import Outcome, Stalls, Trial
 from ringside.render import markdown, terminal
-from ringside.render.answers import answers, short_answer
+from ringside.render.answers import answers, short_answer, stalled
 from ringside.render.documents import document
 from ringside.render.sentences import at_point
 from ringside.render.site import post
 from ringside.render.site.site import render_pages
-from tests.support.analyses import HOP, Exact, Values, analyse, analysis, near, planned, point, scaled
+from tests.support.analyses import (
+    HOP,
+    MEMORY,
+    RATE,
+    Exact,
+    Values,
+    analyse,
+    analysis,
+    near,
+    planned,
+    point,
+    scaled,
+)
 from tests.support.sentences import Reader
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
@@ -318,6 +330,18 @@ def stalling(rest: float) -> RunAnalysis:
         ("go", P): {"hop_ns": [100 * each for each in changes]},
     }
     return analysis(values, measurement=Exact())
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        (HOP, "go stalled in 6 of 20 blocks, by 50 % or more"),
+        (RATE, "go stalled in 6 of 20 blocks, by 33 % or more"),
+        (MEMORY, "go has outliers in 6 of 20 blocks, by 50 % or more"),
+    ],
+)
+def test_stalls_are_of_times_and_rates(metric: Metric, words: str) -> None:
+    assert stalled(Stalls("go", 6, 20, 1.5), metric) == words
 
 
 def test_what_stalls_alone_make_is_worded_as_stalls() -> None:

@@ -82,9 +82,15 @@ def possessive(name: str) -> str:
 
 
 def stalled(of: Stalls, metric: Metric) -> str:
-    """`go stalled in 4 of 20 blocks, by 30 % or more`."""
+    """`go stalled in 4 of 20 blocks, by 30 % or more`; `go has outliers …` of what is no time or rate."""
     size = of.least - 1 if metric.smaller_is_better else 1 - 1 / of.least
-    return f"{of.contender} stalled in {of.blocks} of {of.total} blocks, by {units.percent(size)} or more"
+    what = "stalled" if stall_word(metric) == "stalls" else "has outliers"
+    return f"{of.contender} {what} in {of.blocks} of {of.total} blocks, by {units.percent(size)} or more"
+
+
+def stall_word(metric: Metric) -> str:
+    """What stands in the place of a verdict."""
+    return "stalls" if metric.unit in (*_DURATIONS, "/s") else "outliers"
 
 
 def where(analysis: RunAnalysis, point: Point) -> str:

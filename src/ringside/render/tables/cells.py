@@ -7,6 +7,7 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Outcome
+from ringside.render.answers import stall_word
 from ringside.render.table import TableCell
 
 ABSENT = TableCell("–", "quiet")
@@ -58,5 +59,5 @@ def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool 
     if comparison is None:
         return ABSENT
     if comparison.stalls:
-        return TableCell("stalls")
+        return TableCell(stall_word(metric))
     return TableCell(units.verdict_word(comparison.verdict, metric), units.kind(comparison.verdict))
