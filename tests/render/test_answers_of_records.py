@@ -9,10 +9,11 @@ import pytest
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.model.design import Point
 from ringside.render.answers import answers
+from ringside.render.sentences import at_point, overall
 from ringside.store import record
 from tests.support import ROOT
 from tests.support.analyses import Exact, Values, analysis, point, scaled
-from tests.support.sentences import ContradictionError, Reader
+from tests.support.sentences import ContradictionError, PairReader, Reader
 
 RECORDS = sorted((ROOT / "records").glob(f"*{record.SUFFIX}"))
 
@@ -20,9 +21,13 @@ RECORDS = sorted((ROOT / "records").glob(f"*{record.SUFFIX}"))
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.name)
 def test_no_sentence_of_a_record_contradicts_a_table(path: Path) -> None:
     store = record.read(path)
-    for run in store.runs():
-        of = analysis_of(store, run, for_plots=False)
+    for stored in store.runs():
+        of = analysis_of(store, stored, for_plots=False)
         Reader(of).check([sentence.text for sentence in answers(of)])
+        pairs = PairReader(of)
+        pairs.check([sentence.text for sentence in overall(of, of.headline)])
+        for place in of.points:
+            pairs.at(place, [sentence.text for sentence in at_point(of, of.headline, place)])
 
 
 P, Q = point(nodes=10), point(nodes=20)
@@ -92,3 +97,31 @@ OPEN = "Who is first at nodes=10 is not decided after 7 blocks: erlang or go may
 def test_what_contradicts_a_table_is_found(planted: RunAnalysis, sentence: str, why: str) -> None:
     with pytest.raises(ContradictionError, match=why):
         Reader(planted).check([sentence])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "why"),
+    [
+        ("erlang took 0.600× go's time per hop (0.500–0.700): 2 times faster", "the ratio is 0.5"),
+        ("erlang took 0.500× go's time per hop (0.500–0.500): slower", "it is faster"),
+        ("erlang took 0.500× go's time per hop (0.500–0.500): equivalent", "it is faster"),
+        ("erlang took 0.500× go's time per hop (0.500–1.1): faster", "the interval includes 1"),
+        ("erlang took 0.500× go's time per hop (0.500–0.500): 3.0 times faster", "the ratio is 2"),
+        ("erlang took 0.500× go's time per hop: erlang stalled in 2 of 7 blocks", "it is faster"),
+        ("go, the baseline: time per hop 300 ns", "300 is none of"),
+        ("erlang has no time per hop: exit status 3", "it has"),
+        ("erlang cannot be compared with go: exit status 3", "it can"),
+        ("ruby is slower than go at both points: 4.00× to 9.00× go's time per hop", "one end is"),
+        ("ruby is faster than go at both points: 4.00× to 8.16× go's time per hop", "not faster at 2"),
+        (
+            "ruby against go is slower at 1 of 2 points: 4.00× to 8.16× go's time per hop",
+            "points are missing",
+        ),
+    ],
+)
+def test_what_contradicts_a_comparison_is_found(planted: RunAnalysis, sentence: str, why: str) -> None:
+    reader = PairReader(planted)
+    reader.at(P, [sentence.text for sentence in at_point(planted, planted.headline, P)])
+    reader.check([sentence.text for sentence in overall(planted, planted.headline)])
+    with pytest.raises(ContradictionError, match=why):
+        reader.at(P, [sentence])

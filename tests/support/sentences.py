@@ -3,10 +3,11 @@ point. It shares nothing with what makes them: medians and ratios are computed a
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -264,7 +265,7 @@ class Reader:
             self.require(name in ranked and found["best"] in (None, best), f"{best} has the best median")
             is_over = self.of.run.ended_at is not None
             self.require(not is_over or self.facts.rank(name, self.here)[0] > 1, f"{name} may be first")
-            self.ratio(size, name, best)
+            self.ratio(size, self.facts.ratio(name, best, self.here))
             ranks = self.facts.rank(name, self.here)
             if found["last"]:
                 self.require(
@@ -274,8 +275,9 @@ class Reader:
                 blocks = len(self.facts.by_block(name, self.here))
                 self.require(blocks < self.of.experiment.blocks, "all blocks were made")
 
-    def ratio(self, match: re.Match[str], worse: str, best: str) -> None:
-        ratio = self.facts.ratio(worse, best, self.here)
+    def ratio(self, match: re.Match[str] | None, ratio: float) -> None:
+        assert match
+        ratio = max(ratio, 1 / ratio)
         value = (ratio - 1) * 100 if match["how"] == "%" else ratio
         size = match["size"].replace(",", "")
         zeros = -len(size.partition(".")[2]) if "." in size else len(size) - len(size.rstrip("0"))
@@ -353,6 +355,100 @@ class Reader:
 
     def nothing(self, _: re.Match[str]) -> None:
         self.require(not any(map(self.facts.ranked, self.of.points)), "some have")
+
+
+# Whether a word says that the ratio is below 1, or above.
+_SIGNS = {"faster": -1, "less": -1, "lower": -1, "slower": 1, "more": 1, "higher": 1}
+_WORD = rf"(?:{'|'.join([*_SIGNS, 'equivalent', 'inconclusive'])})"
+
+
+class PairReader(Reader):
+    """Checks the sentences that compare contenders with the baseline, at a point and over all."""
+
+    def __init__(self, of: RunAnalysis) -> None:
+        super().__init__(of)
+        noun = re.escape(of.headline.noun)
+        base = rf"(?P<base>{_NAME})'s?"
+        self.rules = {
+            rf"{_ONE} (?:took|has) (?P<size>{_NUMBER})× {base} {noun}"
+            rf"(?: \((?P<low>{_NUMBER})–(?P<high>{_NUMBER})\))?: (?P<said>.+)": self.pair,
+            rf"{_ONE}, the baseline: {noun} {_AMOUNT}": self.own,
+            rf"{_ONE}: {noun} {_AMOUNT}; .+": self.own,
+            rf"{_ONE} has no {noun}: .+": self.absent,
+            rf"{_ONE} cannot be compared with {_NAME}: .+": self.never,
+            rf"{_ONE}(?:'s? {noun})? (?P<counts>is .+|against .+)"
+            rf"(?: at (?:{_ALL}|\d+ points?)| of \d+ points): "
+            rf"(?P<least>{_NUMBER})×(?: to (?P<most>{_NUMBER})×)? {base} {noun}(?:; .+)?": self.points,
+        }
+
+    def at(self, point: Point, sentences: Sequence[str]) -> None:
+        self.here = point
+        self.check(sentences)
+
+    def quotient(self, name: str, base: str, point: Point) -> float:
+        ratio = self.facts.ratio(name, base, point)
+        return ratio if self.of.headline.smaller_is_better else 1 / ratio
+
+    def verdict(self, name: str, point: Point) -> str:
+        """What a sentence may say of a pair: a verdict of tables, `stalls`, or nothing."""
+        comparison = self.of.comparison(self.of.headline, name, self.of.experiment.baseline, point)
+        return "" if comparison is None else "stalls" if comparison.stalls else str(comparison.verdict)
+
+    def pair(self, match: re.Match[str]) -> None:
+        name, base = match["name"], match["base"]
+        ratio, verdict = self.quotient(name, base, self.here), self.verdict(name, self.here)
+        size = float(match["size"].replace(",", ""))
+        self.require(math.isclose(size, ratio, rel_tol=0.006), f"the ratio is {ratio:.4g}")
+        low, high = (float((match[end] or "1").replace(",", "")) for end in ("low", "high"))
+        found = re.match(rf"(?:(?P<times>{_NUMBER}) (?:times|%) )?(?P<word>{_WORD})\b", match["said"])
+        if not found:
+            self.require("stalled in" in match["said"] and verdict == "stalls", f"it is {verdict}")
+            return
+        self.word(found["word"], verdict, ratio)
+        if found["word"] in _SIGNS:
+            self.require(high < 1 or low > 1, "the interval includes 1")
+        if found["times"]:
+            self.ratio(re.search(_RATIO, match["said"].replace(found["word"], "").replace("  ", " ")), ratio)
+
+    def word(self, word: str, verdict: str, ratio: float) -> None:
+        sign = _SIGNS.get(word, 0)
+        if not sign:
+            self.require(word == verdict or (word, verdict) == ("inconclusive", "stalls"), f"it is {verdict}")
+            return
+        is_worse = (sign > 0) == self.of.headline.smaller_is_better
+        self.require(verdict == ("slower" if is_worse else "faster"), f"it is {verdict}")
+        self.require((ratio > 1) == (sign > 0), f"the ratio is {ratio:.4g}")
+
+    def own(self, match: re.Match[str]) -> None:
+        self.amount(match, match["name"], self.here)
+
+    def absent(self, match: re.Match[str]) -> None:
+        self.require(not self.facts.by_block(match["name"], self.here), "it has")
+
+    def never(self, match: re.Match[str]) -> None:
+        self.require(not any(self.verdict(match["name"], point) for point in self.of.points), "it can")
+
+    def points(self, match: re.Match[str]) -> None:
+        name, base = match["name"], match["base"]
+        points = [point for point in self.of.points if self.verdict(name, point)]
+        ratios = {point: self.quotient(name, base, point) for point in points}
+        for end, text in ((min(ratios.values()), match["least"]), (max(ratios.values()), match["most"])):
+            size = float((text or match["least"]).replace(",", ""))
+            self.require(math.isclose(size, end, rel_tol=0.006), f"one end is {end:.4g}")
+        counts = re.findall(rf"({_WORD}) at (\d+)", match["counts"]) or [
+            (*re.findall(_WORD, match["counts"]), str(len(points)))
+        ]
+        self.require(sum(int(count) for _, count in counts) == len(points), "points are missing")
+        for word, count in counts:
+            self.require(self.count(word, ratios, name) == int(count), f"not {word} at {count}")
+
+    def count(self, word: str, ratios: Mapping[Point, float], name: str) -> int:
+        count = 0
+        for point, ratio in ratios.items():
+            with contextlib.suppress(ContradictionError):
+                self.word(word, self.verdict(name, point), ratio)
+                count += 1
+        return count
 
 
 def _names(text: str) -> tuple[list[str], int]:
