@@ -20,7 +20,7 @@ from ringside.model.results import Outcome, Stalls, Trial
 from ringside.render import markdown, terminal
 from ringside.render.answers import answers, short_answer, stalled
 from ringside.render.documents import document
-from ringside.render.sentences import at_point
+from ringside.render.sentences import at_point, overall
 from ringside.render.site import post
 from ringside.render.site.site import render_pages
 from tests.support.analyses import (
@@ -321,14 +321,12 @@ def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
         assert [each["overstated"] for each in document(whole)["comparisons"]] == [False, False]
 
 
-def stalling(rest: float) -> RunAnalysis:
+def stalling(rest: float, *points: Point) -> RunAnalysis:
     """Twenty blocks in which `go` takes `rest` times as long as `erlang`, but in six 1.5 times or more."""
     changes = [rest * (1 + (-1) ** block * block / 4000) for block in range(14)]
     changes += [1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
-    values = {
-        ("erlang", P): {"hop_ns": [100.0] * 20},
-        ("go", P): {"hop_ns": [100 * each for each in changes]},
-    }
+    both = {"erlang": [100.0] * 20, "go": [100 * each for each in changes]}
+    values = {(name, place): {"hop_ns": both[name]} for place in points or (P,) for name in both}
     return analysis(values, measurement=Exact())
 
 
@@ -357,6 +355,8 @@ def test_what_stalls_alone_make_is_worded_as_stalls() -> None:
     assert comparison["verdict"] == "slower"
     assert comparison["stalls"] == {"contender": "go", "blocks": 6, "total": 20, "least": near(1.5, rel=0.01)}
     assert markdown.render(found).count("| stalls |") == 1
+    (other,) = overall(stalling(1.001, P, Q), HOP)
+    assert other.text.startswith("go against erlang is inconclusive at both points: ")
     slow = stalling(1.1)
     assert text(slow).startswith("erlang is first: ")
     assert document(slow)["comparisons"][0]["stalls"] is None

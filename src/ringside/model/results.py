@@ -349,6 +349,11 @@ class Comparison:
     overstated: bool = False
     stalls: Stalls | None = None
 
+    @property
+    def claim(self) -> Verdict:
+        """The verdict as summaries and pictures have it: what stalls alone make is not clear."""
+        return Verdict.INCONCLUSIVE if self.stalls else self.verdict
+
 
 class Answer(StrEnum):
     """What runs say of a claim. `OTHER_CONDITIONS`: it holds where a condition that the sentence names is

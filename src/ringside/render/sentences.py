@@ -142,9 +142,7 @@ def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
     what = f"{_span(comparisons)} {possessive(baseline)} {metric.noun}"
     absent = total - len(comparisons)
     missing = f"; {absent} of {total} points without a figure" if absent else ""
-    verdicts = Counter(
-        Verdict.INCONCLUSIVE if comparison.stalls else comparison.verdict for comparison in comparisons
-    )
+    verdicts = Counter(comparison.claim for comparison in comparisons)
     verdict, count = verdicts.most_common(1)[0]
     kind = units.kind(verdict) if verdict is not Verdict.INCONCLUSIVE else "quiet"
     if count == len(comparisons):

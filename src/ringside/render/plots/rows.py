@@ -128,7 +128,7 @@ def forest_chart(analysis: RunAnalysis) -> Chart:
         )
         names = [each.contender for each in ordered]
         drawn = [
-            RatioRow(each.contender, each.ratio, each.verdict, metric, "too few blocks") for each in ordered
+            RatioRow(each.contender, each.ratio, each.claim, metric, "too few blocks") for each in ordered
         ]
         if not drawn:
             return None
