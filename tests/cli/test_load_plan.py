@@ -140,7 +140,7 @@ def test_schedules() -> None:
 
 def test_a_seed_needs_something_random() -> None:
     assert plan(seed=3, other_target=TARGETS["http"])
-    assert plan(seed=3, body=b"{random:1:9}")
+    assert plan(seed=3, body=b"{random:1:9}", has_placeholders=True)
     with pytest.raises(UsageError, match="--seed is for --poisson"):
         plan(seed=3)
 

@@ -103,7 +103,9 @@ def test_several_requests_on_each_connection(
 def test_bodies_placeholders_and_streams(servers: tuple[int, int], workplace: Path) -> None:
     target = f"h2://127.0.0.1:{servers[0]}"
     expected = ("--expect-contains", "xHTTP/2.0 /")
-    load = load_document(f"{target}/{{n}}", "--requests", "30", "-m", "4", "--body", "{n}x", *expected)
+    load = load_document(
+        f"{target}/{{n}}", "--requests", "30", "-m", "4", "--body", "{n}x", "--placeholders", *expected
+    )
     assert (load["requests"], load["errors"]) == (30, {})
     load = load_document(f"{target}/7", "--requests", "10", "-m", "2", "--body", "x" * 100_000, *expected)
     assert (load["requests"], load["errors"]) == (10, {})

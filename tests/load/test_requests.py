@@ -63,7 +63,7 @@ def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
     [
         (["http://h/{usr}", "--values", "users.csv"], "{usr} in the path; did you mean {user}?"),
         (
-            ["http://h/", "--body", "{naem}"],
+            ["http://h/", "--body", "{naem}", "--placeholders"],
             "no value for {naem} in --body; known: {n}, {id}, {random:1:100}",
         ),
         (["http://h/", "--header", "A: {ids}"], "{ids} in --header; did you mean {id}?"),

@@ -127,6 +127,7 @@ def test_a_document() -> None:
         "stamped_reads": 99,
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},
         "security": None,
+        "first_wrong": None,
         "concurrency": 12.5,
         "io": "epoll",
         "threads": 2,

@@ -50,6 +50,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "stamped_reads": 99,
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},
         "security": "",
+        "first_wrong": "",
         "counts": {},
         "concurrency": 12.5,
         "targets": [],

@@ -221,7 +221,15 @@ impl Decoder {
                 let check = &self.format.check;
                 let read = response.feed(bytes, &mut |piece| check.feed(body, piece.bytes));
                 let (done, rest) = match read {
-                    Err(kind) => return Progress::Broken(kind),
+                    Err(kind) => {
+                        if kind == ErrorKind::Protocol && response.status().is_none() {
+                            self.first_wrong.get_or_init(|| {
+                                let line = quoted_bytes(response.refused_line(bytes));
+                                format!("{line}, which is no line of a response")
+                            });
+                        }
+                        return Progress::Broken(kind);
+                    }
                     Ok(Read::More) => return Progress::More,
                     Ok(Read::Done(done, rest)) => (done, rest),
                 };

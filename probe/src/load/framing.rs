@@ -10,6 +10,8 @@ pub struct Splitter {
     framing: Framing,
     /// The bytes of an incomplete message.
     held: Vec<u8>,
+    /// Of an event: its data so far, where it has any.
+    data: Option<Vec<u8>>,
 }
 
 impl Splitter {
@@ -17,6 +19,7 @@ impl Splitter {
         Splitter {
             framing,
             held: Vec::new(),
+            data: None,
         }
     }
 
@@ -39,19 +42,57 @@ impl Splitter {
                     on_message(held.strip_suffix(b"\n").unwrap_or(&held));
                 }
             }
-            Framing::Line => {
-                let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
-                while let Some(line) = lines.next() {
-                    if lines.peek().is_none() {
-                        self.hold(line)?;
-                    } else if self.held.is_empty() {
-                        check_length(line.len())?;
-                        on_message(line);
-                    } else {
-                        self.hold(line)?;
-                        on_message(&std::mem::take(&mut self.held));
-                    }
+            Framing::Line => self.lines(bytes, on_message)?,
+            Framing::Event => {
+                let mut lines = Vec::new();
+                self.lines(bytes, &mut |line| lines.push(line.to_vec()))?;
+                for line in lines {
+                    self.event_line(line.strip_suffix(b"\r").unwrap_or(&line), on_message)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// A line of server-sent events: its data is the message, which an empty line ends. Comments, which keep the
+    /// connection alive, and other fields are none of it.
+    fn event_line(
+        &mut self,
+        line: &[u8],
+        on_message: &mut impl FnMut(&[u8]),
+    ) -> Result<(), ErrorKind> {
+        if line.is_empty() {
+            if let Some(data) = self.data.take() {
+                on_message(&data);
+            }
+            return Ok(());
+        }
+        let colon = line.iter().position(|&byte| byte == b':');
+        let (name, value) = line.split_at(colon.unwrap_or(line.len()));
+        if name == b"data" {
+            let value = value.strip_prefix(b":").unwrap_or(value);
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            let data = match self.data.take() {
+                None => value.to_vec(),
+                Some(data) => [&data, value].join(&b'\n'),
+            };
+            check_length(data.len())?;
+            self.data = Some(data);
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, bytes: &[u8], on_message: &mut impl FnMut(&[u8])) -> Result<(), ErrorKind> {
+        let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
+        while let Some(line) = lines.next() {
+            if lines.peek().is_none() {
+                self.hold(line)?;
+            } else if self.held.is_empty() {
+                check_length(line.len())?;
+                on_message(line);
+            } else {
+                self.hold(line)?;
+                on_message(&std::mem::take(&mut self.held));
             }
         }
         Ok(())
@@ -105,6 +146,17 @@ mod tests {
         ];
         let messages = split(Framing::Chunk, pieces).unwrap();
         assert_eq!(messages, [b"ab".to_vec(), b"cde".to_vec()]);
+    }
+
+    /// WHATWG HTML, section 9.2.6.
+    #[test]
+    fn events_in_any_pieces() {
+        let text = b": alive\n\ndata: one\nid: 1\n\nevent: x\r\ndata:two\r\ndata:  lines\r\n\r\n\ndata\n\ndata: cut";
+        for step in 1..=text.len() {
+            let pieces = text.chunks(step).map(|piece| (piece, false));
+            let messages = split(Framing::Event, pieces).unwrap();
+            assert_eq!(messages, [&b"one"[..], b"two\n lines", b""], "{step}");
+        }
     }
 
     #[test]

@@ -88,6 +88,17 @@ impl ResponseParser {
         self.location.take().map(Vec::from)
     }
 
+    /// The line of a head that could not be read, after `feed` has failed with these bytes.
+    pub fn refused_line<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
+        let (lines, end) = match self.held.is_empty() {
+            true => (bytes, memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())),
+            false => (&self.held[..], (self.next_line as usize).saturating_sub(1)),
+        };
+        let line = &lines[..end];
+        let start = memchr::memrchr(b'\n', line).map_or(0, |newline| newline + 1);
+        line[start..].strip_suffix(b"\r").unwrap_or(&line[start..])
+    }
+
     /// Whether a byte of the response has arrived.
     pub fn has_begun(&self) -> bool {
         !self.held.is_empty() || !matches!(self.state, State::Head)

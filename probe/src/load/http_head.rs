@@ -3,8 +3,10 @@
 use super::error::ErrorKind;
 
 /// Limits of a head.
-pub const MAX_HEAD_BYTES: usize = 16 * 1024;
-pub const MAX_FIELDS: usize = 100;
+pub const MAX_HEAD_BYTES: usize = 256 * 1024;
+pub const MAX_FIELDS: usize = 1000;
+/// Room for the fields of most heads, which is made for each of them.
+const USUAL_FIELDS: usize = 64;
 
 pub struct Head {
     pub status: u16,
@@ -24,7 +26,7 @@ pub enum Body {
 #[derive(Debug, Default)]
 pub struct LineCheck {
     has_status: bool,
-    fields: u8,
+    fields: u16,
 }
 
 impl LineCheck {
@@ -36,6 +38,10 @@ impl LineCheck {
             // Empty lines may come before a response.
             return Ok(self.has_status);
         }
+        if self.fields > 0 && matches!(line.first(), Some(b' ' | b'\t')) {
+            // It continues the field before (RFC 9112, section 5.2): the whole is checked at its end.
+            return Ok(false);
+        }
         let mut field = [httparse::EMPTY_HEADER; 1];
         let room = usize::from(usize::from(self.fields) < MAX_FIELDS);
         let checked = match self.has_status {
@@ -43,7 +49,7 @@ impl LineCheck {
             true => httparse::parse_headers(line, &mut field[..room]).map(|_| ()),
         };
         checked.map_err(kind)?;
-        self.fields += u8::from(self.has_status);
+        self.fields += u16::from(self.has_status);
         self.has_status = true;
         Ok(false)
     }
@@ -73,9 +79,21 @@ thread_local! {
 /// The head that bytes begin with, and its length; None where it is incomplete. `keeps_location`: whether the header
 /// `Location` is wanted.
 pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>, ErrorKind> {
-    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    match parse_fields::<USUAL_FIELDS>(bytes, keeps_location) {
+        Err(ErrorKind::TooLarge) => parse_fields::<MAX_FIELDS>(bytes, keeps_location),
+        parsed => parsed,
+    }
+}
+
+fn parse_fields<const FIELDS: usize>(
+    bytes: &[u8],
+    keeps_location: bool,
+) -> Result<Option<(Head, usize)>, ErrorKind> {
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut response = httparse::Response::new(&mut fields);
-    let parsed = response.parse(bytes);
+    let mut config = httparse::ParserConfig::default();
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let parsed = config.parse_response(&mut response, bytes);
     look_at(match parsed {
         Ok(httparse::Status::Complete(used)) => &bytes[..used],
         _ => bytes,
@@ -102,7 +120,12 @@ pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>
             }
             length = Some(value);
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            let chunked = trimmed(field.value).eq_ignore_ascii_case(b"chunked");
+            let value = trimmed(field.value);
+            if value.eq_ignore_ascii_case(b"identity") {
+                // No coding at all (RFC 2616, section 3.6), which some servers still say.
+                continue;
+            }
+            let chunked = value.eq_ignore_ascii_case(b"chunked");
             // The request accepts no other coding, and chunked may occur once only.
             coding = Some(chunked && coding.is_none());
         } else if field.name.eq_ignore_ascii_case("connection") {

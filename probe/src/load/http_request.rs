@@ -309,7 +309,9 @@ impl HttpTemplate {
         };
         let mut bytes = [method, b" ", path, b" HTTP/1.1\r\n"].concat();
         self.headers.write(values, false, &mut bytes);
-        if as_get || self.body.is_empty() {
+        // Some servers refuse these methods without a length (RFC 9110, section 8.6).
+        let needs_length = [&b"POST"[..], b"PUT", b"PATCH"].contains(&method);
+        if as_get || (self.body.is_empty() && !needs_length) {
             bytes.extend_from_slice(b"\r\n");
             return bytes;
         }
@@ -389,6 +391,26 @@ mod tests {
         assert_eq!(id("a-{n}-{id}").as_deref(), Some("a-7-{id}"));
         assert_eq!(id("é{n}{n}").as_deref(), Some("é77"));
         assert_eq!(id("constant"), None);
+    }
+
+    #[test]
+    fn methods_that_have_a_body_say_when_it_is_empty() {
+        for (method, length) in [
+            ("POST", true),
+            ("PUT", true),
+            ("PATCH", true),
+            ("DELETE", false),
+        ] {
+            let plan = plan(&format!(
+                r#"{{"method": "{method}", "headers": [["Host", "h"]]}}"#
+            ));
+            let right = match length {
+                true => "Host: h\r\nContent-Length: 0\r\n\r\n",
+                false => "Host: h\r\n\r\n",
+            };
+            let sent = sent(&plan, None, 1);
+            assert!(sent.ends_with(right), "{sent}");
+        }
     }
 
     #[test]

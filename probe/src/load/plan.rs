@@ -202,6 +202,8 @@ pub enum Framing {
     #[default]
     Chunk,
     Line,
+    /// The data of a server-sent event.
+    Event,
     /// Of a WebSocket.
     Message,
 }

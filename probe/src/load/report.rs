@@ -94,6 +94,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
             "idle_closes": record.idle_closes,
         },
         "security": record.security,
+        "first_wrong": record.first_wrong,
         "concurrency": record.concurrency(),
         "targets": targets(record),
         "messages": record.messages,
@@ -209,10 +210,10 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
         .max_by_key(|(_, count)| *count);
     let why = match most {
         Some((kind, count)) if count > 0 => {
-            let fault = match record.fault.as_str() {
-                "" => String::new(),
-                fault => format!("; the first of them: {fault}"),
-            };
+            let first = [&record.fault, &record.first_wrong];
+            let first = first.into_iter().find(|text| !text.is_empty());
+            let fault =
+                first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
             format!("nothing was answered as expected: {kind} {count} times{fault}")
         }
         _ => "nothing was answered".into(),

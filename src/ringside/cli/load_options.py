@@ -157,6 +157,9 @@ class LoadSettings:
         "CSV with a header: {column} in path, headers, body or line is the value of the request's row.",
         type=params.FILE,
     )
+    has_placeholders: bool = option(
+        _REQUEST, "--placeholders", "{n}, {id}, {random:…} in --body too.", is_flag=True, notes=_HTTP
+    )
     is_literal: bool = option(_REQUEST, "--literal", "Send braces as they stand.", is_flag=True)
     follow_redirects: bool = option(
         _REQUEST,
@@ -200,7 +203,7 @@ class LoadSettings:
         _STREAM,
         "--framing",
         "What a stream's message is [default: chunk].",
-        type=click.Choice(["chunk", "line"]),
+        type=click.Choice(["chunk", "line", "event"]),
         notes=For("stream"),
     )
     first: str | None = option(
@@ -305,8 +308,14 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
             "--due-field compares the server's clock with the engine's, which --from puts on other machines: "
             "give --interval instead"
         )
-    if settings.is_literal and settings.values_file:
-        raise UsageError("--literal sends braces as they stand: leave out --values")
+    for name, is_used in (
+        ("--values", settings.values_file),
+        ("--placeholders", settings.has_placeholders),
+    ):
+        if settings.is_literal and is_used:
+            raise UsageError(f"--literal sends braces as they stand: leave out {name}")
+    if settings.has_placeholders and settings.body is None:
+        raise UsageError("--placeholders is for --body: elsewhere braces are placeholders anyway")
 
 
 def _check_kind(settings: LoadSettings, target: Target) -> None:

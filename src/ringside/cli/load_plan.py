@@ -123,8 +123,11 @@ def _texts(
     paths = [each.path for each in targets]
     fields = [(name, wire_text(value)) for name, value in settings.headers]
     body = (settings.body or b"").decode("latin-1")
+    # Braces of JSON and GraphQL are more usual there than placeholders.
+    if not (settings.has_placeholders or settings.values_file):
+        body = templates.literal(body)
     if settings.is_literal:
-        paths, body = [templates.literal(path) for path in paths], templates.literal(body)
+        paths = [templates.literal(path) for path in paths]
         line = line and templates.literal(line)
         fields = [(name, templates.literal(value)) for name, value in fields]
     texts = {"--line": line or ""}

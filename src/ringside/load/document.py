@@ -78,6 +78,7 @@ def as_document(
         "stamped_reads": figures.stamped_reads,
         "connections": figures.connections,
         "security": figures.security or None,
+        "first_wrong": figures.first_wrong or None,
         "concurrency": figures.concurrency,
         "io": started.io if started else "",
         "threads": started.threads if started else 0,

@@ -202,6 +202,8 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         rows.append(("statuses", ", ".join(texts + more)))
     errors = sum(figures.errors.values())
     rows.append(("errors", f"{errors:,}, see below" if errors else "0"))
+    if figures.first_wrong:
+        rows.append(("first wrong", one_line(figures.first_wrong, 300)))
     if connections := figures.connections:
         text = f"{connections.get('opened', 0):,} opened"
         text += f", at most {connections.get('most_open', 0):,} at one time"

@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes of a reply that the server may send before they are read, of a stream and of a connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
-const MAX_HEADER_BYTES: u32 = 16 * 1024;
+const MAX_HEADER_BYTES: u32 = 256 * 1024;
 /// A connection that wakes itself more often in succession does not come to an end.
 const MAX_POLLS: usize = 1000;
 

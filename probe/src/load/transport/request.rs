@@ -7,7 +7,7 @@ use http::header::{HeaderName, HeaderValue};
 use http::{Method, Request, Uri, Version};
 use std::rc::Rc;
 
-const MAX_FIELDS: usize = 200;
+const MAX_FIELDS: usize = 1000;
 /// So many different requests are kept; a load has at most as many targets.
 const MAX_KEPT: usize = 100;
 

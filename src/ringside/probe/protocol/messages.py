@@ -103,6 +103,7 @@ class LoadFigures(Message, frozen=True):
     stamped_reads: Count = 0
     connections: dict[str, Count] = msgspec.field(default_factory=dict)
     security: str = ""
+    first_wrong: str = ""
     concurrency: float = 0.0
     targets: tuple[TargetFigures, ...] = ()
     messages: Count = 0

@@ -58,6 +58,8 @@ pub struct Shard {
     faults: FaultSchedule,
     recorder: Recorder,
     timeout_ns: u64,
+    /// From one message of a stream to the next.
+    interval_ns: u64,
     open: usize,
     in_flight: u64,
     sent: u64,
@@ -91,6 +93,7 @@ impl Shard {
             faults: FaultSchedule::new(&plan.stream, config.start_ns),
             recorder,
             timeout_ns: nanoseconds(plan.timeout_s),
+            interval_ns: plan.stream.interval_s.map_or(0, nanoseconds),
             open: 0,
             in_flight: 0,
             sent: 0,
@@ -317,11 +320,7 @@ impl Shard {
         match result {
             Err(kind) => {
                 self.recorder.error(arrived, kind, Some(target));
-                let first = &mut self.recorder.record.first_wrong;
-                if let Some(answer) = self.decoder.first_wrong().filter(|_| first.is_empty()) {
-                    let request = self.encoder.request_text(target, connection.number);
-                    *first = format!("{request} was answered with {answer}");
-                }
+                self.note_wrong(slot);
             }
             Ok(()) => {
                 let is_kept = self.encoder.keeps_service_times();
@@ -340,8 +339,19 @@ impl Shard {
         Next::Close
     }
 
+    /// Keeps the first answer that was not what was expected, in words.
+    fn note_wrong(&mut self, slot: Slot) {
+        let first = &mut self.recorder.record.first_wrong;
+        if let Some(answer) = self.decoder.first_wrong().filter(|_| first.is_empty()) {
+            let connection = &self.connections[slot];
+            let request = (self.encoder).request_text(connection.target, connection.number);
+            *first = format!("{request} was answered with {answer}");
+        }
+    }
+
     /// A connection with a pending reply was lost.
     fn lost(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        self.note_wrong(slot);
         self.abandon_reply(slot, now);
         self.last_event_ns = now;
         self.failed(slot, now, kind, true);
@@ -372,7 +382,12 @@ impl Shard {
                 Stage::Connecting | Stage::Handshaking | Stage::Joining => connection.opening_ns,
                 _ => continue,
             };
-            if now.saturating_sub(since_ns) <= self.timeout_ns {
+            // A stream that has nothing to send yet is not silent.
+            let between_ns = match connection.stage {
+                Stage::Busy => self.interval_ns,
+                _ => 0,
+            };
+            if now.saturating_sub(since_ns) <= self.timeout_ns + between_ns {
                 continue;
             }
             match connection.stage {

@@ -1,0 +1,62 @@
+"""Servers of a few lines that do one thing that real servers do, in threads of the test."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@contextlib.contextmanager
+def serving(handle: Callable[[socket.socket], None], listener: socket.socket | None = None) -> Iterator[int]:
+    """Hand each connection to `handle` in a thread of its own, and close it after that. The port."""
+    listener = listener or socket.create_server(("127.0.0.1", 0), backlog=64)
+
+    def converse(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            handle(connection)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=converse, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield listener.getsockname()[1] if listener.family == socket.AF_INET else 0
+    finally:
+        # Closing alone does not end an accept.
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def requests(connection: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+    """Head and body of each request of HTTP/1.1 on a connection, until it ends."""
+    held = b""
+    while True:
+        while b"\r\n\r\n" not in held:
+            piece = connection.recv(1 << 16)
+            if not piece:
+                return
+            held += piece
+        head, _, held = held.partition(b"\r\n\r\n")
+        fields = head.lower().split(b"\r\n")
+        length = next((int(f.partition(b":")[2]) for f in fields if f.startswith(b"content-length:")), 0)
+        while len(held) < length:
+            held += connection.recv(1 << 16)
+        yield head, held[:length]
+        held = held[length:]
+
+
+def answering(reply: Callable[[bytes, bytes], bytes]) -> Callable[[socket.socket], None]:
+    """A handler that answers each request, from its head and body."""
+
+    def handle(connection: socket.socket) -> None:
+        for head, body in requests(connection):
+            connection.sendall(reply(head, body))
+
+    return handle
