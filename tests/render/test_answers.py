@@ -310,6 +310,7 @@ def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
         "perl takes 1.80 times (1.80–1.80) as long, the last of 3"
     )
     assert [sentence.text.endswith(mark) for sentence in at_point(stopped, HOP, P)] == [False, True, False]
+    assert "Stopped when decided, so likely nearer to 1: the ratios of ruby." in markdown.render(stopped)
     values = document(stopped)
     assert [(each["contender"], each["overstated"]) for each in values["comparisons"]] == [
         ("perl", False),
@@ -355,6 +356,7 @@ def test_what_stalls_alone_make_is_worded_as_stalls() -> None:
     assert comparison["verdict"] == "slower"
     assert comparison["stalls"] == {"contender": "go", "blocks": 6, "total": 20, "least": near(1.5, rel=0.01)}
     assert markdown.render(found).count("| stalls |") == 1
+    assert f"\n{mark}; without these no difference is shown.\n" in markdown.render(found)
     (other,) = overall(stalling(1.001, P, Q), HOP)
     assert other.text.startswith("go against erlang is inconclusive at both points: ")
     slow = stalling(1.1)

@@ -88,6 +88,11 @@ def stalled(of: Stalls, metric: Metric) -> str:
     return f"{of.contender} {what} in {of.blocks} of {of.total} blocks, by {units.percent(size)} or more"
 
 
+def without_stalls(of: Stalls, metric: Metric) -> str:
+    """What stands in the place of a claim."""
+    return f"{stalled(of, metric)}; without these no difference is shown"
+
+
 def stall_word(metric: Metric) -> str:
     """What stands in the place of a verdict."""
     return "stalls" if metric.unit in (*_DURATIONS, "/s") else "outliers"

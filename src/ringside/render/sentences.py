@@ -12,7 +12,7 @@ from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
-from ringside.render.answers import OVERSTATED, Sentence, possessive, stalled
+from ringside.render.answers import OVERSTATED, Sentence, possessive, without_stalls
 
 _TIMES = ("ns", "s")
 _OBSTACLES = {
@@ -33,8 +33,7 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
     if comparison.stalls:
-        blocks = stalled(comparison.stalls, metric)
-        return Sentence(f"{text}: {blocks}; without these no difference is shown", "quiet")
+        return Sentence(f"{text}: {without_stalls(comparison.stalls, metric)}", "quiet")
     text += f": {_verdict(comparison, metric)}"
     if comparison.contradicted:
         text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"

@@ -31,7 +31,7 @@ def answer_table(analysis: RunAnalysis) -> TableData:
 def figures(analysis: RunAnalysis) -> list[TableData]:
     """The tables of what was measured."""
     if len(analysis.points) <= _POINT_TABLES:
-        of_points = [points.point_table(analysis, point) for point in analysis.points]
+        of_points = [points.marked_table(analysis, point) for point in analysis.points]
     else:
         of_points = [
             table

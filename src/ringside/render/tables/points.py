@@ -14,6 +14,7 @@ from ringside.analysis.published import ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import BreakdownRow
 from ringside.model.design import Cell, Metric, Point
+from ringside.render.answers import without_stalls
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 from ringside.text import one_line
@@ -70,6 +71,18 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         ),
         narrow=(*(metric.title for metric in reversed(secondary)), "rank", "class"),
     )
+
+
+def marked_table(analysis: RunAnalysis, point: Point) -> TableData:
+    """The table of a point where no sentences of its comparisons stand beside it: with which ratios are
+    overstated, and which stalls alone made."""
+    table, headline = point_table(analysis, point), analysis.headline
+    pairs = analysis.comparisons[headline.name, point].values()
+    compared = [each for each in pairs if each.baseline == analysis.experiment.baseline]
+    early = ", ".join(each.contender for each in compared if each.overstated and not each.stalls)
+    notes = [f"Stopped when decided, so likely nearer to 1: the ratios of {early}."] if early else []
+    notes += [f"{without_stalls(each.stalls, headline)}." for each in compared if each.stalls]
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def _numbers_of_blocks(blocks: Mapping[str, int]) -> list[str]:
