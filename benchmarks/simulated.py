@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
+from ringside.stats import unpaired
 from ringside.stats.interval import CONFIDENCE
 from ringside.stats.paired import lower_tail, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, all_narrower_than, width_looks
@@ -101,6 +102,44 @@ def called_steady(machine: Machine, length: int, times: int, seed: int = 1) -> f
     return sum(one is not None and one.kind is SeriesKind.STEADY for one in found) / times
 
 
+# How many runs a side are compared, and how long they are.
+SIDES, RUN_BLOCKS = ((1, 1), (5, 1), (2, 2), (3, 3), (5, 5)), (7, 20, 100)
+
+
+def between_runs(sides: tuple[int, int], blocks: int, deviation: float, times: int, seed: int = 1) -> float:
+    """The share of comparisons of runs of one program, so many on each side, that claim a change, with noise
+    of 3 % between blocks and this standard deviation between runs."""
+    dice = np.random.default_rng(seed)
+    wrong = 0
+    for _ in range(times):
+        one, other = (
+            np.exp(dice.normal(0, deviation, (runs, 1)) + dice.normal(0, 0.03, (runs, blocks)))
+            for runs in sides
+        )
+        if sides == (1, 1):
+            ratio = unpaired.ratio(other[0], one[0], between=unpaired.ASSUMED_BETWEEN_RUNS)
+        else:
+            ratio = unpaired.ratio_of_runs(*(np.median(side, axis=1).tolist() for side in (other, one)))
+        assert ratio is not None
+        assert ratio.low is not None
+        assert ratio.high is not None
+        wrong += not ratio.low <= 1 <= ratio.high
+    return wrong / times
+
+
+def print_between_runs(times: int) -> None:
+    """The table of `compare`."""
+    print("\nRuns of one program at different times: share of comparisons that claim a change")
+    print("| runs | " + " | ".join(f"{blocks} blocks" for blocks in RUN_BLOCKS) + " |")
+    print("|---|" + "---:|" * len(RUN_BLOCKS))
+    for sides in SIDES:
+        row = [
+            ", ".join(f"{between_runs(sides, blocks, of, times):.1%}" for of in (0.0, 0.01, 0.02))
+            for blocks in RUN_BLOCKS
+        ]
+        print(f"| {sides[0]} and {sides[1]} | {' | '.join(row)} |", flush=True)
+
+
 def _p_values(logs: Numbers) -> Numbers:
     """Wilcoxon's two-sided p of each row."""
     blocks = logs.shape[1]
@@ -143,6 +182,7 @@ def main(times: int) -> None:
             share, stops = sequential_errors(machine, goal, 120, min(2000, each), wider=wider)
             row += [f"{share:.1%}", f"{stops:.0f}"]
         print(f"| {machine.name} | {goal:.0%} | {' | '.join(row)} |", flush=True)
+    print_between_runs(min(2000, each))
     print("\nSeries without a trend inside one process: share that is called steady")
     print("| machine | " + " | ".join(f"{length} repeats" for length in LENGTHS) + " |")
     print("|---|" + "---:|" * len(LENGTHS))

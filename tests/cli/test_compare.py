@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from ringside.cli import compare
+from ringside.errors import UsageError
 from ringside.store import Store
 from tests.support.runs import experiment, make_run
 
@@ -127,7 +128,18 @@ def test_a_run_without_the_memory_bound_reference_is_warned_of(
     values = document(capsys, where, first, second, *HOPS)
     assert values["machine"].keys() == {"computing"}
     assert {row["verdict"] for row in values["comparisons"]} == {"slower"}
-    assert [warning["code"] for warning in values["warnings"]] == ["no-memory-reference"]
+    assert [warning["code"] for warning in values["warnings"]] == ["single-runs", "no-memory-reference"]
+
+
+def test_several_runs_a_side(two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]) -> None:
+    where, first, second = two_runs(1.3)
+    _, third, fourth = two_runs(1.3)
+    values = document(capsys, where, f"{first},{third}", f"{second}, {fourth}", *HOPS)
+    assert (values["one"], values["other"]) == (f"{first},{third}", f"{second},{fourth}")
+    assert {row["n"] for row in values["comparisons"]} == {4}
+    assert values["warnings"] == []
+    with pytest.raises(UsageError, match=r"`x,,y`: write several runs as A1,A2,A3"):
+        run(where, "x,,y", second)
 
 
 def test_margins(two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,6 +65,12 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
     "interference": (("go (SIGTERM)",), {}, "instead of its work: go (SIGTERM)", "with --sandbox"),
     "slow-end": (("erlang",), {}, "erlang: still ran 2 s after SIGTERM", "end at once on SIGTERM"),
     "accounting": ((), {"missing": ("cgroup", "PSI")}, "not available here: cgroup, PSI", "nothing needs"),
+    "single-runs": (
+        (),
+        {"share": 0.01, "claimed": 0.028},
+        "no change below 3 % is claimed",
+        "make more runs",
+    ),
     "no-reference": ((), {}, "no reference computation", "measure both again"),
     "no-memory-reference": ((), {}, "no memory-bound reference computation", "measure both again"),
     "other-machine": ((), {"facts": ("cpus", "kernel")}, "differ (cpus, kernel)", "runs of one machine"),

@@ -1,9 +1,11 @@
-"""Two runs of one workload, measured at different times: the second over the first."""
+"""Runs of one workload, measured at different times: those of the second side over those of the first."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
@@ -11,7 +13,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.stats import unpaired
-from ringside.stats.interval import exponential
+from ringside.stats.interval import exponential, is_positive_finite
 
 _MACHINE = ("cpu_model", "cpus", "kernel", "memory_bytes")
 
@@ -42,62 +44,100 @@ class ContenderChange:
 
 @dataclass(frozen=True, slots=True)
 class RunDiff:
-    """Both runs and all that they share. `machine`: by the name of a reference computation (`computing`,
-    `memory`), how much longer it took in the second run, a ratio; empty where one run has none, and then
-    there are no verdicts. `margin`: ratios closer to 1 are equivalent."""
+    """The runs of both sides and all that they share. `machine`: by the name of a reference computation
+    (`computing`, `memory`), how much longer it took on the second side, a ratio; empty where one run has
+    none, and then there are no verdicts. `margin`: ratios closer to 1 are equivalent."""
 
-    first: RunAnalysis
-    second: RunAnalysis
+    firsts: tuple[RunAnalysis, ...]
+    seconds: tuple[RunAnalysis, ...]
     changes: tuple[CellChange, ...]
     machine: Mapping[str, Interval]
     contender_changes: tuple[ContenderChange, ...]
     diagnostics: tuple[Diagnostic, ...]
     margin: float
 
+    @property
+    def first(self) -> RunAnalysis:
+        """The last run of the first side."""
+        return self.firsts[-1]
+
+    @property
+    def second(self) -> RunAnalysis:
+        """The last run of the second side."""
+        return self.seconds[-1]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Both sides, as `compare` takes them."""
+        one, other = (",".join(each.run.id for each in side) for side in (self.firsts, self.seconds))
+        return one, other
+
 
 def diff(
-    first: RunAnalysis, second: RunAnalysis, metric: str | None = None, margin: float | None = None
+    one: RunAnalysis | Sequence[RunAnalysis],
+    other: RunAnalysis | Sequence[RunAnalysis],
+    metric: str | None = None,
+    margin: float | None = None,
 ) -> RunDiff:
-    """The comparison of two runs, cell by cell; the intervals of one metric hold together with 95 %.
-    `margin`: the second run's if left out. Raises UsageError where the two have nothing in common."""
-    margin = second.experiment.margin if margin is None else margin
-    if first.measurement.name != second.measurement.name:
-        raise UsageError(
-            f"{first.run.id} is of the workload `{first.measurement.name}`, {second.run.id} of "
-            f"`{second.measurement.name}`: they cannot be compared"
-        )
-    if first.experiment.engines != second.experiment.engines:
-        places = (_load_place(run) for run in (first, second))
-        raise UsageError(
-            f"the load of {' and that of '.join(places)}: where the load is changes what is measured, so the "
-            "two cannot be compared"
-        )
-    metrics = (first.measurement.metric(metric),) if metric else first.metrics
+    """The comparison of two sides of one run or several, cell by cell; the intervals of one metric hold
+    together with 95 %. `margin`: that of the last run if left out. Raises UsageError where the runs have
+    nothing in common."""
+    firsts, seconds = ((side,) if isinstance(side, RunAnalysis) else tuple(side) for side in (one, other))
+    runs = (*firsts, *seconds)
+    _check(firsts, seconds)
+    margin = runs[-1].experiment.margin if margin is None else margin
+    metrics = (runs[0].measurement.metric(metric),) if metric else firsts[-1].metrics
     shared = [
         cell
-        for cell, analysis in first.cells.items()
-        if analysis.has_figures and cell in second.cells and second.cells[cell].has_figures
+        for cell in runs[0].cells
+        if all(cell in run.cells and run.cells[cell].has_figures for run in runs)
     ]
     if not shared:
-        raise UsageError(f"{first.run.id} and {second.run.id} share no cell with figures")
+        raise UsageError(f"{' and '.join(run.run.id for run in runs)} share no cell with figures")
     machine = {
         name: moved
-        for name in first.references_ns
-        if (moved := _log_shift(second.references_ns.get(name, {}), first.references_ns[name]))
+        for name in runs[0].references_ns
+        if (
+            moved := _log_shift(
+                *([run.references_ns.get(name, {}) for run in side] for side in (seconds, firsts))
+            )
+        )
     }
     return RunDiff(
-        first,
-        second,
+        firsts,
+        seconds,
         tuple(
             change
             for one_metric in metrics
-            for change in _changes(first, second, one_metric, shared, list(machine.values()), margin)
+            for change in _changes(firsts, seconds, one_metric, shared, list(machine.values()), margin)
         ),
         {name: exponential(moved) for name, moved in machine.items()},
-        _contender_changes(first, second),
-        _diagnose(first, second, machine),
+        _contender_changes(firsts[-1], seconds[-1]),
+        _diagnose(firsts, seconds, machine),
         margin,
     )
+
+
+def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> None:
+    """Raises UsageError where runs cannot be compared."""
+    first, *others = runs = (*firsts, *seconds)
+    names = [run.run.id for run in runs]
+    # A run against itself is a way to look at one.
+    if len(runs) > 2 and len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"{twice} is named twice: each run counts once")
+    for other in others:
+        if first.measurement.name != other.measurement.name:
+            raise UsageError(
+                f"{first.run.id} is of the workload `{first.measurement.name}`, {other.run.id} of "
+                f"`{other.measurement.name}`: they cannot be compared"
+            )
+        if first.experiment.engines != other.experiment.engines:
+            places = (_load_place(run) for run in (first, other))
+            raise UsageError(
+                f"the load of {' and that of '.join(places)}: where the load is changes what is measured, so "
+                "the two cannot be compared"
+            )
 
 
 def _load_place(run: RunAnalysis) -> str:
@@ -107,26 +147,59 @@ def _load_place(run: RunAnalysis) -> str:
     return f"{run.run.id} came from {engines} engine{'s' * (engines != 1)} on other machines"
 
 
-def _log_shift(after: Mapping[int, float], before: Mapping[int, float]) -> Interval | None:
-    return unpaired.log_shift(list(after.values()), list(before.values()))
+def _log_shift(
+    after: Sequence[Mapping[int, float]], before: Sequence[Mapping[int, float]]
+) -> Interval | None:
+    """How a reference computation changed; None where a run has none."""
+    if len(after) + len(before) == 2:
+        return unpaired.log_shift(list(after[0].values()), list(before[0].values()))
+    if not all((*after, *before)):
+        return None
+    later, earlier = ([math.log(median(run.values())) for run in side] for side in (after, before))
+    return unpaired.shift_of_runs(later, earlier)
+
+
+def _ratio(
+    after: Sequence[Sequence[float]],
+    before: Sequence[Sequence[float]],
+    machine: Sequence[Interval],
+    family: int,
+) -> Interval | None:
+    """Of one run a side by their blocks; of more by the runs' medians. None where one is not positive."""
+    if len(after) + len(before) == 2:
+        return unpaired.ratio(
+            after[0], before[0], machine, family=family, between=unpaired.ASSUMED_BETWEEN_RUNS
+        )
+    later, earlier = ([median(run) for run in side] for side in (after, before))
+    if not all(is_positive_finite(level) for level in (*later, *earlier)):
+        return None
+    return unpaired.ratio_of_runs(later, earlier, [each.estimate for each in machine], family=family)
+
+
+def _level(runs: Sequence[RunAnalysis], cell: Cell, metric: Metric) -> Interval:
+    """The figure of a side: the run's, of several the median of theirs."""
+    figures = [run.cells[cell].metrics[metric.name] for run in runs]
+    if len(figures) == 1:
+        return figures[0]
+    return Interval(median(each.estimate for each in figures), None, None, len(figures))
 
 
 def _changes(
-    first: RunAnalysis,
-    second: RunAnalysis,
+    firsts: Sequence[RunAnalysis],
+    seconds: Sequence[RunAnalysis],
     metric: Metric,
     shared: Sequence[Cell],
     machine: Sequence[Interval],
     margin: float,
 ) -> list[CellChange]:
-    def values(run: RunAnalysis, cell: Cell) -> list[float]:
-        return list(run.cells[cell].by_block.get(metric.name, {}).values())
+    def values(runs: Sequence[RunAnalysis], cell: Cell) -> list[list[float]]:
+        return [list(run.cells[cell].by_block.get(metric.name, {}).values()) for run in runs]
 
-    both = [cell for cell in shared if values(first, cell) and values(second, cell)]
+    all_of_them = [cell for cell in shared if all(values((*firsts, *seconds), cell))]
     changes = []
-    for cell in both:
-        after, before = values(second, cell), values(first, cell)
-        ratio = unpaired.ratio(after, before, machine, family=len(both))
+    for cell in all_of_them:
+        after, before = values(seconds, cell), values(firsts, cell)
+        ratio = _ratio(after, before, machine, family=len(all_of_them))
         if ratio is None:
             continue
         obstacle = None
@@ -134,16 +207,16 @@ def _changes(
             obstacle, ratio = Obstacle.NO_REFERENCE, Interval(ratio.estimate, None, None, ratio.n)
         elif ratio.low is None:
             obstacle = Obstacle.TOO_FEW_BLOCKS
-        elif len({*after, *before}) == 1:
+        elif len({value for run in (*after, *before) for value in run}) == 1:
             obstacle = Obstacle.SAME_VALUES
-        elif any(run.failed_share(metric, cell) > MAX_FAILED_SHARE for run in (first, second)):
+        elif any(run.failed_share(metric, cell) > MAX_FAILED_SHARE for run in (*firsts, *seconds)):
             obstacle = Obstacle.FAILED_BLOCKS
         changes.append(
             CellChange(
                 cell=cell,
                 metric=metric,
-                before=first.cells[cell].metrics[metric.name],
-                after=second.cells[cell].metrics[metric.name],
+                before=_level(firsts, cell, metric),
+                after=_level(seconds, cell, metric),
                 ratio=ratio,
                 verdict=Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, margin),
                 obstacle=obstacle,
@@ -173,18 +246,24 @@ def _contender_changes(first: RunAnalysis, second: RunAnalysis) -> tuple[Contend
 
 
 def _diagnose(
-    first: RunAnalysis, second: RunAnalysis, machine: Mapping[str, Interval]
+    firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis], machine: Mapping[str, Interval]
 ) -> tuple[Diagnostic, ...]:
+    first, *others = runs = (*firsts, *seconds)
     diagnostics = []
+    if not others[1:]:
+        between = unpaired.ASSUMED_BETWEEN_RUNS
+        values = {"share": between, "claimed": math.expm1(unpaired.assumed_shift(between))}
+        diagnostics.append(Diagnostic("single-runs", values=values))
     if not machine:
         diagnostics.append(Diagnostic("no-reference"))
     elif "memory" not in machine:
         diagnostics.append(Diagnostic("no-memory-reference"))
-    differ = tuple(name for name in _MACHINE if first.run.host.get(name) != second.run.host.get(name))
+    differ = tuple(
+        name for name in _MACHINE if any(first.run.host.get(name) != run.run.host.get(name) for run in others)
+    )
     if differ:
         diagnostics.append(Diagnostic("other-machine", values={"facts": differ}))
-    only = [name for name in first.names if name not in second.names]
-    only += [name for name in second.names if name not in first.names]
-    if only:
+    names = dict.fromkeys(name for run in runs for name in run.names)
+    if only := [name for name in names if not all(name in run.names for run in runs)]:
         diagnostics.append(Diagnostic("one-sided", tuple(only)))
     return tuple(diagnostics)

@@ -1,4 +1,4 @@
-"""`ringside compare`: two runs of one workload; a gate for continuous integration."""
+"""`ringside compare`: runs of one workload, two or several a side; a gate for continuous integration."""
 
 from __future__ import annotations
 
@@ -41,21 +41,23 @@ def compare(
     form: str | None = None,
     store: str | None = None,
 ) -> int:
-    """Compare two runs of one workload, OTHER over ONE.
+    """Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.
 
     It is for two versions of a runtime, or two branches. Runs at different times have no pairs: intervals are
-    wider, by as much as reference computations show that the machine may have changed. If both versions can
-    run now, put them into one experiment instead. Exit status 1 where --fail-if applies.
+    wider, by as much as reference computations show that the machine may have changed. From three runs on,
+    they show by how much runs differ; of one a side 1 % is assumed. If both versions can run now, put them
+    into one experiment instead. Exit status 1 where --fail-if applies.
     """
     from ringside.analysis.run import analysis_of
     from ringside.analysis.run_diff import diff
     from ringside.cli import context, gates
     from ringside.render import documents, markdown, run_diff, terminal
-    from ringside.store.runs import single_run
+    from ringside.store.runs import runs_of_side
 
     storage = context.open_store(store, create=False)
     before, after = (
-        analysis_of(storage, single_run(storage, name), for_plots=False) for name in (one, other)
+        [analysis_of(storage, run, for_plots=False) for run in runs_of_side(storage, names)]
+        for names in (one, other)
     )
     difference = diff(before, after, metric, margin)
     if form == "json":

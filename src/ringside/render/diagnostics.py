@@ -116,6 +116,11 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "not available here: {missing}",
         "nothing needs to be done: sampling of /proc replaces it",
     ),
+    "single-runs": (
+        "with one run a side differences between runs cannot be seen: intervals take them to be {share} (a "
+        "standard deviation), so that no change below {claimed} is claimed",
+        "make more runs, and name several a side: `ringside compare A1,A2,A3 B1,B2,B3`",
+    ),
     "no-reference": (
         "one of the runs has no reference computation, so the change of the machine's speed between them is "
         "unknown: there are no verdicts",

@@ -79,8 +79,8 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
     """The document of two runs. Ratios are the second run over the first."""
     return {
         "format": FORMAT,
-        "one": diff.first.run.id,
-        "other": diff.second.run.id,
+        "one": diff.names[0],
+        "other": diff.names[1],
         "margin": diff.margin,
         "machine": {name: ratio(value) for name, value in diff.machine.items()},
         "changed": contender_changes(diff),

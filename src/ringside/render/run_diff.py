@@ -20,10 +20,11 @@ def diff_table(diff: RunDiff) -> TableData:
     several = len({change.metric.name for change in diff.changes}) > 1
     metric_column = ("metric",) if several else ()
     return TableData(
-        f"{diff.second.run.id} over {diff.first.run.id}",
+        " over ".join(reversed(diff.names)),
         ("contender", "point", *metric_column, "before", "after", "after / before", "verdict"),
         tuple(_row(diff, change, with_metric=several) for change in diff.changes),
-        subtitle="not paired: intervals hold together with 95 %, and allow for changes of the machine",
+        subtitle="not paired: intervals hold together with 95 %, and allow for changes of the machine and "
+        "between runs",
         notes=(*_machine(diff), *contender_changes(diff)),
     )
 

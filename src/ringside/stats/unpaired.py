@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
-from ringside.stats.interval import CONFIDENCE, is_positive_finite
+from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite
 from ringside.stats.selection import Selection, pairs_between
 
 if TYPE_CHECKING:
     import numpy as np
 
+# What runs of one program are taken to differ by beyond their blocks where one run a side cannot show it: a
+# standard deviation of logarithms.
+ASSUMED_BETWEEN_RUNS = 0.01
 # For larger samples the exact distribution is slow and its normal approximation good.
 _MAX_EXACT = 40
 # More differences than these are counted, which is faster than to store and sort them.
@@ -145,6 +148,7 @@ def ratio(
     machine: Sequence[Interval] = (),
     *,
     family: int = 1,
+    between: float = 0.0,
 ) -> Interval | None:
     """The ratio of two samples from different times; None where a side has no values.
 
@@ -152,21 +156,86 @@ def ratio(
     logarithms. What part of these shifts a program shares is not known, from none to all of any of them; so
     the interval of the ratio is widened by all of that. As runs get longer, the intervals of the shifts get
     narrower with the ratio's own, and more data never makes the widening larger on average. `family`: the
-    number of ratios, all of whose intervals hold together with 95 % (Bonferroni). No interval where there are
-    too few values.
+    number of ratios, all of whose intervals hold together with 95 % (Bonferroni). `between`: what runs differ
+    by beyond their blocks, which blocks of one run do not show; added as a variance. No interval where there
+    are too few values.
     """
-    interval = log_shift(numerator, denominator, 1 - (1 - CONFIDENCE) / family)
+    confidence = 1 - (1 - CONFIDENCE) / family
+    interval = log_shift(numerator, denominator, confidence)
     if interval is None:
         return None
     if interval.low is None or interval.high is None:
         return Interval(math.exp(interval.estimate), None, None, interval.n)
+    wider = assumed_shift(between, confidence)
+    interval = Interval(
+        interval.estimate,
+        interval.estimate - math.hypot(interval.estimate - interval.low, wider),
+        interval.estimate + math.hypot(interval.high - interval.estimate, wider),
+        interval.n,
+    )
     ends = [0.0]
     for each in machine:
         if each.low is None or each.high is None:
             return Interval(math.exp(interval.estimate), None, None, interval.n)
         ends += [each.low, each.high]
+    assert interval.low is not None
+    assert interval.high is not None
     low, high = interval.low - max(ends), interval.high - min(ends)
     return Interval(math.exp(interval.estimate), math.exp(low), math.exp(high), interval.n)
+
+
+def assumed_shift(between: float, confidence: float = CONFIDENCE) -> float:
+    """How far two runs of one program may be apart, with this confidence, if the standard deviation between
+    runs is `between`; both are of logarithms."""
+    return NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(2) * between
+
+
+def shift_of_runs(
+    after: Sequence[float], before: Sequence[float], confidence: float = CONFIDENCE
+) -> Interval:
+    """The difference of the means of runs' levels, as logarithms, three runs or more in all.
+
+    Student's interval with one variance for both sides (pooled), so that one run can be set against several:
+    of so few values no distribution-free interval holds 95 %. `n` is the number of runs.
+    """
+    n, m = len(after), len(before)
+    freedom = n + m - 2
+    estimate = fmean(after) - fmean(before)
+    squares = sum((value - fmean(side)) ** 2 for side in (after, before) for value in side)
+    half = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(squares / freedom * (1 / n + 1 / m))
+    return Interval(estimate, estimate - half, estimate + half, n + m)
+
+
+@lru_cache(maxsize=256)
+def t_quantile(level: float, freedom: int) -> float:
+    """The quantile above 0.5 of Student's t, by bisection of its distribution in finite form (Abramowitz and
+    Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4)."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        # The share between -t and t, where t is the tangent of the angle times the root of `freedom`.
+        term = math.sin(angle) * (math.cos(angle) if freedom % 2 else 1.0)
+        total = 0.0
+        for k in range(2 + freedom % 2, freedom + 1, 2):
+            total += term
+            term *= math.cos(angle) ** 2 * (k - 1) / k
+        share = 2 / math.pi * (angle + total) if freedom % 2 else total
+        low, high = (angle, high) if share < 2 * level - 1 else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def ratio_of_runs(
+    after: Sequence[float], before: Sequence[float], machine: Sequence[float] = (), *, family: int = 1
+) -> Interval:
+    """The ratio of levels of runs, three or more in all. `machine`: by how much the reference computations
+    changed between the two sides, as differences of logarithms, by which the interval is widened as that of
+    `ratio`. How uncertain these are is not added: what comes and goes from run to run is in the variance."""
+    later, earlier = ([math.log(value) for value in side] for side in (after, before))
+    shift = shift_of_runs(later, earlier, 1 - (1 - CONFIDENCE) / family)
+    assert shift.low is not None
+    assert shift.high is not None
+    ends = [0.0, *machine]
+    return exponential(Interval(shift.estimate, shift.low - max(ends), shift.high - min(ends), shift.n))
 
 
 def drift(references: Sequence[float]) -> float | None:

@@ -29,6 +29,13 @@ def single_run(store: Store, name: str) -> Run:
     return runs[0]
 
 
+def runs_of_side(store: Store, names: str) -> list[Run]:
+    """The runs of these ids, with commas between them. Raises UsageError."""
+    if not all(each.strip() for each in names.split(",")):
+        raise UsageError(f"`{names}`: write several runs as A1,A2,A3")
+    return [single_run(store, each.strip()) for each in names.split(",")]
+
+
 def _members(store: Store, suite: str) -> list[Run]:
     # One that cannot be read keeps nobody from the others.
     return [store.run(run.id) for run in store.summaries() if run.suite == suite]
