@@ -49,7 +49,7 @@ impl Interference {
         }
     }
 
-    /// Each text once, the first of them.
+    /// Adds a text, unless it is there already, or enough others are.
     pub fn add(&mut self, text: String) {
         if self.texts.len() < MAX_TEXTS && !self.texts.contains(&text) {
             self.texts.push(text);

@@ -29,7 +29,7 @@ static OUTSIDE: OnceLock<Outside> = OnceLock::new();
 pub enum Side {
     /// The first process of the new namespaces, with shared memory of its own, or why it has none.
     Inside(Result<Option<SharedMemory>, String>),
-    /// The one outside: that inside has ended with this status.
+    /// The process outside, after that inside has ended with this status.
     Outside(u8),
 }
 
@@ -89,7 +89,7 @@ pub fn enter(signals: &OwnedFd, parent: Option<Pid>) -> Result<Side, String> {
             match report_of(&outside) {
                 Some(report) if report.is_empty() => {
                     let _ = write(&outside, b"\n");
-                    Ok(Side::Outside(accompany(child as i32, signals, parent)))
+                    Ok(Side::Outside(relay_signals(child as i32, signals, parent)))
                 }
                 report => {
                     drop(outside);
@@ -193,7 +193,7 @@ fn report_of(socket: &OwnedFd) -> Option<String> {
 }
 
 /// Hands signals to the process inside until it ends; returns its exit status, as a shell would show it.
-fn accompany(child: i32, signals: &OwnedFd, parent: Option<Pid>) -> u8 {
+fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<Pid>) -> u8 {
     // A parent that died before PR_SET_PDEATHSIG sends no signal.
     if getppid() != parent {
         send(child, libc::SIGTERM);

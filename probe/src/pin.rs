@@ -7,8 +7,8 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 pub struct ProbeCpus {
     /// Those that it was started with.
     own: CpuSet,
-    /// Those that programs were found to be able to have. To try them moves the probe there and back, which takes as
-    /// long as a short program.
+    /// Those of the last program. They are tried once: that moves the probe there and back, which takes as long as a
+    /// short program.
     usable: Vec<usize>,
 }
 

@@ -291,6 +291,17 @@ mod tests {
     }
 
     #[test]
+    fn a_kept_file_is_read_anew() {
+        let procfs = ProcFs::open().unwrap();
+        let kept = procfs.kept("thread-self/comm");
+        for name in ["first", "second"] {
+            rustix::thread::set_name(&std::ffi::CString::new(name).unwrap()).unwrap();
+            assert_eq!(kept.read().unwrap(), format!("{name}\n").into_bytes());
+        }
+        assert_eq!(procfs.kept("no-such-file").read(), None);
+    }
+
+    #[test]
     fn reads_itself() {
         let me = std::process::id() as i32;
         let mut procfs = ProcFs::open().unwrap();

@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A sample, and the limit that it exceeds.
-pub type Taken = (Sample, Option<Excess>);
+pub type TakenSample = (Sample, Option<Excess>);
 
-/// The name of a mark whose sample is to be taken at once.
-type Order = String;
+/// A mark whose sample is to be taken at once.
+type MarkName = String;
 
 pub enum Sampling {
     /// Until the first sample is due.
@@ -33,8 +33,8 @@ pub enum Sampling {
 pub struct Running {
     thread: JoinHandle<Box<Sampler>>,
     /// None: the thread has been told to end.
-    orders: Option<Sender<Order>>,
-    taken: Receiver<Taken>,
+    orders: Option<Sender<MarkName>>,
+    taken: Receiver<TakenSample>,
     /// Readable when there are samples.
     ready: Arc<OwnedFd>,
 }
@@ -110,7 +110,7 @@ impl Sampling {
     }
 
     /// The samples that were taken since the last call.
-    pub fn taken(&self) -> Vec<Taken> {
+    pub fn taken(&self) -> Vec<TakenSample> {
         match self {
             Sampling::Running(running) => {
                 let _ = rustix::io::read(&running.ready, &mut [0; 8]);
@@ -129,7 +129,7 @@ impl Sampling {
 
     /// The sampler with what it has found, and the samples that nobody has taken yet. The error: the last one does not
     /// end within `patience`.
-    pub fn finish(&mut self, patience: Duration) -> io::Result<(Box<Sampler>, Vec<Taken>)> {
+    pub fn finish(&mut self, patience: Duration) -> io::Result<(Box<Sampler>, Vec<TakenSample>)> {
         self.stop();
         match std::mem::replace(self, Sampling::Moved) {
             Sampling::Idle(sampler) => Ok((sampler, Vec::new())),
@@ -160,8 +160,8 @@ fn take_samples(
     sampler: &mut Sampler,
     cgroup: Option<&Cgroup>,
     start: Instant,
-    ordered: &Receiver<Order>,
-    give: Sender<Taken>,
+    ordered: &Receiver<MarkName>,
+    give: Sender<TakenSample>,
     wake: &OwnedFd,
 ) {
     let now_ns = || start.elapsed().as_nanos() as u64;
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn a_sample_that_does_not_end_is_given_up() {
         // A thread that looks at what does not answer, as long as `_open` is.
-        let (give, taken) = channel::<Taken>();
+        let (give, taken) = channel::<TakenSample>();
         let (_open, never) = channel::<()>();
         let thread = Builder::new().spawn(move || {
             let _ = never.recv();

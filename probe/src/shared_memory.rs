@@ -30,7 +30,7 @@ impl SharedMemory {
         if host.f_flag.contains(StatVfsMountFlags::NOEXEC) {
             flags |= MountFlags::NOEXEC;
         }
-        // 0 is no limit, to the mount as to who reads it.
+        // Size 0 means no limit, in the option as in what `statvfs` says.
         let options = format!("mode=1777,size={}", host.f_blocks * host.f_frsize);
         let options = CString::new(options)?;
         mount("ringside", PLACE, "tmpfs", flags, options.as_c_str())?;

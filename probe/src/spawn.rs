@@ -92,6 +92,7 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
     };
 
     let launcher = Launcher::new(plan.candidates, report, folder).ok();
+    let launcher = launcher.as_ref();
     // The launcher itself stays outside, so that its CPU time is not the program's.
     let (inside, moved) = match launcher {
         Some(_) => (None, procs),
@@ -104,8 +105,8 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
         ..CloneArgs::default()
     };
     let start = Instant::now();
-    let launched = clone(args, &|| child(launcher.as_ref(), moved)).and_then(|pid| {
-        let Some(launcher) = launcher.as_ref().filter(|_| is_launcher.get()) else {
+    let launched = clone(args, &|| child(launcher, moved)).and_then(|pid| {
+        let Some(launcher) = launcher.filter(|_| is_launcher.get()) else {
             return Ok((start, pid, sys::own_max_rss_bytes()));
         };
         sys::wait_for(pid)?;
@@ -191,11 +192,6 @@ unsafe fn prepare(plan: &SpawnPlan, cpus: Option<&libc::cpu_set_t>, parent: i32,
     if libc::getppid() != parent {
         libc::_exit(127);
     }
-    if let Some(set) = cpus {
-        if libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), set) != 0 {
-            fail(report, SpawnStep::Affinity);
-        }
-    }
     if plan.confined {
         // Without effect where the kernel or the user's rights do not allow it: the trial itself needs neither.
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -249,6 +245,12 @@ unsafe fn prepare(plan: &SpawnPlan, cpus: Option<&libc::cpu_set_t>, parent: i32,
     );
     if libc::chdir(plan.cwd.as_ptr()) != 0 {
         fail(report, SpawnStep::Folder);
+    }
+    // Last: what it uses is in the caches of the probe's CPU.
+    if let Some(set) = cpus {
+        if libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), set) != 0 {
+            fail(report, SpawnStep::Affinity);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const PREFIX: &str = "ringside-tmp-";
 const RANDOM_CHARACTERS: usize = 6;
 
-/// A program with the fastest disk needs as long to make what takes longer to remove.
+/// The longest that a removal may take: a program needs about as long to make so many files.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Temporary {

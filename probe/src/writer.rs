@@ -108,6 +108,23 @@ mod tests {
         }
     }
 
+    /// `started` woke the reader while the program ran.
+    #[test]
+    fn what_is_not_urgent_waits() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).unwrap();
+        let mut writer = Writer::new(write.as_fd());
+        let message = Message::Ready {
+            t_ns: 0,
+            port: None,
+        };
+        writer.send(&message, false).unwrap();
+        let mut buffer = [0; 100];
+        assert_eq!(rustix::io::read(&read, &mut buffer), Err(Errno::AGAIN));
+        writer.flush().unwrap();
+        assert!(rustix::io::read(&read, &mut buffer).unwrap() > 0);
+    }
+
     #[test]
     fn a_closed_reader_is_an_error() {
         let (read, write) = rustix::pipe::pipe().unwrap();

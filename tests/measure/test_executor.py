@@ -231,6 +231,23 @@ def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespace
     assert orphans.children() <= before
 
 
+def test_programs_begin_with_no_signal_ignored() -> None:
+    """Whatever the probe ignores, or was started with; a shell would keep that."""
+    ignored = signal.SIGUSR2
+    before = signal.signal(ignored, signal.SIG_IGN)
+    try:
+        looking = TrialRequest(
+            argv=("grep", "SigIgn", "/proc/self/status"),
+            cwd="/",
+            env={"PATH": os.environ["PATH"]},
+            limits=Limits(wall_s=10, memory_bytes=1 << 30, output_bytes=1000, processes=10),
+            plain=True,
+        )
+        assert outcome(looking).stdout_tail.split() == ["SigIgn:", "0" * 16]
+    finally:
+        signal.signal(ignored, before)
+
+
 def test_an_unusable_request_is_refused_by_the_probe() -> None:
     done = subprocess.run([find_probe()], input=b"{}\n", capture_output=True, check=False)
     assert done.returncode == 2

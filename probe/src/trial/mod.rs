@@ -416,7 +416,7 @@ impl Trial<'_, '_> {
                 let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
                 let started = Message::Started {
                     version: PROTOCOL,
-                    // In the probe's own namespace it is of no use to who reads this.
+                    // A number of the probe's own namespace means nothing to the reader.
                     pid: (!namespace::is_own()).then(|| self.supervisor.pid()),
                     t_ns: now_ns,
                     cgroup: cgroup.as_deref(),

@@ -6,7 +6,7 @@ use crate::clock::timespec;
 use crate::messages::Message;
 use crate::pin;
 use crate::sampler::Excess;
-use crate::sampling::{Taken, PATIENCE};
+use crate::sampling::{TakenSample, PATIENCE};
 use crate::units::nanoseconds;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
@@ -70,7 +70,7 @@ impl Trial<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn write_sample(&mut self, (sample, excess): Taken) -> Result<(), Abort> {
+    pub(super) fn write_sample(&mut self, (sample, excess): TakenSample) -> Result<(), Abort> {
         let limits = &self.request.limits;
         match excess {
             None => {}
