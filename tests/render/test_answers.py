@@ -322,13 +322,13 @@ def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
         assert [each["overstated"] for each in document(whole)["comparisons"]] == [False, False]
 
 
-def stalling(rest: float, *points: Point) -> RunAnalysis:
+def stalling(rest: float, *points: Point, baseline: str = "erlang") -> RunAnalysis:
     """Twenty blocks in which `go` takes `rest` times as long as `erlang`, but in six 1.5 times or more."""
     changes = [rest * (1 + (-1) ** block * block / 4000) for block in range(14)]
     changes += [1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
     both = {"erlang": [100.0] * 20, "go": [100 * each for each in changes]}
     values = {(name, place): {"hop_ns": both[name]} for place in points or (P,) for name in both}
-    return analysis(values, measurement=Exact())
+    return analysis(values, measurement=Exact(), baseline=baseline)
 
 
 @pytest.mark.parametrize(
@@ -357,6 +357,9 @@ def test_what_stalls_alone_make_is_worded_as_stalls() -> None:
     assert comparison["stalls"] == {"contender": "go", "blocks": 6, "total": 20, "least": near(1.5, rel=0.01)}
     assert markdown.render(found).count("| stalls |") == 1
     assert f"\n{mark}; without these no difference is shown.\n" in markdown.render(found)
+    # It is the worse that stalls, the baseline too.
+    assert at_point(stalling(1.001, baseline="go"), HOP, P)[0].text.startswith("erlang took 0.")
+    assert mark in at_point(stalling(1.001, baseline="go"), HOP, P)[0].text
     (other,) = overall(stalling(1.001, P, Q), HOP)
     assert other.text.startswith("go against erlang is inconclusive at both points: ")
     slow = stalling(1.1)
