@@ -24,9 +24,9 @@ settings.load_profile("patient")
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Of the contenders `make test` takes these, one of each kind of runtime; `make integration` checks every rule
-# of the contract for all, and `make soak` takes the rest of tests/contenders for all.
-SAMPLE = ("limit", "go", "python-asyncio", "python-threads", "erlang", "node")
+# Of the contenders `make test` takes these: the floor, a compiled one, an interpreted one. `make integration`
+# checks every rule of the contract for all, and `make soak` takes the rest of tests/contenders for all.
+SAMPLE = ("limit", "go", "python-asyncio")
 # Each test of these takes long and shares nothing with the next; tests of any other file are one worker's.
 SPREAD = ("test_conforming.py", "test_check.py", "test_copying.py", "test_figures.py")
 ALL = frozenset(path.parent.name for path in (ROOT / "contenders").glob("*/contender.toml"))

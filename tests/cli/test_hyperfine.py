@@ -23,7 +23,7 @@ from ringside.measure.exclusive import VARIABLE
 from ringside.render.command import command
 from ringside.store.runs import single_run
 from tests.support import ROOT
-from tests.support.command_line import RINGSIDE, Ended, in_process, ringside
+from tests.support.command_line import RINGSIDE, Ended, in_process
 from tests.support.locks import another
 
 NO_PROGRAM = "some-program-that-does-not-exist"
@@ -56,7 +56,7 @@ def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest
             assert "waiting for its end" in waiting.stderr.readline()
             waiting.send_signal(signal.SIGINT)
             assert waiting.wait() == 130
-    assert "holds no run yet" in ringside("show", status=2).stderr
+    assert "holds no run yet" in in_process("show", status=2).stderr
 
 
 # --- runs ---
@@ -363,10 +363,10 @@ def test_names_are_exported_as_they_are_given(vs: Vs) -> None:
 def test_the_store_is_exported_in_the_same_layout(vs: Vs) -> None:
     """Also what was measured before a failure."""
     vs("--runs=2", "--export-json", "out.json", "-n", "C", "echo a", "echo b")
-    assert json.loads(ringside("export", "--format", "hyperfine").stdout)["results"] == exported()
+    assert json.loads(in_process("export", "--format", "hyperfine").stdout)["results"] == exported()
     script = "sh -c 'echo x >> count; test $(wc -l < count) -lt 3'"
     assert vs("--runs=5", script).status == 1
-    ((result),) = json.loads(ringside("export", "--format", "hyperfine", status=None).stdout)["results"]
+    ((result),) = json.loads(in_process("export", "--format", "hyperfine", status=None).stdout)["results"]
     assert len(result["times"]) == 2
 
 

@@ -200,6 +200,7 @@ def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) ->
     assert outcomes["dies"] == (Outcome.CRASHED, "the server ended by itself: exit status 3")
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("words", "line"),
     [

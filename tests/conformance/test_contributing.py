@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 
 pytestmark = pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
 
@@ -34,13 +34,13 @@ def mine(workplace: Path) -> Path:
 
 @pytest.mark.usefixtures("mine")
 def test_a_ring_in_perl_conforms_and_is_measured() -> None:
-    checked = ringside("check", "./mine")
+    checked = in_process("check", "./mine")
     assert checked.stdout == "mine: ring: conforms; not offered: hold, token, capacity, trace, repeats\n"
-    document = json.loads(ringside("check", "./mine", "--quick", "--json").stdout)
+    document = json.loads(in_process("check", "./mine", "--quick", "--json").stdout)
     (workload,) = document["contenders"][0]["workloads"]
     assert workload["not_offered"] == ["hold", "token", "capacity", "trace", "repeats"]
     words = ("--with", "./mine", "--only", "mine", "--set", "nodes=20", "--blocks", "1", "--json")
-    document = json.loads(ringside("run", "ring", *words).stdout)
+    document = json.loads(in_process("run", "ring", *words).stdout)
     assert [cell["outcomes"] for cell in document["cells"]] == [{"ok": 1}]
     assert document["cells"][0]["metrics"]["hop_ns"]["n"] == 1
 
@@ -48,17 +48,17 @@ def test_a_ring_in_perl_conforms_and_is_measured() -> None:
 @pytest.mark.usefixtures("mine")
 def test_cells_that_need_more_say_what_is_missing() -> None:
     words = ("--with", "./mine", "--set", "mode=pipelined,token", "--blocks", "1", "--json")
-    document = json.loads(ringside("run", "ring", *words, status=1).stdout)
+    document = json.loads(in_process("run", "ring", *words, status=1).stdout)
     cells = {cell["point"]["mode"]: cell for cell in document["cells"]}
     assert cells["pipelined"]["outcomes"] == {"ok": 1}
     assert cells["token"]["outcomes"] == {"unavailable": 1}
     missing = "mode=token needs the capability `token`, which its manifest does not name"
-    assert missing in ringside("show", status=1).stdout
+    assert missing in in_process("show", status=1).stdout
 
 
 def test_a_mistake_is_named_with_its_rule(mine: Path) -> None:
     program = mine / "ring.pl"
     program.write_text(program.read_text().replace("31 * $order", "13 * $order"), encoding="utf-8")
-    done = ringside("check", "./mine", "--quick", status=1)
+    done = in_process("check", "./mine", "--quick", status=1)
     assert "PROTOCOL.md#rule-" in done.stdout
     assert "by hand:  cd " in done.stdout

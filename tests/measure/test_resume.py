@@ -16,7 +16,7 @@ import pytest
 
 from ringside.probe.process import find_probe
 from tests.render.test_kept_runs import kept_runs
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, in_process
 
 Add = Callable[..., None]
 # `ringside`, with seconds instead of minutes for a probe that does not report.
@@ -87,8 +87,8 @@ def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(
     ((run, state),) = kept_runs()
     assert state == "done"
     # The trial that the probe has spoilt is carried out again.
-    assert outcomes(ringside("run", "--resume", run, "--json").stdout)["one"]["ok"] == 3
-    assert "nothing is left" in ringside("run", "--resume", run).stderr
+    assert outcomes(in_process("run", "--resume", run, "--json").stdout)["one"]["ok"] == 3
+    assert "nothing is left" in in_process("run", "--resume", run).stderr
 
 
 def test_a_probe_that_keeps_failing_ends_the_run_which_can_be_resumed(
@@ -96,20 +96,20 @@ def test_a_probe_that_keeps_failing_ends_the_run_which_can_be_resumed(
 ) -> None:
     add_fake("one")
     add_experiment("solo", "one", blocks=4)
-    done = ringside("run", "solo", status=2, RINGSIDE_PROBE=probe("dies", 3, 4, 5))
+    done = in_process("run", "solo", status=2, RINGSIDE_PROBE=probe("dies", 3, 4, 5))
     assert done.stdout == ""
     last = done.stderr.splitlines()[-1]
     assert "the probe failed 2 times in a row, last: the probe ended without an outcome: out of paint" in last
     (resume,) = re.findall(r"`ringside run --resume (\S+)` continues it", last)
     assert kept_runs() == [(resume, "cut off")]
-    assert outcomes(ringside("show", resume, "--json").stdout) == {"one": {"ok": 1, "probe-failed": 2}}
-    assert outcomes(ringside("run", "--resume", resume, "--json").stdout)["one"]["ok"] == 4
+    assert outcomes(in_process("show", resume, "--json").stdout) == {"one": {"ok": 1, "probe-failed": 2}}
+    assert outcomes(in_process("run", "--resume", resume, "--json").stdout)["one"]["ok"] == 4
     assert kept_runs() == [(resume, "done")]
 
 
 def test_a_run_in_progress_is_left_alone(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("slow", "hangs")
-    add_experiment("solo", "slow", more="[limits]\nwall_s = 12\n")
+    add_experiment("solo", "slow", more="[limits]\nwall_s = 6\n")
     process = subprocess.Popen([*RINGSIDE, "run", "solo"], stderr=subprocess.PIPE, text=True)
     assert process.stderr
     try:
@@ -118,7 +118,7 @@ def test_a_run_in_progress_is_left_alone(workplace: Path, add_fake: Add, add_exp
             assert process.poll() is None
         (run,) = re.findall(r"^run (\S+):", first)
         assert kept_runs() == [(run, "in progress")]
-        refused = ringside("run", "--resume", run, status=2)
+        refused = in_process("run", "--resume", run, status=2)
         assert refused.stdout == ""
         assert refused.stderr == f"ringside: run {run} is in progress in another process: wait for its end\n"
     finally:
@@ -133,11 +133,11 @@ def test_resuming_a_finished_run_says_that_nothing_is_left(
 ) -> None:
     add_fake("one")
     add_experiment("solo", "one")
-    tables = ringside("run", "solo").stdout
+    tables = in_process("run", "solo").stdout
     ((run, _),) = kept_runs()
-    again = ringside("run", "--resume", "latest")
+    again = in_process("run", "--resume", "latest")
     assert again.stdout == tables
     assert again.stderr.splitlines()[0] == f"ringside: {run} is finished: nothing is left"
     # Neither is the contender needed any more.
     (workplace / "contenders" / "one" / "contender.toml").write_text("torn")
-    assert ringside("run", "--resume", run).stdout == tables
+    assert in_process("run", "--resume", run).stdout == tables

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 from tests.support.started import LOAD_SERVER, ports_of
 
 
@@ -21,16 +21,16 @@ def target() -> Iterator[str]:
 
 def kept_runs() -> list[tuple[str, str]]:
     """Run and state of each row of `list runs`."""
-    rows = ringside("list", "runs", COLUMNS="200").stdout.splitlines()
+    rows = in_process("list", "runs", COLUMNS="200").stdout.splitlines()
     return re.findall(r"^(\d{8}-\d{6}-\S+) .*? (done|in progress|cut off) *$", "\n".join(rows), re.MULTILINE)
 
 
 def check_commands_take(first: str, second: str, contenders: tuple[str, str], metric: str) -> None:
     """Show, report, compare and export two runs."""
-    shown = ringside("show", first).stdout
+    shown = in_process("show", first).stdout
     assert first in shown
-    assert ringside("show", "latest").stdout == ringside("show", second).stdout
-    document = json.loads(ringside("show", first, "--json").stdout)
+    assert in_process("show", "latest").stdout == in_process("show", second).stdout
+    document = json.loads(in_process("show", first, "--json").stdout)
     assert (document["format"], document["run"], document["blocks"]) == (2, first, 6)
     assert [cell["contender"] for cell in document["cells"]] == ["A", "B"]
     assert all(cell["outcomes"] == {"ok": 6} for cell in document["cells"])
@@ -38,13 +38,13 @@ def check_commands_take(first: str, second: str, contenders: tuple[str, str], me
     (comparison,) = [each for each in document["comparisons"] if each["metric"] == metric]
     assert comparison["low"] <= comparison["ratio"] <= comparison["high"]
     page = Path.cwd().parent / "page.html"
-    ringside("report", first, "-o", str(page))
+    in_process("report", first, "-o", str(page))
     text = page.read_text(encoding="utf-8")
     assert first in text
     assert all(contender in text for contender in contenders)
-    changes = ringside("compare", first, second).stdout
+    changes = in_process("compare", first, second).stdout
     assert f"{second} over {first}" in changes
-    exported = json.loads(ringside("export", first, "--format", "pyperf").stdout)
+    exported = json.loads(in_process("export", first, "--format", "pyperf").stdout)
     values = {each["metadata"]["name"]: len(each["runs"]) for each in exported["benchmarks"]}
     experiment = document["experiment"]
     assert [values[f"{experiment} {name} {metric}"] for name in "AB"] == [6, 6]
@@ -52,9 +52,9 @@ def check_commands_take(first: str, second: str, contenders: tuple[str, str], me
 
 def test_runs_of_vs(workplace: Path) -> None:
     words = ("vs", "sleep 0.001", "sleep 0.002", "--blocks", "6")
-    printed = ringside(*words).stdout
+    printed = in_process(*words).stdout
     (first,) = re.findall(r"run (\S+-vs)$", printed, re.MULTILINE)
-    ringside(*words)
+    in_process(*words)
     (listed, state), (second, other_state) = kept_runs()
     assert (listed, state, other_state) == (first, "done", "done")
     check_commands_take(first, second, ("sleep 0.001", "sleep 0.002"), "wall_s")
@@ -63,9 +63,9 @@ def test_runs_of_vs(workplace: Path) -> None:
 
 def test_runs_of_load_vs(workplace: Path, target: str) -> None:
     words = ("load", f"{target}/a", "--vs", f"{target}/b", "--requests", "60", "--connections", "2")
-    printed = ringside(*words, "--blocks", "6").stdout
+    printed = in_process(*words, "--blocks", "6").stdout
     (first,) = re.findall(r"run (\S+-load-vs)$", printed, re.MULTILINE)
-    ringside(*words, "--blocks", "6")
+    in_process(*words, "--blocks", "6")
     (listed, state), (second, other_state) = kept_runs()
     assert (listed, state, other_state) == (first, "done", "done")
     check_commands_take(first, second, (f"{target}/a", f"{target}/b"), "latency_p50")
@@ -74,22 +74,22 @@ def test_runs_of_load_vs(workplace: Path, target: str) -> None:
 
 def test_where_runs_of_vs_are_kept(workplace: Path) -> None:
     words = ("vs", "true", "true", "--blocks", "1")
-    ringside(*words)
+    in_process(*words)
     assert not list(workplace.iterdir())
     users = workplace.parent / "state" / "ringside" / "ringside.sqlite"
     assert users.exists()
-    ringside(*words, "--store", "mine.sqlite")
+    in_process(*words, "--store", "mine.sqlite")
     assert (workplace / "mine.sqlite").exists()
     # A folder that has a store of its own keeps them itself.
     (workplace / ".ringside").mkdir()
-    ringside(*words)
+    in_process(*words)
     assert (workplace / ".ringside" / "ringside.sqlite").exists()
     assert len(kept_runs()) == 1
 
 
 def test_a_command_that_failed_leaves_a_run_that_was_cut_off(workplace: Path) -> None:
-    ringside("vs", "true", "false", "--blocks", "2", status=1)
+    in_process("vs", "true", "false", "--blocks", "2", status=1)
     ((run, state),) = kept_runs()
     assert state == "cut off"
-    line = ringside("run", "--resume", run, status=2).stderr
+    line = in_process("run", "--resume", run, status=2).stderr
     assert line == f"ringside: run {run} is not one of `ringside run` and cannot be resumed: start it anew\n"

@@ -23,7 +23,7 @@ from ringside.render.site.post import badge, write_post
 from ringside.render.site.site import write_site
 from ringside.store import Store
 from ringside.units import quantity
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 from tests.support.runs import HOSTILE, experiment, make_run
 
 SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=7)
@@ -237,11 +237,11 @@ def test_the_command_writes_them_and_no_report_beside(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["report", runs[0].id, "--store", store.where]
-    done = ringside(*words, "--site", "site", "--badge", "badge.svg")
+    done = in_process(*words, "--site", "site", "--badge", "badge.svg")
     assert "site/index.html" in done.stderr
     assert not (tmp_path / "report.html").exists()
     (tmp_path / "site" / "mine.txt").write_text("mine")
-    refused = ringside(*words, "--site", "site", status=2)
+    refused = in_process(*words, "--site", "site", status=2)
     assert refused.stderr.count("\n") == 1
     assert "mine.txt" in refused.stderr
 
@@ -254,10 +254,10 @@ def test_a_file_of_another_is_not_overwritten(
     words = ["report", runs[0].id, "--store", store.where, option, str(path)]
     marks = folder.PAGE_MARKS if option == "-o" else folder.BADGE_MARKS
     path.write_bytes(marks[0])
-    ringside(*words)
+    in_process(*words)
     assert marks[0] in path.read_bytes()[:2000]
     path.write_text("<p>mine</p>")
-    refused = ringside(*words, status=2).stderr
+    refused = in_process(*words, status=2).stderr
     assert refused.count("\n") == 1
     assert f"{name} was not written by ringside" in refused
     assert path.read_text() == "<p>mine</p>"

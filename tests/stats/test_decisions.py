@@ -602,7 +602,7 @@ def test_a_single_pair_has_the_p_of_known_tests(count: int, data: st.DataObject)
     assert p_values["pair"] == pytest.approx(test.pvalue)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=20)
 @given(
     st.lists(st.integers(1, 3), min_size=7, max_size=7),
     st.lists(

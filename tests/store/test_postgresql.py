@@ -18,7 +18,7 @@ from ringside.store import Store, connection
 from ringside.store.tables import REVISIONS
 from tests.store.test_store import begin, trial
 from tests.support import ROOT
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, in_process
 from tests.support.postgresql import Server
 from tests.support.processes import is_over
 
@@ -66,7 +66,7 @@ def test_a_server_that_never_answers_is_one_line(silent: str, monkeypatch: pytes
     with pytest.raises(StoreError, match=rf"//{silent}/none: .*timeout expired") as caught:
         Store(f"postgresql://{silent}/none")
     assert "\n" not in str(caught.value)
-    done = ringside("list", "runs", "--store", f"postgresql://{silent}/none?connect_timeout=2", status=2)
+    done = in_process("list", "runs", "--store", f"postgresql://{silent}/none?connect_timeout=2", status=2)
     assert "timeout expired" in done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -195,8 +195,8 @@ def test_a_lost_connection_loses_nothing(
     assert "the connection was lost" in last
     before = _stored(url)
     assert before < 30
-    ringside("run", "--resume", "latest", "--store", url)
-    shown = json.loads(ringside("show", "--json", "--store", url).stdout)
+    in_process("run", "--resume", "latest", "--store", url)
+    shown = json.loads(in_process("show", "--json", "--store", url).stdout)
     assert [cell["outcomes"] for cell in shown["cells"]] == [{"ok": 15}] * 2
 
 
@@ -216,11 +216,11 @@ def test_all_that_reads_reads_it(url: str, workplace: Path, add_fake: Add, add_e
         add_fake(name)
     add_experiment("mine", "one", "two", blocks=2)
     for _ in range(2):
-        ringside("run", "mine", "--until", "end", "--store", url)
-    assert ringside("list", "runs", "--store", url).stdout.count("done") == 2
+        in_process("run", "mine", "--until", "end", "--store", url)
+    assert in_process("list", "runs", "--store", url).stdout.count("done") == 2
     first, second = (run.id for run in Store(url, create=False).runs())
-    assert f"{second} over {first}" in ringside("compare", first, second, "--store", url).stdout
-    ringside("report", "-o", "report.html", "--store", url)
+    assert f"{second} over {first}" in in_process("compare", first, second, "--store", url).stdout
+    in_process("report", "-o", "report.html", "--store", url)
     assert second in Path("report.html").read_text(encoding="utf-8")
-    ringside("export", second, "--format", "record", "-o", "record.json.xz", "--store", url)
-    assert ringside("show", "--store", "record.json.xz").stdout == ringside("show", "--store", url).stdout
+    in_process("export", second, "--format", "record", "-o", "record.json.xz", "--store", url)
+    assert in_process("show", "--store", "record.json.xz").stdout == in_process("show", "--store", url).stdout

@@ -15,7 +15,7 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import Sample
 from ringside.store import Store, record
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 from tests.support.runs import experiment, make_run
 
 BROKEN: dict[str, Any] = {
@@ -82,14 +82,14 @@ def test_a_record_that_cannot_be_written_leaves_what_was_there(stored: Store, tm
 
 
 def test_commands_read_it_as_a_store(workplace: Path) -> None:
-    ringside("vs", "true", "sleep 0.001", "--blocks", "7", "--store", "mine.sqlite")
-    ringside("export", "--format", "record", "-o", "kept.json.xz", "--store", "mine.sqlite")
-    shown = [ringside("show", "--store", store).stdout for store in ("mine.sqlite", "kept.json.xz")]
+    in_process("vs", "true", "sleep 0.001", "--blocks", "7", "--store", "mine.sqlite")
+    in_process("export", "--format", "record", "-o", "kept.json.xz", "--store", "mine.sqlite")
+    shown = [in_process("show", "--store", store).stdout for store in ("mine.sqlite", "kept.json.xz")]
     assert shown[0] == shown[1]
     assert "sleep 0.001" in shown[0]
-    refused = ringside("export", "--format", "record", "--store", "mine.sqlite", status=2)
+    refused = in_process("export", "--format", "record", "--store", "mine.sqlite", status=2)
     assert "name it with -o run.json.xz" in refused.stderr
-    refused = ringside("vs", "true", "false", "--store", "kept.json.xz", status=2)
+    refused = in_process("vs", "true", "false", "--store", "kept.json.xz", status=2)
     assert "is a record, which is only read" in refused.stderr
 
 

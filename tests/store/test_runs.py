@@ -13,7 +13,7 @@ from ringside.errors import UsageError
 from ringside.model.results import Run
 from ringside.store import Store
 from ringside.store.runs import runs_of, single_run
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_run_that_cannot_be_read_keeps_nobody_from_the_others(
         database.execute(f"UPDATE run SET {damage} WHERE id = ?", (bad.id,))
         database.commit()
     assert runs_of(store, "s") == runs_of(store, "latest") == [first, last]
-    listed = ringside("list", "runs", "--store", store.where).stdout
+    listed = in_process("list", "runs", "--store", store.where).stdout
     assert [line.split()[0] for line in listed.splitlines() if "cut off" in line] == [
         first.id,
         bad.id,
@@ -80,4 +80,4 @@ def test_a_run_that_cannot_be_read_keeps_nobody_from_the_others(
     ]
     # The id that `show` and `run --resume` take for the whole suite.
     assert [line.split()[-1] for line in listed.splitlines() if "cut off" in line] == ["s", "off", "s"]
-    assert "cannot be read" in ringside("show", bad.id, "--store", store.where, status=2).stderr
+    assert "cannot be read" in in_process("show", bad.id, "--store", store.where, status=2).stderr

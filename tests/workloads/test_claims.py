@@ -35,7 +35,7 @@ from ringside.workloads.claims import (
 )
 from tests.support import ROOT, points
 from tests.support.analyses import NOISE, Exact, analysis
-from tests.support.command_line import ringside
+from tests.support.command_line import in_process
 from tests.support.runs import experiment, make_run
 
 CONFIRMED, REFUTED, OTHER_CONDITIONS, INCONCLUSIVE, UNTESTABLE, NOT_TESTED = Answer
@@ -593,10 +593,10 @@ def showdown(workplace: Path) -> Path:
 
 
 def test_the_command(showdown: Path) -> None:
-    printed = ringside("claims", "--store", str(showdown), COLUMNS="400").stdout
+    printed = in_process("claims", "--store", str(showdown), COLUMNS="400").stdout
     assert "stackless-pypy has" in printed
     assert "not tested here" in printed
-    document = json.loads(ringside("claims", "--store", str(showdown), "--json").stdout)
+    document = json.loads(in_process("claims", "--store", str(showdown), "--json").stdout)
     assert document["format"] == 2
     claims = {f"{each['source']}/{each['id']}": each for each in document["claims"]}
     assert set(claims) == set(catalogues_claims())
@@ -610,14 +610,14 @@ def test_the_command(showdown: Path) -> None:
     queue = claims["2011-go-code-jam/queue-has-no-big-effect"]
     assert (queue["answer"], queue["figure"]) == ("not tested here", None)
     assert queue["command"] == "ringside run batch-capacity"
-    marked = ringside("claims", "--store", str(showdown), "--markdown").stdout
+    marked = in_process("claims", "--store", str(showdown), "--markdown").stdout
     assert marked.startswith("## Claims\n")
     assert marked.count("\n| ") == len(claims) + 1
 
 
 def test_a_report_has_the_claims_of_its_sources(showdown: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    ringside("report", "--store", str(showdown), "-o", str(page))
+    in_process("report", "--store", str(showdown), "-o", str(page))
     text = page.read_text(encoding="utf-8")
     assert 'id="claims"' in text
     assert "Stackless needs about 12 times" in text

@@ -197,8 +197,8 @@ def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -
 
 
 MANIFEST = "contender.toml"
-# The arguments of servers that are no factors.
-_SERVER_ARGUMENTS = ("port", "host", "seed", "upstreams", "tick_ms", "timeout_ms")
+# The arguments of every server.
+_SERVER_ARGUMENTS = ("port", "host", "seed")
 # `mine=./server --port {port}`; a path may have a `=` behind its first `/`.
 _COMMAND = re.compile(r"([^/=]*)=(.*)", re.DOTALL)
 
@@ -254,10 +254,12 @@ def _server(name: str, line: str, known: Workloads | None) -> Contender:
             f"--with {name}={line}: the command needs `{{port}}`, where the server gets its port; other "
             f"programs need a folder with a {MANIFEST} (`ringside new contender`)"
         )
-    factors = sorted({factor for workload in (known or {}).values() for factor in workload.factors})
+    workloads = (known or {}).values()
+    arguments = [*_SERVER_ARGUMENTS, *(word for workload in workloads for word in workload.server_arguments)]
+    factors = {factor for workload in workloads for factor in workload.factors}
     for placeholder in sorted(placeholders):
-        if known is not None and placeholder not in (*_SERVER_ARGUMENTS, *factors):
-            raise UsageError(f"--with {name}={line}: {unknown_placeholder(placeholder, _SERVER_ARGUMENTS)}")
+        if known is not None and placeholder not in factors.union(arguments):
+            raise UsageError(f"--with {name}={line}: {unknown_placeholder(placeholder, arguments)}")
     program = command[0]
     if shutil.which(program) is None:
         raise UsageError(f"--with {name}={line}: there is no program {program} that can be executed")

@@ -70,6 +70,7 @@ def known_workloads() -> dict[str, KnownWorkload]:
             tuple(capability.name for capability in workload.capabilities),
             workload.check_level,
             is_service=workload.is_service,
+            server_arguments=workload.server_arguments,
             title=workload.title,
         )
         for name, workload in WORKLOADS.items()

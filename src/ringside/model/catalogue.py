@@ -107,8 +107,8 @@ class Claim:
 class KnownWorkload:
     """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
     the claims (`source/id`) that it has a test of, and its capabilities. `check`: raises UsageError for a
-    level that a factor cannot have on any machine. `is_service`: whether its contenders listen; `title`: its
-    heading."""
+    level that a factor cannot have on any machine. `is_service`: whether its contenders listen;
+    `server_arguments`: what those may get besides factors; `title`: its heading."""
 
     factors: tuple[str, ...]
     metrics: Mapping[str, str]
@@ -116,6 +116,7 @@ class KnownWorkload:
     capabilities: tuple[str, ...] = ()
     check: Callable[[str, Level], object] = lambda factor, level: None
     is_service: bool = False
+    server_arguments: tuple[str, ...] = ()
     title: str = ""
 
 

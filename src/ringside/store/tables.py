@@ -71,8 +71,6 @@ ONCE = sa.Index(
     TRIAL.c.contender,
     TRIAL.c.point,
     unique=True,
-    sqlite_where=_counts,
-    postgresql_where=_counts,
 )
 TIMELINE = sa.Table(
     "timeline",
@@ -101,8 +99,14 @@ def revision(connection: sa.Connection) -> str:
     return "0002" if ONCE.name in {index["name"] for index in inspector.get_indexes(TRIAL.name)} else "0001"
 
 
+def _name_condition(connection: sa.Connection) -> None:
+    """Where the index holds, in the words of this database: SQLAlchemy imports each dialect that is named."""
+    ONCE.dialect_kwargs[f"{connection.dialect.name}_where"] = _counts
+
+
 def create(connection: sa.Connection) -> None:
     """Make the tables of a new store, within the connection's transaction."""
+    _name_condition(connection)
     METADATA.create_all(connection)
     connection.execute(META.insert().values(key="format", value=str(FORMAT)))
     connection.execute(REVISION.insert().values(version_num=REVISIONS[-1]))
@@ -115,6 +119,7 @@ def upgrade(connection: sa.Connection) -> None:
         twice = sa.select(*cell).where(_counts).group_by(*cell).having(sa.func.count() > 1)
         # A store that holds duplicates stays without the index.
         if connection.execute(twice.limit(1)).first() is None:
+            _name_condition(connection)
             ONCE.create(connection)
     REVISION.create(connection, checkfirst=True)
     connection.execute(REVISION.delete())

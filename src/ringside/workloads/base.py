@@ -332,6 +332,8 @@ class Workload(Measurement):
     """A concurrency problem with a written contract (docs/PROTOCOL.md)."""
 
     factors: tuple[Factor, ...]
+    # What a server's arguments can be besides its factors, `port`, `host` and `seed`.
+    server_arguments: tuple[str, ...] = ()
     # What programs can offer besides the core of the contract.
     capabilities: tuple[Capability, ...] = ()
     # Tests of what sources concluded, by `source/id` of the files in `published/`.

@@ -128,6 +128,7 @@ class Fanout(Serving):
     compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
     claims = CLAIMS
     check_module = "ringside.workloads.fanout.check"
+    server_arguments = ("upstreams", "tick_ms", "timeout_ms")
     secondary = (
         "overhead_ms.p50",
         CPU.name,
